@@ -1,0 +1,472 @@
+"""Every table of the pipeline: its columns, types, units and meaning, written once.
+
+Validation, asset checks, the data dictionary and the empty tables of a first run are all made from these classes.
+What is not here: how a table is computed (`consolidation/`, `text/`) and where it is kept (`lake/tables.py`).
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Literal
+
+import dataframely as dy
+import polars as pl
+
+INSTANT: Final = pl.Datetime("us", "UTC")
+"""The one type of an instant: UTC, microseconds."""
+
+
+class EventType(StrEnum):
+    """What can be appended to the ledger."""
+
+    STORED = "memory.stored"
+    ACCESSED = "memory.accessed"
+    UPDATED = "memory.updated"
+    LINKED = "link.asserted"
+    SESSION_STARTED = "session.started"
+    SESSION_ENDED = "session.ended"
+    FEEDBACK = "feedback.given"
+    RUN_COMMITTED = "run.committed"
+    RUN_REVERTED = "run.reverted"
+
+
+class Lifecycle(StrEnum):
+    """Where a memory stands. `active` and `warm` are live."""
+
+    ACTIVE = "active"
+    WARM = "warm"
+    COLD = "cold"
+    STUB = "stub"
+    ARCHIVED = "archived"
+    EXPIRED = "expired"
+    DELETED = "deleted"
+
+
+LIVE: Final = (Lifecycle.ACTIVE.value, Lifecycle.WARM.value)
+
+
+class Action(StrEnum):
+    """What a decision does, in the order in which decisions of one plan are applied."""
+
+    WITHDRAW = "withdraw"
+    LINK = "link"
+    PRUNE = "prune"
+    SUMMARISE = "summarise"
+    SUPERSEDE = "supersede"
+    DELETE = "delete"
+    ARCHIVE = "archive"
+
+
+def _text(description: str, *, key: bool = False, nullable: bool = False) -> dy.String:
+    return dy.String(primary_key=key, nullable=nullable and not key, description=description)
+
+
+def _instant(description: str, *, nullable: bool = False) -> dy.Datetime:
+    return dy.Datetime(time_zone="UTC", time_unit="us", nullable=nullable, description=description)
+
+
+def _share(description: str, *, nullable: bool = False) -> dy.Float64:
+    return dy.Float64(min=0.0, max=1.0, nullable=nullable, description=description)
+
+
+def _number(description: str, *, nullable: bool = False) -> dy.Float64:
+    return dy.Float64(nullable=nullable, description=description)
+
+
+def _count(description: str) -> dy.Int64:
+    return dy.Int64(min=0, description=description)
+
+
+def _words(description: str) -> dy.List:
+    return dy.List(dy.String(), description=description)
+
+
+def _profile() -> dy.String:
+    return dy.String(primary_key=True, min_length=1, description="Tenant that owns the row.")
+
+
+class Events(dy.Schema):
+    """What agents wrote, one row an event and memory it names; the typed copy of the ledger."""
+
+    seq = dy.Int64(primary_key=True, min=1, description="Position in the ledger.")
+    ordinal = dy.Int64(
+        primary_key=True, min=0, description="Place of the memory within the event (an access names many)."
+    )
+    event_id = _text("Idempotency key of the event.")
+    profile_id = dy.String(min_length=1, description="Tenant that owns the row.")
+    event_type = _text("Type of the event, such as memory.stored.")
+    occurred_at = _instant("When it happened (valid time).")
+    recorded_at = _instant("When the ledger took it.")
+    session_id = _text("Session in which it happened.", nullable=True)
+    agent_id = _text("Agent that wrote it.", nullable=True)
+    user_id = _text("Person the agent served.", nullable=True)
+    instance_id = _text("Process that wrote it.", nullable=True)
+    parent_event_id = _text("Event that caused this one.", nullable=True)
+    memory_id = _text("Memory concerned.", nullable=True)
+    content = _text("Text of a stored or updated memory.", nullable=True)
+    speaker = _text("Who said it.", nullable=True)
+    memory_type = _text(
+        "Type as given: Decision, Insight, Pattern, Preference, Style, Habit, Context, Memory.", nullable=True
+    )
+    category = _text("Category as given: episodic, semantic, procedural, opinion, core.", nullable=True)
+    importance = _share("Importance as given, 0..1.", nullable=True)
+    importance_hint = _share("A hint at the importance, 0..1.", nullable=True)
+    confidence = _share("Confidence as given, 0..1.", nullable=True)
+    valid_from = _instant("Since when the fact holds.", nullable=True)
+    valid_until = _instant("Until when the fact holds (exclusive).", nullable=True)
+    protected = dy.Bool(nullable=True, description="Explicit protection, as given.")
+    protected_reason = _text("Why it is protected.", nullable=True)
+    tags = dy.List(dy.String(), nullable=True, description="Tags as given.")
+    metadata = _text("Anything else the agent attached, as JSON.", nullable=True)
+    source = _text("Where the memory came from.", nullable=True)
+    target_id = _text("Other end of an asserted link.", nullable=True)
+    edge_type = _text("Type of an asserted link.", nullable=True)
+    edge_kind = _text("Kind of an asserted link.", nullable=True)
+    weight = _share("Weight of an asserted link, 0..1.", nullable=True)
+    query = _text("Query that led to an access.", nullable=True)
+    rank = dy.Int64(nullable=True, min=0, description="Rank of the memory in the answer that accessed it, from 1.")
+    helpful = dy.Bool(nullable=True, description="Feedback: helpful counts as an access, wrong lowers the confidence.")
+
+
+class Profiles(dy.Schema):
+    """Who takes part in a run and from which state, one row a profile."""
+
+    profile_id = _profile()
+    preset = _text("Preset the profile's policy starts from.")
+    policy_hash = _text("Hash of the whole policy.")
+    as_of = _instant("The one clock of the run.")
+    seq = _count("Ledger position the run reads up to.")
+    head = _count("Position of the profile's last commit, revert or update; the commit is refused if it moved.")
+    plan_id = _text("Hash of ledger, policy, as_of and seq.")
+    trigger = _text("What started the run: schedule, sensor, manual, cli.")
+    task = _text("What the run does: full, lightweight, reflect, decay, creative, cluster, forget.")
+
+
+class Memories(dy.Schema):
+    """Every memory, original or summary, one row each: the fold of the ledger."""
+
+    profile_id = _profile()
+    memory_id = _text("Id of the memory, unique within its profile.", key=True)
+    kind = _text("original, or the kind of summary: meta_pattern, compression, consolidation, episode, unit.")
+    content = _text("The text.")
+    content_hash = _text("SHA-256 of speaker and text, 32 hex digits: the key of everything derived from the text.")
+    speaker = _text("Who said it.", nullable=True)
+    memory_type = _text("Decision, Insight, Pattern, Preference, Style, Habit, Context, Memory or MetaPattern.")
+    memory_type_inferred = dy.Bool(description="The type was inferred from the text.")
+    category = _text("episodic, semantic, procedural, opinion or core.")
+    category_inferred = dy.Bool(description="The category was inferred from the text.")
+    importance_given = _share("Importance as the agent gave it.", nullable=True)
+    importance_hint = _share("The agent's hint.", nullable=True)
+    confidence = _share("Confidence, 0..1; 0.5 when never given.")
+    valid_from = _instant("Since when the fact holds.", nullable=True)
+    valid_until = _instant("Until when the fact holds (exclusive).", nullable=True)
+    protected = dy.Bool(description="Explicitly protected.")
+    protected_reason = _text("Why, if explicitly protected.", nullable=True)
+    tags = _words("Tags.")
+    metadata = _text("Anything else attached, as JSON.", nullable=True)
+    source = _text("Where the memory came from.", nullable=True)
+    session_id = _text("Session that stored it.", nullable=True)
+    agent_id = _text("Agent that stored it.", nullable=True)
+    user_id = _text("Person it was stored for.", nullable=True)
+    event_id = _text("Event (or, for a summary, decision) that made it.")
+    parent_event_id = _text("Event that caused that event.", nullable=True)
+    seq = _count("Ledger position of that event.")
+    created_at = _instant("When it was stored.")
+    updated_at = _instant("Last change of content, validity or protection.", nullable=True)
+    access_count = _count("Accesses so far; a helpful feedback counts as one.")
+    last_accessed_at = _instant("Last access.", nullable=True)
+    access_sessions = _count("Distinct sessions with an access.")
+    stability_gain = _number(
+        "What accesses added to the stability of retention: sum of 0.1*min(2, days since the access before/7)."
+    )
+    energy_base = _number("Energy at `energy_at`, in closed form over all accesses.")
+    energy_at = _instant("Instant of `energy_base`: the last access, else creation.")
+    tier = _text("working, short_term or long_term.")
+    lifecycle = _text("active, warm, cold, stub, archived, expired or deleted.")
+    lifecycle_since = _instant("Since when.")
+    superseded_by = _text("Summary or newer memory that took its place.", nullable=True)
+    superseded_kind = _text("summary or update.", nullable=True)
+    members = _words("For a summary: its members' ids, sorted.")
+    cluster_id = _text("For a summary: the cluster it was made from.", nullable=True)
+    index_text = _text("For a summary: the words to embed and search.", nullable=True)
+    stability_given = _share("For a summary: mean stability of its members at the time.", nullable=True)
+    plan_id = _text("Plan of the last decision about it.", nullable=True)
+
+
+class Enrichment(dy.Schema):
+    """What was read out of a text, one row a text and profile; depends on the text alone."""
+
+    profile_id = _profile()
+    content_hash = _text("The text, as in memories.", key=True)
+    keywords = _words("Most telling words, best first.")
+    entities = _words("Names of people, places and things, sorted.")
+    numbers = _words("Numbers, amounts and times, normalised, sorted.")
+    dates = _words("Dates as written, normalised where absolute (YYYY, YYYY-MM, YYYY-MM-DD), sorted.")
+    negated = dy.Bool(description="The text denies something.")
+    question = dy.Bool(description="The text asks.")
+    tokens = _count("Length in tokens (words and punctuation).")
+    gist = _text("One line that stands for a long text; the text itself when short.")
+    rule_importance = _share("Importance by rule, from the text alone, 0..1.")
+
+
+class Vectors(dy.Schema):
+    """Embeddings, one row a text, profile and model; append-only."""
+
+    profile_id = _profile()
+    content_hash = _text("The text, as in memories.", key=True)
+    model = _text("Embedder that made the vector.", key=True)
+    vector = dy.List(dy.Float32(allow_nan=False, allow_inf=False), description="Unit vector.")
+
+
+class Edges(dy.Schema):
+    """Associations between memories; undirected types are stored once with source < target."""
+
+    profile_id = _profile()
+    source = _text("Memory at the one end.", key=True)
+    target = _text("Memory at the other end.", key=True)
+    edge_type = _text(
+        "FOLLOWS, CAUSED_BY, SIMILAR_TO, REFERENCES (derived), DISCOVERED, CONTRADICTS, SUMMARIZES, or as asserted.",
+        key=True,
+    )
+    kind = _text(
+        "Finer kind: explains, shares_theme, parallel_context, contrast, conflict, meta_pattern, compression ...",
+        nullable=True,
+    )
+    origin = _text("derived (recomputed by every run), asserted (an agent said so) or decided (by a committed plan).")
+    weight = _share("Weight at as_of, after decay.")
+    base_weight = _share("Weight when last strengthened; decay starts from it.")
+    confidence = _share("Confidence in the edge.", nullable=True)
+    similarity = dy.Float32(nullable=True, description="Cosine of the two memories, float64 dot rounded to float32.")
+    algorithm = _text("What made it, such as creative_association.")
+    discovered_at = _instant("When it came to be; derived edges date from the later memory.")
+    last_strengthened_at = _instant("Decay counts from here.")
+    co_count = _count("Sessions that accessed both; 0 where it does not apply.")
+    plan_id = _text("Plan that decided it; empty for derived and asserted edges.")
+
+
+class MemoryImportance(dy.Schema):
+    """How central each live memory is in the association graph."""
+
+    profile_id = _profile()
+    memory_id = _text("The memory.", key=True)
+    importance = _share("Importance: given, else from hint and rule; raised by centrality where the policy says so.")
+    importance_score = dy.Float64(min=0.0, max=10.0, description="importance x 10, as the reflection trigger sums it.")
+    degree = _count("Distinct neighbours over all edges.")
+    relationship_count = _count("Distinct neighbours over asserted and committed edges.")
+    in_degree = _count("Directed edges that point at it, FOLLOWS and SUMMARIZES not counted.")
+    pagerank = _share("PageRank (damping .85) within the profile; sums to 1.")
+    community = _text("Community by label propagation: id of its smallest member.")
+
+
+class ScoredMemories(dy.Schema):
+    """One row a live memory: every score, every factor of it, and why it is protected."""
+
+    profile_id = _profile()
+    memory_id = _text("The memory.", key=True)
+    as_of = _instant("Instant of the scores.")
+    age_days = _number("Days since creation.")
+    idle_days = _number("Days since the last access, else creation.")
+    importance = _share("Importance used.")
+    confidence = _share("Confidence used.")
+    relationship_count = _count("Neighbours used.")
+    age_factor = _share("exp(-base_decay_rate * age_days).")
+    access_factor = _number("access_base + access_weight * (1 if idle < 1 day else exp(-0.05 * idle_days)).")
+    relationship_factor = _number("1 + relationship_preservation * ln(1 + relationship_count).")
+    importance_factor = _number("0.5 + importance.")
+    confidence_factor = _number("0.7 + 0.3 * confidence.")
+    relevance = _share("Product of the five factors, at most 1.")
+    stability = _share("Stability of retention.")
+    retention = _share("Forgetting curve of the category.")
+    recency = _share("exp(-hours since last touch / (168 + 24 * accesses)).")
+    energy = _number("Energy at as_of.")
+    age_tier = _text("hot, warm, cold or archive, by age.")
+    strength = _share("The score this profile's decisions use.")
+    is_protected = dy.Bool(description="Barred from archive and delete.")
+    protection_reason = _text("First reason that applies.", nullable=True)
+    plan_id = _text("Plan the row belongs to.")
+
+
+class Clusters(dy.Schema):
+    """Groups of memories, one row a cluster."""
+
+    profile_id = _profile()
+    cluster_id = _text("Hash of method and sorted member ids.", key=True)
+    method = _text("similarity_components or near_duplicates.")
+    label = _text("Most telling words its members share.")
+    dominant_type = _text("Most frequent type; ties alphabetical.")
+    cluster_size = dy.Int64(min=2, description="Number of members.")
+    temporal_span_days = _number("Days between the oldest and the newest member.")
+    cohesion = dy.Float64(min=-1.0, max=1.0, description="Mean cosine between members.")
+    plan_id = _text("Plan the row belongs to.")
+
+
+class ClusterMembers(dy.Schema):
+    """Who is in which cluster."""
+
+    profile_id = _profile()
+    cluster_id = _text("The cluster.", key=True)
+    memory_id = _text("The member.", key=True)
+
+
+class MergeRefusals(dy.Schema):
+    """Near duplicates that were not merged, and why."""
+
+    profile_id = _profile()
+    memory_id = _text("The one memory (smaller id).", key=True)
+    other_id = _text("The other.", key=True)
+    similarity = dy.Float32(description="Their cosine.")
+    reason = _text("numbers, dates, negation, names, validity or words: what they disagree in.")
+    detail = _text("The disagreement itself, as two sorted lists.")
+
+
+class Summaries(dy.Schema):
+    """Summaries, one row each, with what they inherit from their members."""
+
+    profile_id = _profile()
+    summary_id = _text("Hash of cluster and members' texts; the summary's memory_id.", key=True)
+    cluster_id = _text("Cluster it stands for.")
+    kind = _text("meta_pattern, compression, consolidation, episode or unit.")
+    memory_type = _text("MetaPattern, or the members' dominant type.")
+    category = _text("Category of the members.")
+    content = _text("Text to read.")
+    index_text = _text("Words to embed and search.")
+    content_hash = _text("As in memories.")
+    members = _words("Member ids, sorted.")
+    importance = _share("Largest importance of the members.")
+    stability = _share("Mean stability of the members.")
+    access_count = _count("Largest access count of the members.")
+    confidence = _share("Smallest confidence of the members.")
+    valid_from = _instant("Earliest start of validity of the members.", nullable=True)
+    valid_until = _instant("Common end of validity of the members.", nullable=True)
+    protected = dy.Bool(description="A member is explicitly protected.")
+    protected_reason = _text("That member's reason.", nullable=True)
+    replaces = _words("Live summaries that this one takes the place of.")
+    supersedes = dy.Bool(description="Its members leave the live set.")
+    plan_id = _text("Plan the row belongs to.")
+
+
+class ArchivedSet(dy.Schema):
+    """What leaves the live set in this run, and why."""
+
+    profile_id = _profile()
+    memory_id = _text("The memory.", key=True)
+    action = _text("supersede, delete or archive.")
+    rule = _text("Rule that decided, such as archive_threshold.")
+    reason = _text("One sentence a person can read.")
+    target_id = _text("Summary that takes its place.", nullable=True)
+    strength = _share("Its score.", nullable=True)
+    threshold = _share("The threshold it fell below.", nullable=True)
+    plan_id = _text("Plan the row belongs to.")
+
+
+class Decisions(dy.Schema):
+    """Proposed or committed changes, one row each; a plan is the rows of one plan_id."""
+
+    profile_id = _profile()
+    decision_id = _text("Hash of plan and signature.", key=True)
+    plan_id = _text("Plan it belongs to.")
+    ordinal = _count("Order of application within the plan.")
+    action = _text("withdraw, link, prune, summarise, supersede, delete or archive.")
+    memory_id = _text("Memory concerned; the source of a link; the id of a new summary.")
+    target_id = _text(
+        "Other end: target of a link, summary that supersedes, decision that is withdrawn.", nullable=True
+    )
+    rule = _text("Rule that decided.")
+    reason = _text("One sentence a person can read.")
+    factors = _text("Numbers behind it, as JSON.")
+    before = _text("What it changes, before, as JSON.")
+    after = _text("What it changes, after, as JSON: all that applying it needs.")
+    signature = _text("Hash of profile, action, memories, rule and texts: the same proposal, whatever the plan.")
+    status = _text("proposed, held (the quota holds it back) or committed.")
+    as_of = _instant("Clock of its run.")
+    seq = _count("Ledger position of the commit; 0 while it is only proposed.")
+
+
+class Runs(dy.Schema):
+    """What each run did for each profile."""
+
+    profile_id = _profile()
+    plan_id = _text("Plan.", key=True)
+    run_id = _text("Run that computed it.")
+    task = _text("full, lightweight, reflect, decay, creative, cluster or forget.")
+    trigger = _text("schedule, sensor, manual or cli.")
+    preset = _text("Preset of the profile.")
+    policy_hash = _text("Hash of the policy.")
+    as_of = _instant("Clock of the run.")
+    base_seq = _count("Ledger position it read up to.")
+    commit_seq = _count("Position of its commit.")
+    committed_at = _instant("When it was committed.")
+    outcome = _text("committed, held or reverted.")
+    memories = _count("Live memories before.")
+    decisions = _count("Decisions committed.")
+    held = _count("Decisions held back by the quota.")
+    duration_seconds = _number("Wall time from start of the run to the commit.")
+
+
+class DeadLetters(dy.Schema):
+    """Events that were refused, with the reason and the bytes as they came."""
+
+    letter_id = _text("SHA-256 of source and bytes.", key=True)
+    received_at = _instant("When it was refused.")
+    origin = _text("Where it came from: a file and line, an API call.")
+    reason = _text("What is wrong with it and how to mend it.")
+    raw = dy.Binary(description="The bytes as they came.")
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of the lake."""
+
+    name: str
+    schema: type[dy.Schema]
+    kept: Literal["replaced", "appended", "ledger"] = "replaced"
+    """replaced: a commit puts new rows in the place of a profile's old ones; appended: rows are only ever added, by
+    the stage that makes them; ledger: the rows stand in the ledger's own database."""
+
+    @property
+    def key(self) -> list[str]:
+        """Columns that identify a row; also the canonical sort order."""
+        return self.schema.primary_key()
+
+    def conform(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return `frame` with this table's columns, order, types and canonical row order.
+
+        Raises:
+            ValueError: a column is missing or cannot be cast without loss; names table and column.
+        """
+        types = pl.Schema({name: column.dtype for name, column in self.schema.columns().items()})
+        if missing := [column for column in types if column not in frame.columns]:
+            raise ValueError(
+                f"table {self.name}: column {missing[0]!r} is missing; the stage must produce every column of the schema"
+            )
+        try:
+            return frame.select(pl.col(column).cast(kind) for column, kind in types.items()).sort(self.key)
+        except pl.exceptions.InvalidOperationError as error:
+            raise ValueError(f"table {self.name}: {error}") from error
+
+    def empty(self) -> pl.DataFrame:
+        """Return the table without rows, with its types."""
+        return self.schema.create_empty()
+
+
+TABLES: Final[dict[str, Table]] = {
+    table.name: table
+    for table in (
+        Table("events", Events, kept="appended"),
+        Table("enrichment", Enrichment, kept="appended"),
+        Table("vectors", Vectors, kept="appended"),
+        Table("decisions", Decisions, kept="ledger"),
+        Table("consolidation_runs", Runs, kept="ledger"),
+        Table("dead_letters", DeadLetters, kept="ledger"),
+        Table("profiles", Profiles),
+        Table("memories", Memories),
+        Table("association_edges", Edges),
+        Table("memory_importance", MemoryImportance),
+        Table("scored_memories", ScoredMemories),
+        Table("clusters", Clusters),
+        Table("cluster_members", ClusterMembers),
+        Table("merge_refusals", MergeRefusals),
+        Table("summaries", Summaries),
+        Table("archived_set", ArchivedSet),
+    )
+}
+"""Every table, in the order in which a run makes them."""

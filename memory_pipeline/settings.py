@@ -1,0 +1,310 @@
+"""Every setting: its name, type, default and meaning, and where its value came from.
+
+A `Policy` is what one profile's memories are consolidated by; `Settings` is the deployment: folders, schedules and
+the policy of each profile. Environment beats file beats preset beats default. What is not here: what a setting does
+(`consolidation/`), and the presets themselves (`presets/*.toml`, one file each, no code).
+"""
+
+import difflib
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+ENVIRONMENT_PREFIX: Final = "MEMORY_PIPELINE_"
+SETTINGS_FILE: Final = "memory_pipeline.toml"
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+
+AUTOMEM_VARIABLES: Final[dict[str, str]] = {
+    "CONSOLIDATION_DECAY_INTERVAL_SECONDS": "decay_interval_seconds",
+    "CONSOLIDATION_CREATIVE_INTERVAL_SECONDS": "creative_interval_seconds",
+    "CONSOLIDATION_CLUSTER_INTERVAL_SECONDS": "cluster_interval_seconds",
+    "CONSOLIDATION_FORGET_INTERVAL_SECONDS": "forget_interval_seconds",
+    "CONSOLIDATION_HISTORY_LIMIT": "history_limit",
+    "CONSOLIDATION_PROTECTED_TYPES": "protected_types",
+    "CONSOLIDATION_GRACE_PERIOD_DAYS": "grace_period_days",
+    "CONSOLIDATION_ARCHIVE_THRESHOLD": "archive_threshold",
+    "CONSOLIDATION_DELETE_THRESHOLD": "delete_threshold",
+}
+"""Variables of AutoMem deployments that are understood by their own names."""
+
+
+class SettingsError(ValueError):
+    """A setting is unknown or out of range; the message names it, its value and the remedy."""
+
+
+class Policy(BaseModel):
+    """How the memories of one profile are consolidated."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    preset: str = Field("default", description="Name of the preset these values started from.")
+    embedder: Literal["hashing"] = Field("hashing", description="What turns texts into vectors.")
+    seed: int = Field(0, description="Seed of every sampled choice, together with profile and interval.")
+
+    strength: Literal["relevance", "retention", "recency_importance", "energy"] = Field(
+        "relevance", description="The score that decisions use."
+    )
+    base_decay_rate: NotNegative = Field(0.01, description="Relevance lost to age, per day.")
+    access_base: NotNegative = Field(0.0, description="Constant part of the access factor.")
+    access_weight: NotNegative = Field(1.0, description="Weight of the decaying part of the access factor.")
+    importance_floor_factor: Share = Field(0.0, description="Relevance never falls below this times importance.")
+    relationship_preservation: NotNegative = Field(0.3, description="How much neighbours slow the decay.")
+
+    protect_flagged: bool = Field(True, description="Memories flagged by the agent are protected.")
+    protected_importance: Share | None = Field(
+        0.7, description="Importance from which a memory is protected; unset: none."
+    )
+    grace_period_days: NotNegative = Field(90.0, description="Memories younger than this many days are protected.")
+    protected_types: tuple[str, ...] = Field(("Decision", "Insight"), description="Types that are protected.")
+    protect_core: bool = Field(True, description="Memories of category core are protected.")
+    protected_causes: int | None = Field(
+        3, ge=1, description="In-degree over CAUSED_BY from which a memory is protected; unset: none."
+    )
+
+    similar_to_threshold: Share = Field(0.85, description="Cosine above which SIMILAR_TO edges are made.")
+    reference_share: Share = Field(
+        0.05, description="Entities in a larger share of the memories make no REFERENCES edge."
+    )
+    creative_sample: int = Field(20, ge=2, le=1000, description="Memories drawn by the creative task.")
+    creative_min_relevance: Share = Field(0.0, description="Relevance above which a memory can be drawn.")
+    creative_contrast: bool = Field(False, description="Two unlike Decisions are linked as CONTRADICTS/contrast.")
+    edge_decay_days: NotNegative = Field(30.0, description="Edges idle for this long start to decay.")
+    edge_decay_rate: NotNegative = Field(0.01, description="Edge weight lost per idle day.")
+    edge_prune_weight: Share = Field(0.05, description="Edges lighter than this are pruned.")
+
+    methods: tuple[Literal["near_duplicates", "similarity_components"], ...] = Field(
+        ("near_duplicates", "similarity_components"), description="How memories are grouped, in order."
+    )
+    duplicate_similarity: Share = Field(0.85, description="Cosine from which two memories can be near duplicates.")
+    duplicate_min_size: int = Field(2, ge=2, description="Smallest group of near duplicates that is merged.")
+    cluster_similarity: Share = Field(0.75, description="Cosine from which memories join a cluster.")
+    cluster_min_size: int = Field(5, ge=2, description="Smallest cluster.")
+    cluster_max_size: int | None = Field(30, ge=2, description="Largest cluster; unset: no limit.")
+    cluster_min_relevance: Share = Field(0.0, description="Relevance above which a memory can join a cluster.")
+    linkage: Literal["single", "average"] = Field(
+        "average", description="single: connected components; average: average linkage."
+    )
+    summary_text: Literal["extractive", "sentence"] = Field(
+        "extractive", description="How cluster summaries are worded."
+    )
+
+    archive_threshold: Share = Field(0.0, description="Relevance below which a memory is archived; 0: never.")
+    delete_threshold: Share = Field(0.0, description="Relevance below which a memory is deleted; 0: never.")
+    max_archived_share: Share = Field(0.10, description="Largest share of the live memories that may leave in one run.")
+
+    reflection_threshold: Positive = Field(150.0, description="Summed importance_score that triggers a reflection.")
+    reflection: bool = Field(True, description="The reflection trigger is on.")
+    decay_interval_seconds: int = Field(86_400, ge=0, description="How often decay runs; 0: never.")
+    creative_interval_seconds: int = Field(604_800, ge=0, description="How often the creative task runs; 0: never.")
+    cluster_interval_seconds: int = Field(2_592_000, ge=0, description="How often clustering runs; 0: never.")
+    forget_interval_seconds: int = Field(0, ge=0, description="How often forgetting runs; 0: never.")
+    history_limit: int = Field(20, ge=1, description="Runs listed by status.")
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of every value: two policies with the same digest decide alike."""
+        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:32]
+
+
+class Origin(BaseModel):
+    """A value together with where it came from."""
+
+    model_config = ConfigDict(frozen=True)
+    name: str
+    value: Any
+    origin: str
+    description: str
+
+
+class Settings(BaseModel):
+    """The deployment: where things are, when they run, and the policy of each profile."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    home: Path = Field(Path("data"), description="Folder of ledger, lake and snapshots.")
+    timezone: str = Field("UTC", description="Time zone of the schedules.")
+    nightly: str = Field("0 2 * * *", description="Cron of the nightly full run.")
+    maintenance: str = Field("30 3 * * *", description="Cron of the daily maintenance.")
+    sensor_seconds: int = Field(30, ge=1, description="How often sensors look.")
+    keep_snapshots: int = Field(30, ge=1, description="Snapshots kept by maintenance.")
+    keep_runs_days: int = Field(90, ge=1, description="Days of Dagster's run history kept by maintenance.")
+    future_minutes: int = Field(5, ge=0, description="Events further than this in the future wait.")
+    policy: Policy = Field(default_factory=Policy, description="Policy of profiles without their own.")
+    profiles: dict[str, Policy] = Field(default_factory=dict, description="Policies of single profiles.")
+    origins: tuple[Origin, ...] = Field((), description="Where each value came from.", exclude=True)
+
+    def policy_of(self, profile_id: str) -> Policy:
+        """Return the policy of a profile: its own, else the common one."""
+        return self.profiles.get(profile_id, self.policy)
+
+
+def preset_names() -> list[str]:
+    """Names of the presets that ship, sorted."""
+    return sorted(entry.name.removesuffix(".toml") for entry in _presets().iterdir() if entry.name.endswith(".toml"))
+
+
+def preset(name: str) -> dict[str, Any]:
+    """Values that a preset changes.
+
+    Raises:
+        SettingsError: no such preset; names the nearest.
+    """
+    if name not in preset_names():
+        raise SettingsError(f"preset {name!r} is unknown; {_nearest(name, preset_names())}")
+    return _unset(tomllib.loads((_presets() / f"{name}.toml").read_text("utf-8")))
+
+
+def load(
+    home: Path | str | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    preset_name: str | None = None,
+) -> Settings:
+    """Read settings from environment, `memory_pipeline.toml` in the home folder, presets and defaults.
+
+    Args:
+        home: data folder; overrides `MEMORY_PIPELINE_HOME`.
+        environment: variables to read instead of the process's own.
+        preset_name: preset that overrides the one of file and environment.
+
+    Raises:
+        SettingsError: a name is unknown or a value is out of range; names it and the remedy.
+    """
+    variables = os.environ if environment is None else environment
+    folder = Path(home or variables.get(f"{ENVIRONMENT_PREFIX}HOME") or "data").expanduser().resolve()
+    file = folder / SETTINGS_FILE
+    try:
+        written = _unset(tomllib.loads(file.read_text("utf-8"))) if file.is_file() else {}
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{file}: not valid TOML: {error}; correct the line it names") from error
+    top, common, own = _split_file(written, file)
+    from_environment = _from_environment(variables)
+    deployment = {"home": folder} | top | {k: v for k, v in from_environment.items() if k in Settings.model_fields}
+    layers = _policy_layers(
+        common, {k: v for k, v in from_environment.items() if k in Policy.model_fields}, preset_name
+    )
+    profiles = {
+        name: _policy(_policy_layers(common | values, layers["environment"], preset_name), f"profile {name!r}")
+        for name, values in own.items()
+    }
+    policy = _policy(layers, "policy")
+    origins = _origins(deployment, top, from_environment, policy, layers, file.name)
+    return _validated(Settings, deployment | {"policy": policy, "profiles": profiles, "origins": origins}, "settings")
+
+
+def _unset(values: dict[str, Any]) -> dict[str, Any]:
+    """Read an empty string as "no value", since TOML has no null."""
+    return {k: _unset(v) if isinstance(v, dict) else None if v == "" else v for k, v in values.items()}
+
+
+def _presets() -> Any:
+    return resources.files("memory_pipeline") / "presets"
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+
+
+def _split_file(
+    written: dict[str, Any], file: Path
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, dict[str, Any]]]:
+    """Split the file into deployment values, common policy values and policy values of single profiles."""
+    deployment = set(Settings.model_fields) - {"policy", "profiles", "origins", "home"}
+    common, own = dict(written.get("policy", {})), dict(written.get("profiles", {}))
+    top = {name: value for name, value in written.items() if name not in {"policy", "profiles"}}
+    for where, values, known in (
+        ("", top, deployment),
+        ("policy.", common, set(Policy.model_fields)),
+        *((f"profiles.{name}.", values, set(Policy.model_fields)) for name, values in own.items()),
+    ):
+        if unknown := sorted(set(values) - known):
+            raise SettingsError(
+                f"{file}: setting {where}{unknown[0]} is unknown; {_nearest(unknown[0], sorted(known))}"
+            )
+    return top, common, own
+
+
+def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
+    """Settings given by variables: ours by `MEMORY_PIPELINE_` + name, AutoMem's by their own names."""
+    values: dict[str, Any] = {}
+    for variable, name in AUTOMEM_VARIABLES.items():
+        if variable in variables:
+            values[name] = _literal(variables[variable], name)
+    known = (set(Policy.model_fields) | set(Settings.model_fields)) - {"policy", "profiles", "origins", "home"}
+    for variable, raw in variables.items():
+        name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+        if not variable.startswith(ENVIRONMENT_PREFIX) or name == "home":
+            continue
+        if name not in known:
+            raise SettingsError(f"variable {variable} names no setting; {_nearest(name, sorted(known))}")
+        values[name] = _literal(raw, name)
+    return values
+
+
+def _literal(raw: str, name: str) -> Any:
+    """Read a variable: lists are comma-separated, an empty value unsets, all else is checked by the setting's type."""
+    if name in {"protected_types", "methods"}:
+        return [part.strip() for part in raw.split(",") if part.strip()]
+    return None if raw.strip().lower() in {"", "none"} else raw
+
+
+def _policy_layers(file: dict[str, Any], environment: dict[str, Any], chosen: str | None) -> dict[str, dict[str, Any]]:
+    name = chosen or environment.get("preset") or file.get("preset") or "default"
+    return {"preset": preset(name) | {"preset": name}, "file": file, "environment": environment}
+
+
+def _policy(layers: dict[str, dict[str, Any]], what: str) -> Policy:
+    name = layers["preset"]["preset"]
+    return _validated(Policy, layers["preset"] | layers["file"] | layers["environment"] | {"preset": name}, what)
+
+
+def _validated(model: type[Any], values: dict[str, Any], what: str) -> Any:
+    try:
+        return model(**values)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise SettingsError(
+            f"{what}: {name} = {first['input']!r}: {first['msg']}; correct the value or remove it"
+        ) from error
+
+
+def _origins(
+    deployment: dict[str, Any],
+    top: dict[str, Any],
+    environment: dict[str, Any],
+    policy: Policy,
+    layers: dict[str, dict[str, Any]],
+    file: str,
+) -> tuple[Origin, ...]:
+    rows = [
+        Origin(
+            name=name,
+            value=deployment.get(name, field.default),
+            origin="environment" if name in environment else file if name in top else "default",
+            description=field.description or "",
+        )
+        for name, field in Settings.model_fields.items()
+        if name not in {"policy", "profiles", "origins"}
+    ]
+    for name, field in Policy.model_fields.items():
+        layer = next((layer for layer in ("environment", "file", "preset") if name in layers[layer]), "default")
+        label = {"file": file, "preset": f"preset {policy.preset}"}.get(layer, layer)
+        rows.append(
+            Origin(
+                name=f"policy.{name}", value=getattr(policy, name), origin=label, description=field.description or ""
+            )
+        )
+    return tuple(rows)
