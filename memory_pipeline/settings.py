@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -36,6 +36,9 @@ AUTOMEM_VARIABLES: Final[dict[str, str]] = {
     "CONSOLIDATION_DELETE_THRESHOLD": "delete_threshold",
 }
 """Variables of AutoMem deployments that are understood by their own names."""
+
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class SettingsError(ValueError):
@@ -142,11 +145,19 @@ class Settings(BaseModel):
     future_minutes: int = Field(5, ge=0, description="Events further than this in the future wait.")
     policy: Policy = Field(default_factory=Policy, description="Policy of profiles without their own.")
     profiles: dict[str, Policy] = Field(default_factory=dict, description="Policies of single profiles.")
-    origins: tuple[Origin, ...] = Field((), description="Where each value came from.", exclude=True)
+    origins: dict[str, tuple[Origin, ...]] = Field(
+        default_factory=dict,
+        exclude=True,
+        description="Where each value came from, by profile; '' is the common policy.",
+    )
 
     def policy_of(self, profile_id: str) -> Policy:
         """Return the policy of a profile: its own, else the common one."""
         return self.profiles.get(profile_id, self.policy)
+
+    def explained(self, profile_id: str | None = None) -> tuple[Origin, ...]:
+        """Return every setting with its value and where it came from, for a profile or for those without their own."""
+        return self.origins.get(profile_id or "", self.origins.get("", ()))
 
 
 def preset_names() -> list[str]:
@@ -191,16 +202,15 @@ def load(
     top, common, own = _split_file(written, file)
     from_environment = _from_environment(variables)
     deployment = {"home": folder} | top | {k: v for k, v in from_environment.items() if k in Settings.model_fields}
-    layers = _policy_layers(
-        common, {k: v for k, v in from_environment.items() if k in Policy.model_fields}, preset_name
+    policy_environment = {k: v for k, v in from_environment.items() if k in Policy.model_fields}
+    policies, origins = {}, {}
+    for name, values in ({"": {}} | own).items():
+        layers = _policy_layers(common | values, policy_environment, preset_name)
+        policies[name] = _policy(layers, f"profile {name!r}" if name else "policy")
+        origins[name] = _origins(deployment, top, from_environment, policies[name], layers, file.name)
+    return _validated(
+        Settings, deployment | {"policy": policies.pop(""), "profiles": policies, "origins": origins}, "settings"
     )
-    profiles = {
-        name: _policy(_policy_layers(common | values, layers["environment"], preset_name), f"profile {name!r}")
-        for name, values in own.items()
-    }
-    policy = _policy(layers, "policy")
-    origins = _origins(deployment, top, from_environment, policy, layers, file.name)
-    return _validated(Settings, deployment | {"policy": policy, "profiles": profiles, "origins": origins}, "settings")
 
 
 def _unset(values: dict[str, Any]) -> dict[str, Any]:
@@ -270,7 +280,7 @@ def _policy(layers: dict[str, dict[str, Any]], what: str) -> Policy:
     return _validated(Policy, layers["preset"] | layers["file"] | layers["environment"] | {"preset": name}, what)
 
 
-def _validated(model: type[Any], values: dict[str, Any], what: str) -> Any:
+def _validated(model: type[M], values: dict[str, Any], what: str) -> M:
     try:
         return model(**values)
     except ValidationError as error:

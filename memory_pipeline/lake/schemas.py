@@ -139,6 +139,9 @@ class Profiles(dy.Schema):
     plan_id = _text("Hash of ledger, policy, as_of and seq.")
     trigger = _text("What started the run: schedule, sensor, manual, cli.")
     task = _text("What the run does: full, lightweight, reflect, decay, creative, cluster, forget.")
+    since = _count("Ledger position of the last committed reflection: what came later is recent.")
+    max_archived_share = _share("Largest share of the live memories that may leave in this run.")
+    retry_reverted = dy.Bool(description="Propose again what was undone.")
 
 
 class Memories(dy.Schema):
@@ -241,6 +244,14 @@ class Edges(dy.Schema):
     last_strengthened_at = _instant("Decay counts from here.")
     co_count = _count("Sessions that accessed both; 0 where it does not apply.")
     plan_id = _text("Plan that decided it; empty for derived and asserted edges.")
+
+
+class Reverted(dy.Schema):
+    """Decisions that an undo masks."""
+
+    profile_id = _profile()
+    decision_id = _text("The decision.", key=True)
+    seq = _count("Ledger position of the revert.")
 
 
 class MemoryImportance(dy.Schema):
@@ -443,6 +454,19 @@ class Table:
         except pl.exceptions.InvalidOperationError as error:
             raise ValueError(f"table {self.name}: {error}") from error
 
+    def violations(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the rules that rows of `frame` break: `rule`, `rows` (how many) and `keys` (the first twenty)."""
+        _, failure = self.schema.filter(frame)
+        details = failure.details() if failure.counts() else None
+        broken = {
+            rule: details.filter(pl.col(rule) == "invalid").select(pl.struct(self.key).cast(pl.String).head(20)).to_series().to_list()
+            for rule in failure.counts()
+        } if details is not None else {}
+        return pl.DataFrame(
+            {"rule": list(broken), "rows": [failure.counts()[rule] for rule in broken], "keys": list(broken.values())},
+            schema={"rule": pl.String, "rows": pl.Int64, "keys": pl.List(pl.String)},
+        )
+
     def empty(self) -> pl.DataFrame:
         """Return the table without rows, with its types."""
         return self.schema.create_empty()
@@ -457,16 +481,21 @@ TABLES: Final[dict[str, Table]] = {
         Table("decisions", Decisions, kept="ledger"),
         Table("consolidation_runs", Runs, kept="ledger"),
         Table("dead_letters", DeadLetters, kept="ledger"),
+        Table("reverted", Reverted, kept="ledger"),
         Table("profiles", Profiles),
         Table("memories", Memories),
-        Table("association_edges", Edges),
+        Table("decided_edges", Edges),
+        Table("derived_edges", Edges),
         Table("memory_importance", MemoryImportance),
         Table("scored_memories", ScoredMemories),
+        Table("proposed_edges", Edges),
+        Table("association_edges", Edges),
         Table("clusters", Clusters),
         Table("cluster_members", ClusterMembers),
         Table("merge_refusals", MergeRefusals),
         Table("summaries", Summaries),
         Table("archived_set", ArchivedSet),
+        Table("consolidation_plan", Decisions),
     )
 }
 """Every table, in the order in which a run makes them."""

@@ -1,0 +1,48 @@
+# `make` explains itself; `make demo` and `make test` work from an empty clone.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+HOME_FOLDER ?= data
+export MEMORY_PIPELINE_HOME := $(HOME_FOLDER)
+
+.PHONY: help demo test ui bench lint install clean
+
+help: ## Say what each target does
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(BIN)/memory-pipeline: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "error: Python 3.11 or newer is needed, $(PYTHON) is $$($(PYTHON) -V 2>&1); name another with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@command -v g++ >/dev/null || command -v c++ >/dev/null || { echo "error: hnswlib is built from source and no C++ compiler was found; install one (Debian: apt-get install g++; macOS: xcode-select --install)"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "error: no virtual environment could be made; install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@
+
+install: $(BIN)/memory-pipeline ## Make .venv and install everything into it
+
+demo: install ## Sample data, one nightly run through Dagster, a report, and an empty second plan
+	@.ci/demo $(BIN)
+
+test: install ## Everything CI runs: format, lint, types, definitions, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/dagster definitions validate
+	$(BIN)/dagster definitions validate -w workspace.yaml
+	$(BIN)/pytest -n 2
+
+lint: install ## Format and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+ui: install ## Dagster UI with daemon on http://localhost:3000
+	$(BIN)/memory-pipeline init
+	DAGSTER_HOME=$(abspath $(HOME_FOLDER))/dagster $(BIN)/dagster dev
+
+bench: install ## Benchmarks: ratios against a peer or a limit in the same run, and growth
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean: ## Remove the environment and what tools left; keeps data
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

@@ -1,0 +1,21 @@
+"""`archived_set`: what leaves the live set, and why."""
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.assets.resources import Store
+from memory_pipeline.consolidation import pipeline
+
+
+@dg.asset
+def archived_set(
+    store: Store,
+    profiles: pl.DataFrame,
+    scored_memories: pl.DataFrame,
+    memories: pl.DataFrame,
+    summaries: pl.DataFrame,
+    clusters: pl.DataFrame,
+    cluster_members: pl.DataFrame,
+) -> pl.DataFrame:
+    """Memories that a summary takes the place of or that fell below a threshold; never a protected one."""
+    return store.each(profiles, pipeline.forget, scored_memories, memories, summaries, clusters, cluster_members)

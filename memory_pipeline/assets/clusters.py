@@ -1,0 +1,26 @@
+"""`clusters`: groups of memories, who is in them, and near duplicates that were not merged."""
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.assets.resources import Store
+from memory_pipeline.consolidation import pipeline
+
+
+@dg.multi_asset(
+    outs={
+        "clusters": dg.AssetOut(description="Groups of near duplicates and of similar memories."),
+        "cluster_members": dg.AssetOut(description="Who is in which cluster."),
+        "merge_refusals": dg.AssetOut(description="Near duplicates that state different facts, and where they differ."),
+    }
+)
+def clusters(
+    store: Store,
+    profiles: pl.DataFrame,
+    memories: pl.DataFrame,
+    scored_memories: pl.DataFrame,
+    enrichment: pl.DataFrame,
+    vectors: pl.DataFrame,
+) -> tuple[pl.DataFrame, ...]:
+    """Group memories by each method of the policy; nothing ever joins two profiles."""
+    return store.each(profiles, pipeline.cluster, memories, scored_memories, enrichment, vectors)

@@ -1,0 +1,15 @@
+"""`derived_edges`: associations that follow from the memories themselves."""
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.assets.resources import Store
+from memory_pipeline.consolidation import pipeline
+
+
+@dg.asset
+def derived_edges(
+    store: Store, profiles: pl.DataFrame, memories: pl.DataFrame, enrichment: pl.DataFrame, vectors: pl.DataFrame
+) -> pl.DataFrame:
+    """FOLLOWS, CAUSED_BY, SIMILAR_TO and REFERENCES: recomputed by every run, never decided."""
+    return store.each(profiles, pipeline.derive, memories, enrichment, vectors)

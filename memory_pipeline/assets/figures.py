@@ -1,0 +1,105 @@
+"""What the UI shows of a table: row counts, key figures that plot themselves, a small picture. Never memory text."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Final
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.lake.schemas import LIVE, TABLES
+
+FIGURES: Final[Mapping[str, Sequence[pl.Expr]]] = {
+    "events": [pl.col("event_id").n_unique().alias("events"), pl.col("seq").max().alias("position")],
+    "memories": [
+        pl.col("lifecycle").is_in(LIVE).sum().alias("live"),
+        (pl.col("kind") != "original").sum().alias("summaries"),
+        pl.col("access_count").sum().alias("accesses"),
+    ],
+    "enrichment": [pl.col("tokens").sum().alias("tokens"), pl.col("rule_importance").mean().alias("mean_importance")],
+    "scored_memories": [
+        pl.col("strength").median().alias("strength_p50"),
+        pl.col("is_protected").mean().alias("protected_share"),
+        pl.col("energy").mean().alias("mean_energy"),
+    ],
+    "memory_importance": [
+        pl.col("degree").mean().alias("mean_degree"),
+        pl.struct("profile_id", "community").n_unique().alias("communities"),
+    ],
+    "association_edges": [pl.col("weight").mean().alias("mean_weight")],
+    "clusters": [pl.col("cluster_size").max().alias("largest"), pl.col("cohesion").mean().alias("mean_cohesion")],
+    "summaries": [pl.col("members").list.len().sum().alias("members")],
+    "consolidation_plan": [(pl.col("status") == "held").sum().alias("held")],
+}
+"""Key figures of a table, each one number."""
+
+PICTURES: Final[Mapping[str, str]] = {
+    "memories": "lifecycle",
+    "scored_memories": "strength",
+    "memory_importance": "importance",
+    "derived_edges": "edge_type",
+    "proposed_edges": "kind",
+    "association_edges": "edge_type",
+    "clusters": "cluster_size",
+    "merge_refusals": "reason",
+    "archived_set": "rule",
+    "consolidation_plan": "action",
+}
+"""Column whose distribution is drawn."""
+
+
+def describe(name: str, frame: pl.DataFrame) -> dict[str, dg.MetadataValue]:
+    """Metadata of a materialisation: rows, profiles, key figures and a picture."""
+    figures: dict[str, dg.MetadataValue] = {"dagster/row_count": dg.MetadataValue.int(frame.height)}
+    if "profile_id" in frame.columns:
+        figures["profiles"] = dg.MetadataValue.int(frame["profile_id"].n_unique())
+    if frame.height and name in FIGURES:
+        for figure, value in frame.select(FIGURES[name]).row(0, named=True).items():
+            if value is not None:
+                figures[figure] = dg.MetadataValue.float(float(value))
+    if frame.height and name in PICTURES:
+        figures["picture"] = dg.MetadataValue.md(f"![{name} by {PICTURES[name]}]({picture(frame[PICTURES[name]])})")
+    return figures
+
+
+def column_schema(name: str) -> dg.TableSchema:
+    """Columns of a table with types and meaning, as the UI shows them."""
+    table = TABLES[name]
+    return dg.TableSchema(
+        columns=[
+            dg.TableColumn(
+                name=column,
+                type=str(definition.dtype),
+                description=definition.description,
+                constraints=dg.TableColumnConstraints(nullable=definition.nullable, unique=[column] == table.key),
+            )
+            for column, definition in table.schema.columns().items()
+        ]
+    )
+
+
+def picture(values: pl.Series, *, bars: int = 12) -> str:
+    """Draw how values are distributed, as a data URI of an SVG: ten bins of numbers, or the most frequent words."""
+    if values.dtype.is_numeric():
+        edges = values.cast(pl.Float64).hist(bin_count=bars)
+        labels = [f"{value:.3g}" for value in edges["breakpoint"]]
+        counts = edges["count"].to_list()
+    else:
+        common = values.drop_nulls().value_counts(sort=False).sort(["count", values.name], descending=[True, False])
+        labels, counts = common[values.name].head(bars).to_list(), common["count"].head(bars).to_list()
+    return "data:image/svg+xml;base64," + base64.b64encode(_bars(labels, counts).encode()).decode()
+
+
+def _bars(labels: Sequence[str], counts: Sequence[int]) -> str:
+    most, height = max(counts, default=1) or 1, 18 * len(counts) + 4
+    rows = "".join(
+        f'<text x="118" y="{18 * i + 15}" text-anchor="end">{escape(label)}</text>'
+        f'<rect x="124" y="{18 * i + 4}" width="{max(1, round(200 * count / most))}" height="13" fill="#4f46e5"/>'
+        f'<text x="{130 + round(200 * count / most)}" y="{18 * i + 15}">{count}</text>'
+        for i, (label, count) in enumerate(zip(labels, counts, strict=True))
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="400" height="{height}" '
+        f'font-family="sans-serif" font-size="11" fill="#334155">{rows}</svg>'
+    )

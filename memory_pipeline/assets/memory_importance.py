@@ -1,0 +1,20 @@
+"""`memory_importance`: how central each memory is."""
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.assets.resources import Store
+from memory_pipeline.consolidation import pipeline
+
+
+@dg.asset
+def memory_importance(
+    store: Store,
+    profiles: pl.DataFrame,
+    memories: pl.DataFrame,
+    enrichment: pl.DataFrame,
+    decided_edges: pl.DataFrame,
+    derived_edges: pl.DataFrame,
+) -> pl.DataFrame:
+    """Importance, PageRank, community and neighbours of each live memory."""
+    return store.each(profiles, pipeline.measure, memories, enrichment, decided_edges, derived_edges)

@@ -1,0 +1,21 @@
+"""`proposed_edges`: associations that the plan would add."""
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.assets.resources import Store
+from memory_pipeline.consolidation import pipeline
+
+
+@dg.asset
+def proposed_edges(
+    store: Store,
+    profiles: pl.DataFrame,
+    memories: pl.DataFrame,
+    scored_memories: pl.DataFrame,
+    decided_edges: pl.DataFrame,
+    derived_edges: pl.DataFrame,
+    vectors: pl.DataFrame,
+) -> pl.DataFrame:
+    """Creative associations between sampled memories that nothing links yet."""
+    return store.each(profiles, pipeline.discover, memories, scored_memories, decided_edges, derived_edges, vectors)

@@ -1,0 +1,20 @@
+"""`scored_memories`: every score of every live memory."""
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.assets.resources import Store
+from memory_pipeline.consolidation import pipeline
+
+
+@dg.asset
+def scored_memories(
+    store: Store,
+    profiles: pl.DataFrame,
+    memories: pl.DataFrame,
+    memory_importance: pl.DataFrame,
+    decided_edges: pl.DataFrame,
+    derived_edges: pl.DataFrame,
+) -> pl.DataFrame:
+    """Relevance, retention, recency and energy with each factor, and why a memory is protected."""
+    return store.each(profiles, pipeline.score, memories, memory_importance, decided_edges, derived_edges)

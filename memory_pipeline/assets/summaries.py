@@ -1,0 +1,21 @@
+"""`summaries`: one text for many memories."""
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.assets.resources import Store
+from memory_pipeline.consolidation import pipeline
+
+
+@dg.asset
+def summaries(
+    store: Store,
+    profiles: pl.DataFrame,
+    clusters: pl.DataFrame,
+    cluster_members: pl.DataFrame,
+    memories: pl.DataFrame,
+    scored_memories: pl.DataFrame,
+    enrichment: pl.DataFrame,
+) -> pl.DataFrame:
+    """Summaries of clusters that have none yet, from the originals only, with every date, number and name."""
+    return store.each(profiles, pipeline.summarise, clusters, cluster_members, memories, scored_memories, enrichment)

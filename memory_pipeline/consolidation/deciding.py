@@ -1,0 +1,245 @@
+"""What a decision says: the desired changes of a run as rows, and how their JSON is written and read.
+
+The `after` of a decision holds all that applying it needs, so that a plan can be carried out, kept and replayed without
+the tables it was made from. Canonical JSON: sorted keys, no spaces, numbers that read back to the same bits, instants
+in UTC with microseconds.
+What is not here: which changes become a plan (`planning`) and what they do to a state (`projection`).
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
+
+Fields = Mapping[str, pl.DataType]
+
+ORDER: Final = {action.value: place for place, action in enumerate(Action)}
+"""Place of an action among the decisions of one plan."""
+
+EDGE_KEY: Final = TABLES["decided_edges"].key
+INSTANT_FORMAT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
+
+
+def _fields(table: str, *names: str) -> Fields:
+    types = TABLES[table].empty().schema
+    return {name: types[name] for name in sorted(names)}
+
+
+EDGE: Final = _fields(
+    "decided_edges",
+    *("source", "target", "edge_type", "kind", "weight", "base_weight", "confidence", "similarity"),
+    *("algorithm", "discovered_at", "last_strengthened_at", "co_count"),
+)
+"""What a decision says of the edge it makes or prunes."""
+
+MOVE: Final = _fields("memories", "lifecycle", "superseded_by", "superseded_kind")
+"""What a decision about a memory sets."""
+
+SUMMARY: Final = _fields(
+    "memories",
+    *MOVE,
+    *("kind", "content", "content_hash", "memory_type", "category", "importance_given", "confidence", "valid_from"),
+    *("valid_until", "protected", "protected_reason", "seq", "access_count", "members", "cluster_id", "index_text"),
+    "stability_given",
+)
+"""What a decision says of the summary it makes."""
+
+CHANGES: Final = pl.Schema(
+    {name: pl.String() for name in (*KEY, "action", "target_id", "rule", "reason", "factors", "before", "after")}
+    | {"subject": pl.String()}
+)
+"""A desired change: a decision that belongs to no plan yet. `subject` is the content that it is about."""
+
+
+def write(fields: Fields, *, suffix: str = "") -> pl.Expr:
+    """Columns of a row as canonical JSON; `suffix` is what their names end in."""
+    return pl.struct(_written(name, kind, suffix) for name, kind in sorted(fields.items())).struct.json_encode()
+
+
+def read(column: str, fields: Fields) -> list[pl.Expr]:
+    """Columns that the JSON in `column` holds; what it does not say is null."""
+    wire = {name: pl.String() if kind == INSTANT else _wide(kind) for name, kind in fields.items()}
+    said = pl.col(column).str.json_decode(pl.Struct(wire)).struct
+    return [
+        said.field(name).str.to_datetime(INSTANT_FORMAT, time_unit="us", time_zone="UTC")
+        if kind == INSTANT
+        else said.field(name).cast(kind)
+        for name, kind in fields.items()
+    ]
+
+
+def _written(name: str, kind: pl.DataType, suffix: str) -> pl.Expr:
+    value = pl.col(name + suffix)
+    return (value.dt.strftime(INSTANT_FORMAT) if kind == INSTANT else value.cast(_wide(kind))).alias(name)
+
+
+def _wide(kind: pl.DataType) -> pl.DataType:
+    """Single precision is written as the double it equals, so that it reads back exactly."""
+    return pl.Float64() if kind == pl.Float32 else kind
+
+
+def links(proposed: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Changes that add the edges of table `proposed_edges`."""
+    texts = memories.select("profile_id", memory_id="memory_id", text="content_hash")
+    return _changes(
+        _about_edges(proposed).join(
+            texts.rename({"memory_id": "target", "text": "other_text"}),
+            on=["profile_id", "target"],
+            how="left",
+            maintain_order="left",
+        ).join(
+            texts.rename({"memory_id": "source"}), on=["profile_id", "source"], how="left", maintain_order="left"
+        ),
+        action=pl.lit(Action.LINK.value),
+        rule=pl.concat_str("algorithm", pl.coalesce("kind", "edge_type"), separator="."),
+        reason=pl.format(
+            "{} and {} are linked as {}: cosine {}, confidence {}.",
+            "source",
+            "target",
+            "label",
+            _shown("similarity"),
+            _shown("confidence"),
+        ),
+        factors=write({name: EDGE[name] for name in ("confidence", "similarity", "weight")}),
+        before=pl.lit("{}"),
+        after=write(EDGE),
+        subject=pl.concat_str("label", "text", "other_text", separator=" ", ignore_nulls=True),
+    )
+
+
+def prunes(faded: pl.DataFrame) -> pl.DataFrame:
+    """Changes that take away the edges of `faded`, rows of `decided_edges` at their present weight."""
+    return _changes(
+        _about_edges(faded),
+        action=pl.lit(Action.PRUNE.value),
+        rule=pl.lit("edge_prune_weight"),
+        reason=pl.format(
+            "The {} edge of {} and {} has faded from {} to {}.",
+            "edge_type",
+            "source",
+            "target",
+            _shown("base_weight"),
+            _shown("weight"),
+        ),
+        factors=write({name: EDGE[name] for name in ("base_weight", "last_strengthened_at", "weight")}),
+        before=write(EDGE),
+        after=write({"edge_type": EDGE["edge_type"]}),
+        subject=pl.concat_str("label", "base_weight", pl.col("last_strengthened_at").dt.epoch("us"), separator=" "),
+    )
+
+
+def _about_edges(edges: pl.DataFrame) -> pl.DataFrame:
+    return edges.with_columns(
+        memory_id="source",
+        target_id="target",
+        label=pl.concat_str("edge_type", "kind", separator="/", ignore_nulls=True),
+    )
+
+
+def summaries(made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Changes that add the summaries of table `summaries`, or bring back those that are no longer live.
+
+    Args:
+        made: table `summaries` with `seq`, the ledger position its plan was made from.
+        memories: table `memories`.
+
+    A summary's id is a hash of its members and their texts, so it needs no other subject.
+    """
+    rows = made.with_columns(
+        memory_id="summary_id",
+        target_id=pl.lit(None, pl.String),
+        importance_given="importance",
+        stability_given="stability",
+        lifecycle=pl.lit(Lifecycle.ACTIVE.value),
+        superseded_by=pl.lit(None, pl.String),
+        superseded_kind=pl.lit(None, pl.String),
+        size=pl.col("members").list.len().cast(pl.Int64),
+    )
+    numbers = ("access_count", "confidence", "importance_given", "stability_given")
+    return _changes(
+        _with_before(rows, memories),
+        action=pl.lit(Action.SUMMARISE.value),
+        rule=pl.col("kind"),
+        reason=pl.format("One {} stands for {} memories.", "kind", "size"),
+        factors=write({"size": pl.Int64()} | {name: SUMMARY[name] for name in numbers}),
+        before=_before(),
+        after=write(SUMMARY),
+        subject=pl.lit(""),
+    )
+
+
+def moves(archived: pl.DataFrame, made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Changes that take memories out of the live set: one a memory, supersede before delete before archive.
+
+    Args:
+        archived: table `archived_set`.
+        made: table `summaries`; those they replace are superseded too.
+        memories: table `memories`.
+    """
+    replaced = made.select("profile_id", "replaces", target_id="summary_id").explode("replaces").drop_nulls()
+    found = pl.concat(
+        [
+            archived.select(*KEY, "action", "target_id", "rule", "reason", "strength", "threshold"),
+            replaced.select(
+                "profile_id",
+                "target_id",
+                memory_id="replaces",
+                action=pl.lit(Action.SUPERSEDE.value),
+                rule=pl.lit("replaced_by_summary"),
+                reason=pl.format("Summary {} takes the place of this one.", "target_id"),
+            ),
+        ],
+        how="diagonal",
+    )
+    first = found.sort(_place(), "rule", "target_id").unique(KEY, keep="first", maintain_order=True)
+    superseded = pl.col("action") == Action.SUPERSEDE.value
+    deleted = pl.col("action") == Action.DELETE.value
+    rows = first.with_columns(
+        lifecycle=pl.when(deleted).then(pl.lit(Lifecycle.DELETED.value)).otherwise(pl.lit(Lifecycle.ARCHIVED.value)),
+        superseded_by=pl.when(superseded).then("target_id"),
+        superseded_kind=pl.when(superseded).then(pl.lit("summary")),
+    )
+    return _changes(
+        _with_before(rows, memories),
+        factors=write({"strength": pl.Float64(), "threshold": pl.Float64()}),
+        before=_before(),
+        after=write(MOVE),
+        subject=pl.col("content_hash_before").fill_null(""),
+    )
+
+
+def _with_before(rows: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Add where each memory stands, and leave out what would change nothing.
+
+    Only live memories can be archived or deleted; a superseded one can get another summary.
+    """
+    stands = memories.select(*KEY, pl.col(*MOVE, "content_hash").name.suffix("_before"))
+    live = pl.col("lifecycle_before").is_in(LIVE)
+    deleted = pl.col("lifecycle_before") == Lifecycle.DELETED.value
+    other_summary = pl.col("superseded_by").is_not_null() & pl.col("superseded_by").ne_missing(
+        pl.col("superseded_by_before")
+    )
+    comes_back = pl.col("lifecycle") == Lifecycle.ACTIVE.value
+    changes = pl.when(comes_back).then(~live).otherwise(live | (other_summary & ~deleted))
+    return rows.join(stands, on=KEY, how="left", maintain_order="left").filter(
+        pl.col("lifecycle_before").is_null() | changes
+    )
+
+
+def _before() -> pl.Expr:
+    return pl.when(pl.col("lifecycle_before").is_null()).then(pl.lit("{}")).otherwise(write(MOVE, suffix="_before"))
+
+
+def _place() -> pl.Expr:
+    return pl.col("action").replace_strict(ORDER, return_dtype=pl.Int64)
+
+
+def _shown(column: str) -> pl.Expr:
+    return pl.col(column).cast(pl.Float64).round(4).cast(pl.String).fill_null("unknown")
+
+
+def _changes(rows: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
+    return rows.with_columns(**columns).select(pl.col(name).cast(kind) for name, kind in CHANGES.items())

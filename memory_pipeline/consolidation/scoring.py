@@ -1,0 +1,208 @@
+"""Every score of a live memory, with each of its factors, and whether and why it is protected.
+
+Four published scores stand side by side: relevance, retention, recency and energy. All of them are closed forms of
+what the ledger's fold knows about a memory, so a score depends on the instant alone and never on earlier runs.
+What is not here: how central a memory is (`centrality`), and what follows from a score (`forgetting`, `clustering`).
+"""
+
+from datetime import datetime
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES
+from memory_pipeline.settings import Policy
+
+KEY: Final = ["profile_id", "memory_id"]
+DAY: Final = 86_400_000_000
+"""Microseconds in a day."""
+
+RETENTION_DAYS: Final[dict[str, float]] = {
+    "episodic": 45.0,
+    "semantic": 120.0,
+    "core": 120.0,
+    "opinion": 120.0,
+    "procedural": float("inf"),
+}
+"""Time scale of the forgetting curve, in days: what is procedural is never forgotten, and a category that is not listed
+is forgotten like an episode."""
+
+ENERGY_DECAY: Final[dict[str, float]] = {"working": 0.5, "short_term": 0.05, "long_term": 0.001}
+"""Energy lost per hour in each tier."""
+
+AGE_TIERS: Final[dict[str, float]] = {"hot": 1.0, "warm": 7.0, "cold": 30.0}
+"""Age in days at which each tier ends, exclusive; what is older is `archive`."""
+
+
+def score(
+    memories: pl.DataFrame,
+    importance: pl.DataFrame,
+    edges: pl.DataFrame,
+    policy: Policy,
+    *,
+    as_of: datetime,
+    plan_id: str,
+) -> pl.DataFrame:
+    """Score every live memory.
+
+    Args:
+        memories: table `memories`.
+        importance: table `memory_importance`; one row for each live memory.
+        edges: table `association_edges`; only CAUSED_BY is read.
+        policy: constants of the formulas, the score that counts as `strength`, and what is protected.
+        as_of: instant of the scores. Ages are fractional days, and nothing is younger than zero.
+        plan_id: plan that the rows belong to.
+
+    Returns:
+        Table `scored_memories`, one row a live memory.
+
+    Raises:
+        ValueError: a live memory has no row in `importance`.
+
+    Cost: linear; a million memories take under a second.
+    """
+    known = importance.select(*KEY, "importance", "relationship_count")
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).join(
+        known, on=KEY, how="left", validate="1:1", maintain_order="left"
+    )
+    if unknown := live.filter(pl.col("importance").is_null()).head(1).rows(named=True):
+        raise ValueError(
+            f"memory {unknown[0]['memory_id']!r} of profile {unknown[0]['profile_id']!r} has no row in "
+            "memory_importance; compute memory_importance from the same memories first"
+        )
+    caused = edges.filter(pl.col("edge_type") == "CAUSED_BY").select("profile_id", "source", "target")
+    scored = (
+        live.join(_effects(live, caused), on=KEY, how="left", maintain_order="left")
+        .join(_supersedes(memories), on=KEY, how="left", maintain_order="left")
+        .with_columns(_ages(as_of))
+        .with_columns(*_relevance_factors(policy), *_curves())
+        .with_columns(_relevance(policy), _retention())
+        .with_columns(
+            _strength(policy).alias("strength"),
+            _protection(policy).alias("protection_reason"),
+            pl.lit(as_of, dtype=INSTANT).alias("as_of"),
+            pl.lit(plan_id).alias("plan_id"),
+        )
+        .with_columns(pl.col("protection_reason").is_not_null().alias("is_protected"))
+    )
+    return TABLES["scored_memories"].conform(scored)
+
+
+def days_between(earlier: pl.Expr, later: pl.Expr) -> pl.Expr:
+    """Fractional days from `earlier` to `later`, never negative; whole days are exact up to a century."""
+    # A product: Polars divides one row by a constant exactly, but multiplies several rows by its reciprocal, and a
+    # score must not depend on how many rows are scored with it.
+    return ((later - earlier).dt.total_microseconds() * (1.0 / DAY)).clip(lower_bound=0.0)
+
+
+def _ages(as_of: datetime) -> list[pl.Expr]:
+    now, created = pl.lit(as_of, dtype=INSTANT), pl.col("created_at")
+    return [
+        days_between(created, now).alias("age_days"),
+        days_between(pl.coalesce("last_accessed_at", created), now).alias("idle_days"),
+        (24.0 * days_between(pl.max_horizontal("last_accessed_at", created), now)).alias("untouched_hours"),
+        (24.0 * days_between(pl.col("energy_at"), now)).alias("energy_hours"),
+    ]
+
+
+def _relevance_factors(policy: Policy) -> list[pl.Expr]:
+    """AutoMem: its design has access_base 0 and access_weight 1, its release 0.16 has .3 and .3."""
+    idle = pl.col("idle_days")
+    access = pl.when(idle < 1.0).then(1.0).otherwise((-0.05 * idle).exp())
+    return [
+        (-policy.base_decay_rate * pl.col("age_days")).exp().alias("age_factor"),
+        (policy.access_base + policy.access_weight * access).alias("access_factor"),
+        (1.0 + policy.relationship_preservation * pl.col("relationship_count").log1p()).alias("relationship_factor"),
+        (0.5 + pl.col("importance")).alias("importance_factor"),
+        (0.7 + 0.3 * pl.col("confidence")).alias("confidence_factor"),
+    ]
+
+
+def _relevance(policy: Policy) -> pl.Expr:
+    product = pl.col("age_factor") * pl.col("access_factor") * pl.col("relationship_factor")
+    product = product * pl.col("importance_factor") * pl.col("confidence_factor")
+    floor = policy.importance_floor_factor * pl.col("importance")
+    return pl.max_horizontal(product, floor).clip(upper_bound=1.0).alias("relevance")
+
+
+def _curves() -> list[pl.Expr]:
+    """Stability of retention (cognitive-memory), recency (ADR-0008), energy (three-tier) and the tier by age."""
+    given = pl.coalesce("stability_given", 0.1 + 0.3 * pl.col("importance"))
+    decay = pl.col("tier").replace_strict(ENERGY_DECAY, return_dtype=pl.Float64)
+    lifetime = 168.0 + 24.0 * pl.col("access_count")
+    tiers = [pl.when(pl.col("age_days") < end).then(pl.lit(tier)) for tier, end in AGE_TIERS.items()]
+    return [
+        (given + pl.col("stability_gain")).clip(upper_bound=1.0).alias("stability"),
+        (-pl.col("untouched_hours") / lifetime).exp().alias("recency"),
+        (pl.col("energy_base") * (-decay * pl.col("energy_hours")).exp()).alias("energy"),
+        pl.coalesce(*tiers, pl.lit("archive")).alias("age_tier"),
+    ]
+
+
+def _retention() -> pl.Expr:
+    scale = pl.col("category").replace_strict(
+        RETENTION_DAYS, default=RETENTION_DAYS["episodic"], return_dtype=pl.Float64
+    )
+    boost = (1.0 + 2.0 * pl.col("importance")).clip(upper_bound=3.0)
+    curve = (-pl.col("idle_days") / (pl.col("stability").clip(lower_bound=0.01) * boost * scale)).exp()
+    floor = pl.when(pl.col("category") == "core").then(0.60).otherwise(0.02)
+    return pl.max_horizontal(curve, floor).alias("retention")
+
+
+def _strength(policy: Policy) -> pl.Expr:
+    if policy.strength == "energy":
+        return pl.col("energy") / (1.0 + pl.col("energy"))
+    if policy.strength == "recency_importance":
+        return (pl.col("recency") + pl.col("importance")) / 2.0
+    return pl.col(policy.strength)
+
+
+def _protection(policy: Policy) -> pl.Expr:
+    """First reason that applies, else null.
+
+    Reasons hold the policy's numbers, not the memory's, so that rows can be grouped by them; the memory's own numbers
+    stand in the columns beside. A bound that is unset compares to null and so gives no reason.
+    """
+    types = [name.lower() for name in policy.protected_types]
+    importance, causes = pl.lit(policy.protected_importance), pl.lit(policy.protected_causes)
+    reasons = [
+        (_flagged(policy), pl.coalesce("protected_reason", pl.lit("explicitly protected"))),
+        (pl.col("importance") >= importance, pl.lit(f"importance at least {policy.protected_importance}")),
+        (pl.col("age_days") < policy.grace_period_days, pl.lit(f"younger than {policy.grace_period_days:g} days")),
+        (pl.col("memory_type").str.to_lowercase().is_in(types), pl.format("protected type: {}", "memory_type")),
+        (_core(policy), pl.lit("core")),
+        (pl.col("effects") >= causes, pl.lit(f"cause of at least {policy.protected_causes} live memories")),
+        (pl.col("supersedes"), pl.lit("summary")),
+    ]
+    return pl.coalesce(pl.when(applies).then(reason) for applies, reason in reasons)
+
+
+def bars_supersession(policy: Policy) -> pl.Expr:
+    """Whether a row of `memories` may not even give way to a summary: explicitly protected, or core."""
+    return _flagged(policy) | _core(policy)
+
+
+def _flagged(policy: Policy) -> pl.Expr:
+    return pl.col("protected") & policy.protect_flagged
+
+
+def _core(policy: Policy) -> pl.Expr:
+    return (pl.col("category") == "core") & policy.protect_core
+
+
+def _effects(live: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:
+    """How many live memories each memory caused: in-degree over CAUSED_BY, which points from effect to cause."""
+    return (
+        caused.join(live, left_on=["profile_id", "source"], right_on=KEY, how="semi")
+        .group_by("profile_id", memory_id="target")
+        .agg(effects=pl.col("source").n_unique())
+    )
+
+
+def _supersedes(memories: pl.DataFrame) -> pl.DataFrame:
+    """Summaries in whose place a superseded memory would have to come back."""
+    return (
+        memories.filter(pl.col("superseded_kind") == "summary")
+        .select("profile_id", memory_id="superseded_by", supersedes=pl.lit(True))
+        .unique()
+    )

@@ -1,0 +1,484 @@
+"""Every comparison of vectors: exact joins, nearest neighbours and the similarity of given pairs.
+
+One rule holds everywhere. The *stored similarity* of two rows is their cosine, computed from these two rows alone (dot
+product and lengths in float64, in a fixed order of addition) and rounded once to float32. A pair *reaches* a threshold
+when its stored similarity is at least the threshold rounded to float32, so a cosine that lies exactly on the threshold
+counts. Matrix products, whose cells depend on the shape of their block and on the number of threads, only propose
+candidates, with a margin for their error: what is returned never depends on them.
+
+A row that is zero or holds NaN or infinity is *unknown*: it matches nothing. Rows need not be of unit length.
+
+What does not live here: what a similarity is used for (`grouping` and the stages), and the approximate index of recall.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+_TILE: Final = 1024
+"""Edge of the square blocks that are compared at once; a block of this size stays in the cache of a core."""
+_CELL_BYTES: Final = 48
+"""Scratch memory of one cell of a block at worst, when all of its cells are candidates."""
+_CHUNK: Final = 1 << 17
+"""Numbers gathered at once when single pairs are compared: what fits in the cache of a core."""
+_SMALL: Final = 32
+"""Groups of at most this many rows are compared pair by pair: a matrix product would not repay its start."""
+_SAMPLE: Final = 1024
+"""Rows on which the length of the prefix is chosen."""
+_BASIS_SAMPLE: Final = 8192
+"""Rows from which the principal axes are taken."""
+_WIDTHS: Final = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+"""Lengths of the prefix that are tried, the column of the remainder included."""
+_SCAN_COST: Final = 7
+"""Cost of looking at one cell, in multiply-adds of a matrix product."""
+_VERIFY_COST: Final = 40
+"""Cost of comparing one single pair of rows, for each of its numbers, in the same unit."""
+_BLOCK_COST: Final = 2
+"""Cost of settling one cell of a whole block, likewise."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Pairs of rows with their stored similarity; three arrays of one length.
+
+    Attributes:
+        left: int64, the first row's number (a query's number in `top_k`).
+        right: int64, the second row's number.
+        similarity: float32, the stored similarity.
+    """
+
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    similarity: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+
+def matrix(vectors: pl.Series) -> NDArray[np.float32]:
+    """A column of vectors as one matrix, float32 [n, d], where d is the length that most of them have.
+
+    A missing vector, one of another length or one with a missing number becomes a row of NaN: unknown.
+    """
+    counts = vectors.cast(pl.List(pl.Float32)).list.len()
+    frequent = counts.drop_nulls().mode().to_numpy()
+    dimension = int(frequent.max(initial=0))
+    fits = (counts == dimension).fill_null(value=False)
+    result = np.full((len(vectors), dimension), np.nan, dtype=np.float32)
+    if dimension:
+        result[fits.to_numpy()] = vectors.filter(fits).explode().cast(pl.Float32).to_numpy().reshape(-1, dimension)
+    return result
+
+
+def lengths(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Euclidean length of each row; 0 marks an unknown row (zero, or with NaN or infinity). Costs O(n·d).
+
+    Raises:
+        ValueError: If `vectors` is not a float32 matrix.
+    """
+    if vectors.ndim != 2 or vectors.dtype != np.float32:  # noqa: PLR2004
+        message = f"vectors are {vectors.dtype} with shape {vectors.shape}; pass a float32 matrix, one row a memory"
+        raise ValueError(message)
+    result = np.empty(len(vectors))
+    for part in _chunks(len(vectors), vectors.shape[1]):
+        block = vectors[part].astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            result[part] = np.sqrt(np.einsum("ij,ij->i", block, block))
+    result[~np.isfinite(result)] = 0.0
+    return result
+
+
+def unknown(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Mask of the rows that cannot be compared: zero, or with NaN or infinity."""
+    mask: NDArray[np.bool_] = lengths(vectors) == 0.0
+    return mask
+
+
+def reaches(similarity: NDArray[np.float32], minimum: float) -> NDArray[np.bool_]:
+    """Which stored similarities reach `minimum` (inclusive, compared in float32); NaN never does."""
+    mask: NDArray[np.bool_] = similarity >= np.float32(minimum)
+    return mask
+
+
+def pair_similarity(
+    vectors: NDArray[np.float32], left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]
+) -> NDArray[np.float32]:
+    """Stored similarity of the given pairs of rows; NaN where one of the two is unknown. Costs O(pairs·d)."""
+    rows = _Rows(vectors, lengths(vectors))
+    result = np.full(len(left), np.nan, dtype=np.float32)
+    known = np.flatnonzero((rows.lengths[left] > 0) & (rows.lengths[right] > 0))
+    result[known] = rows.stored(left[known], right[known])
+    return result
+
+
+def similarity_matrix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Stored similarities of all pairs of a few rows, float32 [n, n]; bit for bit those of the joins.
+
+    Costs O(n²·d) at the speed of a float64 matrix product, and O(n²) memory.
+
+    Raises:
+        ValueError: If a row is unknown.
+    """
+    rows = _Rows(vectors, lengths(vectors))
+    if not rows.lengths.all():
+        message = f"row {int(rows.lengths.argmin())} of vectors is zero, NaN or infinite; leave such rows out"
+        raise ValueError(message)
+    places = np.arange(len(vectors))
+    result = np.empty((len(places), len(places)), dtype=np.float32)
+    for low in range(0, len(places), _TILE):
+        for start in range(low, len(places), _TILE):
+            lefts, rights = slice(low, low + _TILE), slice(start, start + _TILE)
+            result[lefts, rights] = rows.settled(places[lefts], places[rights], np.True_)
+            result[rights, lefts] = result[lefts, rights].T
+    return result
+
+
+def threshold_join(
+    vectors: NDArray[np.float32],
+    groups: NDArray[np.integer[Any]],
+    minimum: float,
+    *,
+    memory_budget_mb: int = 1024,
+) -> Pairs:
+    """All pairs of rows of one group whose stored similarity reaches `minimum`; exact.
+
+    Large groups are rotated to their principal axes. The leading coordinates of two rows and the lengths of what
+    remains bound their cosine from above (Cauchy-Schwarz on the remainder), so a short matrix product finds the few
+    candidates, and only these are compared in full. The number of coordinates is chosen on a sample; where no prefix
+    pays, whole rows are multiplied.
+
+    Args:
+        vectors: Rows to compare, float32 [n, d].
+        groups: A code for each row, integers [n]; only rows of one code are compared.
+        minimum: Smallest cosine, -1 to 1, inclusive.
+        memory_budget_mb: Bound on scratch memory; the input and the result come on top.
+
+    Returns:
+        Each pair once, left < right, sorted by (left, right).
+
+    Raises:
+        ValueError: If shapes or types do not fit, or `minimum` or the budget is out of range.
+    """
+    return _join(vectors, groups, minimum, since=0, memory_budget_mb=memory_budget_mb)
+
+
+def join_new(
+    new: NDArray[np.float32],
+    known: NDArray[np.float32],
+    groups_new: NDArray[np.integer[Any]],
+    groups_known: NDArray[np.integer[Any]],
+    minimum: float,
+    *,
+    memory_budget_mb: int = 1024,
+) -> Pairs:
+    """The pairs that `new` rows add to a join of `known` rows: new with known, and new with new.
+
+    Rows are numbered as in `np.concatenate([known, new])`. The join of the known rows together with this result is the
+    join of everything, bit for bit. Costs O(new·n·d) at worst, and a copy of both inputs.
+
+    Args:
+        new: Rows that were not joined before, float32 [m, d].
+        known: Rows that were, without the new ones, float32 [n, d].
+        groups_new: Group codes of the new rows.
+        groups_known: Group codes of the known rows.
+        minimum: Smallest cosine, as in `threshold_join`.
+        memory_budget_mb: Bound on scratch memory beyond the copy.
+
+    Returns:
+        Each pair once, left < right, where right is a new row; sorted by (left, right).
+
+    Raises:
+        ValueError: As in `threshold_join`.
+    """
+    vectors, groups = np.concatenate([known, new]), np.concatenate([groups_known, groups_new])
+    return _join(vectors, groups, minimum, since=len(known), memory_budget_mb=memory_budget_mb)
+
+
+def top_k(
+    queries: NDArray[np.float32],
+    vectors: NDArray[np.float32],
+    groups_q: NDArray[np.integer[Any]],
+    groups_v: NDArray[np.integer[Any]],
+    k: int,
+    minimum: float = -1.0,
+    *,
+    exclude: NDArray[np.integer[Any]] | None = None,
+) -> Pairs:
+    """The `k` nearest rows of each query within its group; exact, ties by the lower row number.
+
+    Costs O(m·n·d) within a group at the speed of a matrix product, and a copy of both inputs.
+
+    Args:
+        queries: float32 [m, d].
+        vectors: Rows to search, float32 [n, d].
+        groups_q: Group codes of the queries.
+        groups_v: Group codes of the rows.
+        k: Most rows a query gets, at least 1.
+        minimum: Smallest cosine, inclusive.
+        exclude: For each query the one row that it must not get (itself), -1 for none.
+
+    Returns:
+        left = query, right = row, sorted by (query, similarity descending, row). An unknown query gets nothing.
+
+    Raises:
+        ValueError: If shapes or types do not fit, or `k` or `minimum` is out of range.
+    """
+    if k < 1:
+        message = f"k is {k}; it must be at least 1"
+        raise ValueError(message)
+    _check_minimum(minimum)
+    stacked = np.concatenate([vectors, queries])
+    rows = _Rows(stacked, lengths(stacked))
+    found = []
+    for members in _segments(np.concatenate([groups_v, groups_q]), rows):
+        first = int(np.searchsorted(members, len(vectors)))
+        for low in range(first, len(members), _TILE):
+            asked = members[low : low + _TILE]
+            best = _nearest(rows, asked, members[:first], k + (exclude is not None), minimum)
+            found.append(Pairs(asked[best.left] - len(vectors), best.right, best.similarity))
+    pairs = _concatenate(found)
+    if exclude is not None:
+        pairs = _take(pairs, np.flatnonzero(pairs.right != exclude[pairs.left]))
+    return _best(pairs, k)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Vectors with their lengths: the two ways to compare them, alone and as a block."""
+
+    vectors: NDArray[np.float32]
+    lengths: NDArray[np.float64]
+
+    @property
+    def dimension(self) -> int:
+        return int(self.vectors.shape[1])
+
+    def units(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The given rows at unit length."""
+        units: NDArray[np.float64] = self.vectors[places] / self.lengths[places, None]
+        return units
+
+    def stored(self, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
+        """Stored similarities of pairs of known rows, each from its two rows alone."""
+        result = np.empty(len(left), dtype=np.float32)
+        for part in _chunks(len(left), self.dimension):
+            i, j = left[part], right[part]
+            dots = np.einsum("ij,ij->i", self.vectors[i].astype(np.float64), self.vectors[j].astype(np.float64))
+            result[part] = dots / (self.lengths[i] * self.lengths[j])
+        return result
+
+    def settled(
+        self, left: NDArray[np.int64], right: NDArray[np.int64], wanted: NDArray[np.bool_] | np.bool_
+    ) -> NDArray[np.float32]:
+        """Stored similarities of a whole block, exact where `wanted`, by one float64 product.
+
+        The product differs from the row-wise sum by less than `slack`. Only where both ends of that interval round to
+        different float32 numbers (a few cells in a million) does the row-wise sum have to decide.
+        """
+        product = self.units(left) @ self.units(right).T
+        slack = (self.dimension + 8) * 2.0**-51
+        result = (product - slack).astype(np.float32)
+        i, j = np.nonzero((result != (product + slack).astype(np.float32)) & wanted)
+        result[i, j] = self.stored(left[i], right[j])
+        return result
+
+
+def _join(
+    vectors: NDArray[np.float32], groups: NDArray[np.integer[Any]], minimum: float, since: int, memory_budget_mb: int
+) -> Pairs:
+    """Pairs of one group that reach `minimum` and whose right row is at least `since`, sorted."""
+    _check_minimum(minimum)
+    if memory_budget_mb < 1:
+        message = f"memory_budget_mb is {memory_budget_mb}; give at least 1"
+        raise ValueError(message)
+    rows = _Rows(vectors, lengths(vectors))
+    segments = _segments(groups, rows)
+    found = [_join_small(rows, [places for places in segments if len(places) <= _SMALL], minimum, since)]
+    for places in segments:
+        first = int(np.searchsorted(places, since))
+        if len(places) > _SMALL and first < len(places):
+            found.append(_join_group(rows, places, minimum, first, memory_budget_mb << 20))
+    pairs = _concatenate(found)
+    return _take(pairs, np.argsort(pairs.left * len(vectors) + pairs.right))
+
+
+def _join_small(rows: _Rows, segments: list[NDArray[np.int64]], minimum: float, since: int) -> Pairs:
+    """The join of many small groups at once: rows that stand `lag` places apart, for every lag."""
+    sizes = [len(places) for places in segments]
+    places = np.concatenate([np.empty(0, dtype=np.int64), *segments])
+    group = np.repeat(np.arange(len(segments)), sizes)
+    found = []
+    for lag in range(1, max(sizes, default=0)):
+        near = np.flatnonzero((group[lag:] == group[:-lag]) & (places[lag:] >= since))
+        left, right = places[near], places[near + lag]
+        found.append(_reaching(Pairs(left, right, rows.stored(left, right)), minimum))
+    return _concatenate(found)
+
+
+def _join_group(rows: _Rows, places: NDArray[np.int64], minimum: float, first: int, budget: int) -> Pairs:
+    """The join of one large group: ascending row numbers, of which those from `first` on can stand on the right."""
+    prefix = _prefix(rows, places, minimum, first, budget // 2)
+    edge = min(_TILE, isqrt(budget // 2 // _CELL_BYTES))
+    limit = np.float32(minimum - _margin(rows.dimension if prefix is None else prefix.shape[1]))
+    cells, mask = np.empty(edge * edge, dtype=np.float32), np.empty(edge * edge, dtype=np.bool_)
+    found = []
+
+    def block(part: slice) -> NDArray[np.float32]:
+        return rows.units(places[part]).astype(np.float32) if prefix is None else prefix[part]
+
+    for low in range(0, len(places), edge):
+        lefts = slice(low, low + edge)
+        left_block = block(lefts)
+        for start in range(max(low, first), len(places), edge):
+            rights = slice(start, start + edge)
+            right_block = block(rights)
+            shape = (len(left_block), len(right_block))
+            size = shape[0] * shape[1]
+            tile = np.matmul(left_block, right_block.T, out=cells[:size].reshape(shape))
+            hits = np.greater_equal(tile, limit, out=mask[:size].reshape(shape))
+            if start < low + edge:
+                hits &= places[lefts, None] < places[rights]
+            found.append(_verified(rows, places[lefts], places[rights], hits, minimum))
+    return _concatenate(found)
+
+
+def _verified(
+    rows: _Rows, lefts: NDArray[np.int64], rights: NDArray[np.int64], hits: NDArray[np.bool_], minimum: float
+) -> Pairs:
+    """The candidates of one block that do reach `minimum`, compared one by one or, where they are many, as a block."""
+    cells = np.flatnonzero(hits)
+    i, j = np.divmod(cells, len(rights))
+    left, right = lefts[i], rights[j]
+    if len(cells) * _VERIFY_COST > hits.size * _BLOCK_COST:
+        similarity = rows.settled(lefts, rights, hits).reshape(-1)[cells]
+    else:
+        similarity = rows.stored(left, right)
+    return _reaching(Pairs(left, right, similarity), minimum)
+
+
+def _nearest(rows: _Rows, asked: NDArray[np.int64], places: NDArray[np.int64], k: int, minimum: float) -> Pairs:
+    """The `k` best of `places` for each of the rows `asked`; left counts within `asked`."""
+    margin = _margin(rows.dimension)
+    queries = rows.units(asked).astype(np.float32)
+    least = np.full(len(asked), minimum, dtype=np.float32)
+    best = _concatenate([])
+    for start in range(0, len(places), _TILE):
+        part = places[start : start + _TILE]
+        tile = queries @ rows.units(part).astype(np.float32).T
+        bound = least - margin
+        if len(part) > k:
+            bound = np.maximum(bound, np.partition(tile, -k, axis=1)[:, -k] - 2 * margin)
+        i, j = np.nonzero(tile >= bound[:, None])
+        similarity = rows.stored(asked[i], part[j])
+        fresh = _take(Pairs(i, part[j], similarity), np.flatnonzero(similarity >= least[i]))
+        best = _best(_concatenate([best, fresh]), k)
+        full = np.flatnonzero(np.bincount(best.left, minlength=len(asked)) == k)
+        least[full] = best.similarity[np.searchsorted(best.left, full, side="right") - 1]
+    return best
+
+
+def _prefix(
+    rows: _Rows, places: NDArray[np.int64], minimum: float, first: int, budget: int
+) -> NDArray[np.float32] | None:
+    """Leading principal coordinates of each row and the length of its remainder; None if whole rows are cheaper.
+
+    The product of two such rows is at least the cosine of the two whole ones, by the inequality of Cauchy and Schwarz.
+    """
+    cells = (len(places) - first) * (len(places) + first) / 2
+    if cells < max(16 * _SAMPLE**2, 64 * rows.dimension**2):
+        return None
+    moment = np.zeros((rows.dimension, rows.dimension))
+    spread = _spread(places, _BASIS_SAMPLE)
+    for part in _chunks(len(spread), rows.dimension):
+        block = rows.units(spread[part])
+        moment += block.T @ block
+    basis = np.linalg.eigh(moment)[1][:, ::-1]
+    width = _width(rows.units(_spread(places, _SAMPLE)) @ basis, minimum, cells, len(places), budget)
+    if width == rows.dimension:
+        return None
+    result = np.empty((len(places), width), dtype=np.float32)
+    for part in _chunks(len(places), rows.dimension):
+        result[part] = _bounding(rows.units(places[part]) @ basis[:, : width - 1], width)
+    return result
+
+
+def _width(sample: NDArray[np.float64], minimum: float, cells: float, count: int, budget: int) -> int:
+    """The cheapest length of prefix by a count of candidates on a rotated sample; the whole length if none pays."""
+    dimension = int(sample.shape[1])
+    fitting = [width for width in _WIDTHS if width < dimension and 4 * width * count <= budget]
+    costs = {}
+    for width in (*fitting, dimension):
+        block = sample.astype(np.float32) if width == dimension else _bounding(sample, width)
+        candidates = np.count_nonzero(block @ block.T >= minimum) / block.shape[0] ** 2
+        verify = dimension * min(candidates * _VERIFY_COST, _BLOCK_COST)
+        rotate = 0 if width == dimension else 2 * count * dimension * width
+        costs[width] = cells * (width + _SCAN_COST + verify) + rotate
+    return min(costs, key=lambda width: (costs[width], width))
+
+
+def _bounding(rotated: NDArray[np.float64], width: int) -> NDArray[np.float32]:
+    """The first `width - 1` coordinates of unit rows, and the length of the rest as the last column."""
+    head = rotated[:, : width - 1]
+    rest = np.sqrt(np.maximum(0.0, 1.0 - np.einsum("ij,ij->i", head, head)))
+    return np.concatenate([head, rest[:, None]], axis=1).astype(np.float32)
+
+
+def _margin(width: int) -> float:
+    """Bound on the error of a float32 product of two unit rows of `width` numbers, doubled, roundings included."""
+    return (width + 8) * 2.0**-23
+
+
+def _segments(groups: NDArray[np.integer[Any]], rows: _Rows) -> list[NDArray[np.int64]]:
+    """The known rows of each group, ascending."""
+    if groups.shape != rows.lengths.shape or not np.issubdtype(groups.dtype, np.integer):
+        message = f"groups are {groups.dtype} with shape {groups.shape}; pass one integer for each of the vectors"
+        raise ValueError(message)
+    places = np.flatnonzero(rows.lengths)
+    places = places[np.argsort(groups[places], kind="stable")]
+    return np.split(places, np.flatnonzero(np.diff(groups[places])) + 1)
+
+
+def _check_minimum(minimum: float) -> None:
+    if not -1.0 <= minimum <= 1.0:
+        message = f"minimum is {minimum}; a cosine lies between -1 and 1"
+        raise ValueError(message)
+
+
+def _spread(places: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """At most `most` of the rows, evenly spaced."""
+    return places[:: -(-len(places) // most)]
+
+
+def _chunks(count: int, dimension: int) -> Iterator[slice]:
+    """Slices of `count` rows that hold about `_CHUNK` numbers each."""
+    step = max(1, _CHUNK // max(1, dimension))
+    return (slice(start, start + step) for start in range(0, count, step))
+
+
+def _reaching(pairs: Pairs, minimum: float) -> Pairs:
+    return _take(pairs, np.flatnonzero(reaches(pairs.similarity, minimum)))
+
+
+def _best(pairs: Pairs, k: int) -> Pairs:
+    """The `k` best pairs of each left row, best first, ties by the lower right row."""
+    pairs = _take(pairs, np.lexsort((pairs.right, -pairs.similarity, pairs.left)))
+    rank = np.arange(len(pairs)) - np.searchsorted(pairs.left, pairs.left)
+    return _take(pairs, np.flatnonzero(rank < k))
+
+
+def _take(pairs: Pairs, places: NDArray[np.int64]) -> Pairs:
+    return Pairs(pairs.left[places], pairs.right[places], pairs.similarity[places])
+
+
+def _concatenate(found: list[Pairs]) -> Pairs:
+    empty = np.empty(0, dtype=np.int64)
+    return Pairs(
+        np.concatenate([empty, *(pairs.left for pairs in found)]),
+        np.concatenate([empty, *(pairs.right for pairs in found)]),
+        np.concatenate([empty.astype(np.float32), *(pairs.similarity for pairs in found)]),
+    )

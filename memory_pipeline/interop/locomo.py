@@ -1,0 +1,109 @@
+"""Import of LoCoMo conversations: two people who talk in dated sessions.
+
+A file is one conversation (`speaker_a`, `speaker_b`, `session_1`, `session_1_date_time`, ...) or a list of
+`{sample_id, conversation}`. Each turn becomes a stored memory; questions, summaries and pictures stay out.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from memory_pipeline.interop.importing import Conversation, Turn, file_name, json_file, refuse
+from memory_pipeline.lake.events import DeadLetter, Event
+from memory_pipeline.lake.wording import shown
+
+_SESSION: Final = re.compile(r"session_(\d+)", re.ASCII)
+_WHEN: Final = re.compile(
+    r"(0?[1-9]|1[0-2]):(\d\d) ?([ap])m on (\d{1,2}) ([a-z]+),? ([12]\d{3})", re.ASCII | re.IGNORECASE
+)
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_TURN: Final = timedelta(seconds=1)
+"""Time from one turn to the next; the data say only when a session began."""
+
+
+def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Event | DeadLetter]:
+    """Yield the events of every conversation of a file, session by session, one second a turn.
+
+    The profile is `locomo-<id>` unless given, the memory's id is the turn's `dia_id`. What cannot be read becomes a
+    dead letter: a turn by itself, a session with a malformed date as a whole.
+
+    Args:
+        path: the file.
+        recorded_at: the clock of the import.
+        profile: tenant for every conversation of the file.
+
+    Raises:
+        ValueError: the file cannot be read, is not JSON or has another layout; at once, before the first event.
+    """
+    conversations = _conversations(path)
+    if profile is not None and len(conversations) > 1:
+        raise ValueError(f"{path}: holds {len(conversations)} conversations; leave the profile out, each gets its own")
+    return (
+        event
+        for place, (name, conversation) in enumerate(conversations)
+        for event in Conversation("locomo", name, profile or f"locomo-{name}", recorded_at).events(
+            _turns(conversation, f"{file_name(path)}[{place}]", recorded_at)
+        )
+    )
+
+
+def when(text: object) -> datetime | None:
+    """Return the instant that a text such as "1:56 pm on 8 May, 2023" means, in UTC; None if it means none."""
+    found = _WHEN.fullmatch(text.strip()) if isinstance(text, str) else None
+    if found is None or found[5][:3].lower() not in _MONTHS:
+        return None
+    hour = int(found[1]) % 12 + (12 if found[3].lower() == "p" else 0)
+    try:
+        month = _MONTHS.index(found[5][:3].lower()) + 1
+        return datetime(int(found[6]), month, int(found[4]), hour, int(found[2]), tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _conversations(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    found = json_file(path)
+    if isinstance(found, Mapping) and "conversation" not in found:
+        named = [(path.stem, found)]
+    else:
+        entries = found if isinstance(found, list) else [found]
+        named = [
+            (str(entry.get("sample_id", path.stem)), entry.get("conversation"))
+            for entry in entries
+            if isinstance(entry, Mapping)
+        ]
+        if not named or len(named) < len(entries) or len(dict(named)) < len(named):
+            raise ValueError(
+                f"{path}: is no list of conversations; give each a sample_id of its own and a conversation"
+            )
+    for name, conversation in named:
+        if not isinstance(conversation, Mapping) or not any(_SESSION.fullmatch(key) for key in conversation):
+            raise ValueError(f"{path}: {name} has no session_1, session_2, ...; name a file in the layout of LoCoMo")
+    return named
+
+
+def _turns(conversation: Mapping[str, Any], origin: str, recorded_at: datetime) -> Iterator[Turn | DeadLetter]:
+    for key in sorted(filter(_SESSION.fullmatch, conversation), key=lambda key: int(key[8:])):
+        turns, date = conversation[key], conversation.get(f"{key}_date_time")
+        began, reason = when(date), ""
+        if began is None:
+            reason = f"{key}_date_time is {shown(date)}; write it like '1:56 pm on 8 May, 2023'"
+        elif not isinstance(turns, list):
+            reason = f"{key} is {shown(turns)}; give a list of turns"
+        else:
+            for place, turn in enumerate(turns):
+                yield _turn(turn, key, began + place * _TURN, f"{origin}:{key}[{place}]", recorded_at)
+        if reason:
+            said = {f"{key}_date_time": date, key: turns}
+            yield refuse(said, reason=reason, recorded_at=recorded_at, origin=f"{origin}:{key}")
+
+
+def _turn(turn: object, session_id: str, at: datetime, origin: str, recorded_at: datetime) -> Turn | DeadLetter:
+    if not isinstance(turn, Mapping) or not isinstance(turn.get("dia_id"), str):
+        reason = "dia_id is missing; give each turn its dia_id, a string"
+        return refuse(turn, reason=reason, recorded_at=recorded_at, origin=origin)
+    text, caption = turn.get("text"), turn.get("blip_caption")
+    if isinstance(text, str) and isinstance(caption, str):
+        text = f"{text.strip()} [shares {caption.strip()}]".strip()
+    return Turn(turn["dia_id"], session_id, at, turn.get("speaker"), text, origin, turn)

@@ -1,0 +1,66 @@
+"""Jobs that materialise assets, from a preview to the nightly run, and the nightly schedule."""
+
+from typing import Final
+
+import dagster as dg
+
+from memory_pipeline.assets.resources import Run
+from memory_pipeline.settings import Settings
+
+WRITES: Final = {
+    "memory_pipeline/writes": "true",  # one at a time: dagster.yaml limits runs with this tag
+    "dagster/max_retries": "3",
+    "dagster/retry_strategy": "ALL_STEPS",  # a step retry would commit a plan made on a state that moved on
+}
+EVERYTHING: Final = dg.AssetSelection.all()
+PLAN: Final = dg.AssetSelection.assets("consolidation_plan").upstream()
+PROJECTION: Final = dg.AssetSelection.assets("enrichment", "vectors").upstream()
+
+
+def _job(
+    name: str, description: str, task: str, selection: dg.AssetSelection = EVERYTHING
+) -> dg.UnresolvedAssetJobDefinition:
+    return dg.define_asset_job(
+        name,
+        selection,
+        description=description,
+        tags=WRITES,
+        config=dg.RunConfig(resources={"run": Run(task=task)}),
+    )
+
+
+JOBS: Final = [
+    _job("full", "Consolidate everything and publish a snapshot.", "full"),
+    _job("lightweight", "Refresh what needs no new decision but the pruning of faded edges.", "lightweight"),
+    _job("reflect", "Link and summarise the sessions touched since the last reflection.", "reflect"),
+    _job("decay", "Rescore and prune faded edges.", "decay"),
+    _job("creative", "Look for associations between memories that nothing links.", "creative"),
+    _job("cluster", "Group and summarise.", "cluster"),
+    _job("forget", "Archive or delete what fell below a threshold.", "forget"),
+    _job("apply", "Commit exactly the plan that a dry run wrote (run.plan_file).", "full"),
+    _job("projection", "Read new events and enrich new texts; decides nothing.", "full", PROJECTION),
+    dg.define_asset_job(
+        "preview",
+        PLAN,
+        description="Plan and check a consolidation; writes nothing to ledger, lake or snapshots.",
+        config=dg.RunConfig(resources={"run": Run(dry=True)}),
+    ),
+]
+
+
+def nightly(settings: Settings) -> dg.ScheduleDefinition:
+    """Make the schedule of the nightly run; its clock is the instant of the tick."""
+
+    @dg.schedule(
+        name="nightly",
+        job_name="full",
+        cron_schedule=settings.nightly,
+        execution_timezone=settings.timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Consolidates every profile, as of the instant of the tick.",
+    )
+    def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        run = Run(as_of=context.scheduled_execution_time.isoformat(), trigger="schedule")
+        return dg.RunRequest(run_config=dg.RunConfig(resources={"run": run}))
+
+    return schedule

@@ -1,0 +1,77 @@
+"""Jobs that act on the store itself: undo, and the daily maintenance with its schedule."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import dagster as dg
+from pydantic import Field
+
+from memory_pipeline.assets.resources import Store
+from memory_pipeline.jobs.consolidation import WRITES
+from memory_pipeline.lake import history, snapshot
+from memory_pipeline.sensors.requests import FINISHED, UNFINISHED
+from memory_pipeline.settings import Settings
+
+
+class Undo(dg.Config):
+    """What to take back."""
+
+    target: str = Field(description="Plan id, run id, or memory id (of a summary: the whole merge).")
+    profile: str = Field("", description="Profile of the memory; needed where two profiles use the same id.")
+    cascade: bool = Field(False, description="Also take back what builds on it.")
+
+
+@dg.op(description="Append a revert to the ledger and publish the tables without it.")
+def revert(context: dg.OpExecutionContext, config: Undo, store: Store) -> None:
+    """Undo a run, a merge or one decision."""
+    undone = history.undo(
+        store.lake, config.target, profile_id=config.profile or None, cascade=config.cascade, now=datetime.now(UTC)
+    )
+    context.add_output_metadata({"decisions": undone.height, "snapshot": str(snapshot.publish(store.lake))})
+
+
+@dg.op(description="Sweep what nothing refers to, drop old snapshots and old run history.")
+def sweep(context: dg.OpExecutionContext, store: Store) -> None:
+    """Keep the store small; never touches a file that a table or a kept snapshot needs."""
+    settings, now = store.settings, datetime.now(UTC)
+    live = {run.run_id for run in context.instance.get_runs(filters=dg.RunsFilter(statuses=list(UNFINISHED)))}
+    swept = store.lake.sweep(live=live)
+    pruned = snapshot.prune(store.lake.home, settings.keep_snapshots)
+    old = context.instance.get_run_records(
+        filters=dg.RunsFilter(
+            created_before=now - timedelta(days=settings.keep_runs_days),
+            statuses=list(FINISHED),
+        )
+    )
+    for record in old:
+        context.instance.delete_run(record.dagster_run.run_id)
+    used = sum(file.stat().st_size for file in store.lake.home.rglob("*") if file.is_file())
+    context.add_output_metadata(
+        {"files_swept": len(swept), "snapshots_dropped": len(pruned), "runs_dropped": len(old), "disk_bytes": used}
+    )
+
+
+@dg.job(tags=WRITES, description="Take back a run, a merge or one decision; the ledger keeps both.")
+def undo() -> None:
+    """Undo through Dagster."""
+    revert()
+
+
+@dg.job(description="Daily housekeeping of store and run history.")
+def maintenance() -> None:
+    """Housekeeping through Dagster."""
+    sweep()
+
+
+JOBS: Final = [undo, maintenance]
+
+
+def daily(settings: Settings) -> dg.ScheduleDefinition:
+    """Make the schedule of the maintenance."""
+    return dg.ScheduleDefinition(
+        name="upkeep",
+        job=maintenance,
+        cron_schedule=settings.maintenance,
+        execution_timezone=settings.timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+    )

@@ -1,0 +1,106 @@
+"""Parquet files of the lake: written aside, synced, named after their content, never changed.
+
+Here: bytes on the disk. What is not here: which files are seen (`lake/catalogue.py`) and what is in them
+(`lake/tables.py`).
+"""
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.lake.schemas import Table
+
+_ROW_GROUP: Final = 65_536
+
+
+@dataclass(frozen=True)
+class Written:
+    """A finished file that nobody sees yet."""
+
+    path: Path
+    """Where it is."""
+    rows: int
+    """How many rows it has."""
+    sha256: str
+    """SHA-256 of its bytes, 64 hex digits; equal for equal tables."""
+
+
+def write(folder: Path, frame: pl.DataFrame) -> Written:
+    """Write a frame to a new file in `folder`, named after its content and a random suffix, and sync it.
+
+    The bytes depend on the rows alone: neither on threads nor on how the frame lies in memory. Polars writes strings
+    with a dictionary where that is smaller, and floats, hence vectors, always plainly.
+    """
+    with _aside(folder) as aside:
+        _put(frame, aside)
+        digest = checksum(aside)
+        final = folder / f"{digest[:16]}-{secrets.token_hex(4)}.parquet"
+        aside.rename(final)
+    _sync(folder)
+    return Written(final, frame.height, digest)
+
+
+def replace(path: Path, frame: pl.DataFrame) -> None:
+    """Write a frame to `path` in one step: a reader finds the old file, the new one, or none, but never a part."""
+    with _aside(path.parent) as aside:
+        _put(frame, aside)
+        aside.replace(path)
+    _sync(path.parent)
+
+
+def collect(paths: Sequence[Path], table: Table, *conditions: pl.Expr) -> pl.DataFrame:
+    """Return the rows of files that fulfil the conditions; columns that an older file lacks are null.
+
+    Args:
+        paths: the files; none gives the empty table.
+        table: what the files hold.
+        conditions: looked up in the files' statistics first, so that a file that has no such row is hardly read.
+    """
+    if not paths:
+        return table.empty()
+    rows = pl.scan_parquet(
+        list(paths),
+        schema=table.empty().schema,
+        missing_columns="insert",
+        extra_columns="ignore",
+        glob=False,
+        hive_partitioning=False,
+    )
+    return rows.filter(*conditions).collect()
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, 64 hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _put(frame: pl.DataFrame, path: Path) -> None:
+    frame.rechunk().write_parquet(path, compression="zstd", compression_level=1, row_group_size=_ROW_GROUP)
+    _sync(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _aside(folder: Path) -> Iterator[Path]:
+    """Give a path in `folder` to write to; whatever is still there afterwards is removed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    aside = folder / f".{secrets.token_hex(8)}.aside"
+    try:
+        yield aside
+    finally:
+        aside.unlink(missing_ok=True)

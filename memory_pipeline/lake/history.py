@@ -1,0 +1,312 @@
+"""What makes a plan part of history, takes it out again, and shows any past state.
+
+Committing, undoing and looking back all build their tables with the same pure stages (`consolidation.pipeline`).
+What is not here: how files and rows are written (`tables`, `ledger`).
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from memory_pipeline.consolidation import pipeline, planning, projection
+from memory_pipeline.lake import snapshot
+from memory_pipeline.lake.schemas import TABLES, Action
+from memory_pipeline.lake.tables import Commit, Lake, Revert
+from memory_pipeline.settings import Policy
+
+Tables = Mapping[str, pl.DataFrame]
+
+PUBLISHED: Final = tuple(name for name, table in TABLES.items() if table.kept == "replaced")
+"""Tables that a commit replaces."""
+SETTLED_FROM: Final = (
+    "profiles",
+    "memories",
+    "decided_edges",
+    "scored_memories",
+    "enrichment",
+    "vectors",
+    "decisions",
+    "reverted",
+)
+"""Tables of a run that its plan is applied to."""
+COMMITTED_FROM: Final = tuple(dict.fromkeys((*SETTLED_FROM, *PUBLISHED)))
+"""Tables of a run that its commit reads."""
+
+
+class InvariantBroken(ValueError):
+    """A plan would break an invariant; nothing was changed. `rows` says which rows and how."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        first = rows.row(0, named=True)
+        super().__init__(
+            f"{rows.height} rows of the plan break an invariant; the first: {first['check']}: profile "
+            f"{first['profile_id']!r}, memory {first['memory_id']!r}: {first['detail']}; nothing was changed"
+        )
+        self.rows = rows
+
+
+def settle(tables: Tables, policies: Mapping[str, Policy]) -> dict[str, pl.DataFrame]:
+    """Apply the plan of a run: the tables of `pipeline.SETTLED` as they are once it is committed.
+
+    Args:
+        tables: the run's `SETTLED_FROM` and `consolidation_plan`.
+        policies: the policies in play, by hash.
+    """
+    takes = ("consolidation_plan", "memories", "decided_edges", "enrichment", "vectors", "decisions", "reverted")
+    frames = pipeline.each(tables["profiles"], policies, pipeline.settle, *(tables[name] for name in takes))
+    return {name: TABLES[name].conform(frame) for name, frame in zip(pipeline.SETTLED, frames, strict=True)}
+
+
+def violations(tables: Tables, policies: Mapping[str, Policy], *, after: Tables | None = None) -> pl.DataFrame:
+    """Return the rows of a plan that break an invariant (see `planning.violations`); none if all is well.
+
+    Args:
+        tables: the run's `SETTLED_FROM` and `consolidation_plan`.
+        policies: the policies in play, by hash.
+        after: what `settle` makes of them, if at hand.
+    """
+    after = after or settle(tables, policies)
+    takes = ("consolidation_plan", "profiles", "memories", "decided_edges", "scored_memories")
+    return pipeline.each(
+        tables["profiles"],
+        policies,
+        pipeline.inspect,
+        *(tables[name] for name in takes),
+        after["memories"],
+        after["decided_edges"],
+        pl.concat([tables["vectors"], after["vectors"]]),
+    )
+
+
+def commit(
+    lake: Lake, tables: Tables, policies: Mapping[str, Policy], *, run_id: str, started_at: datetime | None = None
+) -> dict[str, int]:
+    """Check a plan and make it visible in one transaction.
+
+    Returns:
+        Ledger position of the commit of each profile.
+
+    Raises:
+        InvariantBroken: the plan would break an invariant; nothing was changed.
+        Conflict: a profile has changed since the plan was made; nothing was changed.
+    """
+    after = settle(tables, policies)
+    if (bad := violations(tables, policies, after=after)).height:
+        raise InvariantBroken(bad)
+    for name in ("enrichment", "vectors"):
+        lake.append(name, after[name])
+    now = datetime.now(UTC)
+    return lake.commit(
+        Commit(
+            profiles=tables["profiles"],
+            decisions=tables["consolidation_plan"],
+            tables={name: after.get(name, tables[name]) for name in PUBLISHED},
+            policies=policies,
+            live=planning.live(tables["memories"]),
+            run_id=run_id,
+            started_at=started_at or now,
+            committed_at=now,
+        )
+    )
+
+
+def state(
+    lake: Lake,
+    profiles: pl.DataFrame,
+    policies: Mapping[str, Policy],
+    *,
+    committed: int | None = None,
+    reverted: pl.DataFrame | None = None,
+) -> dict[str, pl.DataFrame]:
+    """Make the tables of a state from the ledger alone.
+
+    Args:
+        lake: the store.
+        profiles: whose state, at which `as_of` and `seq` (one of each), under which policy.
+        policies: the policies in play, by hash.
+        committed: position of the last commit that counts; default: every one that `as_of` admits.
+        reverted: what does not count; default: what is undone by now.
+
+    Returns:
+        The tables of `PUBLISHED`.
+    """
+    own = profiles["profile_id"].to_list()
+    clock, seq = profiles["as_of"].max(), profiles["seq"].max()
+    made = pipeline.run(
+        {
+            "profiles": profiles,
+            "events": lake.events(as_of=clock, seq=seq, profiles=own),
+            "decisions": lake.ledger.decisions(as_of=clock, seq=committed, profiles=own),
+            "reverted": lake.ledger.reverted() if reverted is None else reverted,
+            "enrichment": lake.read("enrichment", profiles=own),
+            "vectors": lake.read("vectors", profiles=own),
+        },
+        policies,
+    )
+    after = settle(made | {"consolidation_plan": made["consolidation_plan"].clear()}, policies)
+    return {name: after.get(name, made[name]) for name in PUBLISHED}
+
+
+def rebuild(lake: Lake, profile_id: str) -> dict[str, pl.DataFrame]:
+    """Make the published tables of a profile from event zero; equal to what its last commit published.
+
+    Raises:
+        ValueError: the profile has no run that stands.
+    """
+    runs = lake.ledger.runs([profile_id]).filter(pl.col("outcome") != "reverted").sort("commit_seq")
+    if runs.is_empty():
+        raise ValueError(f"profile {profile_id!r} has no run that stands; consolidate it first")
+    return _as_committed(lake, runs.row(-1, named=True), lake.ledger.reverted())
+
+
+def undo(
+    lake: Lake, target: str, *, profile_id: str | None = None, cascade: bool = False, now: datetime
+) -> pl.DataFrame:
+    """Take back a run, a merge or the decisions about one memory, and publish the tables without them.
+
+    The ledger keeps the decisions and the undo; nothing is computed backwards. What is taken back is not proposed
+    again for the same members and texts, unless a run asks for it.
+
+    Args:
+        lake: the store.
+        target: run id, plan id, or memory id; of a summary: the whole merge.
+        profile_id: profile of the memory; needed where two profiles use the same id.
+        cascade: also take back what builds on it.
+        now: when this is asked for.
+
+    Returns:
+        The decisions taken back.
+
+    Raises:
+        ValueError: nothing that stands has that id, it is ambiguous, or decisions build on it and `cascade` is off.
+        Conflict: somebody else changed the profile meanwhile; nothing was changed.
+    """
+    reverted = lake.ledger.reverted()
+    standing = projection.unmasked(lake.ledger.decisions(), reverted)
+    runs = lake.ledger.runs().filter(pl.col("outcome") != "reverted").sort("profile_id", "commit_seq")
+    undone_runs = runs.filter((pl.col("run_id") == target) | (pl.col("plan_id") == target))
+    chosen = (
+        standing.join(undone_runs, on=["profile_id", "plan_id"], how="semi")
+        if undone_runs.height
+        else _about(standing, target, profile_id)
+    )
+    built = planning.dependants(standing, chosen)
+    if built.height and not cascade:
+        first = built.row(0, named=True)
+        raise ValueError(
+            f"{built.height} decisions build on {target!r}; the first: {first['action']} {first['memory_id']!r} of plan "
+            f"{first['plan_id']}; take them back too with --cascade"
+        )
+    chosen = pl.concat([chosen, built])
+    masked = pl.concat([reverted, chosen.select("profile_id", "decision_id", seq=pl.lit(lake.ledger.position() + 1))])
+    own = sorted(set(chosen["profile_id"]) | set(undone_runs["profile_id"]))
+    left = runs.join(undone_runs, on=["profile_id", "plan_id"], how="anti")
+    heads = lake.ledger.heads(own)
+    tables = [_tables_left(lake, left.filter(pl.col("profile_id") == one), masked) for one in own]
+    lake.republish(
+        pl.DataFrame({"profile_id": own, "head": [heads[one] for one in own]}),
+        {name: pl.concat([made[name] for made in tables]) for name in PUBLISHED},
+        revert=[
+            Revert(
+                profile_id=one,
+                decision_ids=chosen.filter(pl.col("profile_id") == one)["decision_id"].to_list(),
+                reason=f"undo of {target}",
+                occurred_at=now,
+                recorded_at=now,
+                plan_id=next(iter(undone_runs.filter(pl.col("profile_id") == one)["plan_id"]), None),
+                cascade=cascade,
+            )
+            for one in own
+        ],
+    )
+    return chosen
+
+
+def snapshot_at(lake: Lake, as_of: datetime) -> Path:
+    """Make a snapshot of the state at a past instant, from the ledger alone, and return its path.
+
+    Each profile is described under the policy of its last run at or before that instant, else of its first run.
+
+    Raises:
+        ValueError: nothing was remembered yet at that instant.
+    """
+    lake.project()
+    events = lake.events(as_of=as_of)
+    seq = lake.ledger.position()
+    runs = lake.ledger.runs().sort("profile_id", "commit_seq")
+    policies, chosen = {}, {}
+    for profile_id in events.filter(pl.col("memory_id").is_not_null())["profile_id"].unique().sort():
+        own = runs.filter(pl.col("profile_id") == profile_id)
+        before = own.filter(pl.col("as_of") <= as_of)
+        row = before.row(-1, named=True) if before.height else own.row(0, named=True) if own.height else None
+        chosen[profile_id] = _policy(lake, row) if row else Policy()
+        policies[chosen[profile_id].digest] = chosen[profile_id]
+    if not chosen:
+        raise ValueError(f"nothing was remembered by {as_of.isoformat()}; choose a later instant")
+    profiles = pipeline.participants(
+        chosen,
+        ledger_digest=lake.ledger.digest(seq),
+        as_of=as_of,
+        seq=seq,
+        heads=lake.ledger.heads(list(chosen)),
+        since={},
+    )
+    recorded = {
+        "decisions": lake.ledger.decisions(as_of=as_of),
+        "reverted": lake.ledger.reverted(),
+        "consolidation_runs": runs.filter(pl.col("as_of") <= as_of),
+        "dead_letters": lake.ledger.dead_letters(),
+    }
+    tables = state(lake, profiles, policies) | recorded
+    return snapshot.build(
+        lake.home,
+        {name: tables[name] for name in snapshot.SOURCES},
+        lake.paths("vectors"),
+        name=f"{seq:012d}-{profiles['plan_id'][0][:8]}-{as_of:%Y%m%dT%H%M%SZ}",
+        created_at=datetime.now(UTC),
+        as_of=as_of,
+    )
+
+
+def _about(standing: pl.DataFrame, memory_id: str, profile_id: str | None) -> pl.DataFrame:
+    """Decisions about a memory: of a summary the merge as a whole, else the newest plan's about it."""
+    own = standing if profile_id is None else standing.filter(pl.col("profile_id") == profile_id)
+    merge = own.filter((pl.col("memory_id") == memory_id) & (pl.col("action") == Action.SUMMARISE.value))
+    found = (
+        own.filter((pl.col("memory_id") == memory_id) | (pl.col("target_id") == memory_id)).join(
+            merge, on=["profile_id", "plan_id"], how="semi"
+        )
+        if merge.height
+        else own.filter((pl.col("memory_id") == memory_id) & (pl.col("action") != Action.LINK.value))
+    )
+    if found.is_empty():
+        raise ValueError(
+            f"no run, plan or decision that stands is about {memory_id!r}; `status` and `explain` name them"
+        )
+    if len(names := found["profile_id"].unique().sort().to_list()) > 1:
+        raise ValueError(f"memory {memory_id!r} is in profiles {', '.join(names)}; name one with --profile")
+    return found.filter(pl.col("seq") == pl.col("seq").max())
+
+
+def _tables_left(lake: Lake, runs: pl.DataFrame, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Tables of a profile after its last run that is left; empty ones if none is."""
+    if runs.is_empty():
+        return {name: TABLES[name].empty() for name in PUBLISHED}
+    return _as_committed(lake, runs.sort("commit_seq").row(-1, named=True), reverted)
+
+
+def _as_committed(lake: Lake, run: Mapping[str, Any], reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Tables of a profile as a run of it published them, less what is reverted."""
+    profiles = lake.read("profiles", seq=run["commit_seq"], profiles=[run["profile_id"]])
+    policies = {run["policy_hash"]: _policy(lake, run)}
+    return state(lake, profiles, policies, committed=run["commit_seq"], reverted=reverted)
+
+
+def _policy(lake: Lake, run: Mapping[str, Any]) -> Policy:
+    """Policy under which a run was committed, as its event keeps it."""
+    row = lake.ledger.read(run["commit_seq"] - 1, until=run["commit_seq"])[0]
+    return Policy(**json.loads(row[-1])["policy"])

@@ -1,0 +1,437 @@
+"""Snapshots: one DuckDB file a ledger position, for people with nothing but `duckdb`.
+
+A snapshot holds every published table with comments, a data dictionary and macros. It is derived: deleting one loses
+nothing, and any position can be built again. Small tables are copied in; vectors stay immutable Parquet, hard-linked
+under `snapshots/vectors/`, so that they outlive a sweep of the lake.
+What is not here: the tables' meaning (`lake/schemas.py`, `lake/dictionary.py`) and their making (`consolidation/`).
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import duckdb
+import polars as pl
+from filelock import FileLock
+
+from memory_pipeline.lake import dictionary
+from memory_pipeline.lake.database import explained
+from memory_pipeline.lake.dictionary import RELATIONS, Relation
+from memory_pipeline.lake.macros import MACROS, quoted
+from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action
+from memory_pipeline.lake.tables import Lake
+
+LINK: Final = "memories.duckdb"
+"""Name of the link, in the folder of snapshots, to the newest one."""
+
+SOURCES: Final = (
+    "memories",
+    "scored_memories",
+    "association_edges",
+    "clusters",
+    "cluster_members",
+    "merge_refusals",
+    "memory_importance",
+    "decisions",
+    "reverted",
+    "consolidation_runs",
+    "dead_letters",
+)
+"""Tables of the lake that a snapshot is made from, besides the files of `vectors`."""
+
+_NAME: Final = re.compile(r"\d{12}-\w+")
+"""Ledger position and beginning of a plan's id: the snapshot of what was published at that position."""
+_ANY: Final = re.compile(r"\d{12}-\w+(-\w+)?")
+"""The same, or with a suffix: the snapshot of a past instant, to which the link never points."""
+_ABANDONED_SECONDS: Final = 86_400
+"""Files of a build that nobody finished are removed after a day."""
+
+
+def publish(lake: Lake, *, seq: int | None = None) -> Path:
+    """Make the snapshot of what was published at a ledger position, unless it is there, and link to the newest one.
+
+    A snapshot carries the position of the last commit or undo up to then. Publishers in several processes wait for each
+    other; the second finds the first one's file. The link never moves back: making an old position's snapshot leaves it
+    where it is. Dead letters are those of the moment of the build.
+
+    Args:
+        lake: where the tables are.
+        seq: ledger position to show; default the head.
+
+    Raises:
+        ValueError: `seq` lies beyond the ledger's head.
+        LakeError: the store cannot be read or written.
+    """
+    folder = lake.home / "snapshots"
+    with explained(lake.home):
+        folder.mkdir(exist_ok=True)
+        with FileLock(folder / ".lock"):
+            made = _made(lake, seq)
+            _point(folder / LINK, _files(lake.home)[-1])
+    return made
+
+
+def _made(lake: Lake, seq: int | None) -> Path:
+    """Return the snapshot of a position, built unless it is there."""
+    head = lake.ledger.position()
+    if seq is not None and not 0 <= seq <= head:
+        raise ValueError(f"seq = {seq} is no ledger position; give one from 0 to {head}")
+    at = head if seq is None else seq
+    runs, reverted = lake.read("consolidation_runs", seq=at), lake.read("reverted", seq=at)
+    position = max(0, *runs["commit_seq"], *reverted["seq"])
+    for path in _files(lake.home):
+        if _position(path) == position:
+            return path
+    return build(
+        lake.home,
+        {name: lake.read(name, seq=position) for name in SOURCES},
+        lake.paths("vectors", seq=position),
+        name=f"{position:012d}-{_last_plan(runs)}",
+        created_at=datetime.now(UTC),
+    )
+
+
+def build(
+    home: Path,
+    tables: Mapping[str, pl.DataFrame],
+    vectors: Sequence[Path],
+    *,
+    name: str,
+    created_at: datetime,
+    as_of: datetime | None = None,
+) -> Path:
+    """Write `<home>/snapshots/<name>.duckdb` from given tables; the same rows in any order give the same content.
+
+    The file is written aside, synced and renamed, so that a reader sees all of it or nothing. Seconds for a million
+    memories: tables go in as Arrow, vectors not at all.
+
+    Args:
+        home: data folder.
+        tables: tables named in `SOURCES`; one that is left out is empty.
+        vectors: immutable Parquet files of the table `vectors`.
+        name: ledger position in 12 digits, a dash, the beginning of a plan's id; for the state at a past instant a
+            dash and that instant besides.
+        created_at: stands in `snapshot_info`.
+        as_of: the instant of the tables; default: for each profile the clock of its last run.
+
+    Raises:
+        ValueError: a table or the name is not as described, or a table lacks a column.
+    """
+    if not _ANY.fullmatch(name):
+        raise ValueError(f"snapshot name {name!r} must be 12 digits, then a dash and letters or digits once or twice")
+    if unknown := sorted(set(tables) - set(SOURCES)):
+        raise ValueError(f"table {unknown[0]!r} is no source of a snapshot; known are {', '.join(SOURCES)}")
+    folder = home.resolve() / "snapshots"
+    (folder / "vectors").mkdir(parents=True, exist_ok=True)
+    given = {table: TABLES[table].conform(tables.get(table, TABLES[table].empty())) for table in SOURCES}
+    frames = _relations(given) | {"snapshot_info": _information(given, name, created_at, as_of)}
+    linked = _keep(vectors, folder / "vectors" / name)
+    final = folder / f"{name}.duckdb"
+    with _aside(final) as aside, duckdb.connect(str(aside)) as connection:
+        connection.execute("BEGIN")
+        for table, frame in frames.items():
+            _fill(connection, RELATIONS[table], frame)
+        connection.execute(_current_memories())
+        connection.execute(_vectors(linked))
+        for macro in MACROS:
+            connection.execute(f"CREATE MACRO {macro.signature} AS TABLE {macro.query}")
+            connection.execute(f"COMMENT ON MACRO TABLE {macro.name} IS {quoted(macro.description)}")
+        for relation in RELATIONS.values():
+            _describe(connection, relation)
+        connection.execute("COMMIT")
+    return final
+
+
+def export(source: Lake | Path, file: Path) -> Path:
+    """Write one self-contained file, vectors included, that works wherever it is taken.
+
+    Args:
+        source: the store, for its present state, or a snapshot.
+        file: the file to make.
+
+    Raises:
+        ValueError: the file exists, or the snapshot does not.
+    """
+    if file.exists():
+        raise ValueError(f"{file} exists; remove it or choose another name")
+    snapshot = source if isinstance(source, Path) else publish(source)
+    if not snapshot.is_file():
+        raise ValueError(f"{snapshot} is no snapshot; publish one or choose from the listing")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with _aside(file) as aside:
+        shutil.copyfile(snapshot, aside)
+        with duckdb.connect(str(aside)) as connection:
+            if connection.execute("SELECT 1 FROM duckdb_views() WHERE view_name = 'vectors'").fetchall():
+                connection.execute("CREATE TABLE vectors_within AS FROM vectors")
+                connection.execute("DROP VIEW vectors")
+                connection.execute("ALTER TABLE vectors_within RENAME TO vectors")
+                _describe(connection, Relation("vectors", RELATIONS["vectors"].schema))
+    return file
+
+
+def newest(home: Path) -> Path | None:
+    """Return the snapshot of the highest ledger position, if there is one: its own name, not the link's."""
+    files = _files(home)
+    return files[-1] if files else None
+
+
+def listing(home: Path) -> pl.DataFrame:
+    """Return the snapshots of a store, newest position first, those of past instants included.
+
+    Returns:
+        name, ledger_position, plan (beginning of its id), bytes (without vectors), created_at, newest, path.
+    """
+    files, linked = _files(home, _ANY)[::-1], newest(home)
+    states = [path.stat() for path in files]
+    return pl.DataFrame(
+        {
+            "name": [path.stem for path in files],
+            "ledger_position": [_position(path) for path in files],
+            "plan": [path.stem.split("-")[1] for path in files],
+            "bytes": [state.st_size for state in states],
+            "created_at": [datetime.fromtimestamp(state.st_mtime, UTC) for state in states],
+            "newest": [path == linked for path in files],
+            "path": [str(path) for path in files],
+        },
+        schema={
+            "name": pl.String,
+            "ledger_position": pl.Int64,
+            "plan": pl.String,
+            "bytes": pl.Int64,
+            "created_at": pl.Datetime("us", "UTC"),
+            "newest": pl.Boolean,
+            "path": pl.String,
+        },
+    )
+
+
+def prune(home: Path, keep: int) -> list[Path]:
+    """Remove all but the newest `keep` snapshots, with their vectors, and what unfinished builds left behind.
+
+    Of the snapshots of past instants those made last stay, `keep` too. The newest one, to which the link points, always
+    stays. Returns the snapshots that were removed.
+
+    Raises:
+        ValueError: `keep` is less than 1.
+    """
+    if keep < 1:
+        raise ValueError(f"keep = {keep} would remove the newest snapshot; give 1 or more")
+    folder = home.resolve() / "snapshots"
+    if not folder.is_dir():
+        return []
+    with FileLock(folder / ".lock"):
+        published, files = _files(home), _files(home, _ANY)
+        past = sorted(set(files) - set(published), key=lambda path: path.stat().st_mtime_ns)
+        removed = [*published[:-keep], *past[:-keep]]
+        for path in removed:
+            path.unlink()
+            shutil.rmtree(folder / "vectors" / path.stem, ignore_errors=True)
+        kept = {path.stem for path in files} - {path.stem for path in removed}
+        abandoned = [path for path in folder.glob("vectors/*") if path.name not in kept]
+        for path in (*abandoned, *folder.glob(".*.aside*")):
+            if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+                _remove(path)
+    return removed
+
+
+def _files(home: Path, name: re.Pattern[str] = _NAME) -> list[Path]:
+    """Return the finished snapshots by ledger position; without the link."""
+    files = (home.resolve() / "snapshots").glob("*.duckdb")
+    return sorted((path for path in files if name.fullmatch(path.stem)), key=lambda path: path.stem)
+
+
+def _position(path: Path) -> int:
+    return int(path.stem.partition("-")[0])
+
+
+def _last_plan(runs: pl.DataFrame) -> str:
+    """Beginning of the id of the plan that was committed last; zeros before the first."""
+    last = runs.sort("commit_seq", "profile_id").tail(1)["plan_id"].to_list()
+    return str(last[0])[:8] if last else "0" * 8
+
+
+@contextlib.contextmanager
+def _aside(final: Path) -> Iterator[Path]:
+    """Give a path to write to; afterwards sync it and rename it to `final`, or remove it if writing failed."""
+    aside = final.with_name(f".{final.name}.{uuid.uuid4().hex}.aside")
+    try:
+        yield aside
+        _sync(aside)
+        aside.replace(final)
+        _sync(final.parent)
+    finally:
+        for rest in final.parent.iterdir():
+            if rest.name.startswith(aside.name):
+                _remove(rest)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _point(link: Path, target: Path) -> None:
+    """Let `link` lead to `target`, in the same folder, in one step: a relative symlink, else a copy."""
+    if link.is_symlink() and link.readlink() == Path(target.name):
+        return
+    with _aside(link) as aside:
+        try:
+            aside.symlink_to(target.name)
+        except OSError:
+            shutil.copyfile(target, aside)
+
+
+def _keep(files: Sequence[Path], folder: Path) -> list[Path]:
+    """Return hard links to immutable files in `folder`, each made unless it is there."""
+    folder.mkdir(exist_ok=True)
+    kept = [folder / path.name for path in sorted(files)]
+    for source, link in zip(sorted(files), kept, strict=True):
+        if not link.exists():
+            try:
+                link.hardlink_to(source)
+            except OSError:
+                with _aside(link) as aside:
+                    shutil.copyfile(source, aside)
+    _sync(folder)
+    return kept
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _relations(given: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Tables of the snapshot from those of the lake, without `snapshot_info`."""
+    plain = {name: given[name] for name in RELATIONS if name in given}
+    undone = given["reverted"].select("profile_id", "decision_id", reverted=True).unique()
+    decisions = given["decisions"].join(undone, on=["profile_id", "decision_id"], how="left", maintain_order="left")
+    decisions = decisions.with_columns(pl.col("reverted").fill_null(value=False))
+    return plain | {
+        "decisions": decisions,
+        "summaries": _summaries(given["memories"]),
+        "archived_set": _left(given["memories"], decisions),
+        "data_dictionary": dictionary.rows(),
+    }
+
+
+def _summaries(memories: pl.DataFrame) -> pl.DataFrame:
+    """Every summary, from the memories, since a run's own table has only those it made."""
+    key = ["profile_id", "summary_id"]
+    replaced = memories.filter(pl.col("superseded_kind") == "summary").select(
+        "profile_id", "memory_id", "kind", summary_id="superseded_by"
+    )
+    effects = replaced.group_by(key, maintain_order=True).agg(
+        replaces=pl.col("memory_id").filter(pl.col("kind") != "original"),
+        supersedes=(pl.col("kind") == "original").any(),
+    )
+    summaries = memories.filter(pl.col("kind") != "original").rename(
+        {"memory_id": "summary_id", "importance_given": "importance", "stability_given": "stability"}
+    )
+    return summaries.join(effects, on=key, how="left", maintain_order="left").with_columns(
+        pl.col("replaces").fill_null([]), pl.col("supersedes").fill_null(value=False)
+    )
+
+
+def _left(memories: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
+    """Memories that are not live, with the last decision in force that took each of them out."""
+    leaving = decisions.filter(
+        ~pl.col("reverted"), pl.col("action").is_in([Action.SUPERSEDE, Action.DELETE, Action.ARCHIVE])
+    )
+    last = (
+        leaving.sort("seq", "ordinal")
+        .unique(["profile_id", "memory_id"], keep="last", maintain_order=True)
+        .select(
+            "profile_id",
+            "memory_id",
+            "action",
+            "rule",
+            "reason",
+            "decision_id",
+            "plan_id",
+            *(
+                pl.col("factors").str.json_path_match(f"$.{factor}").cast(pl.Float64, strict=False).alias(factor)
+                for factor in ("strength", "threshold")
+            ),
+        )
+    )
+    left = memories.filter(~pl.col("lifecycle").is_in(LIVE)).select(
+        "profile_id", "memory_id", "lifecycle", left_at="lifecycle_since", summary_id="superseded_by"
+    )
+    return left.join(last, on=["profile_id", "memory_id"], how="left", maintain_order="left")
+
+
+def _information(
+    given: Mapping[str, pl.DataFrame], name: str, created_at: datetime, as_of: datetime | None
+) -> pl.DataFrame:
+    """Table `snapshot_info`: one row a profile, or one without a profile."""
+    counts = given["memories"].group_by("profile_id").agg(memories=pl.len(), live=pl.col("lifecycle").is_in(LIVE).sum())
+    runs = given["consolidation_runs"].sort("commit_seq").unique("profile_id", keep="last")
+    clock = pl.col("as_of") if as_of is None else pl.lit(as_of, INSTANT)
+    profiles = counts.join(runs.select("profile_id", "plan_id", "as_of"), on="profile_id", how="full", coalesce=True)
+    if profiles.is_empty():
+        profiles = profiles.clear(1)
+    return profiles.sort("profile_id").select(
+        "profile_id",
+        "plan_id",
+        pl.col("memories", "live").fill_null(0),
+        as_of=clock,
+        name=pl.lit(name),
+        ledger_position=pl.lit(int(name.partition("-")[0])),
+        created_at=pl.lit(created_at, INSTANT),
+    )
+
+
+def _fill(connection: duckdb.DuckDBPyConnection, relation: Relation, frame: pl.DataFrame) -> None:
+    """Make a table of the snapshot from a frame, column by column as its schema says."""
+    columns = ", ".join(f"{_column(name)}::{kind} AS {_column(name)}" for name, kind in relation.types.items())
+    instants = pl.col(pl.Datetime("us", "UTC")).dt.replace_time_zone(None)
+    connection.register("given", frame.with_columns(instants))
+    connection.execute(f"CREATE TABLE {relation.name} AS SELECT {columns} FROM given")  # noqa: S608
+    connection.unregister("given")
+
+
+def _describe(connection: duckdb.DuckDBPyConnection, relation: Relation) -> None:
+    """Comment a table or view and each of its columns."""
+    kind = "VIEW" if relation.is_view else "TABLE"
+    connection.execute(f"COMMENT ON {kind} {relation.name} IS {quoted(relation.description)}")
+    for name, column in relation.schema.columns().items():
+        connection.execute(f"COMMENT ON COLUMN {relation.name}.{_column(name)} IS {quoted(column.description or '')}")
+
+
+def _current_memories() -> str:
+    at = "coalesce(s.as_of, s.created_at)"
+    return f"""
+    CREATE VIEW current_memories AS SELECT m.* FROM memories m JOIN snapshot_info s USING (profile_id)
+    WHERE m.lifecycle IN ({", ".join(map(quoted, LIVE))}) AND m.superseded_by IS NULL
+      AND (m.valid_from IS NULL OR m.valid_from <= {at}) AND (m.valid_until IS NULL OR {at} < m.valid_until)"""  # noqa: S608
+
+
+def _vectors(files: Sequence[Path]) -> str:
+    """SQL of the view over the Parquet files; their paths are absolute and taken as they are, not as patterns."""
+    types = RELATIONS["vectors"].types
+    if not files:
+        return (
+            f"CREATE VIEW vectors AS SELECT {', '.join(f'NULL::{t} AS {_column(n)}' for n, t in types.items())} LIMIT 0"
+        )
+    literal = (re.sub(r"([*?\[])", r"[\1]", str(path)) for path in files)
+    return (
+        f"CREATE VIEW vectors AS SELECT {', '.join(f'{_column(n)}::{t} AS {_column(n)}' for n, t in types.items())} "  # noqa: S608
+        f"FROM read_parquet([{', '.join(map(quoted, literal))}], hive_partitioning := false)"
+    )
+
+
+def _column(name: str) -> str:
+    return f'"{name}"'

@@ -1,0 +1,313 @@
+"""The lake: every table as immutable Parquet files, catalogued in the ledger's database.
+
+Here: reading tables as of any position, the tables that only grow, a run's staging folder, the one commit, and care of
+the files. What is not here: events and decisions themselves (`lake/ledger.py`), how files take the place of others
+(`lake/publishing.py`), and what the tables mean (`lake/schemas.py`).
+"""
+
+import shutil
+import time
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final, Self
+
+import polars as pl
+
+from memory_pipeline.lake import catalogue, commits, database, events, files, publishing
+from memory_pipeline.lake.catalogue import File
+from memory_pipeline.lake.commits import Commit, Conflict, StaleInstant
+from memory_pipeline.lake.database import LakeError, explained
+from memory_pipeline.lake.ledger import PIPELINE, Ledger, Revert
+from memory_pipeline.lake.schemas import TABLES
+
+__all__ = ["Commit", "Conflict", "Lake", "LakeError", "Revert", "StaleInstant"]
+
+PROJECTED_AT_ONCE: Final = 100_000
+"""Events that one step of the projection copies."""
+
+
+_REMEDY: Final = "put the file back from a backup, or let `mend` drop it: what it held is made again from the ledger"
+
+
+class Lake:
+    """The tables of a data folder. Threads and processes may share it; readers wait for nobody."""
+
+    def __init__(self, home: Path, *, timeout: float = database.WRITE_SECONDS) -> None:
+        """Open the lake of a data folder, after making it if it is not there.
+
+        Args:
+            home: data folder.
+            timeout: seconds that a writer waits for the one before it.
+
+        Raises:
+            LakeError: it cannot be opened, or was made by a newer version.
+        """
+        self.ledger = Ledger.at(home, timeout=timeout)
+        self.home = self.ledger.home
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; the next use opens new ones."""
+        self.ledger.close()
+
+    def read(
+        self,
+        table: str,
+        *,
+        seq: int | None = None,
+        profiles: Collection[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pl.DataFrame:
+        """Return the rows of a table in canonical order; without rows, the empty table with its types.
+
+        Several tables are read as of one commit by giving them the same `seq`.
+
+        Args:
+            table: any table of `schemas.TABLES`.
+            seq: ledger position as of which to read; default now.
+            profiles: whose rows; default all.
+            columns: which columns; default all.
+
+        Raises:
+            LakeError: a file is missing or damaged.
+        """
+        kept = TABLES[table]
+        if kept.kept == "ledger":
+            found = self._recorded(table, seq, profiles)
+        else:
+            found = self._stored(table, seq, profiles).sort(kept.key)
+        return found if columns is None else found.select(columns)
+
+    def paths(self, table: str, seq: int | None = None) -> list[Path]:
+        """Return the Parquet files that make up a table as of a position, default now."""
+        with self.ledger.reading() as connection:
+            return [self.home / file.path for file in catalogue.visible(connection, table, seq)]
+
+    def events(
+        self, *, as_of: datetime | None = None, seq: int | None = None, profiles: Collection[str] | None = None
+    ) -> pl.DataFrame:
+        """Return the projected events known at a state, in the order in which they fold: by instant, then position.
+
+        An agent's event that claims to have occurred after it was recorded counts, here, from when it was recorded.
+
+        Args:
+            as_of: instant of the last events that count; default all.
+            seq: position of the last event that counts; default the projected ones.
+            profiles: whose; default all.
+        """
+        own, occurred, recorded = pl.col("event_type").is_in(PIPELINE), pl.col("occurred_at"), pl.col("recorded_at")
+        known = [] if as_of is None else [(occurred <= as_of) | ((recorded <= as_of) & ~own)]
+        folds = pl.when(own).then(occurred).otherwise(pl.min_horizontal(occurred, recorded))
+        found = self._stored("events", seq, profiles, *known)
+        return found.with_columns(occurred_at=folds).sort("occurred_at", "seq", "ordinal")
+
+    def waiting(self) -> int:
+        """Return how many events of agents the table `events` lacks."""
+        with self.ledger.reading() as connection:
+            after = catalogue.projected(connection)
+        return self.ledger.waiting(after)
+
+    def append(self, table: str, frame: pl.DataFrame) -> int:
+        """Add rows to a table that only grows; rows whose key is there already are skipped.
+
+        Returns:
+            How many rows are new.
+
+        Raises:
+            ValueError: the table does not grow by hand, or the frame does not fit it.
+            LakeError: the store cannot be written.
+        """
+        kept = TABLES[table]
+        if kept.kept != "appended" or table == "events":
+            raise ValueError(f"table {table!r} takes no rows by hand; a commit or the projection writes it")
+        rows = kept.conform(frame).unique(kept.key, keep="first", maintain_order=True)
+        added = publishing.add_rows(self.ledger, kept, rows)
+        publishing.merge_small(self.ledger, kept)
+        return added
+
+    def project(self) -> int:
+        """Copy what is new in the ledger into the table `events`, and return the position up to which it is there.
+
+        Several processes may do this at once. Cost: some 10 s a million events.
+        """
+        while True:
+            with self.ledger.reading() as connection:
+                after = catalogue.projected(connection)
+            rows = self.ledger.read(after, limit=PROJECTED_AT_ONCE)
+            if not rows:
+                publishing.merge_small(self.ledger, TABLES["events"])
+                return after
+            publishing.add_events(self.ledger, events.frame(rows), after=after)
+
+    def stage(self, run_id: str, table: str, frame: pl.DataFrame) -> None:
+        """Keep a table of a run that nobody else sees.
+
+        Raises:
+            ValueError: the run's id is no plain name, or the frame does not fit the table.
+            LakeError: the store cannot be written.
+        """
+        with explained(self.home):
+            files.replace(self._staging(run_id, table), TABLES[table].conform(frame))
+
+    def staged(self, run_id: str, table: str) -> pl.DataFrame | None:
+        """Return a table of a run, or None if the run has kept none."""
+        path = self._staging(run_id, table)
+        with explained(self.home):
+            return files.collect([path], TABLES[table]) if path.is_file() else None
+
+    def commit(self, commit: Commit) -> dict[str, int]:
+        """Make a plan part of history and its tables visible, in one transaction: all of it, or nothing.
+
+        Commits of other profiles may go on meanwhile. Cost: writing the replaced tables (the parts of these profiles,
+        once they are large); the ledger is locked for milliseconds.
+
+        Returns:
+            Ledger position of the commit of each profile.
+
+        Raises:
+            Conflict: a profile has changed since the plan was made, or the plan is committed already.
+            StaleInstant: the clock of the run lies before a profile's last commit.
+            ValueError: the tables do not fit the profiles.
+            LakeError: the store cannot be written.
+        """
+        commits.check(commit.profiles, commit.tables, commit.decisions)
+        try:
+            return publishing.replace_rows(
+                self.ledger, commit.profiles, commit.tables, lambda connection: commits.record(connection, commit)
+            )
+        except Conflict:
+            with self.ledger.writing() as connection:
+                commits.note(connection, commit, "conflict")
+            raise
+
+    def republish(
+        self, profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], *, revert: Sequence[Revert]
+    ) -> dict[str, int]:
+        """Undo decisions and make the tables without them visible, in one transaction.
+
+        Args:
+            profiles: whose tables change, and the head from which they were made (the table `profiles`).
+            tables: for every replaced table the new rows of those profiles.
+            revert: what is undone, one a profile.
+
+        Returns:
+            Ledger position of the undo of each profile.
+
+        Raises:
+            Conflict: a profile has changed since the tables were made.
+            ValueError: tables or reverts do not fit the profiles.
+            LakeError: the store cannot be written.
+        """
+        commits.check(profiles, tables)
+        if sorted(one.profile_id for one in revert) != sorted(profiles["profile_id"]):
+            raise ValueError("revert must name each profile of `profiles` once, and no other")
+        return publishing.replace_rows(
+            self.ledger, profiles, tables, lambda connection: commits.undo(connection, revert)
+        )
+
+    def verify(self) -> pl.DataFrame:
+        """Read every file that is seen at any position and return the missing and damaged ones.
+
+        Returns:
+            `table`, `path`, `problem` (missing or damaged), `remedy`; no row if all is well.
+        """
+        found = [
+            (file.table_name, str(self.home / file.path), problem, _REMEDY)
+            for file in self._files()
+            if (problem := self._problem(file))
+        ]
+        columns = ("table", "path", "problem", "remedy")
+        return pl.DataFrame(found, schema=dict.fromkeys(columns, pl.String), orient="row")
+
+    def mend(self) -> pl.DataFrame:
+        """Let go of missing and damaged files and return what `verify` said of them; nothing is lost for good.
+
+        The table `events` is projected anew at once. The others miss those rows until the next run makes them again.
+        """
+        found = self.verify()
+        again = {"events"} & set(found["table"])
+        with self.ledger.writing() as connection:
+            known = catalogue.every(connection)
+            bad = [
+                file for file in known if file.table_name in again or str(self.home / file.path) in set(found["path"])
+            ]
+            catalogue.forget(connection, bad)
+            if again:
+                catalogue.set_projected(connection, 0)
+        if again:
+            self.project()
+        return found
+
+    def sweep(self, *, older_than: timedelta = timedelta(days=1), live: Collection[str] = ()) -> list[Path]:
+        """Remove what nobody refers to: files of unfinished work, and staging folders of finished runs.
+
+        Args:
+            older_than: how long something must have been left alone: longer than any commit takes.
+            live: runs whose staging folders stay, whatever their age.
+
+        Returns:
+            What was removed.
+        """
+        latest = time.time() - older_than.total_seconds()
+        with self.ledger.exclusive():
+            made = [*self.home.glob("lake/*/*"), *self.home.glob(".ledger-*")]
+            runs = [path for path in self.home.glob("runs/*") if path.name not in live]
+            old = [path for path in (*made, *runs) if _last_change(path) < latest]
+            kept = {self.home / file.path for file in self._files()}
+            removed = [path for path in old if path not in kept]
+            for path in removed:
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        return removed
+
+    def _recorded(self, table: str, seq: int | None, profiles: Collection[str] | None) -> pl.DataFrame:
+        """Return a table that stands in the ledger's database."""
+        match table:
+            case "decisions":
+                return self.ledger.decisions(seq=seq, profiles=profiles)
+            case "consolidation_runs":
+                return self.ledger.runs(profiles, seq=seq)
+            case "reverted":
+                undone = self.ledger.reverted(seq=seq)
+                return undone if profiles is None else undone.filter(pl.col("profile_id").is_in(sorted(profiles)))
+        return self.ledger.dead_letters()
+
+    def _stored(
+        self, table: str, seq: int | None, profiles: Collection[str] | None, *conditions: pl.Expr
+    ) -> pl.DataFrame:
+        """Return the rows of the visible files that fulfil the conditions, in no particular order."""
+        if profiles is not None:
+            conditions = (*conditions, pl.col("profile_id").is_in(sorted(profiles)))
+        if seq is not None and table == "events":
+            conditions = (*conditions, pl.col("seq") <= seq)
+        with explained(self.home):
+            return files.collect(self.paths(table, seq), TABLES[table], *conditions)
+
+    def _staging(self, run_id: str, table: str) -> Path:
+        if Path(run_id).name != run_id or run_id.startswith("."):
+            raise ValueError(f"run_id = {run_id!r} is no plain name; give letters, digits and dashes")
+        return self.home / "runs" / run_id / f"{TABLES[table].name}.parquet"
+
+    def _files(self) -> list[File]:
+        """Return every file that is seen at any position."""
+        with self.ledger.reading() as connection:
+            return catalogue.every(connection)
+
+    def _problem(self, file: File) -> str | None:
+        path = self.home / file.path
+        if not path.is_file():
+            return "missing"
+        return None if files.checksum(path) == file.sha256 else "damaged"
+
+
+def _last_change(path: Path) -> float:
+    """Return when a file, or anything in a folder, was last written; infinity if it is gone."""
+    try:
+        return max(one.stat().st_mtime for one in (path, *path.glob("*")))
+    except FileNotFoundError:
+        return float("inf")

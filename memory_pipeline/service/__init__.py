@@ -1,0 +1,1 @@
+"""Faces of the pipeline: thin callers of Dagster, the lake and the pure rooms. Nothing imports from here."""

@@ -1,0 +1,54 @@
+"""The asset-check gate: what a run's checks said, and which expected check never spoke."""
+
+from typing import Any
+
+import dagster as dg
+
+from memory_pipeline.definitions import build_defs
+from memory_pipeline.service import launch
+from memory_pipeline.settings import Settings
+
+
+def evaluate(settings: Settings, run_id: str | None = None) -> list[dict[str, Any]]:
+    """Compare the checks that a run should have made with those it made.
+
+    Args:
+        settings: the deployment.
+        run_id: the run; default: the last finished run of the job `full`.
+
+    Returns:
+        One row a check: `asset`, `check`, `outcome` (passed, failed or missing), `detail`.
+
+    Raises:
+        ValueError: there is no such run.
+    """
+    with launch.instance(settings.home) as instance:
+        if run_id is None:
+            finished = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
+            runs = instance.get_runs(filters=dg.RunsFilter(job_name="full", statuses=finished), limit=1)
+            if not runs:
+                raise ValueError("no finished run of the job full; make one with: memory-pipeline consolidate")
+            run_id = runs[0].run_id
+        elif instance.get_run_by_id(run_id) is None:
+            raise ValueError(f"run {run_id!r} is unknown; the Dagster UI lists the runs")
+        made = {
+            (evaluation.asset_key.to_user_string(), evaluation.check_name): evaluation
+            for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+            if entry.dagster_event
+            for evaluation in [entry.dagster_event.asset_check_evaluation_data]
+        }
+    expected = build_defs(settings=settings).resolve_asset_graph().asset_check_keys
+    rows = []
+    for key in sorted(expected, key=lambda key: (key.asset_key.to_user_string(), key.name)):
+        evaluation = made.get((key.asset_key.to_user_string(), key.name))
+        outcome = "missing" if evaluation is None else "passed" if evaluation.passed else "failed"
+        rows.append(
+            {
+                "run_id": run_id,
+                "asset": key.asset_key.to_user_string(),
+                "check": key.name,
+                "outcome": outcome,
+                "detail": (evaluation.description or "") if evaluation else "the run made no such check",
+            }
+        )
+    return rows

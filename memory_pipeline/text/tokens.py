@@ -1,0 +1,170 @@
+"""Words: how a text is cut, stemmed and weighed.
+
+Rarity is a static prior from word lists, in whole hundredths, so that sums of it are exact in any order. What is not
+here: the lists themselves (`lexicon`), and numbers, dates and names (`facts`).
+"""
+
+from typing import Final
+
+import polars as pl
+import polars.selectors as cs
+
+from memory_pipeline.text.lexicon import COMMON_WORDS, FIRST_PERSON, SMALL_TALK, STOP_WORDS
+
+_UNSPACED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+"""Scripts written without spaces: every letter is a word, and neighbours make the phrase."""
+_LETTERS: Final = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]+"
+_WORD: Final = rf"\p{{N}}+(?:[.,]\p{{N}}+)+|[{_UNSPACED}]\p{{M}}*|{_LETTERS}(?:'{_LETTERS})*"
+_TOKEN: Final = r"[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]"
+_NUMERALS: Final = {
+    word: str(value)
+    for value, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+}
+_CLITICS: Final = ("'s", "'ll", "'re", "'ve", "'d", "'m", "'")
+_ENDINGS: Final = (("sses", "ss"), ("ies", "y"), ("ing", ""), ("edly", ""), ("ed", ""), ("ly", ""), ("es", ""), ("s", ""))
+_VOWELS: Final = frozenset("aeiouy")
+
+RARITY_NUMBER: Final = 70
+RARITY_UNSPACED: Final = 50
+RARITY_SMALL_TALK: Final = 20
+RARITY_BANDS: Final = (40, 55, 65)
+RARITY_UNLISTED: Final = 100
+"""Hundredths: the logarithm of a word's frequency rank over that of a rare word, rounded to a few steps."""
+
+
+def words(texts: pl.Series) -> pl.Series:
+    """Content stems of each text, in order: lower-case, stop words removed; an empty list where there are none.
+
+    Args:
+        texts: strings; null counts as empty.
+
+    Returns:
+        A list of strings a text, in the order of `texts`.
+    """
+    stems = (
+        occurrences(texts).filter(~pl.col("stop")).group_by("row", maintain_order=True).agg(pl.col("stem").alias("words"))
+    )
+    return by_row(stems, len(texts))["words"]
+
+
+def occurrences(texts: pl.Series) -> pl.DataFrame:
+    """Every word of every text, in order, with what is known of it.
+
+    Returns:
+        row (place of the text), word (lower-case), and the columns of `vocabulary`. Texts without words have no row.
+        Cost: about 5 s for a million short texts on one core.
+    """
+    found = (
+        pl.DataFrame({"row": pl.int_range(len(texts), dtype=pl.UInt32, eager=True), "word": split(texts)})
+        .explode("word")
+        .drop_nulls("word")
+    )
+    return found.join(vocabulary(found["word"]), on="word", how="left", maintain_order="left")
+
+
+def split(texts: pl.Series) -> pl.Series:
+    """Words of each text, lower-case and in order; letters of scripts without spaces stand alone."""
+    return fold(texts).str.extract_all(_WORD)
+
+
+def fold(texts: pl.Series) -> pl.Series:
+    """Texts in lower case, compatibility-normalised (NFKC), with straight apostrophes; null becomes empty."""
+    return texts.fill_null("").str.normalize("NFKC").str.to_lowercase().str.replace_all("[’‘ʼ`]", "'")
+
+
+def count_tokens(texts: pl.Series) -> pl.Series:
+    """Length of each text in tokens: words and punctuation marks (Int64); 0 for null."""
+    return texts.fill_null("").str.count_matches(_TOKEN).cast(pl.Int64)
+
+
+def vocabulary(found: pl.Series) -> pl.DataFrame:
+    """What is known of each distinct word.
+
+    Returns:
+        word; stem; form (the word without plural and possessive endings, fit to be read); rarity (hundredths, 0 for a
+        stop word); stop; small_talk; first_person. Sorted by word.
+    """
+    distinct = found.unique().sort()
+    known = distinct.to_list()
+    stems = [stem(word) for word in known]
+    return pl.DataFrame(
+        {
+            "word": distinct,
+            "stem": pl.Series(stems, dtype=pl.String),
+            "form": pl.Series([_form(word) for word in known], dtype=pl.String),
+            "rarity": pl.Series([_rarity(*pair) for pair in zip(known, stems, strict=True)], dtype=pl.Int64),
+            "stop": pl.Series([word in STOP_WORDS for word in known], dtype=pl.Boolean),
+            "small_talk": pl.Series([word in SMALL_TALK for word in known], dtype=pl.Boolean),
+            "first_person": pl.Series([word in FIRST_PERSON for word in known], dtype=pl.Boolean),
+        }
+    )
+
+
+def stem(word: str) -> str:
+    """Cut a lower-case word to its stem: clitics, plural, -ed, -ing, -ly and a last e go; "don't" becomes "not", "two" "2"."""
+    if word.endswith("n't"):
+        return "not"
+    word = _bare(word)
+    if len(word) <= 3 or not word.isascii() or word[0].isdigit():  # noqa: PLR2004
+        return _NUMERALS.get(word, word)
+    if word in _NUMERALS:
+        return _NUMERALS[word]
+    for ending, instead in _ENDINGS:
+        root = word.removesuffix(ending)
+        if root is not word and root != word and len(root) >= 3 and _VOWELS & set(root):  # noqa: PLR2004
+            word = word if ending == "s" and root[-1] in "siu" else root + instead
+            break
+    if word[-1] == word[-2] and word[-1] not in "lsz" and len(word) > 3:  # noqa: PLR2004
+        word = word[:-1]
+    return word[:-1] + "i" if word[-1] == "y" else word.removesuffix("e") if len(word) > 3 else word  # noqa: PLR2004
+
+
+def by_row(lists: pl.DataFrame, height: int) -> pl.DataFrame:
+    """Give every row from 0 to `height` its values; rows without any get zeros and empty lists."""
+    rows = pl.DataFrame({"row": pl.int_range(height, dtype=pl.UInt32, eager=True)})
+    filled = rows.join(lists, on="row", how="left", maintain_order="left")
+    return filled.with_columns(cs.list().fill_null([]), cs.numeric().fill_null(0))
+
+
+def is_common(word: str) -> bool:
+    """Whether a word, in any case, is an ordinary one rather than a name."""
+    low = word.lower().replace("’", "'")
+    return low in STOP_WORDS or low in SMALL_TALK or stem(low) in _BAND
+
+
+def _bare(word: str) -> str:
+    for clitic in _CLITICS:
+        if word.endswith(clitic):
+            return word.removesuffix(clitic)
+    return word.replace(",", "") if word[:1].isdigit() else word
+
+
+def _form(word: str) -> str:
+    """Readable base form: without possessive and plural ending."""
+    word = _bare(word)
+    if len(word) <= 3 or not word.isascii():  # noqa: PLR2004
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
+        return word[:-2]
+    return word[:-1] if word[-1] == "s" and word[-2] not in "siu" else word
+
+
+_BAND: Final = {
+    stem(word): rarity
+    for band, rarity in reversed(list(zip(COMMON_WORDS, RARITY_BANDS, strict=True)))
+    for word in sorted(band)
+}
+
+
+def _rarity(word: str, root: str) -> int:
+    if word in STOP_WORDS:
+        return 0
+    if word in SMALL_TALK:
+        return RARITY_SMALL_TALK
+    if word[0].isdigit():
+        return RARITY_NUMBER
+    if len(word) == 1:
+        return RARITY_UNSPACED
+    return _BAND.get(root, RARITY_UNLISTED)

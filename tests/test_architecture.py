@@ -1,0 +1,86 @@
+"""Who may import whom, and that pure rooms stay pure."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "memory_pipeline"
+LAYERS = [
+    {"lake.schemas", "settings"},
+    {"text", "consolidation"},
+    {"lake"},
+    {"recall", "evaluation", "interop"},
+    {"assets", "sensors"},
+    {"jobs"},
+    {"definitions"},
+    {"service"},
+]
+PURE = ("text", "consolidation")
+IMPURE_MODULES = {
+    "dagster", "duckdb", "sqlalchemy", "sqlite3", "os", "time", "random", "secrets", "uuid", "pathlib", "io",
+    "subprocess", "socket", "tempfile", "shutil", "requests", "httpx",
+}  # fmt: skip
+IMPURE_CALLS = {"open", "now", "utcnow", "today", "getenv", "default_rng", "seed", "read_parquet", "scan_parquet", "write_parquet"}
+MODULES = {
+    str(path.relative_to(ROOT)).removesuffix(".py").replace("/", ".").removesuffix(".__init__"): path
+    for path in sorted(ROOT.rglob("*.py"))
+}
+
+
+def room(module: str) -> str:
+    return module if module == "lake.schemas" else module.split(".")[0]
+
+
+def layer(module: str) -> int:
+    return next((number for number, rooms in enumerate(LAYERS) if room(module) in rooms), -1)
+
+
+def imports(path: Path) -> set[str]:
+    """Modules that a file imports, as `package.module` where it imports a module from a package."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            own = node.module.removeprefix("memory_pipeline").strip(".")
+            for alias in node.names:
+                deeper = ".".join(part for part in (own, alias.name) if part)
+                is_module = node.module.startswith("memory_pipeline") and deeper in MODULES
+                found.add(f"memory_pipeline.{deeper}" if is_module else node.module)
+    return found
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name != "__init__" and layer(name) >= 0])
+def test_a_module_imports_only_its_own_layer_and_those_below(module):
+    for imported in imports(MODULES[module]):
+        if not imported.startswith("memory_pipeline"):
+            continue
+        target = imported.removeprefix("memory_pipeline").strip(".")
+        if not target:
+            continue
+        assert layer(target) <= layer(module), f"{module} imports {target}, which lies above it"
+
+
+def test_every_module_belongs_to_a_layer():
+    assert [name for name in MODULES if layer(name) < 0 and name not in {"__init__", ""}] == []
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if 0 <= layer(name) < layer("assets")])
+def test_nothing_below_the_assets_imports_dagster(module):
+    assert not any(name.split(".")[0] == "dagster" for name in imports(MODULES[module]))
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if room(name) in PURE])
+def test_pure_rooms_read_no_clock_file_environment_or_random_source(module):
+    path = MODULES[module]
+    assert not {name.split(".")[0] for name in imports(path)} & IMPURE_MODULES
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            assert name not in IMPURE_CALLS, f"{module}:{node.lineno} calls {name}"
+
+
+def test_nothing_imports_the_service_room():
+    users = {name for name, path in MODULES.items() if any("memory_pipeline.service" in i for i in imports(path))}
+    assert {name for name in users if room(name) != "service"} == set()

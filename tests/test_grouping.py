@@ -1,0 +1,248 @@
+"""Components, average linkage, greedy groups and cohesion."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+
+from memory_pipeline.consolidation import grouping, similarity
+
+NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+def generator(seed):
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+@st.composite
+def graphs(draw):
+    """A number of rows and distinct pairs of them, in any order and direction."""
+    rng = generator(draw(st.integers(0, 2**32)))
+    n = draw(st.integers(0, 30))
+    left, right = np.nonzero(np.triu(rng.random((n, n)) < draw(st.sampled_from([0.02, 0.1, 0.3, 1.0])), k=1))
+    order, swap = rng.permutation(len(left)), rng.random(len(left)) < 0.5
+    return n, np.where(swap, left, right)[order], np.where(swap, right, left)[order]
+
+
+@st.composite
+def clouds(draw):
+    """Rows in loose bunches, some of them unknown, some equal."""
+    rng = generator(draw(st.integers(0, 2**32)))
+    n, d = draw(st.integers(0, 45)), draw(st.sampled_from([2, 3, 6]))
+    vectors = rng.standard_normal((6, d))[rng.integers(0, 6, n)] + draw(
+        st.sampled_from([0.2, 0.6])
+    ) * rng.standard_normal((n, d))
+    vectors[rng.random(n) < 0.05] = 0
+    if n and draw(st.booleans()):
+        vectors[rng.random(n) < 0.4] = vectors[0]
+    return vectors.astype(np.float32)
+
+
+def linked(vectors, minimum, max_size=None, budget=1024):
+    pairs = similarity.threshold_join(vectors, np.zeros(len(vectors), dtype=np.int64), minimum)
+    return grouping.average_linkage(
+        vectors,
+        pairs.left,
+        pairs.right,
+        pairs.similarity,
+        minimum=minimum,
+        max_size=max_size,
+        memory_budget_mb=budget,
+    )
+
+
+def merged_one_by_one(vectors, minimum, max_size):
+    """Average linkage by its definition: the mean of all pairs anew at each step."""
+    clusters = [[row] for row in range(len(vectors))]
+    unknown = similarity.unknown(vectors)
+    cosines = np.full((len(vectors), len(vectors)), -np.inf)
+    known = np.flatnonzero(~unknown)
+    cosines[np.ix_(known, known)] = similarity.similarity_matrix(vectors[known])
+    while True:
+        best = (float(np.float32(minimum)) - 1e-12, None)
+        for i, one in enumerate(clusters):
+            for other in clusters[i + 1 :]:
+                mean = cosines[np.ix_(one, other)].mean()
+                if mean > best[0] + (1e-12 if best[1] else 0) and len(one) + len(other) <= max_size:
+                    best = (mean, (one, other))
+        if best[1] is None:
+            return clusters
+        one, other = best[1]
+        one.extend(other)
+        clusters.remove(other)
+
+
+def as_sets(labels):
+    return {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)}
+
+
+@given(graphs())
+def test_components_are_those_of_networkx_named_by_their_smallest_row(graph):
+    n, left, right = graph
+    labels = grouping.components(n, left, right)
+    peer = nx.Graph()
+    peer.add_nodes_from(range(n))
+    peer.add_edges_from(zip(left.tolist(), right.tolist(), strict=True))
+    assert as_sets(labels) == {frozenset(part) for part in nx.connected_components(peer)}
+    assert all(np.flatnonzero(labels == label)[0] == label for label in np.unique(labels))
+
+
+@given(clouds(), st.sampled_from([0.3, 0.75, 0.85, 0.99]), st.sampled_from([1, 2, 3, 5, 45]))
+def test_average_linkage_merges_the_closest_clusters_while_they_are_close_and_small_enough(vectors, minimum, max_size):
+    labels = linked(vectors, minimum, max_size)
+    assert as_sets(labels) == {frozenset(cluster) for cluster in merged_one_by_one(vectors, minimum, max_size)}
+    assert all(np.flatnonzero(labels == label)[0] == label for label in np.unique(labels))
+
+
+@pytest.mark.parametrize("minimum", [0.2, 0.5, 0.8])
+def test_average_linkage_without_a_limit_is_that_of_scipy(minimum):
+    rng = generator(3)
+    vectors = (rng.standard_normal((20, 8))[rng.integers(0, 20, 600)] + 0.8 * rng.standard_normal((600, 8))).astype(
+        "f4"
+    )
+    distances = 1 - similarity.similarity_matrix(vectors).astype(np.float64)
+    tree = linkage(squareform(distances, checks=False), "average")
+    labels = linked(vectors, minimum)
+    assert as_sets(labels) == as_sets(fcluster(tree, 1 - minimum, "distance"))
+    assert 10 < len(as_sets(labels)) < 590
+
+
+@given(clouds(), st.integers(0, 2**32))
+def test_average_linkage_does_not_depend_on_the_order_of_pairs(vectors, seed):
+    pairs = similarity.threshold_join(vectors, np.zeros(len(vectors), dtype=np.int64), 0.7)
+    order = generator(seed).permutation(len(pairs))
+    found = grouping.average_linkage(
+        vectors, pairs.right[order], pairs.left[order], pairs.similarity[order], minimum=0.7, max_size=6
+    )
+    assert np.array_equal(found, linked(vectors, 0.7, 6))
+
+
+def test_equal_rows_fill_clusters_in_their_order():
+    labels = linked(np.ones((7, 2), dtype=np.float32), 0.9, 3)
+    assert labels.tolist() == [0, 0, 0, 3, 3, 3, 6]
+
+
+def test_a_chain_is_not_one_cluster():
+    angles = np.deg2rad(np.arange(0, 180, 20))
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    pairs = similarity.threshold_join(vectors, np.zeros(9, dtype=np.int64), 0.9)
+    assert (grouping.components(9, pairs.left, pairs.right) == 0).all()
+    assert len(as_sets(linked(vectors, 0.9))) == 5
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.4])
+def test_a_component_too_large_for_the_budget_is_split_before_it_is_linked(spread):
+    rng = generator(5)
+    vectors = (np.ones(6) + spread * rng.standard_normal((800, 6))).astype(np.float32)
+    labels = linked(vectors, 0.8, 20, budget=1)
+    assert np.bincount(labels).max() == 20
+    assert np.array_equal(labels, linked(vectors, 0.8, 20, budget=1))
+    assert len(as_sets(labels)) < 200
+
+
+def test_pairs_below_the_minimum_do_not_link():
+    vectors = np.eye(3, dtype=np.float32)
+    found = grouping.average_linkage(
+        vectors, np.array([0, 1]), np.array([1, 2]), np.zeros(2, dtype=np.float32), minimum=0.5
+    )
+    assert found.tolist() == [0, 1, 2]
+
+
+def angles(*degrees):
+    turned = np.deg2rad(degrees)
+    vectors = np.stack([np.cos(turned), np.sin(turned)], axis=1).astype(np.float32)
+    pairs = similarity.threshold_join(vectors, np.zeros(len(degrees), dtype=np.int64), 0.70)
+    return pairs.left, pairs.right
+
+
+@pytest.mark.parametrize(
+    ("degrees", "fill", "expected"),
+    [
+        pytest.param([0] * 12, False, [0] * 5 + [5] * 5 + [10, 11], id="exactly five, two are left"),
+        pytest.param([0] * 12, True, [0] * 12, id="all that match"),
+        pytest.param([0] * 4, False, [0, 1, 2, 3], id="four are no group"),
+        pytest.param([0, 44, -44, 40, -40], False, [0] * 5, id="close to the first, not to each other"),
+        pytest.param([0, 44, 44, 44, 1, 1, 1, 1], False, [0] * 5 + [5, 6, 7], id="the first ones, not the closest"),
+        pytest.param([0, 30, 60, 62, 64, 66], False, [1, 1, 1, 1, 1, 5], id="one that fails leaves the others free"),
+    ],
+)
+def test_greedy_groups_of_five(degrees, fill, expected):
+    assert grouping.greedy_groups(np.arange(len(degrees)), *angles(*degrees), 5, fill=fill).tolist() == expected
+
+
+def test_a_later_row_takes_an_earlier_one_that_is_still_free():
+    pairs = np.array([[0, 1], [0, 3], [1, 3], [1, 2], [2, 4], [2, 5], [4, 5]])
+    found = grouping.greedy_groups(np.array([0, 1, 3, 4, 2, 5]), pairs[:, 0], pairs[:, 1], 3)
+    assert found.tolist() == [0, 0, 4, 0, 4, 4]
+
+
+@given(graphs(), st.integers(2, 6), st.booleans(), st.integers(0, 2**32))
+def test_greedy_groups_follow_the_order_of_rows_not_of_pairs(graph, size, fill, seed):
+    n, left, right = graph
+    rng = generator(seed)
+    order = rng.permutation(n)
+    near = np.zeros((n, n), dtype=bool)
+    near[left, right] = near[right, left] = True
+    expected = np.full(n, -1)
+    for row in order:
+        others = [other for other in order if near[row, other] and expected[other] < 0]
+        if expected[row] < 0 and len(others) >= size - 1:
+            expected[[row, *(others if fill else others[: size - 1])]] = row
+    expected = np.where(expected < 0, np.arange(n), expected)
+    assert np.array_equal(grouping.greedy_groups(order, left, right, size, fill=fill), expected)
+    shuffled = rng.permutation(len(left))
+    again = grouping.greedy_groups(order, right[shuffled], left[shuffled], size, fill=fill)
+    assert np.array_equal(again, expected)
+
+
+@given(clouds(), st.integers(1, 5), st.integers(0, 2**32))
+def test_cohesion_is_the_mean_over_all_pairs_of_a_group(vectors, count, seed):
+    labels = generator(seed).integers(0, count, len(vectors)) * 3 - 3
+    found = grouping.cohesion(labels, vectors)
+    for label in np.unique(labels):
+        rows = np.flatnonzero((labels == label) & ~similarity.unknown(vectors))
+        left, right = np.triu_indices(len(rows), k=1)
+        own = found[labels == label]
+        if len(left):
+            mean = similarity.pair_similarity(vectors, rows[left], rows[right]).astype(np.float64).mean()
+            assert np.abs(own - mean).max() < 1e-6
+            assert np.abs(own).max() <= 1.0
+        else:
+            assert np.isnan(own).all()
+
+
+def test_cohesion_of_wide_vectors():
+    vectors = generator(1).standard_normal((50, 200)).astype(np.float32)
+    matrix = similarity.similarity_matrix(vectors).astype(np.float64)
+    expected = (matrix.sum() - 50) / (50 * 49)
+    assert grouping.cohesion(np.zeros(50, dtype=np.int64), vectors) == pytest.approx(expected, abs=1e-7)
+
+
+def test_nothing_groups_into_nothing():
+    vectors = np.empty((0, 4), dtype=np.float32)
+    assert grouping.components(0, NO_ROWS, NO_ROWS).shape == (0,)
+    assert linked(vectors, 0.5).shape == (0,)
+    assert grouping.greedy_groups(NO_ROWS, NO_ROWS, NO_ROWS, 2).shape == (0,)
+    assert grouping.cohesion(NO_ROWS, vectors).shape == (0,)
+
+
+def test_wrong_input_is_refused():
+    one, two = np.array([0]), np.array([1])
+    vectors, close = np.ones((2, 2), dtype=np.float32), np.ones(1, dtype=np.float32)
+    with pytest.raises(ValueError, match="outside"):
+        grouping.components(1, one, two)
+    with pytest.raises(ValueError, match="two ends"):
+        grouping.components(2, one, NO_ROWS)
+    with pytest.raises(ValueError, match="repeats"):
+        grouping.greedy_groups(np.arange(2), np.array([0, 1]), np.array([1, 0]), 2)
+    with pytest.raises(ValueError, match="size"):
+        grouping.greedy_groups(np.arange(2), one, two, 1)
+    with pytest.raises(ValueError, match="order"):
+        grouping.greedy_groups(np.zeros(2, dtype=np.int64), one, two, 2)
+    with pytest.raises(ValueError, match="itself"):
+        grouping.average_linkage(vectors, one, one, close, minimum=0.5)
+    with pytest.raises(ValueError, match="max_size"):
+        grouping.average_linkage(vectors, one, two, close, minimum=0.5, max_size=0)
