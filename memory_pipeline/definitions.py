@@ -40,8 +40,8 @@ def build_defs(*, settings: Settings | None = None, resources: Mapping[str, Any]
     settings = settings or load()
     run = Run()
     store = Store(home=str(settings.home), run=run)
-    definitions = dg.Definitions(
-        assets=dg.load_assets_from_package_module(stages),
+    return dg.Definitions(
+        assets=dg.map_asset_specs(_described, dg.load_assets_from_package_module(stages)),
         asset_checks=CHECKS,
         jobs=[*consolidation.JOBS, *upkeep.JOBS],
         schedules=[consolidation.nightly(settings), upkeep.daily(settings)],
@@ -50,7 +50,6 @@ def build_defs(*, settings: Settings | None = None, resources: Mapping[str, Any]
         | dict(resources or {}),
         executor=dg.in_process_executor,
     )
-    return definitions.map_asset_specs(func=_described)
 
 
 def _described(spec: dg.AssetSpec) -> dg.AssetSpec:

@@ -91,6 +91,8 @@ def tables():
                     ordinal=3,
                 ),
                 decision("5", "archive", "g", rule="archive_threshold", ordinal=4),
+                decision("6", "archive", "e", plan_id="plan0", rule="withdrawn_since", ordinal=9),
+                decision("7", "withdraw", "e", plan_id="plan0", target_id="6", seq=31),
             ],
         ),
         "reverted": rows("reverted", [{"decision_id": "5", "seq": 40}]),

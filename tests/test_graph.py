@@ -3,12 +3,13 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.consolidation import graph
 
 NO_ROWS = np.empty(0, dtype=np.int64)
+UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 
 
 def generator(seed):
@@ -37,6 +38,7 @@ def peer_of(n, source, target, weight):
     return peer
 
 
+@UNHURRIED
 @given(graphs(), st.sampled_from([0.0, 0.5, 0.85]))
 def test_pagerank_is_that_of_networkx_in_each_group(case, damping):
     n, source, target, weight, groups = case
@@ -65,9 +67,10 @@ def test_pagerank_converges_where_a_walk_oscillates(count):
     source, target = np.zeros(count - 1, dtype=np.int64), np.arange(1, count)
     found = graph.pagerank(count, source, target, np.ones(count - 1), groups=np.zeros(count, dtype=np.int64))
     leaf = (0.15 / count + 0.85 / (count - 1) * found[0]) if count > 2 else 0.5
-    assert found[1:] == pytest.approx(leaf, abs=1e-11)
+    assert found[1:] == pytest.approx(leaf, abs=1e-10)
 
 
+@UNHURRIED
 @given(graphs(), st.integers(0, 2**32))
 def test_measures_depend_on_the_set_of_edges_alone(case, seed):
     n, source, target, weight, groups = case
@@ -81,6 +84,7 @@ def test_measures_depend_on_the_set_of_edges_alone(case, seed):
     assert np.array_equal(graph.degrees(n, *other), graph.degrees(n, source, target))
 
 
+@UNHURRIED
 @given(graphs())
 def test_a_group_gets_the_same_numbers_alone_and_among_others(case):
     n, source, target, weight, groups = case
@@ -95,6 +99,7 @@ def test_a_group_gets_the_same_numbers_alone_and_among_others(case):
         assert np.array_equal(rows[graph.label_propagation(len(rows), *ends, weight[own])], labels[rows])
 
 
+@UNHURRIED
 @given(graphs())
 def test_communities_are_connected_and_named_by_their_smallest_row(case):
     n, source, target, weight, _ = case
@@ -106,6 +111,7 @@ def test_communities_are_connected_and_named_by_their_smallest_row(case):
         assert nx.is_connected(peer.subgraph(rows.tolist()))
 
 
+@UNHURRIED
 @given(graphs())
 def test_propagation_comes_to_rest(case):
     n, source, target, weight, _ = case
@@ -152,6 +158,7 @@ def test_heavier_edges_decide():
     assert labels.tolist() == [0, 0, 2, 2, 2]
 
 
+@UNHURRIED
 @given(graphs())
 def test_degrees_count_distinct_neighbours(case):
     n, source, target, weight, _ = case

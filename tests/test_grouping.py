@@ -3,7 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
@@ -11,6 +11,7 @@ from scipy.spatial.distance import squareform
 from memory_pipeline.consolidation import grouping, similarity
 
 NO_ROWS = np.empty(0, dtype=np.int64)
+UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 
 
 def generator(seed):
@@ -79,6 +80,7 @@ def as_sets(labels):
     return {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)}
 
 
+@UNHURRIED
 @given(graphs())
 def test_components_are_those_of_networkx_named_by_their_smallest_row(graph):
     n, left, right = graph
@@ -90,6 +92,7 @@ def test_components_are_those_of_networkx_named_by_their_smallest_row(graph):
     assert all(np.flatnonzero(labels == label)[0] == label for label in np.unique(labels))
 
 
+@UNHURRIED
 @given(clouds(), st.sampled_from([0.3, 0.75, 0.85, 0.99]), st.sampled_from([1, 2, 3, 5, 45]))
 def test_average_linkage_merges_the_closest_clusters_while_they_are_close_and_small_enough(vectors, minimum, max_size):
     labels = linked(vectors, minimum, max_size)
@@ -107,9 +110,10 @@ def test_average_linkage_without_a_limit_is_that_of_scipy(minimum):
     tree = linkage(squareform(distances, checks=False), "average")
     labels = linked(vectors, minimum)
     assert as_sets(labels) == as_sets(fcluster(tree, 1 - minimum, "distance"))
-    assert 10 < len(as_sets(labels)) < 590
+    assert 5 < len(as_sets(labels)) < 590
 
 
+@UNHURRIED
 @given(clouds(), st.integers(0, 2**32))
 def test_average_linkage_does_not_depend_on_the_order_of_pairs(vectors, seed):
     pairs = similarity.threshold_join(vectors, np.zeros(len(vectors), dtype=np.int64), 0.7)
@@ -133,14 +137,19 @@ def test_a_chain_is_not_one_cluster():
     assert len(as_sets(linked(vectors, 0.9))) == 5
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.4])
-def test_a_component_too_large_for_the_budget_is_split_before_it_is_linked(spread):
+@pytest.mark.parametrize("max_size", [None, 20])
+def test_a_component_too_large_for_the_budget_is_linked_the_same(max_size):
     rng = generator(5)
-    vectors = (np.ones(6) + spread * rng.standard_normal((800, 6))).astype(np.float32)
-    labels = linked(vectors, 0.8, 20, budget=1)
+    vectors = (0.7 + rng.standard_normal((600, 6))).astype(np.float32)
+    pairs = similarity.threshold_join(vectors, np.zeros(600, dtype=np.int64), 0.8)
+    assert np.bincount(grouping.components(600, pairs.left, pairs.right)).max() > 500
+    assert np.array_equal(linked(vectors, 0.8, max_size, budget=1), linked(vectors, 0.8, max_size))
+
+
+def test_equal_rows_too_many_for_the_budget_fill_clusters():
+    labels = linked(np.ones((500, 3), dtype=np.float32), 0.9, 20, budget=1)
     assert np.bincount(labels).max() == 20
-    assert np.array_equal(labels, linked(vectors, 0.8, 20, budget=1))
-    assert len(as_sets(labels)) < 200
+    assert len(as_sets(labels)) == 25
 
 
 def test_pairs_below_the_minimum_do_not_link():
@@ -179,6 +188,7 @@ def test_a_later_row_takes_an_earlier_one_that_is_still_free():
     assert found.tolist() == [0, 0, 4, 0, 4, 4]
 
 
+@UNHURRIED
 @given(graphs(), st.integers(2, 6), st.booleans(), st.integers(0, 2**32))
 def test_greedy_groups_follow_the_order_of_rows_not_of_pairs(graph, size, fill, seed):
     n, left, right = graph
@@ -198,6 +208,7 @@ def test_greedy_groups_follow_the_order_of_rows_not_of_pairs(graph, size, fill, 
     assert np.array_equal(again, expected)
 
 
+@UNHURRIED
 @given(clouds(), st.integers(1, 5), st.integers(0, 2**32))
 def test_cohesion_is_the_mean_over_all_pairs_of_a_group(vectors, count, seed):
     labels = generator(seed).integers(0, count, len(vectors)) * 3 - 3

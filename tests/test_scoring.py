@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation import scoring
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.lake.schemas import INSTANT, TABLES
 from memory_pipeline.settings import Policy
 
 SHARES = st.floats(0.0, 1.0)
@@ -282,3 +282,29 @@ def test_a_summary_that_stands_for_superseded_members_is_protected():
 )
 def test_tiers_by_age_include_their_lower_bound(hours, tier):
     assert only({"created_at": ago(hours=hours)})["age_tier"] == tier
+
+
+def test_whole_days_are_exact_for_a_century():
+    days = range(36_600)
+    instants = pl.DataFrame({"at": [ago(day) for day in days]}, schema={"at": INSTANT})
+    assert instants.select(scoring.days_between(pl.col("at"), pl.lit(AS_OF, INSTANT))).to_series().to_list() == list(
+        days
+    )
+
+
+def test_a_score_does_not_depend_on_how_many_rows_are_scored_with_it():
+    rows = [
+        {
+            "memory_id": f"m{place:03}",
+            "created_at": ago(place * 1.2345678),
+            "last_accessed_at": ago(place * 0.7654321) if place % 3 else None,
+            "access_count": place % 7,
+            "importance_given": place / 200,
+            "category": sorted(scoring.RETENTION_DAYS)[place % 5],
+        }
+        for place in range(200)
+    ]
+    together = scored(frames.memories(rows))
+    single = [frames.memories([row]) for row in rows]
+    assert_frame_equal(together, pl.concat([scored(memory) for memory in single]), check_exact=True)
+    assert_frame_equal(together, scored(pl.concat(single)), check_exact=True)

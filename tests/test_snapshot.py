@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -9,29 +10,45 @@ import duckdb
 import polars as pl
 import pytest
 from frames import AS_OF, ago
-from stores import tables, vectors
+from stores import commit, tables, vectors
 
 from memory_pipeline.lake import dictionary, snapshot
 from memory_pipeline.lake.dictionary import RELATIONS
+from memory_pipeline.lake.events import parse
+from memory_pipeline.lake.tables import Lake
 
 CREATED = datetime(2026, 1, 2, tzinfo=UTC)
 NAME = "000000000042-plan2"
 ABSENT = ("polars", "pyarrow", "pandas", "numpy", "pytz", "memory_pipeline")
-READER = f"""
-import json, sys
+ALONE = f"""
+import json, pathlib, sys
 for name in {ABSENT!r}:
     sys.modules[name] = None  # importing it fails, as where it is not installed
 import duckdb
+"""
+READER = """
 with duckdb.connect(sys.argv[1], read_only=True) as connection:
     answers = [connection.execute(query).fetchall() for query in sys.argv[2:]]
 print(json.dumps(answers, default=str))
+"""
+WATCHER = """
+seen = []
+print("reading", flush=True)
+while not pathlib.Path(sys.argv[2]).exists():
+    with duckdb.connect(sys.argv[1], read_only=True) as connection:
+        told = connection.execute("SELECT ledger_position, live FROM snapshot_info WHERE profile_id = 'p'").fetchall()
+        live = connection.execute("SELECT count(*) FILTER (lifecycle = 'active') FROM memories WHERE profile_id = 'p'")
+        assert told[0][1:] == live.fetchone()
+    seen.append(told[0][0])
+assert seen == sorted(seen), seen
+print(len(seen))
 """
 
 
 def elsewhere(file, *queries):
     """Answers of a process that has duckdb and nothing else."""
     done = subprocess.run(
-        [sys.executable, "-c", READER, str(file), *queries], capture_output=True, text=True, check=True, cwd="/"
+        [sys.executable, "-c", ALONE + READER, str(file), *queries], capture_output=True, text=True, check=True, cwd="/"
     )
     return json.loads(done.stdout)
 
@@ -272,3 +289,130 @@ def test_looking_at_a_store_without_snapshots_makes_nothing(tmp_path):
     assert snapshot.listing(tmp_path).is_empty()
     assert snapshot.newest(tmp_path) is None
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def lake(tmp_path):
+    with Lake(tmp_path / "home") as opened:
+        commit(opened, tables(), plan_id="plan1", as_of=ago(1))
+        opened.append("vectors", pl.read_parquet(vectors(tmp_path / "given")))
+        yield opened
+
+
+def position(file):
+    [[[found]]] = elsewhere(file, "SELECT DISTINCT ledger_position FROM snapshot_info")
+    return found
+
+
+def test_publishing_shows_the_committed_state_under_one_relative_link(lake):
+    file = snapshot.publish(lake)
+    link = lake.home / "snapshots" / snapshot.LINK
+    assert file.name == f"{lake.ledger.position():012d}-plan1.duckdb"
+    assert link.readlink() == Path(file.name)
+    [[[live]], nearest, decided] = elsewhere(
+        link, "SELECT count(*) FROM current_memories", "FROM similar_to('g', 9)", "FROM explain_run('plan1')"
+    )
+    assert (live, len(nearest), len(decided)) == (4, 3, 5)
+
+
+def test_publishing_an_unchanged_state_again_makes_nothing_new(lake):
+    first = snapshot.publish(lake)
+    before = first.stat()
+    lake.ledger.append([parse({"event_type": "session.started", "session_id": "t"}, recorded_at=AS_OF, origin="test")])
+    assert snapshot.publish(lake) == first
+    assert first.stat() == before
+    assert snapshot.listing(lake.home).height == 1
+
+
+def test_the_link_moves_on_with_commits_and_never_back(lake):
+    first = snapshot.publish(lake)
+    seq = lake.ledger.position()
+    commit(lake, tables(), plan_id="plan2")
+    second = snapshot.publish(lake)
+    first.unlink()
+    assert snapshot.publish(lake, seq=seq) == first
+    assert position(first) == seq
+    assert snapshot.newest(lake.home) == second == (lake.home / "snapshots" / snapshot.LINK).resolve()
+    with pytest.raises(ValueError, match=f"seq = {seq + 99} is no ledger position; give one from 0 to {seq + 2}"):
+        snapshot.publish(lake, seq=seq + 99)
+
+
+def test_where_symlinks_are_impossible_the_newest_is_copied(lake, monkeypatch):
+    def refuse(*_):
+        raise OSError
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    link = lake.home / "snapshots" / snapshot.LINK
+    for plan_id in ("plan2", "plan3"):
+        commit(lake, tables(), plan_id=plan_id)
+        snapshot.publish(lake)
+        assert not link.is_symlink()
+        assert position(link) == lake.ledger.position()
+
+
+def test_publishers_at_the_same_time_make_one_file(lake):
+    script = (
+        "import sys, pathlib; from memory_pipeline.lake.tables import Lake; from memory_pipeline.lake import snapshot; "
+        "print(snapshot.publish(Lake(pathlib.Path(sys.argv[1]))))"
+    )
+    started = [
+        subprocess.Popen([sys.executable, "-c", script, str(lake.home)], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    made = {process.communicate(timeout=60)[0].strip() for process in started}
+    assert [process.returncode for process in started] == [0, 0, 0]
+    assert made == {str(snapshot.newest(lake.home))}
+    assert {path.name for path in (lake.home / "snapshots").glob("*duckdb*")} == {Path(*made).name, snapshot.LINK}
+
+
+def test_a_reader_sees_whole_snapshots_only_while_new_ones_are_published(lake, tmp_path):
+    snapshot.publish(lake)
+    link, stop = lake.home / "snapshots" / snapshot.LINK, tmp_path / "stop"
+    reader = subprocess.Popen(
+        [sys.executable, "-c", ALONE + WATCHER, str(link), str(stop)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert reader.stdout.readline() == "reading\n"
+    for place in range(6):
+        given = tables()
+        given["memories"] = given["memories"].filter(pl.col("seq") > place)
+        commit(lake, given, plan_id=f"plan{place + 2}")
+        snapshot.publish(lake)
+    stop.touch()
+    said, complained = reader.communicate(timeout=60)
+    assert (reader.returncode, complained) == (0, "")
+    assert int(said) > 0
+
+
+def test_a_snapshot_outlives_a_sweep_and_pruning_keeps_the_linked_one(lake):
+    first = snapshot.publish(lake)
+    commit(lake, tables(), plan_id="plan2")
+    second = snapshot.publish(lake)
+    shutil.rmtree(lake.home / "lake")
+    for file in (first, second):
+        assert elsewhere(file, "SELECT memory_id FROM similar_to('g', 1)") == [[["e"]]]
+    assert snapshot.prune(lake.home, 1) == [first]
+    assert (lake.home / "snapshots" / snapshot.LINK).resolve() == second
+    assert elsewhere(second, "SELECT count(*) FROM vectors") == [[[5]]]
+
+
+def test_pruning_removes_what_unfinished_builds_left_only_once_it_is_old(lake):
+    snapshot.publish(lake)
+    left = [lake.home / "snapshots" / ".x.duckdb.1.aside", lake.home / "snapshots" / "vectors" / "000000000009-x"]
+    left[0].touch()
+    left[1].mkdir()
+    snapshot.prune(lake.home, 1)
+    assert all(path.exists() for path in left)
+    for path in left:
+        os.utime(path, (0, 0))
+    snapshot.prune(lake.home, 1)
+    assert not any(path.exists() for path in left)
+    assert elsewhere(snapshot.newest(lake.home), "SELECT count(*) FROM vectors") == [[[5]]]
+
+
+def test_the_present_state_of_a_store_is_exported_in_one_step(lake, tmp_path):
+    exported = snapshot.export(lake, tmp_path / "all.duckdb")
+    shutil.rmtree(lake.home / "snapshots")
+    assert elsewhere(exported, "SELECT count(*) FROM vectors", "SELECT count(*) FROM memories") == [[[5]], [[9]]]

@@ -11,7 +11,7 @@ from memory_pipeline.lake.schemas import TABLES
 
 SHOWN: Final = 20
 """Bad rows that a failing check lists."""
-CHECKED: Final = tuple(name for name, table in TABLES.items() if table.kept != "ledger") + ("decisions", "reverted")
+CHECKED: Final = (*(name for name, table in TABLES.items() if table.kept != "ledger"), "decisions", "reverted")
 """Tables that are assets."""
 
 

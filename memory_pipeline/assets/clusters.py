@@ -21,6 +21,6 @@ def clusters(
     scored_memories: pl.DataFrame,
     enrichment: pl.DataFrame,
     vectors: pl.DataFrame,
-) -> tuple[pl.DataFrame, ...]:
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Group memories by each method of the policy; nothing ever joins two profiles."""
     return store.each(profiles, pipeline.cluster, memories, scored_memories, enrichment, vectors)

@@ -13,7 +13,7 @@ from memory_pipeline.consolidation import pipeline
         "vectors": dg.AssetOut(description="Embedding of each text."),
     }
 )
-def enrichment(store: Store, profiles: pl.DataFrame, memories: pl.DataFrame) -> tuple[pl.DataFrame, ...]:
+def enrichment(store: Store, profiles: pl.DataFrame, memories: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Enrich the texts that have no words or no vector yet."""
     known = (store.lake.read(name) for name in ("enrichment", "vectors"))
     return store.each(profiles, pipeline.enrich, memories, *known)

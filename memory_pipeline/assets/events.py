@@ -19,4 +19,9 @@ def events(store: Store, run: Run) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataF
     if not run.dry:
         store.lake.project()
     profiles = store.participants()
-    return profiles, *(store.known(name, profiles) for name in ("events", "decisions", "reverted"))
+    return (
+        profiles,
+        store.known("events", profiles),
+        store.known("decisions", profiles),
+        store.known("reverted", profiles),
+    )

@@ -15,6 +15,6 @@ from memory_pipeline.consolidation import pipeline
 )
 def memories(
     store: Store, profiles: pl.DataFrame, events: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame
-) -> tuple[pl.DataFrame, ...]:
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Fold the ledger into the state before this run."""
     return store.each(profiles, pipeline.project, events, decisions, reverted)

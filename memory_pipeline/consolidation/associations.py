@@ -37,6 +37,9 @@ FADING: Final = ("DISCOVERED", "ASSOCIATED", "SIMILAR_TO", "SHORTCUT")
 MENTIONS_LINKED: Final = 10
 """How many of the mentions before it a mention of an entity is linked to; bounds REFERENCES to 10 edges a mention."""
 
+ROUNDING: Final = 1e-9
+"""Keeps a share of memories that is a whole number from falling short of it."""
+
 CREATIVE_COSINE: Final = {"contrast": 0.3, "explains": 0.5, "shares_theme": 0.7, "parallel_context": 0.4}
 """Cosine below which (contrast, parallel_context) or above which a creative rule matches, strictly."""
 
@@ -103,6 +106,7 @@ def faded(edges: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def has_faded(policy: Policy) -> pl.Expr:
+    """Whether an edge, at its present weight, has become too light to count."""
     return _can_fade() & (pl.col("weight") < policy.edge_prune_weight)
 
 
@@ -289,7 +293,7 @@ def _references(live: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy) ->
         .drop_nulls("entities")
         .unique(["row", "entities"])
         .with_columns(pl.len().over("profile_id", "entities").alias("mentions"))
-        .filter(pl.col("mentions") / pl.col("memories") <= policy.reference_share)
+        .filter(pl.col("mentions") <= policy.reference_share * pl.col("memories") + ROUNDING)
         .sort("profile_id", "entities", "created_at", "row")
     )
     entity = mentions.select(pl.struct("profile_id", "entities").rle_id()).to_series().to_numpy()

@@ -83,16 +83,14 @@ def _wide(kind: pl.DataType) -> pl.DataType:
 
 def links(proposed: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     """Changes that add the edges of table `proposed_edges`."""
-    texts = memories.select("profile_id", memory_id="memory_id", text="content_hash")
+    edges = _about_edges(proposed)
+    for end in ("source", "target"):
+        texts = memories.select(
+            "profile_id", pl.col("memory_id").alias(end), pl.col("content_hash").alias(f"{end}_text")
+        )
+        edges = edges.join(texts, on=["profile_id", end], how="left", maintain_order="left")
     return _changes(
-        _about_edges(proposed).join(
-            texts.rename({"memory_id": "target", "text": "other_text"}),
-            on=["profile_id", "target"],
-            how="left",
-            maintain_order="left",
-        ).join(
-            texts.rename({"memory_id": "source"}), on=["profile_id", "source"], how="left", maintain_order="left"
-        ),
+        edges,
         action=pl.lit(Action.LINK.value),
         rule=pl.concat_str("algorithm", pl.coalesce("kind", "edge_type"), separator="."),
         reason=pl.format(
@@ -106,7 +104,7 @@ def links(proposed: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         factors=write({name: EDGE[name] for name in ("confidence", "similarity", "weight")}),
         before=pl.lit("{}"),
         after=write(EDGE),
-        subject=pl.concat_str("label", "text", "other_text", separator=" ", ignore_nulls=True),
+        subject=pl.concat_str("label", "source_text", "target_text", separator=" ", ignore_nulls=True),
     )
 
 
@@ -208,6 +206,21 @@ def moves(archived: pl.DataFrame, made: pl.DataFrame, memories: pl.DataFrame) ->
         before=_before(),
         after=write(MOVE),
         subject=pl.col("content_hash_before").fill_null(""),
+    )
+
+
+def withdrawals(decisions: pl.DataFrame) -> pl.DataFrame:
+    """Changes that take back decisions of the same instant."""
+    return _changes(
+        decisions,
+        target_id=pl.col("decision_id"),
+        reason=pl.format("Decided at this instant and no longer called for: {}", "reason"),
+        action=pl.lit(Action.WITHDRAW.value),
+        rule=pl.lit("no_longer_desired"),
+        factors=pl.lit("{}"),
+        before=pl.col("after"),
+        after=pl.lit("{}"),
+        subject=pl.lit(""),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from memory_pipeline.consolidation.grouping import components
+from memory_pipeline.consolidation.grouping import check_ends, components
 
 _GAIN: Final = 1e-9
 """Share by which a label must be better than the present one; less is the rounding of sums."""
@@ -49,7 +49,7 @@ def pagerank(
         float64 [n]. Costs O(n + edges) a step.
 
     Raises:
-        ValueError: If an edge joins two groups, or a weight or `damping` is out of range.
+        ValueError: If an end lies outside the rows, an edge joins two groups, or a weight or `damping` is out of range.
     """
     if not 0.0 <= damping < 1.0:
         message = f"damping is {damping}; it must be at least 0 and below 1"
@@ -91,7 +91,8 @@ def label_propagation(
 
     All rows move at once (Raghavan, Albert and Kumara, 2007), except that of two neighbours of which one wants the
     label that the other is leaving only the smaller moves. The weight inside communities therefore grows at every
-    step and no oscillation is possible. Ties: the present label, else the smallest.
+    step and no oscillation is possible. Ties: the present label, else the one nearest in number to the row, counted
+    within its component (so that no single label wins every tie), else the smallest.
 
     Args:
         n: Number of rows.
@@ -108,10 +109,12 @@ def label_propagation(
         ValueError: If an end lies outside the rows or a weight is out of range.
     """
     graph = _adjacency(n, source, target, weight).tocoo()
-    row, near, weights = graph.row, graph.col, graph.data
+    place = np.empty(n, dtype=np.int64)
+    place[np.argsort(components(n, graph.row, graph.col), kind="stable")] = np.arange(n)
+    row, near = place[graph.row], place[graph.col]
     labels = np.arange(n)
     for _ in range(max_iterations):
-        wanted = _wanted(labels, row, near, weights)
+        wanted = _wanted(labels, row, near, graph.data)
         moves = wanted != labels
         clash = moves[row] & moves[near] & ((wanted[row] == labels[near]) | (wanted[near] == labels[row]))
         moves[row[clash & (near < row)]] = False
@@ -119,7 +122,7 @@ def label_propagation(
             break
         labels = np.where(moves, wanted, labels)
     inside = labels[row] == labels[near]
-    return components(n, row[inside], near[inside])
+    return components(n, graph.row[inside], graph.col[inside])
 
 
 def degrees(n: int, source: NDArray[np.integer[Any]], target: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
@@ -132,7 +135,7 @@ def degrees(n: int, source: NDArray[np.integer[Any]], target: NDArray[np.integer
 def _wanted(
     labels: NDArray[np.int64], row: NDArray[np.int64], near: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """The label each row would take: the heaviest of its neighbours', its own when that is as heavy."""
+    """The label each row would take: the heaviest among its neighbours, its own if none is heavier."""
     wanted = labels.copy()
     if not len(row):
         return wanted
@@ -147,7 +150,9 @@ def _wanted(
     own[owner[present]] = totals[present]
     better = totals >= heaviest[owner] * (1.0 - _GAIN)
     better &= (heaviest > own * (1.0 + 2 * _GAIN))[owner]
-    wanted[owner[better][::-1]] = label[better][::-1]  # labels ascend within a row: the smallest is written last
+    owner, label = owner[better], label[better]
+    order = np.lexsort((label, np.abs(label - owner), owner))[::-1]
+    wanted[owner[order]] = label[order]  # the nearest of a row is written last
     return wanted
 
 
@@ -155,6 +160,7 @@ def _adjacency(
     n: int, source: NDArray[np.integer[Any]], target: NDArray[np.integer[Any]], weight: NDArray[np.float64]
 ) -> csr_array:
     """Symmetric matrix of the summed weights, each row's neighbours ascending; the same for any order of the edges."""
+    check_ends(n, source, target)
     if not (np.isfinite(weight) & (weight >= 0)).all():
         message = "a weight is negative, NaN or infinite; leave such edges out"
         raise ValueError(message)

@@ -5,6 +5,7 @@ depends on the set of pairs, never on their order. What does not live here: whic
 which groups are large enough, guarded or worth a summary (the stages).
 """
 
+from dataclasses import dataclass
 from math import isqrt
 from typing import Any, Final
 
@@ -23,6 +24,16 @@ _COLUMNS: Final = 64
 """Coordinates summed at once for the cohesion, which bounds its scratch memory to 512 bytes a row."""
 
 
+def check_ends(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> None:
+    """Raise ValueError unless the pairs have two ends each, and all ends are rows from 0 to n - 1."""
+    if len(left) != len(right):
+        message = f"left has {len(left)} ends and right {len(right)}; give two ends for each pair"
+        raise ValueError(message)
+    if len(left) and not 0 <= min(left.min(), right.min()) <= max(left.max(), right.max()) < n:
+        message = f"a pair has an end outside of the rows 0 to {n - 1}; number rows from 0"
+        raise ValueError(message)
+
+
 def components(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """Connected components of a graph of n rows.
 
@@ -37,7 +48,7 @@ def components(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer
     Raises:
         ValueError: If an end lies outside the rows.
     """
-    _check_ends(n, left, right)
+    check_ends(n, left, right)
     edges = coo_array((np.ones(len(left), dtype=np.bool_), (left, right)), shape=(n, n))
     _, found = connected_components(edges, directed=False)
     _, smallest = np.unique(found, return_index=True)
@@ -82,23 +93,24 @@ def average_linkage(
     """
     n = len(vectors)
     limit = n if max_size is None else max_size
-    if max_size is not None and max_size < 1:
-        message = f"max_size is {max_size}; it must be at least 1"
+    if minimum < 0 or (max_size is not None and max_size < 1):
+        message = f"minimum is {minimum} and max_size {max_size}; they must be at least 0 and 1"
         raise ValueError(message)
-    near = vector_similarity.reaches(similarity, minimum)
-    left, right, similarity = left[near], right[near], similarity[near]
-    _check_distinct(n, left, right)
-    most = isqrt((memory_budget_mb << 20) // _CELL_BYTES)
-    labels, edges = _split(n, left, right, similarity, most)
-    sizes = np.bincount(labels, minlength=n)
-    whole = (sizes <= limit) & (edges == sizes * (sizes - 1) // 2)
-    result = np.where(whole[labels], labels, np.arange(n))
-    places = np.flatnonzero(~whole[labels])
-    places = places[np.argsort(labels[places], kind="stable")]
-    for members in np.split(places, np.flatnonzero(np.diff(labels[places])) + 1):
-        cosines = vector_similarity.similarity_matrix(vectors[members]).astype(np.float64)
-        result[members] = members[_link(cosines, float(np.float32(minimum)), limit)]
-    return result
+    _check_distinct(len(vectors), left, right)
+    limit = len(vectors) if max_size is None else max_size
+    least = float(np.float32(minimum))
+    clusters = _Clusters.of(np.arange(len(vectors)), vectors)
+    ends, means = np.sort(np.stack([left, right]), axis=0), similarity.astype(np.float64)
+    while True:
+        near = (means >= least - _SLACK) & (clusters.sizes[ends].sum(axis=0) <= limit)
+        pieces = _Pieces.of(len(clusters.sizes), ends[:, near], means[near], least, memory_budget_mb)
+        labels = clusters.labels[_merge(clusters, pieces, limit)][clusters.place]
+        if (pieces.floor == least).all():
+            return labels
+        clusters = _Clusters.of(labels, vectors)
+        ends = np.unique(np.sort(clusters.place[np.stack([left, right])], axis=0), axis=1)
+        ends = ends[:, ends[0] < ends[1]]
+        means = clusters.means(ends)
 
 
 def greedy_groups(
@@ -166,92 +178,141 @@ def cohesion(labels: NDArray[np.integer[Any]], vectors: NDArray[np.float32]) -> 
     Returns:
         float64 [n], -1 to 1 or NaN.
     """
-    sizes = vector_similarity.lengths(vectors)
-    known = np.flatnonzero(sizes)
-    known = known[np.argsort(labels[known], kind="stable")]
-    groups, starts, counts = np.unique(labels[known], return_index=True, return_counts=True)
-    squares = np.zeros(len(groups))
-    for column in range(0, vectors.shape[1] if len(groups) else 0, _COLUMNS):
-        block = vectors[known, column : column + _COLUMNS] / sizes[known, None]
-        sums = np.add.reduceat(block, starts, axis=0)
-        squares += np.einsum("ij,ij->i", sums, sums)
-    means = np.full(len(groups) + 1, np.nan)
-    pairs = np.flatnonzero(counts > 1)
-    means[pairs] = (squares[pairs] - counts[pairs]) / (counts[pairs] * (counts[pairs] - 1))
-    place = np.searchsorted(groups, labels)
-    place[~np.isin(labels, groups)] = len(groups)
-    result: NDArray[np.float64] = np.clip(means[place], -1.0, 1.0)
+    known = np.flatnonzero(~vector_similarity.unknown(vectors))
+    groups, group, counts = np.unique(labels[known], return_inverse=True, return_counts=True)
+    paired = np.flatnonzero(counts[group] > 1)
+    paired = paired[np.argsort(group[paired], kind="stable")]
+    groups, counts = groups[counts > 1], counts[counts > 1]
+    sums = _sums(vectors, known[paired], counts)
+    means = (np.einsum("ij,ij->i", sums, sums) - counts) / (counts * (counts - 1))
+    result = np.full(len(labels), np.nan)
+    inside = np.flatnonzero(np.isin(labels, groups))
+    result[inside] = np.clip(means[np.searchsorted(groups, labels[inside])], -1.0, 1.0)
     return result
 
 
-def _split(
-    n: int,
-    left: NDArray[np.integer[Any]],
-    right: NDArray[np.integer[Any]],
-    similarity: NDArray[np.float32],
-    most: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Components of at most `most` rows, and how many pairs each label has."""
-    while True:
-        labels = components(n, left, right)
-        large = np.flatnonzero(np.bincount(labels, minlength=n) > most)
-        if not len(large):
-            return labels, np.bincount(labels[left], minlength=n)
-        keep = ~np.isin(labels[left], large)
-        for label in large:
-            own = labels[left] == label
-            closer = own & (similarity > np.median(similarity[own]))
-            if not closer.any():  # pairs that do not differ: cut into runs of rows
-                run = np.cumsum(labels == label) // (most + 1)
-                closer = own & (run[left] == run[right])
-            keep |= closer
-        left, right, similarity = left[keep], right[keep], similarity[keep]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Clusters:
+    """Clusters found so far, each as one point: its mean with another is their cosine times both scales."""
+
+    labels: NDArray[np.int64]
+    place: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    points: NDArray[np.float32]
+    scales: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, labels: NDArray[np.int64], vectors: NDArray[np.float32]) -> "_Clusters":
+        """The clusters by the label of each row; a single row is its own point, exactly."""
+        heads, place, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+        many = np.flatnonzero(sizes > 1)
+        rows = np.flatnonzero(sizes[place] > 1)
+        sums = _sums(vectors, rows[np.argsort(place[rows], kind="stable")], sizes[many])
+        points, scales = vectors[heads] if len(many) else vectors, np.ones(len(heads))
+        points[many], scales[many] = sums, np.sqrt(np.einsum("ij,ij->i", sums, sums)) / sizes[many]
+        return cls(heads, place, sizes, points, scales)
+
+    def means(self, ends: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Mean cosine over all pairs between two clusters, for pairs of clusters [2, pairs]."""
+        cosines = vector_similarity.pair_similarity(self.points, ends[0], ends[1])
+        means: NDArray[np.float64] = cosines * (self.scales[ends[0]] * self.scales[ends[1]])
+        return means
+
+    def matrix(self, some: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The same for all pairs of some clusters."""
+        cosines = vector_similarity.similarity_matrix(self.points[some])
+        means: NDArray[np.float64] = cosines * np.outer(self.scales[some], self.scales[some])
+        return means
 
 
-def _link(similarity: NDArray[np.float64], minimum: float, limit: int) -> NDArray[np.int64]:
-    """Average linkage of one component, in place of its matrix: the smallest member of its cluster for each row.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pieces:
+    """Components small enough to be linked: the label and the floor of each cluster, and the edges of each label."""
+
+    labels: NDArray[np.int64]
+    floor: NDArray[np.float64]
+    edges: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, n: int, ends: NDArray[np.int64], means: NDArray[np.float64], least: float, memory_budget_mb: int
+    ) -> "_Pieces":
+        """Drop the looser half of a large component's pairs until its pieces fit; the floor is the loosest one kept."""
+        most = isqrt((memory_budget_mb << 20) // _CELL_BYTES)
+        floor = np.full(n, least)
+        while True:
+            labels = components(n, ends[0], ends[1])
+            large = np.flatnonzero(np.bincount(labels, minlength=n) > most)
+            if not len(large):
+                return cls(labels, floor, np.bincount(labels[ends[0]], minlength=n))
+            keep = ~np.isin(labels[ends[0]], large)
+            for label in large:
+                own = np.flatnonzero(labels[ends[0]] == label)
+                closer = own[np.lexsort((ends[1, own], ends[0, own], -means[own]))][: len(own) // 2]
+                keep[closer] = True
+                floor[labels == label] = means[closer[-1]]
+            ends, means = ends[:, keep], means[keep]
+
+
+def _merge(clusters: _Clusters, pieces: _Pieces, limit: int) -> NDArray[np.int64]:
+    """Average linkage of every piece: the smallest cluster that each cluster is now part of."""
+    n = len(pieces.labels)
+    counts = np.bincount(pieces.labels, minlength=n)
+    members = np.zeros(n, dtype=np.int64)
+    np.add.at(members, pieces.labels, clusters.sizes)
+    whole = (members <= limit) & (pieces.edges == counts * (counts - 1) // 2)
+    result = np.where(whole[pieces.labels], pieces.labels, np.arange(n))
+    rest = np.flatnonzero(~whole[pieces.labels])
+    rest = rest[np.argsort(pieces.labels[rest], kind="stable")]
+    for some in np.split(rest, np.flatnonzero(np.diff(pieces.labels[rest])) + 1) if len(rest) else ():
+        slots = _link(clusters.matrix(some), clusters.sizes[some], float(pieces.floor[some[0]]), limit)
+        result[some] = some[slots]
+    return result
+
+
+def _link(means: NDArray[np.float64], sizes: NDArray[np.int64], minimum: float, limit: int) -> NDArray[np.int64]:
+    """Average linkage from the means of all pairs, in place of them: the smallest place of its cluster for each place.
 
     A mean of two means is never above the larger one, so the best partner that a row once had stays an upper bound. A
     row is looked at again only when its bound is the highest of all; two clusters too large for each other are barred
     for ever, because clusters only grow.
     """
-    np.fill_diagonal(similarity, -np.inf)
-    labels = np.arange(len(similarity))
-    sizes = np.ones(len(similarity), dtype=np.int64)
-    if limit < 2:  # noqa: PLR2004
-        return labels
-    bounds = similarity.max(axis=1)
+    labels = np.arange(len(means))
+    means[np.add.outer(sizes, sizes) > limit] = -np.inf
+    np.fill_diagonal(means, -np.inf)
+    bounds = means.max(axis=1)
     while True:
         row = int(bounds.argmax())
-        partner = int(similarity[row].argmax())
-        closest = similarity[row, partner]
+        partner = int(means[row].argmax())
         if bounds[row] < minimum - _SLACK:
             return labels
-        if closest < bounds[row]:
-            bounds[row] = closest
+        if means[row, partner] < bounds[row]:
+            bounds[row] = means[row, partner]
             continue
         kept, gone = min(row, partner), max(row, partner)
         total = sizes[kept] + sizes[gone]
-        merged = (sizes[kept] * similarity[kept] + sizes[gone] * similarity[gone]) / total
+        merged = (sizes[kept] * means[kept] + sizes[gone] * means[gone]) / total
         merged[sizes + total > limit] = -np.inf
-        similarity[kept] = similarity[:, kept] = merged
-        similarity[gone] = similarity[:, gone] = -np.inf
+        means[kept] = means[:, kept] = merged
+        means[gone] = means[:, gone] = -np.inf
         bounds[kept], bounds[gone] = merged.max(), -np.inf
         sizes[kept] = total
         labels[labels == gone] = kept
 
 
-def _check_ends(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> None:
-    if len(left) != len(right):
-        message = f"left has {len(left)} ends and right {len(right)}; give two ends for each pair"
-        raise ValueError(message)
-    if len(left) and not 0 <= min(left.min(), right.min()) <= max(left.max(), right.max()) < n:
-        message = f"a pair has an end outside of the rows 0 to {n - 1}; number rows from 0"
-        raise ValueError(message)
+def _sums(vectors: NDArray[np.float32], rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sums of unit vectors over runs of known rows, `counts` rows each."""
+    sums = np.empty((len(counts), vectors.shape[1]))
+    lengths = vector_similarity.lengths(vectors)[rows, None]
+    starts = np.cumsum(counts) - counts
+    for column in range(0, vectors.shape[1] if len(counts) else 0, _COLUMNS):
+        columns = slice(column, column + _COLUMNS)
+        sums[:, columns] = np.add.reduceat(vectors[rows, columns] / lengths, starts, axis=0)
+    return sums
 
 
 def _check_distinct(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> None:
-    _check_ends(n, left, right)
+    check_ends(n, left, right)
     keys = np.minimum(left, right).astype(np.int64) * n + np.maximum(left, right)
     if (left == right).any() or len(np.unique(keys)) < len(keys):
         message = "a pair repeats or joins a row to itself; give each pair of two rows once"

@@ -8,8 +8,9 @@ What is not here: reading or keeping tables (`lake/`), and what starts a run (`j
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar, cast
 
+import numpy as np
 import polars as pl
 
 from memory_pipeline.consolidation import (
@@ -29,7 +30,9 @@ from memory_pipeline.text import embedding, enriching, importance
 
 Frames = tuple[pl.DataFrame, ...]
 P = ParamSpec("P")
-R = TypeVar("R", pl.DataFrame, Frames)
+Two = tuple[pl.DataFrame, pl.DataFrame]
+Three = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
+R = TypeVar("R", bound=pl.DataFrame | Frames)
 
 TASKS: Final[dict[str, frozenset[Action]]] = {
     "full": frozenset(Action),
@@ -78,36 +81,26 @@ def each(
         turn = Turn(policy=Policy(), as_of=datetime.min.replace(tzinfo=UTC), plan_id="")
         return stage(turn, *(frame.clear() for frame in frames))
     if isinstance(results[0], pl.DataFrame):
-        return pl.concat(results)
-    return tuple(pl.concat(parts) for parts in zip(*results, strict=True))
+        return cast("R", pl.concat(results))
+    return cast("R", tuple(pl.concat(parts) for parts in zip(*results, strict=True)))
 
 
-def project(turn: Turn, events: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame) -> Frames:
+def project(turn: Turn, events: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame) -> Two:
     """Fold the ledger: `memories` and `decided_edges` before anything was decided at this very instant."""
     before = projection.unmasked(decisions, reverted).filter(pl.col("as_of") < turn.as_of)
     state = projection.fold(events, before)
     return state.memories, state.edges
 
 
-def texts(memories: pl.DataFrame) -> pl.DataFrame:
-    """Texts of memories, one row a profile and text: `speaker`, `content` to read, `embedded` to turn into a vector."""
-    return (
-        memories.sort("profile_id", "memory_id")
-        .unique(["profile_id", "content_hash"], keep="first", maintain_order=True)
-        .select("profile_id", "content_hash", "speaker", "content", embedded=pl.coalesce("index_text", "content"))
-    )
-
-
-def enrich(turn: Turn, memories: pl.DataFrame, enrichment: pl.DataFrame, vectors: pl.DataFrame) -> Frames:
+def enrich(turn: Turn, memories: pl.DataFrame, enrichment: pl.DataFrame, vectors: pl.DataFrame) -> Two:
     """Words and vectors of texts that have none yet: the rows to add to `enrichment` and `vectors`."""
-    own = texts(memories)
     known = vectors.filter(pl.col("model") == turn.policy.embedder)
     keys = ["profile_id", "content_hash"]
+    own = enriching.texts(memories)
+    bare = own.join(known, on=keys, how="anti").with_columns(content="embedded")
     return (
         enriching.enrich(own.join(enrichment, on=keys, how="anti")),
-        embedding.embed_texts(
-            own.join(known, on=keys, how="anti").select(*keys, "speaker", content="embedded"), turn.policy.embedder
-        ),
+        embedding.embed_texts(bare, turn.policy.embedder),
     )
 
 
@@ -153,7 +146,7 @@ def associate(turn: Turn, decided: pl.DataFrame, derived: pl.DataFrame, proposed
 
 def cluster(
     turn: Turn, memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, vectors: pl.DataFrame
-) -> Frames:
+) -> Three:
     """Groups of memories: `clusters`, `cluster_members`, `merge_refusals`."""
     found = clustering.cluster(
         memories, scored, enrichment, vectors, turn.policy, as_of=turn.as_of, plan_id=turn.plan_id
@@ -181,9 +174,18 @@ def forget(
     clusters: pl.DataFrame,
     members: pl.DataFrame,
 ) -> pl.DataFrame:
-    """What leaves the live set, and why."""
-    stale = summarising.stale(memories, clusters, members)
-    return forgetting.select(scored, memories, summaries, stale, turn.policy, plan_id=turn.plan_id)
+    """What leaves the live set, and why: what the policy forgets, and summaries whose cluster is gone."""
+    chosen = forgetting.select(scored, memories, summaries, turn.policy, plan_id=turn.plan_id)
+    key = ["profile_id", "memory_id"]
+    replaced = summaries.select("profile_id", memory_id="replaces").explode("memory_id")
+    stale = (
+        summarising.stale(memories, clusters, members)
+        .join(replaced, on=key, how="anti")
+        .join(chosen, on=key, how="anti")
+        .join(scored.select(*key, "strength"), on=key, how="left")
+        .with_columns(action=pl.lit(Action.ARCHIVE.value), rule=pl.lit("stale_summary"), plan_id=pl.lit(turn.plan_id))
+    )
+    return TABLES["archived_set"].conform(pl.concat([chosen, stale], how="diagonal"))
 
 
 def plan(
@@ -217,7 +219,7 @@ def plan(
     return planning.hold(proposal, profiles, state)
 
 
-def _recent(profiles: pl.DataFrame, memories: pl.DataFrame, *tables: pl.DataFrame) -> Frames:
+def _recent(profiles: pl.DataFrame, memories: pl.DataFrame, *tables: pl.DataFrame) -> Three:
     """Keep the rows about sessions in which something was stored since the last reflection."""
     originals = memories.filter(pl.col("kind") == "original").join(profiles, on="profile_id", suffix="_profile")
     new = originals.filter(pl.col("seq") > pl.col("since")).select("profile_id", "memory_id", "session_id")
@@ -302,6 +304,7 @@ def inspect(
         plan,
         projection.State(memories, decided),
         profiles,
+        policy=turn.policy,
         scored=scored,
         post=post,
         retrievable=retrievable(turn, after, vectors),
@@ -321,8 +324,8 @@ def retrievable(turn: Turn, memories: pl.DataFrame, vectors: pl.DataFrame) -> pl
     places = points.with_row_index("place").join(summaries, on=keys, how="semi")["place"].to_numpy()
     groups = points["profile_id"].rank("dense").cast(pl.Int64).to_numpy()
     found = similarity.top_k(space[places], space, groups[places], groups, 10)
-    hit = points.with_row_index("place").select("place", *keys)
-    return hit.filter(pl.col("place").is_in(places[found.self_found(places)])).select(keys)
+    hit = places[found.left[places[found.left] == found.right]]
+    return points[np.unique(hit)].select(keys)
 
 
 def participants(

@@ -20,8 +20,8 @@ from memory_pipeline.consolidation.scoring import DAY, ENERGY_DECAY, KEY
 from memory_pipeline.lake.schemas import TABLES, Action, EventType, Lifecycle
 from memory_pipeline.text import classification, identity
 
-WRONG: Final = 0.1
-"""Confidence that a memory loses each time somebody says it was wrong."""
+WRONG_TO_NOTHING: Final = 10
+"""So often must somebody say that a memory was wrong until full confidence is gone."""
 
 MEMBER_WEIGHT: Final = 0.8
 """Weight of the edge from a summary to each of its members."""
@@ -29,7 +29,7 @@ MEMBER_WEIGHT: Final = 0.8
 _GIVEN: Final = ("content", "valid_from", "valid_until", "protected", "protected_reason")
 """What an update can change."""
 
-_MOVES: Final = (Action.SUMMARISE.value, Action.SUPERSEDE.value, Action.DELETE.value, Action.ARCHIVE.value)
+MOVES: Final = (Action.SUMMARISE.value, Action.SUPERSEDE.value, Action.DELETE.value, Action.ARCHIVE.value)
 """Actions that set where a memory stands."""
 
 _ORIGINAL: Final = "original"
@@ -63,27 +63,32 @@ def project(events: pl.DataFrame) -> State:
 
 
 def unmasked(decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
-    """Return the decisions in force: not undone, not withdrawn, and not a supersession by an undone summary.
+    """Return the decisions in force: not undone, not withdrawn, and no supersession by a summary that is not in force.
 
     Args:
         decisions: table `decisions`.
-        reverted: table `reverted`; what it names counts as undone.
+        reverted: table `reverted`; what it names counts as undone. An undone withdrawal withdraws nothing.
     """
     standing = decisions.join(reverted, on=["profile_id", "decision_id"], how="anti")
-    withdrawals = standing.filter(pl.col("action") == Action.WITHDRAW.value)
-    standing = standing.filter(pl.col("action") != Action.WITHDRAW.value).join(
-        withdrawals, left_on=["profile_id", "decision_id"], right_on=["profile_id", "target_id"], how="anti"
+    withdrawals = standing.filter(_is(Action.WITHDRAW)).select("profile_id", decision_id="target_id")
+    standing = standing.join(withdrawals, on=["profile_id", "decision_id"], how="anti")
+    summaries = decisions.filter(_is(Action.SUMMARISE)).select("profile_id", target_id="memory_id").unique()
+    since = (
+        standing.filter(_is(Action.SUMMARISE))
+        .group_by("profile_id", target_id="memory_id")
+        .agg(since=pl.col("seq").min())
     )
-    summarised = pl.col("action") == Action.SUMMARISE.value
-    summaries = decisions.filter(summarised).select("profile_id", target_id="memory_id").unique()
-    since = standing.filter(summarised).group_by("profile_id", target_id="memory_id").agg(since=pl.col("seq").min())
     orphans = (
-        standing.filter(pl.col("action") == Action.SUPERSEDE.value)
+        standing.filter(_is(Action.SUPERSEDE))
         .join(summaries, on=["profile_id", "target_id"], how="semi")
         .join(since, on=["profile_id", "target_id"], how="left")
         .filter(pl.col("since").is_null() | (pl.col("since") > pl.col("seq")))
     )
-    return standing.join(orphans, on=["profile_id", "decision_id"], how="anti", maintain_order="left")
+    return standing.join(orphans, on=["profile_id", "decision_id"], how="anti")
+
+
+def _is(action: Action) -> pl.Expr:
+    return pl.col("action") == action.value
 
 
 def apply(state: State, decisions: pl.DataFrame) -> State:
@@ -115,7 +120,7 @@ def _ordered(decisions: pl.DataFrame) -> pl.DataFrame:
 
 def _made(ordered: pl.DataFrame) -> pl.DataFrame:
     """Summaries as memories, as the first decision for each made them."""
-    first = ordered.filter(pl.col("action") == Action.SUMMARISE.value).unique(KEY, keep="first", maintain_order=True)
+    first = ordered.filter(_is(Action.SUMMARISE)).unique(KEY, keep="first", maintain_order=True)
     said = first.select(
         *KEY,
         *deciding.read("after", deciding.SUMMARY),
@@ -237,13 +242,11 @@ def _used(memories: pl.DataFrame, happened: pl.DataFrame, known: pl.DataFrame) -
     wrong = np.bincount(uses.filter("wrong")["row"].to_numpy(), minlength=memories.height)
     accesses = uses.filter(~pl.col("wrong")).sort("row", "at", "seq", "ordinal")
     gain, energy, last = _touches(accesses, row["created_at"].dt.epoch("us").to_numpy())
-    counts = accesses.group_by("row").agg(
-        accessed=pl.len(), sessions=pl.col("session_id").drop_nulls().n_unique()
-    )
+    counts = accesses.group_by("row").agg(accessed=pl.len(), sessions=pl.col("session_id").drop_nulls().n_unique())
     counted = row.select("row").join(counts, on="row", how="left", maintain_order="left").fill_null(0)
     touched = counted["accessed"] > 0
     return memories.with_columns(
-        confidence=(pl.col("confidence") - pl.Series(wrong) / round(1 / WRONG)).clip(lower_bound=0.0),
+        confidence=(pl.col("confidence") - pl.Series(wrong / WRONG_TO_NOTHING)).clip(lower_bound=0.0),
         access_count=pl.col("access_count") + counted["accessed"],
         access_sessions=counted["sessions"],
         stability_gain=pl.Series(gain),
@@ -350,7 +353,7 @@ def _asserted(happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
 def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     """Let the last decision about each memory say where it stands."""
     last = (
-        ordered.filter(pl.col("action").is_in(_MOVES))
+        ordered.filter(pl.col("action").is_in(MOVES))
         .unique(KEY, keep="last", maintain_order=True)
         .select(
             *KEY,
@@ -381,14 +384,12 @@ def _connected(edges: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFram
     candidates = pl.concat([stood, _decided(memories, ordered).select(stood.columns)])
     by_agent = pl.col("origin") == "asserted"
     pruned = (
-        ordered.filter(pl.col("action") == Action.PRUNE.value)
+        ordered.filter(_is(Action.PRUNE))
         .with_columns(*deciding.read("after", {"edge_type": pl.String()}))
         .group_by("profile_id", "edge_type", source="memory_id", target="target_id")
         .agg(pruned=pl.col("turn").max())
     )
-    deleted = (
-        ordered.filter(pl.col("action") == Action.DELETE.value).group_by(KEY).agg(deleted=pl.col("turn").max())
-    )
+    deleted = ordered.filter(_is(Action.DELETE)).group_by(KEY).agg(deleted=pl.col("turn").max())
     standing = candidates.join(pruned, on=deciding.EDGE_KEY, how="left", maintain_order="left").filter(
         by_agent | pl.col("pruned").is_null() | (pl.col("pruned") < pl.col("turn"))
     )
@@ -405,10 +406,10 @@ def _connected(edges: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFram
 
 def _decided(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     """Edges that decisions make between memories that existed by then, with their `turn`."""
-    links = ordered.filter(pl.col("action") == Action.LINK.value).select(
+    links = ordered.filter(_is(Action.LINK)).select(
         "profile_id", "plan_id", "turn", "as_of", *deciding.read("after", deciding.EDGE)
     )
-    summaries = ordered.filter(pl.col("action") == Action.SUMMARISE.value).with_columns(
+    summaries = ordered.filter(_is(Action.SUMMARISE)).with_columns(
         *deciding.read("after", {name: deciding.SUMMARY[name] for name in ("kind", "members")})
     )
     memberships = summaries.explode("members").select(

@@ -3,6 +3,10 @@
 Four published scores stand side by side: relevance, retention, recency and energy. All of them are closed forms of
 what the ledger's fold knows about a memory, so a score depends on the instant alone and never on earlier runs.
 What is not here: how central a memory is (`centrality`), and what follows from a score (`forgetting`, `clustering`).
+
+No formula divides by anything but takes the product with a reciprocal. Polars divides exactly by a column, but by what
+it knows to be one value (a constant, a single row, a column that happens to repeat one) it multiplies with the
+reciprocal; the last bit of a quotient would depend on which rows stand beside it.
 """
 
 from datetime import datetime
@@ -90,8 +94,6 @@ def score(
 
 def days_between(earlier: pl.Expr, later: pl.Expr) -> pl.Expr:
     """Fractional days from `earlier` to `later`, never negative; whole days are exact up to a century."""
-    # A product: Polars divides one row by a constant exactly, but multiplies several rows by its reciprocal, and a
-    # score must not depend on how many rows are scored with it.
     return ((later - earlier).dt.total_microseconds() * (1.0 / DAY)).clip(lower_bound=0.0)
 
 
@@ -133,7 +135,7 @@ def _curves() -> list[pl.Expr]:
     tiers = [pl.when(pl.col("age_days") < end).then(pl.lit(tier)) for tier, end in AGE_TIERS.items()]
     return [
         (given + pl.col("stability_gain")).clip(upper_bound=1.0).alias("stability"),
-        (-pl.col("untouched_hours") / lifetime).exp().alias("recency"),
+        (-pl.col("untouched_hours") * (1.0 / lifetime)).exp().alias("recency"),
         (pl.col("energy_base") * (-decay * pl.col("energy_hours")).exp()).alias("energy"),
         pl.coalesce(*tiers, pl.lit("archive")).alias("age_tier"),
     ]
@@ -144,16 +146,17 @@ def _retention() -> pl.Expr:
         RETENTION_DAYS, default=RETENTION_DAYS["episodic"], return_dtype=pl.Float64
     )
     boost = (1.0 + 2.0 * pl.col("importance")).clip(upper_bound=3.0)
-    curve = (-pl.col("idle_days") / (pl.col("stability").clip(lower_bound=0.01) * boost * scale)).exp()
+    rate = 1.0 / (pl.col("stability").clip(lower_bound=0.01) * boost * scale)
+    curve = (-pl.col("idle_days") * rate).exp()
     floor = pl.when(pl.col("category") == "core").then(0.60).otherwise(0.02)
     return pl.max_horizontal(curve, floor).alias("retention")
 
 
 def _strength(policy: Policy) -> pl.Expr:
     if policy.strength == "energy":
-        return pl.col("energy") / (1.0 + pl.col("energy"))
+        return 1.0 - 1.0 / (1.0 + pl.col("energy"))
     if policy.strength == "recency_importance":
-        return (pl.col("recency") + pl.col("importance")) / 2.0
+        return 0.5 * (pl.col("recency") + pl.col("importance"))
     return pl.col(policy.strength)
 
 

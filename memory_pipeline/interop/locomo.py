@@ -64,6 +64,7 @@ def when(text: object) -> datetime | None:
 
 def _conversations(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     found = json_file(path)
+    named: list[tuple[str, Any]]
     if isinstance(found, Mapping) and "conversation" not in found:
         named = [(path.stem, found)]
     else:

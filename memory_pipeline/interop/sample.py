@@ -5,12 +5,17 @@ the same bytes. What is true about the stories (which memories say the same, whi
 to a second file that the pipeline never reads, so that what it finds can be measured.
 """
 
-from collections.abc import Callable, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import count, islice
+from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
+from memory_pipeline.interop import sample_patterns as patterns
 from memory_pipeline.interop import sample_words as words
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -20,13 +25,42 @@ CHAPTER: Final = 1000
 """Memories of one profile that are drawn together: what belongs together lies within a chapter."""
 
 _NAMES_A_CHAPTER: Final = 300
+_SCATTER: Final = 7919
+"""Step from one name to the next: a prime, so that every name comes before any comes again."""
 _AGENTS: Final = ("planner", "researcher", "companion")
 _TURN: Final = timedelta(seconds=40)
 """Time between two events of a session, unless the days are too full for it."""
+_EVENTS_A_TURN: Final = 7
+"""More events than a turn and its session's ends can cause."""
+_FEW: Final = 5
+"""Memories there must be before any is recalled."""
 _SINGLES: Final = {
     "Chat": 30, "Context": 30, "Preference": 10, "Decision": 8, "Insight": 7, "Habit": 7, "Pattern": 5, "Style": 3,
 }  # fmt: skip
 """Share of each type among the memories that stand alone."""
+_CATEGORIES: Final = {
+    "Chat": "episodic", "Context": "semantic", "Preference": "opinion", "Decision": "episodic", "Insight": "semantic",
+    "Habit": "procedural", "Pattern": "semantic", "Style": "procedural",
+}  # fmt: skip
+
+_REWORDED: Final = 0.5
+"""Chance of each further change when a statement is told again."""
+_DATED: Final = 0.3
+"""Chance that a changing fact says since when it holds."""
+_CLOSED: Final = 0.4
+"""Chance that the end of the older fact is recorded with the newer one."""
+_STAYS: Final = 0.9
+"""Chance that the session's main agent writes an event."""
+_RECALLED: Final = 0.12
+"""Chance of a recall after a stored memory."""
+_NEWEST: Final = 0.5
+"""Chance that a recall finds something new rather than an old favourite."""
+_FED_BACK: Final = 0.15
+"""Chance of feedback after a recall."""
+_HELPFUL: Final = 0.85
+"""Chance that the feedback is good."""
+_LINKED: Final = 0.12
+"""Chance that a recall leads to a link."""
 
 
 @dataclass(slots=True)
@@ -148,23 +182,23 @@ def _places(rng: Random, count: int, span: float) -> list[float]:
 
 def _reword(rng: Random, text: str) -> str:
     """Return the same statement in slightly other words."""
-    fitting = [(old, new) for old, new in words.REWORDINGS if old in text]
+    fitting = [(old, new) for old, new in patterns.REWORDINGS if old in text]
     if fitting and rng.random() < _REWORDED:
         old, new = rng.choice(fitting)
         text = text.replace(old, new, 1)
         if rng.random() < _REWORDED:
             return text
     if rng.random() < _REWORDED:
-        return f"{text[:-1]}{rng.choice(words.TAILS)}."
+        return f"{text[:-1]}{rng.choice(patterns.TAILS)}."
     first = text.split(" ", 1)[0]
-    lower = first in words.ORDINARY_STARTS
-    return rng.choice(words.OPENERS) + (text[0].lower() + text[1:] if lower else text)
+    lower = first in patterns.ORDINARY_STARTS
+    return rng.choice(patterns.OPENERS) + (text[0].lower() + text[1:] if lower else text)
 
 
 def _duplicates(world: _World) -> _Truth:
     rng, slots, speaker = world.rng, world.slots(fresh=True), world.speaker()
     kind = rng.choice(("Context", "Preference", "Decision", "Insight"))
-    texts = [slots.say(rng.choice(words.PATTERNS[kind]))]
+    texts = [slots.say(rng.choice(patterns.PATTERNS[kind]))]
     for _ in range(rng.randrange(1, 3)):
         text = texts[0]
         while text in texts:
@@ -178,7 +212,7 @@ def _duplicates(world: _World) -> _Truth:
 
 def _distinct(world: _World) -> _Truth:
     rng, slots, speaker = world.rng, world.slots(fresh=True), world.speaker()
-    pattern, slot = rng.choice(words.DISTINCT)
+    pattern, slot = rng.choice(patterns.DISTINCT)
     drafts, used = [], set[str]()
     for at in _places(rng, rng.randrange(2, 4), 0.3):
         slots.change(slot, used)
@@ -188,7 +222,7 @@ def _distinct(world: _World) -> _Truth:
 
 def _changing(world: _World) -> _Truth:
     rng, slots, speaker = world.rng, world.slots(fresh=True), world.speaker()
-    first, later, slot = rng.choice(words.CHANGING)
+    first, later, slot = rng.choice(patterns.CHANGING)
     drafts, used, since = list[_Draft](), set[str](), rng.random() < _DATED
     for at in _places(rng, rng.randrange(2, 4), 0.8):
         slots.change(slot, used)
@@ -199,25 +233,23 @@ def _changing(world: _World) -> _Truth:
 
 def _contradicting(world: _World) -> _Truth:
     rng, slots = world.rng, world.slots(fresh=True)
-    texts = [slots.say(pattern) for pattern in rng.choice(words.CONTRADICTING)]
+    texts = [slots.say(pattern) for pattern in rng.choice(patterns.CONTRADICTING)]
     rng.shuffle(texts)
-    return _Truth(
-        "contradiction",
-        [_Draft(at, text, "Context", world.speaker()) for at, text in zip(_places(rng, 2, 0.5), texts, strict=True)],
-    )
+    told = zip(_places(rng, len(texts), 0.5), texts, strict=True)
+    return _Truth("contradiction", [_Draft(at, text, "Context", world.speaker()) for at, text in told])
 
 
 def _chain(world: _World) -> _Truth:
     rng, slots, speaker = world.rng, world.slots(fresh=True), world.speaker()
     drafts = list[_Draft]()
-    for at, (kind, pattern) in zip(_places(rng, len(words.CHAIN), 0.05), words.CHAIN, strict=True):
+    for at, (kind, pattern) in zip(_places(rng, len(patterns.CHAIN), 0.05), patterns.CHAIN, strict=True):
         drafts.append(_Draft(at, slots.say(pattern), kind, speaker, cause=drafts[-1] if drafts else None))
     return _Truth("chain", drafts)
 
 
 def _series(world: _World) -> _Truth:
     rng, slots, speaker = world.rng, world.slots(fresh=True), world.speaker()
-    pattern, drafts = rng.choice(words.SERIES), []
+    pattern, drafts = rng.choice(patterns.SERIES), []
     used = {slot: set[str]() for slot in ("num", "mood")}
     for at in _places(rng, rng.randrange(5, 9), 0.7):
         for slot, before in used.items():
@@ -248,9 +280,205 @@ def _chapter(world: _World, size: int) -> tuple[list[_Draft], list[_Truth]]:
     kinds, weights = list(_SINGLES), list(_SINGLES.values())
     while len(drafts) < size:
         kind = rng.choices(kinds, weights)[0]
-        text = world.slots().say(rng.choice(words.PATTERNS[kind]))
+        text = world.slots().say(rng.choice(patterns.PATTERNS[kind]))
         if text not in said:
             said.add(text)
             drafts.append(_Draft(rng.random(), text, kind, world.speaker()))
     drafts.sort(key=lambda draft: draft.at)
     return drafts, truths
+
+
+@dataclass(frozen=True)
+class _Session:
+    """One session as it is told; every event takes the next instant."""
+
+    rng: Random
+    profile: str
+    name: str
+    user: str
+    agent: str
+    times: Iterator[datetime]
+
+    def event(self, event_type: str, payload: dict[str, Any], *, event_id: str = "", **more: str) -> dict[str, Any]:
+        """Return the next event of the session."""
+        agent = self.agent if self.rng.random() < _STAYS else self.rng.choice(_AGENTS)
+        return {
+            "event_id": event_id or _new_id(self.rng),
+            "profile_id": self.profile,
+            "event_type": event_type,
+            "occurred_at": next(self.times).isoformat(timespec="milliseconds"),
+            "session_id": self.name,
+            "agent_id": agent,
+            "user_id": self.user.lower(),
+            "instance_id": f"{agent}-1",
+            **more,
+            "payload": payload,
+        }
+
+    def stored(self, draft: _Draft) -> Iterator[dict[str, Any]]:
+        """Yield the event of a memory that is stored, and at times the end of the fact that it replaces."""
+        payload: dict[str, Any] = {"content": draft.text}
+        if draft.speaker is not None:
+            payload["speaker"] = draft.speaker
+        payload |= _given(self.rng, draft)
+        cause = {"parent_event_id": draft.cause.event_id} if draft.cause else {}
+        event = self.event("memory.stored", payload, event_id=draft.event_id, memory_id=draft.memory_id, **cause)
+        if draft.since:
+            payload["valid_from"] = event["occurred_at"]
+        yield event
+        if draft.replaces is not None and self.rng.random() < _CLOSED:
+            closed = {"valid_until": event["occurred_at"]}
+            yield self.event("memory.updated", closed, memory_id=draft.replaces.memory_id)
+
+    def recall(self, known: Sequence[_Draft]) -> Iterator[dict[str, Any]]:
+        """Yield an access to some earlier memories, and now and then what came of it."""
+        rng = self.rng
+        places = sorted({_place(rng, len(known)) for _ in range(rng.randrange(2, 6))})
+        rng.shuffle(places)
+        ids = [known[place].memory_id for place in places]
+        text = known[places[0]].text.rstrip(".?!").split()
+        begin = rng.randrange(max(1, len(text) - 3))
+        query = f"{rng.choice(patterns.ASKING)} {' '.join(text[begin : begin + 4])}?"
+        ranks = list(range(1, len(ids) + 1))
+        yield self.event("memory.accessed", {"memory_ids": ids, "query": query, "ranks": ranks})
+        if rng.random() < _FED_BACK:
+            yield self.event("feedback.given", {"helpful": rng.random() < _HELPFUL}, memory_id=ids[0])
+        if len(ids) > 1 and rng.random() < _LINKED:
+            link = {"target_id": ids[1], "edge_type": rng.choice(words.LINKS), "weight": round(rng.uniform(0.3, 1), 2)}
+            yield self.event("link.asserted", link, memory_id=ids[0])
+
+
+def _given(rng: Random, draft: _Draft) -> dict[str, Any]:
+    """Return what else an agent says about a memory: mostly nothing."""
+    chances: tuple[tuple[float, str, Callable[[], Any]], ...] = (
+        (0.2, "memory_type", lambda: draft.memory_type if draft.memory_type != "Chat" else "Memory"),
+        (0.08, "category", lambda: _CATEGORIES[draft.memory_type]),
+        (0.15, "importance", lambda: round(rng.uniform(0.05, 0.95), 2)),
+        (0.06, "importance_hint", lambda: round(rng.random(), 2)),
+        (0.1, "confidence", lambda: round(rng.uniform(0.3, 1), 2)),
+        (0.15, "tags", lambda: rng.sample(words.TAGS, rng.randrange(1, 4))),
+        (0.1, "source", lambda: rng.choice(words.SOURCES)),
+        (0.03, "metadata", lambda: {"channel": rng.choice(("text", "voice")), "turn": rng.randrange(100)}),
+        (0.01, "protected", lambda: True),
+    )
+    return {name: value() for chance, name, value in chances if rng.random() < chance}
+
+
+def _place(rng: Random, size: int) -> int:
+    near = int(size * rng.random() ** 3)
+    return size - 1 - near if rng.random() < _NEWEST else near
+
+
+def _new_id(rng: Random) -> str:
+    return f"{rng.getrandbits(128):032x}"
+
+
+class _Profile:
+    """The story of one profile, told in time order."""
+
+    def __init__(self, number: int, *, memories: int, days: float, seed: int, start: datetime) -> None:
+        self._name = f"sample-{number}"
+        self._memories = memories
+        self._days = days
+        self._start = start
+        self._key = f"{seed}/{memories}/{days}/{start.isoformat()}/{number}"
+        digest = hashlib.sha256(self._key.encode()).hexdigest()
+        self._salt = digest[:6]
+        self._offset = int(digest[6:16], 16)
+        self._user = words.FIRST_NAMES[self._offset % len(words.FIRST_NAMES)]
+        self._known: list[_Draft] = []
+
+    def tell(self) -> Iterator[tuple[bool, dict[str, Any]]]:
+        """Yield each event as (True, event) and each truth as (False, truth); holds two chapters in memory."""
+        speakers = (self._user, self._user, self._user, _AGENTS[0], None)
+        for chapter, first in enumerate(range(0, self._memories, CHAPTER)):
+            rng = Random(f"{self._key}/{chapter}")  # noqa: S311 - stories, not secrets
+            world = _World(rng, chapter=chapter, offset=self._offset, speakers=speakers)
+            drafts, truths = _chapter(world, min(CHAPTER, self._memories - first))
+            for place, draft in enumerate(drafts, first):
+                draft.event_id, draft.memory_id = _new_id(rng), f"m-{self._salt}-{place:07d}"
+            for event in self._sessions(rng, drafts, first):
+                yield True, event
+            for truth in truths:
+                ids = [draft.memory_id for draft in truth.drafts]
+                yield False, {"profile_id": self._name, "kind": truth.kind, "memory_ids": ids}
+            self._known = self._known[-CHAPTER:]
+
+    def _sessions(self, rng: Random, drafts: list[_Draft], place: int) -> Iterator[dict[str, Any]]:
+        turns = iter(drafts)
+        while said := list(islice(turns, rng.randrange(4, 15))):
+            begin, until = self._clock(place), self._clock(place + len(said))
+            step = min(_TURN, (until - begin) / (_EVENTS_A_TURN * len(said)))
+            times = map(begin.__add__, map(step.__mul__, count()))
+            name = f"s-{self._salt}-{place:07d}"
+            session = _Session(rng, self._name, name, self._user, rng.choice(_AGENTS), times)
+            yield session.event("session.started", {})
+            for draft in said:
+                yield from session.stored(draft)
+                self._known.append(draft)
+                if len(self._known) > _FEW and rng.random() < _RECALLED:
+                    yield from session.recall(self._known)
+            yield session.event("session.ended", {})
+            place += len(said)
+
+    def _clock(self, place: int) -> datetime:
+        """Return when memory number `place` is told: evenly over the days, between 07:00 and 23:00."""
+        whole, part = divmod(self._days * place / self._memories, 1)
+        return self._start + timedelta(days=whole, hours=7 + 16 * part)
+
+
+def _tell(
+    *, profiles: int, memories: int, days: float, seed: int, start: datetime
+) -> Iterator[tuple[bool, dict[str, Any]]]:
+    for name, value in (("profiles", profiles), ("memories", memories), ("days", days)):
+        if not value > 0:
+            raise ValueError(f"{name} is {value}; give a number above 0")
+    return (
+        line
+        for number in range(1, profiles + 1)
+        for line in _Profile(number, memories=memories, days=days, seed=seed, start=start).tell()
+    )
+
+
+def generate(
+    *, profiles: int, memories: int, days: float, seed: int, start: datetime = START
+) -> Iterator[dict[str, Any]]:
+    """Return sample events as JSON objects, profile by profile (`sample-1`, `sample-2`, ...), each in time order.
+
+    Args:
+        profiles: how many tenants.
+        memories: memories that each profile stores; sessions, recalls, links and feedback come on top.
+        days: how many days they are spread over.
+        seed: another seed, other stories.
+        start: midnight of the first day, timezone-aware.
+
+    Raises:
+        ValueError: an argument is not above 0.
+
+    Cost: some 20 microseconds an event and core; holds two chapters (2,000 memories) at a time.
+    """
+    told = _tell(profiles=profiles, memories=memories, days=days, seed=seed, start=start)
+    return (line for is_event, line in told if is_event)
+
+
+def write(path: Path, *, profiles: int, memories: int, days: float, seed: int, start: datetime = START) -> int:
+    """Write sample events as JSON Lines, and what is true about them to `<name>.truth.jsonl` beside; return the events.
+
+    A line of truth holds `profile_id`, `kind` and `memory_ids` in the order in which they are told. The kinds:
+    `duplicate` (all say the same), `distinct` (alike, but each says something else), `superseded` (one fact, the last
+    holds), `contradiction` (both cannot be), `chain` (each was caused by the one before), `topic` (one subject).
+
+    Raises:
+        ValueError: an argument is not above 0.
+        OSError: a file cannot be written.
+    """
+    events, encode = 0, json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    told = _tell(profiles=profiles, memories=memories, days=days, seed=seed, start=start)
+    with (
+        path.open("w", encoding="utf-8", newline="\n") as said,
+        path.with_name(f"{path.stem}.truth.jsonl").open("w", encoding="utf-8", newline="\n") as truths,
+    ):
+        for is_event, line in told:
+            (said if is_event else truths).write(encode(line) + "\n")
+            events += is_event
+    return events

@@ -17,28 +17,28 @@ PLAN: Final = dg.AssetSelection.assets("consolidation_plan").upstream()
 PROJECTION: Final = dg.AssetSelection.assets("enrichment", "vectors").upstream()
 
 
-def _job(
-    name: str, description: str, task: str, selection: dg.AssetSelection = EVERYTHING
-) -> dg.UnresolvedAssetJobDefinition:
-    return dg.define_asset_job(
-        name,
-        selection,
-        description=description,
-        tags=WRITES,
-        config=dg.RunConfig(resources={"run": Run(task=task)}),
-    )
-
-
+_TASKS: Final = {
+    "full": ("full", EVERYTHING, "Consolidate everything and publish a snapshot."),
+    "lightweight": ("lightweight", EVERYTHING, "Rescore, and prune what has faded; decides nothing else."),
+    "reflect": ("reflect", EVERYTHING, "Link and summarise the sessions touched since the last reflection."),
+    "decay": ("decay", EVERYTHING, "Rescore and prune faded edges."),
+    "creative": ("creative", EVERYTHING, "Look for associations between memories that nothing links."),
+    "cluster": ("cluster", EVERYTHING, "Group and summarise."),
+    "forget": ("forget", EVERYTHING, "Archive or delete what fell below a threshold."),
+    "apply": ("full", EVERYTHING, "Commit exactly the plan that a dry run wrote (run.plan_file)."),
+    "projection": ("full", PROJECTION, "Read new events and enrich new texts; decides nothing."),
+}
 JOBS: Final = [
-    _job("full", "Consolidate everything and publish a snapshot.", "full"),
-    _job("lightweight", "Refresh what needs no new decision but the pruning of faded edges.", "lightweight"),
-    _job("reflect", "Link and summarise the sessions touched since the last reflection.", "reflect"),
-    _job("decay", "Rescore and prune faded edges.", "decay"),
-    _job("creative", "Look for associations between memories that nothing links.", "creative"),
-    _job("cluster", "Group and summarise.", "cluster"),
-    _job("forget", "Archive or delete what fell below a threshold.", "forget"),
-    _job("apply", "Commit exactly the plan that a dry run wrote (run.plan_file).", "full"),
-    _job("projection", "Read new events and enrich new texts; decides nothing.", "full", PROJECTION),
+    *(
+        dg.define_asset_job(
+            name,
+            selection,
+            description=description,
+            tags=WRITES,
+            config=dg.RunConfig(resources={"run": Run(task=task)}),
+        )
+        for name, (task, selection, description) in _TASKS.items()
+    ),
     dg.define_asset_job(
         "preview",
         PLAN,

@@ -4,8 +4,11 @@ A file is seen from `added_seq` on and before `removed_seq`. Files are added and
 events that caused it, so that all tables change at once. What is not here: reading and writing the files.
 """
 
+import os
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +17,14 @@ import sqlalchemy as sa
 from memory_pipeline.lake.database import FILES, META, LakeError
 from memory_pipeline.lake.files import Written
 
-_PROJECTED: Final = "projected"
+
+class Mark(StrEnum):
+    """A position that the catalogue keeps."""
+
+    PROJECTED = "projected"
+    """Up to where the table `events` holds the ledger."""
+    OLDEST = "oldest"
+    """From where on tables can be read as they were."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +33,7 @@ class File:
 
     id: int
     added_seq: int
+    removed_seq: int | None
     table_name: str
     bucket: int
     """0: rows of any profile; n > 0: rows of the profiles of that bucket."""
@@ -88,22 +99,36 @@ def remove(connection: sa.Connection, files: Iterable[File], *, seq: int) -> Non
     connection.execute(FILES.update().where(FILES.c.id.in_(ids)).values(removed_seq=seq))
 
 
-def forget(connection: sa.Connection, files: Iterable[File]) -> None:
-    """Let files be seen at no position at all: others hold the same rows."""
-    connection.execute(FILES.delete().where(FILES.c.id.in_([file.id for file in files])))
+def forget(connection: sa.Connection, gone: Iterable[File], home: Path) -> None:
+    """Let files be seen at no position any more. A sweep spares them for a while: somebody may be reading them."""
+    for file in gone:
+        with suppress(FileNotFoundError):
+            os.utime(home / file.path)
+        connection.execute(FILES.delete().where(FILES.c.id == file.id))
 
 
-def projected(connection: sa.Connection) -> int:
-    """Return the position up to which the table `events` holds the ledger."""
-    return int(connection.scalar(sa.select(META.c.value).where(META.c.key == _PROJECTED)) or 0)
+def replaced_before(connection: sa.Connection, seq: int) -> list[File]:
+    """Return the files that are seen only before a position."""
+    query = sa.select(*_FILE).where(FILES.c.removed_seq <= seq).order_by(FILES.c.id)
+    return [_file(row) for row in connection.execute(query)]
 
 
-def set_projected(connection: sa.Connection, seq: int) -> None:
-    """Say up to which position the table `events` holds the ledger."""
-    connection.execute(META.delete().where(META.c.key == _PROJECTED))
-    connection.execute(META.insert().values(key=_PROJECTED, value=str(seq)))
+def marked(connection: sa.Connection, mark: Mark) -> int:
+    """Return a kept position; 0 at first."""
+    return int(connection.scalar(sa.select(META.c.value).where(META.c.key == mark)) or 0)
+
+
+def keep_from(connection: sa.Connection, seq: int) -> None:
+    """Say from which position on tables can be read as they were; it never goes back."""
+    set_mark(connection, Mark.OLDEST, max(seq, marked(connection, Mark.OLDEST)))
+
+
+def set_mark(connection: sa.Connection, mark: Mark, seq: int) -> None:
+    """Keep a position."""
+    connection.execute(META.delete().where(META.c.key == mark))
+    connection.execute(META.insert().values(key=mark.value, value=str(seq)))
 
 
 def _file(row: Sequence[Any]) -> File:
-    number, added_seq, table_name, bucket, path, rows, sha256 = row
-    return File(number, added_seq, table_name, bucket, Path(path), rows, sha256)
+    number, added_seq, removed_seq, table_name, bucket, path, rows, sha256 = row
+    return File(number, added_seq, removed_seq, table_name, bucket, Path(path), rows, sha256)

@@ -6,10 +6,12 @@ What is not here: what the rows mean (`lake/ledger.py`, `lake/catalogue.py`, `la
 
 import errno
 import os
+import re
 import tempfile
 import weakref
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ import sqlalchemy as sa
 from polars.exceptions import ComputeError
 from sqlalchemy.dialects import postgresql, sqlite
 
+from memory_pipeline.lake.files import sync
 from memory_pipeline.lake.schemas import Decisions, EventType
 
 SCHEMA: Final = 1
@@ -195,15 +198,21 @@ def explained(home: Path) -> Iterator[None]:
         if remedy is None:
             raise
         raise LakeError(f"{home}: {said}: {remedy}") from error
-    except ComputeError as error:
-        said = str(error).splitlines()[0]
-        raise LakeError(
-            f"{home}: {said}: a file of the lake is damaged; `memory-pipeline doctor` says which and how to mend it"
-        ) from error
-    except OSError as error:
-        if error.errno not in _SYSTEM_REMEDIES:
+    except (OSError, ComputeError) as error:
+        said, remedy = _unreadable(error)
+        if remedy is None:
             raise
-        raise LakeError(f"{home}: {error.strerror} ({error.filename}): {_SYSTEM_REMEDIES[error.errno]}") from error
+        raise LakeError(f"{home}: {said}: {remedy}") from error
+
+
+def _unreadable(error: OSError | ComputeError) -> tuple[str, str | None]:
+    """Return what the system, or Polars in its words, says of a file, and the remedy if there is one."""
+    said = str(error).splitlines()[0]
+    spoken = re.search(r"\(os error (\d+)\)", said)
+    number = getattr(error, "errno", None) or (int(spoken[1]) if spoken else None)
+    if number is None and isinstance(error, ComputeError):
+        return said, "a file of the lake is damaged; `memory-pipeline doctor` says which and how to mend it"
+    return said, _SYSTEM_REMEDIES.get(number or 0)
 
 
 def insert_new(connection: sa.Connection, table: sa.Table) -> sa.Insert:
@@ -236,13 +245,13 @@ class Database:
         """
         self.home = home.resolve()
         self.file = self.home / "ledger.sqlite"
-        self._engines: dict[int, sa.Engine] = {}
-        self._finalizer = weakref.finalize(self, _dispose, self._engines)
+        self._timeout = timeout
+        self._handles: dict[int, _Handle] = {}
+        self._finalizer = weakref.finalize(self, _dispose, self._handles)
         with explained(self.home):
             self.home.mkdir(parents=True, exist_ok=True)
-            self._lock = filelock.FileLock(self.home / "ledger.lock", timeout=timeout, poll_interval=_POLL_SECONDS)
             if not self.file.exists():
-                with self._lock:
+                with self._handle.lock:
                     _create(self.file)
         with self.reading() as connection:
             version = int(connection.scalar(sa.select(META.c.value).where(META.c.key == "schema")) or 0)
@@ -259,7 +268,7 @@ class Database:
         Raises:
             LakeError: see `explained`.
         """
-        with explained(self.home), self._engine.connect() as connection:
+        with explained(self.home), self._handle.engine.connect() as connection:
             yield connection
 
     @contextmanager
@@ -269,10 +278,11 @@ class Database:
         Raises:
             LakeError: see `explained`.
         """
+        handle = self._handle
         with (
             explained(self.home),
-            self._lock,
-            self._engine.connect().execution_options(writes=True) as connection,
+            handle.lock,
+            handle.engine.connect().execution_options(writes=True) as connection,
             connection.begin(),
         ):
             yield connection
@@ -284,26 +294,35 @@ class Database:
         Raises:
             LakeError: see `explained`.
         """
-        with explained(self.home), self._lock:
+        with explained(self.home), self._handle.lock:
             yield
 
     def close(self) -> None:
         """Close this process's connections; the next use opens new ones."""
-        _dispose(self._engines)
+        _dispose(self._handles)
 
     @property
-    def _engine(self) -> sa.Engine:
-        """The pool of this process: a child must neither use nor close what its parent opened."""
-        process = os.getpid()
-        if process not in self._engines:
-            self._engines[process] = _engine(self.file)
-        return self._engines[process]
+    def _handle(self) -> "_Handle":
+        """What this process holds: a child must neither use nor close what its parent opened."""
+        handle = self._handles.get(os.getpid())
+        if handle is None:
+            lock = filelock.FileLock(self.home / "ledger.lock", timeout=self._timeout, poll_interval=_POLL_SECONDS)
+            handle = self._handles.setdefault(os.getpid(), _Handle(_engine(self.file), lock))
+        return handle
 
 
-def _dispose(engines: dict[int, sa.Engine]) -> None:
-    engine = engines.pop(os.getpid(), None)
-    if engine is not None:
-        engine.dispose()
+@dataclass(frozen=True)
+class _Handle:
+    """Connections and lock of one process."""
+
+    engine: sa.Engine
+    lock: filelock.BaseFileLock
+
+
+def _dispose(handles: dict[int, _Handle]) -> None:
+    handle = handles.pop(os.getpid(), None)
+    if handle is not None:
+        handle.engine.dispose()
 
 
 def _engine(file: Path) -> sa.Engine:
@@ -335,11 +354,12 @@ def _create(file: Path) -> None:
         return
     with tempfile.TemporaryDirectory(prefix=".ledger-", dir=file.parent) as folder:
         engine = _engine(Path(folder) / file.name)
-        raw = engine.raw_connection()
-        raw.cursor().execute("PRAGMA journal_mode=WAL")
-        raw.close()
         with engine.begin() as connection:
             METADATA.create_all(connection)
             connection.execute(META.insert().values(key="schema", value=str(SCHEMA)))
+        raw = engine.raw_connection()
+        raw.cursor().execute("PRAGMA journal_mode=WAL")
+        raw.close()
         engine.dispose()
         (Path(folder) / file.name).rename(file)
+    sync(file.parent)

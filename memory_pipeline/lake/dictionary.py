@@ -185,6 +185,8 @@ def documentation() -> str:
             "",
             "`snapshots/memories.duckdb` in the data folder, opened with `duckdb -readonly` or",
             '`duckdb.connect("memories.duckdb", read_only=True)`. The same text stands in its table `data_dictionary`.',
+            "After `ATTACH`, a macro needs a `USE` of the attached name first. Vectors stay in Parquet beside it;",
+            "an exported file has them within. A snapshot never changes: open the link again to see the newest one.",
             "",
             "| macro | returns |",
             "|---|---|",

@@ -43,7 +43,7 @@ def write(folder: Path, frame: pl.DataFrame) -> Written:
         digest = checksum(aside)
         final = folder / f"{digest[:16]}-{secrets.token_hex(4)}.parquet"
         aside.rename(final)
-    _sync(folder)
+    sync(folder)
     return Written(final, frame.height, digest)
 
 
@@ -52,19 +52,23 @@ def replace(path: Path, frame: pl.DataFrame) -> None:
     with _aside(path.parent) as aside:
         _put(frame, aside)
         aside.replace(path)
-    _sync(path.parent)
+    sync(path.parent)
 
 
-def collect(paths: Sequence[Path], table: Table, *conditions: pl.Expr) -> pl.DataFrame:
+def collect(
+    paths: Sequence[Path], table: Table, *conditions: pl.Expr, columns: Sequence[str] | None = None
+) -> pl.DataFrame:
     """Return the rows of files that fulfil the conditions; columns that an older file lacks are null.
 
     Args:
         paths: the files; none gives the empty table.
         table: what the files hold.
         conditions: looked up in the files' statistics first, so that a file that has no such row is hardly read.
+        columns: which columns to read; default all.
     """
+    wanted = table.empty().columns if columns is None else list(columns)
     if not paths:
-        return table.empty()
+        return table.empty().select(wanted)
     rows = pl.scan_parquet(
         list(paths),
         schema=table.empty().schema,
@@ -73,7 +77,7 @@ def collect(paths: Sequence[Path], table: Table, *conditions: pl.Expr) -> pl.Dat
         glob=False,
         hive_partitioning=False,
     )
-    return rows.filter(*conditions).collect()
+    return rows.filter(*conditions).select(wanted).collect()
 
 
 def checksum(path: Path) -> str:
@@ -82,12 +86,8 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _put(frame: pl.DataFrame, path: Path) -> None:
-    frame.rechunk().write_parquet(path, compression="zstd", compression_level=1, row_group_size=_ROW_GROUP)
-    _sync(path)
-
-
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Return when a file, or a folder's list of names, is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -95,10 +95,18 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def _put(frame: pl.DataFrame, path: Path) -> None:
+    frame.rechunk().write_parquet(path, compression="zstd", compression_level=1, row_group_size=_ROW_GROUP)
+    sync(path)
+
+
 @contextmanager
 def _aside(folder: Path) -> Iterator[Path]:
     """Give a path in `folder` to write to; whatever is still there afterwards is removed."""
-    folder.mkdir(parents=True, exist_ok=True)
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        sync(folder.parent)
+        sync(folder.parent.parent)
     aside = folder / f".{secrets.token_hex(8)}.aside"
     try:
         yield aside

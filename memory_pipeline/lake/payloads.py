@@ -22,6 +22,8 @@ CATEGORIES: Final = ("episodic", "semantic", "procedural", "opinion", "core")
 WRITTEN: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
 """How an instant stands in JSON."""
 
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
 
 def canonical_json(value: Any) -> str:
     """Return JSON with sorted keys, no spaces and no escapes that UTF-8 does not need: equal values, equal text.
@@ -30,7 +32,7 @@ def canonical_json(value: Any) -> str:
         ValueError: the value holds NaN, an infinity, an unpaired surrogate or something JSON does not know.
     """
     try:
-        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        text = _CANONICAL.encode(value)
         text.encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"cannot be written as JSON ({error})") from error
@@ -128,8 +130,10 @@ class Stored(_Validity, Noted):
     example: ClassVar[dict[str, Any]] = {"content": "Ana chose the green kitchen tiles.", "importance": 0.8}
     content: Text = Field(description="The text of the memory.")
     speaker: Identifier | None = Field(None, description="Who said it.")
-    memory_type: MemoryType | None = Field(None, description=f"{', '.join(MEMORY_TYPES)}, in any case.")
-    category: Category | None = Field(None, description=f"{', '.join(CATEGORIES)}, in any case.")
+    memory_type: MemoryType | None = Field(
+        None, description=f"{', '.join(MEMORY_TYPES)}, in any case, or another word."
+    )
+    category: Category | None = Field(None, description=f"{', '.join(CATEGORIES)}, in any case, or another word.")
     importance: Share | None = Field(None, description="How important it is; left out, it is worked out from the text.")
     importance_hint: Share | None = Field(None, description="A hint that is averaged with what the text says.")
     confidence: Share | None = Field(None, description="How sure the agent is; left out, it counts as 0.5.")

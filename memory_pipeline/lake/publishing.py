@@ -5,7 +5,6 @@ is done again if somebody else published meanwhile. What is not here: the files'
 are seen (`lake/catalogue.py`) and what a commit writes beside them (`lake/commits.py`).
 """
 
-import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -17,17 +16,17 @@ import polars as pl
 import sqlalchemy as sa
 
 from memory_pipeline.lake import catalogue, commits, files
-from memory_pipeline.lake.catalogue import File
+from memory_pipeline.lake.catalogue import File, Mark
 from memory_pipeline.lake.database import LakeError, explained
 from memory_pipeline.lake.files import Written
 from memory_pipeline.lake.ledger import Ledger, position_in
 from memory_pipeline.lake.schemas import TABLES, Table
 
-SMALL_ROWS: Final = 50_000
-"""A file of fewer rows is small."""
+MERGE_FILES: Final = 16
+"""Files of like size that a growing table may have; when there is one more, they become one."""
 
-SMALL_FILES: Final = 64
-"""Small files of a growing table are merged into one as soon as there are more."""
+_LARGEST_MERGED: Final = 1_000_000
+"""Files of more rows are left as they are."""
 
 BUCKET_ROWS: Final = 1_000_000
 """A table of more rows is split into buckets of profiles."""
@@ -64,7 +63,8 @@ def add_rows(ledger: Ledger, table: Table, rows: pl.DataFrame) -> int:
         with ledger.reading() as connection:
             seen = catalogue.visible(connection, table.name)
         with _tidy(ledger) as written:
-            known = _collected(ledger.home, table, seen, pl.col("profile_id").is_in(own))
+            paths = [ledger.home / file.path for file in seen]
+            known = files.collect(paths, table, pl.col("profile_id").is_in(own), columns=table.key)
             new = rows.join(known, on=table.key, how="anti", maintain_order="left")
             if new.is_empty():
                 return 0
@@ -79,26 +79,21 @@ def add_rows(ledger: Ledger, table: Table, rows: pl.DataFrame) -> int:
 
 
 def merge_small(ledger: Ledger, table: Table) -> None:
-    """Merge the small files of a growing table if they are many; who reads the old ones goes on reading them."""
+    """Merge files of a growing table that are many and of like size; who reads the old ones goes on reading them.
+
+    A row is rewritten once each time its file's size grows sixteenfold. The merged file is seen from the first
+    position of any of its parts on: events say themselves from where on they count, and what is read out of a text
+    depends on the text alone, so that nobody minds seeing it early.
+    """
     with ledger.reading() as connection:
-        small = [file for file in catalogue.visible(connection, table.name) if file.rows < SMALL_ROWS]
-    if len(small) <= SMALL_FILES:
-        return
-    with _tidy(ledger) as written:
-        merged = _collected(ledger.home, table, small).sort(table.key)
-        written.append(files.write(folder(ledger.home, table.name), merged))
-        with ledger.writing() as connection:
-            if not catalogue.still_visible(connection, small):
-                return
-            if "seq" in table.key:  # rows say from which position on they count: one file serves every position
-                for file in small:
-                    os.utime(ledger.home / file.path)  # a sweep spares them while somebody may be reading
-                catalogue.forget(connection, small)
-                seq = min(file.added_seq for file in small)
-            else:
-                seq = position_in(connection)
-                catalogue.remove(connection, small, seq=seq)
-            catalogue.add(connection, table.name, written[0], ledger.home, seq=seq)
+        seen = catalogue.visible(connection, table.name)
+    sizes: dict[int, list[File]] = {}
+    for file in seen:
+        if file.rows <= _LARGEST_MERGED:
+            sizes.setdefault(file.rows.bit_length() // 4, []).append(file)
+    for _, alike in sorted(sizes.items()):
+        if len(alike) > MERGE_FILES:
+            _merge(ledger, table, alike)
 
 
 def add_events(ledger: Ledger, frame: pl.DataFrame, *, after: int) -> bool:
@@ -112,10 +107,10 @@ def add_events(ledger: Ledger, frame: pl.DataFrame, *, after: int) -> bool:
     with _tidy(ledger) as written:
         written.append(files.write(folder(ledger.home, "events"), frame))
         with ledger.writing() as connection:
-            if catalogue.projected(connection) != after:
+            if catalogue.marked(connection, Mark.PROJECTED) != after:
                 return False
             catalogue.add(connection, "events", written[0], ledger.home, seq=after + 1)
-            catalogue.set_projected(connection, frame["seq"][-1])
+            catalogue.set_mark(connection, Mark.PROJECTED, frame["seq"][-1])
     return True
 
 
@@ -166,6 +161,17 @@ def bucket_of(profile_id: str) -> int:
     return 1 + zlib.crc32(profile_id.encode()) % BUCKETS
 
 
+def _merge(ledger: Ledger, table: Table, parts: Sequence[File]) -> None:
+    with _tidy(ledger) as written:
+        rows = files.collect([ledger.home / file.path for file in parts], table).sort(table.key)
+        written.append(files.write(folder(ledger.home, table.name), rows))
+        with ledger.writing() as connection:
+            if catalogue.still_visible(connection, parts):
+                seq = min(file.added_seq for file in parts)
+                catalogue.forget(connection, parts, ledger.home)
+                catalogue.add(connection, table.name, written[0], ledger.home, seq=seq)
+
+
 def _merged(
     home: Path, table: Table, seen: Sequence[File], new: pl.DataFrame, own: Sequence[str], written: list[Written]
 ) -> _Change:
@@ -174,7 +180,7 @@ def _merged(
     large = split or sum(file.rows for file in seen) + new.height > BUCKET_ROWS
     buckets = {bucket_of(profile_id) for profile_id in own}
     touched = [file for file in seen if file.bucket in buckets] if split else list(seen)
-    others = _collected(home, table, touched, ~pl.col("profile_id").is_in(own))
+    others = files.collect([home / file.path for file in touched], table, ~pl.col("profile_id").is_in(own))
     rows = pl.concat([others, new]).sort(table.key) if others.height else new
     added = []
     for bucket, part in _parts(rows) if large else [(0, rows)]:
@@ -201,10 +207,6 @@ def _parts(rows: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
         (int(bucket), part.drop("bucket"))
         for (bucket,), part in sorted(placed.partition_by("bucket", as_dict=True, maintain_order=True).items())
     ]
-
-
-def _collected(home: Path, table: Table, seen: Sequence[File], *conditions: pl.Expr) -> pl.DataFrame:
-    return files.collect([home / file.path for file in seen], table, *conditions)
 
 
 def _persistently(ledger: Ledger, attempt: Callable[[], T | None]) -> T:

@@ -21,6 +21,7 @@ import duckdb
 import polars as pl
 from filelock import FileLock
 
+from memory_pipeline.consolidation import projection
 from memory_pipeline.lake import dictionary
 from memory_pipeline.lake.database import explained
 from memory_pipeline.lake.dictionary import RELATIONS, Relation
@@ -322,7 +323,7 @@ def _relations(given: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return plain | {
         "decisions": decisions,
         "summaries": _summaries(given["memories"]),
-        "archived_set": _left(given["memories"], decisions),
+        "archived_set": _left(given["memories"], projection.unmasked(given["decisions"], given["reverted"])),
         "data_dictionary": dictionary.rows(),
     }
 
@@ -345,11 +346,9 @@ def _summaries(memories: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _left(memories: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
+def _left(memories: pl.DataFrame, in_force: pl.DataFrame) -> pl.DataFrame:
     """Memories that are not live, with the last decision in force that took each of them out."""
-    leaving = decisions.filter(
-        ~pl.col("reverted"), pl.col("action").is_in([Action.SUPERSEDE, Action.DELETE, Action.ARCHIVE])
-    )
+    leaving = in_force.filter(pl.col("action").is_in([Action.SUPERSEDE, Action.DELETE, Action.ARCHIVE]))
     last = (
         leaving.sort("seq", "ordinal")
         .unique(["profile_id", "memory_id"], keep="last", maintain_order=True)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import pipeline, projection, triggers
+from memory_pipeline.consolidation import projection, triggers
 from memory_pipeline.lake.schemas import LIVE
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.settings import Settings
@@ -48,7 +48,7 @@ def unreflected(lake: Lake, settings: Settings) -> pl.DataFrame:
     reflected = dict(progress(lake).select("profile_id", "reflected_seq").iter_rows())
     since = pl.col("profile_id").replace_strict(reflected, default=0, return_dtype=pl.Int64)
     memories = projection.project(lake.events().filter(pl.col("seq") > since)).memories
-    words = enriching.enrich(pipeline.texts(memories).drop("embedded"))
+    words = enriching.enrich(enriching.texts(memories))
     scored = memories.join(importance.effective(memories, words), on=["profile_id", "memory_id"])
     due = [
         triggers.reflection(own, reflected, threshold=policy.reflection_threshold)

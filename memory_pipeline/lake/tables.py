@@ -5,6 +5,7 @@ the files. What is not here: events and decisions themselves (`lake/ledger.py`),
 (`lake/publishing.py`), and what the tables mean (`lake/schemas.py`).
 """
 
+import re
 import shutil
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Final, Self
 import polars as pl
 
 from memory_pipeline.lake import catalogue, commits, database, events, files, publishing
-from memory_pipeline.lake.catalogue import File
+from memory_pipeline.lake.catalogue import File, Mark
 from memory_pipeline.lake.commits import Commit, Conflict, StaleInstant
 from memory_pipeline.lake.database import LakeError, explained
 from memory_pipeline.lake.ledger import PIPELINE, Ledger, Revert
@@ -75,18 +76,29 @@ class Lake:
             columns: which columns; default all.
 
         Raises:
-            LakeError: a file is missing or damaged.
+            LakeError: a file is missing or damaged, or the position lies before what is kept.
         """
         kept = TABLES[table]
         if kept.kept == "ledger":
             found = self._recorded(table, seq, profiles)
         else:
-            found = self._stored(table, seq, profiles).sort(kept.key)
+            needed = None if columns is None else sorted({*kept.key, *columns})
+            found = self._stored(table, seq, profiles, columns=needed).sort(kept.key)
         return found if columns is None else found.select(columns)
 
     def paths(self, table: str, seq: int | None = None) -> list[Path]:
-        """Return the Parquet files that make up a table as of a position, default now."""
+        """Return the Parquet files that make up a table as of a position, default now.
+
+        Raises:
+            LakeError: the position lies before what is kept.
+        """
         with self.ledger.reading() as connection:
+            oldest = catalogue.marked(connection, Mark.OLDEST)
+            if seq is not None and seq < oldest and TABLES[table].kept == "replaced":
+                raise LakeError(
+                    f"table {table!r} as of position {seq} is no longer kept; ask for {oldest} or later, or run the "
+                    "pipeline for that position again"
+                )
             return [self.home / file.path for file in catalogue.visible(connection, table, seq)]
 
     def events(
@@ -110,7 +122,7 @@ class Lake:
     def waiting(self) -> int:
         """Return how many events of agents the table `events` lacks."""
         with self.ledger.reading() as connection:
-            after = catalogue.projected(connection)
+            after = catalogue.marked(connection, Mark.PROJECTED)
         return self.ledger.waiting(after)
 
     def append(self, table: str, frame: pl.DataFrame) -> int:
@@ -138,7 +150,7 @@ class Lake:
         """
         while True:
             with self.ledger.reading() as connection:
-                after = catalogue.projected(connection)
+                after = catalogue.marked(connection, Mark.PROJECTED)
             rows = self.ledger.read(after, limit=PROJECTED_AT_ONCE)
             if not rows:
                 publishing.merge_small(self.ledger, TABLES["events"])
@@ -231,31 +243,40 @@ class Lake:
         The table `events` is projected anew at once. The others miss those rows until the next run makes them again.
         """
         found = self.verify()
-        again = {"events"} & set(found["table"])
+        bad, again = set(found["path"]), {"events"} & set(found["table"])
         with self.ledger.writing() as connection:
-            known = catalogue.every(connection)
-            bad = [
-                file for file in known if file.table_name in again or str(self.home / file.path) in set(found["path"])
+            gone = [
+                file
+                for file in catalogue.every(connection)
+                if file.table_name in again or str(self.home / file.path) in bad
             ]
-            catalogue.forget(connection, bad)
+            catalogue.forget(connection, gone, self.home)
+            catalogue.keep_from(connection, max((file.removed_seq or 0 for file in gone), default=0))
             if again:
-                catalogue.set_projected(connection, 0)
+                catalogue.set_mark(connection, Mark.PROJECTED, 0)
         if again:
             self.project()
         return found
 
-    def sweep(self, *, older_than: timedelta = timedelta(days=1), live: Collection[str] = ()) -> list[Path]:
+    def sweep(
+        self, *, older_than: timedelta = timedelta(days=1), live: Collection[str] = (), oldest: int = 0
+    ) -> list[Path]:
         """Remove what nobody refers to: files of unfinished work, and staging folders of finished runs.
 
         Args:
             older_than: how long something must have been left alone: longer than any commit takes.
             live: runs whose staging folders stay, whatever their age.
+            oldest: ledger position from which on tables shall be readable as they were; what was replaced before it
+                is let go. Default: every state is kept.
 
         Returns:
             What was removed.
         """
+        with self.ledger.writing() as connection:
+            catalogue.forget(connection, catalogue.replaced_before(connection, oldest), self.home)
+            catalogue.keep_from(connection, oldest)
         latest = time.time() - older_than.total_seconds()
-        with self.ledger.exclusive():
+        with explained(self.home), self.ledger.exclusive():
             made = [*self.home.glob("lake/*/*"), *self.home.glob(".ledger-*")]
             runs = [path for path in self.home.glob("runs/*") if path.name not in live]
             old = [path for path in (*made, *runs) if _last_change(path) < latest]
@@ -278,18 +299,24 @@ class Lake:
         return self.ledger.dead_letters()
 
     def _stored(
-        self, table: str, seq: int | None, profiles: Collection[str] | None, *conditions: pl.Expr
+        self,
+        table: str,
+        seq: int | None,
+        profiles: Collection[str] | None,
+        *conditions: pl.Expr,
+        columns: Sequence[str] | None = None,
     ) -> pl.DataFrame:
         """Return the rows of the visible files that fulfil the conditions, in no particular order."""
+        wanted = list(conditions)
         if profiles is not None:
-            conditions = (*conditions, pl.col("profile_id").is_in(sorted(profiles)))
+            wanted.append(pl.col("profile_id").is_in(sorted(profiles)))
         if seq is not None and table == "events":
-            conditions = (*conditions, pl.col("seq") <= seq)
+            wanted.append(pl.col("seq") <= seq)
         with explained(self.home):
-            return files.collect(self.paths(table, seq), TABLES[table], *conditions)
+            return files.collect(self.paths(table, seq), TABLES[table], *wanted, columns=columns)
 
     def _staging(self, run_id: str, table: str) -> Path:
-        if Path(run_id).name != run_id or run_id.startswith("."):
+        if not re.fullmatch(r"\w[\w.-]*", run_id):
             raise ValueError(f"run_id = {run_id!r} is no plain name; give letters, digits and dashes")
         return self.home / "runs" / run_id / f"{TABLES[table].name}.parquet"
 

@@ -25,7 +25,7 @@ def shown(value: object) -> str:
 
 def nearest(value: object, known: Iterable[str]) -> str:
     """Say which known name a wrong one is closest to, or list them all if none is near."""
-    names = list(known)
+    names = [str(name) for name in known]
     near = get_close_matches(str(value), names, n=1)
     return f"the nearest known one is {near[0]!r}" if near else f"known are {', '.join(names)}"
 
@@ -55,16 +55,17 @@ def reason(error: ValidationError, model: type[BaseModel], *, prefix: str = "") 
 
 
 def fields_table(model: type[BaseModel], *, filled: Container[str] = ()) -> str:
-    """Return a Markdown table of a model's fields: name, what it takes, whether it is needed, meaning.
+    """Return a Markdown table of a model's fields, needed ones first: name, what it takes, whether needed, meaning.
 
     Args:
         model: the model to show.
         filled: required fields that a reader need not give.
     """
     rows = ["| field | takes | needed | meaning |", "|---|---|---|---|"]
-    for name, field in model.model_fields.items():
-        needed = "yes" if field.is_required() and name not in filled else "no"
-        rows.append(f"| `{name}` | {_kinds(model)[name]} | {needed} | {field.description} |")
+    needed = [name for name, field in model.model_fields.items() if field.is_required() and name not in filled]
+    for name in [*needed, *(name for name in model.model_fields if name not in needed)]:
+        answer = "yes" if name in needed else "no"
+        rows.append(f"| `{name}` | {_kinds(model)[name]} | {answer} | {model.model_fields[name].description} |")
     return "\n".join(rows) + "\n"
 
 

@@ -90,12 +90,11 @@ class Explanation:
         memory = self.memory
         inferred = " (inferred)" if memory["memory_type_inferred"] else ""
         said = f", said by {memory['speaker']}" if memory["speaker"] else ""
+        last = f", last {memory['last_accessed_at'].isoformat()}" if memory["last_accessed_at"] else ""
         yield f"memory {self.memory_id} of profile {self.profile_id}, as of {self.as_of.isoformat()}"
-        yield f"  {memory['content']}"
+        yield f"  {_one_line(memory['content'])}"
         yield f"  {memory['kind']}, {memory['memory_type']}{inferred}, {memory['category']}{said}"
-        yield f"stored: {memory['created_at'].isoformat()}, accesses: {memory['access_count']}" + (
-            f", last {memory['last_accessed_at'].isoformat()}" if memory["last_accessed_at"] else ""
-        )
+        yield f"stored: {memory['created_at'].isoformat()}, accesses: {memory['access_count']}{last}"
         yield f"lifecycle: {memory['lifecycle']} since {memory['lifecycle_since'].isoformat()}, tier {memory['tier']}"
         if memory["superseded_by"]:
             yield f"superseded by: {memory['superseded_by']} ({memory['superseded_kind']})"
@@ -200,7 +199,7 @@ class _Tables:
 
 def _owner(lake: Lake, memory_id: str) -> str:
     """Return the one profile that has the memory."""
-    known = lake.read("memories").select("profile_id", "memory_id")
+    known = lake.read("memories", columns=["profile_id", "memory_id"])
     owners = known.filter(pl.col("memory_id") == memory_id)["profile_id"].sort().to_list()
     if not owners:
         raise ValueError(_unknown(memory_id, known["memory_id"], "in any profile"))
@@ -210,8 +209,9 @@ def _owner(lake: Lake, memory_id: str) -> str:
 
 
 def _state(lake: Lake, profile_id: str, as_of: datetime | None) -> tuple[int | None, datetime]:
-    """Return the ledger position just before the first commit with a later clock, and the clock of the tables there."""
-    runs = lake.ledger.runs([profile_id]).sort("commit_seq")
+    """Return the ledger position before the first run with a later clock, and the clock of the tables there."""
+    everyone = lake.ledger.runs()
+    runs = everyone.filter(pl.col("profile_id") == profile_id).sort("commit_seq")
     if runs.is_empty():
         raise ValueError(f"profile {profile_id!r} has no committed run; consolidate it first or correct the name")
     before = runs if as_of is None else runs.filter(pl.col("as_of") <= as_of)
@@ -220,8 +220,10 @@ def _state(lake: Lake, profile_id: str, as_of: datetime | None) -> tuple[int | N
         raise ValueError(
             f"as_of = {as_of} lies before the first run of profile {profile_id!r}; ask for {first} or later"
         )
-    later = runs.filter(pl.col("commit_seq") > before["commit_seq"][-1])
-    return (later["commit_seq"][0] - 1 if later.height else None), before["as_of"][-1]
+    later = runs.filter(pl.col("commit_seq") > before["commit_seq"][-1]).head(1)
+    # The tables of all profiles of a run change at the first of their positions.
+    changed = everyone.join(later, on="run_id", how="semi")["commit_seq"].min()
+    return (None if changed is None else int(str(changed)) - 1), before["as_of"][-1]
 
 
 def _unknown(memory_id: str, known: pl.Series, where: str) -> str:
@@ -297,4 +299,8 @@ def _event(row: Row) -> str:
 
 
 def _text(row: Row) -> str:
-    return f"{row['memory_id']}: {row['content']}"
+    return f"{row['memory_id']}: {_one_line(row['content'])}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

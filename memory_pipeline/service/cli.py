@@ -5,6 +5,8 @@ What is printed of a run stands in `report.py`; how a job is started in `launch.
 
 import json
 import sys
+from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -16,8 +18,8 @@ from rich.table import Table
 
 from memory_pipeline.interop import beam, importing, jsonl, locomo
 from memory_pipeline.interop import sample as generator
-from memory_pipeline.lake import events as event_format
 from memory_pipeline.lake import history, snapshot, status
+from memory_pipeline.lake.events import DeadLetter, Event, parse
 from memory_pipeline.lake.schemas import EventType
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.explain import explain as explain_memory
@@ -128,44 +130,40 @@ def init() -> None:
     out.print("next: memory-pipeline import locomo FILE..., or memory-pipeline sample OUT.jsonl", soft_wrap=True)
 
 
-def run_import(layout: Any, files: list[Path], profile: str | None, *, as_json: bool) -> None:
-    """Import files of one layout with a progress bar, and say what was taken."""
-    if profile is not None:
-        event_format.identifier(profile, field="--profile")
-    with open_lake(settings_in_force()) as lake:
-        for file in files:
-            layout.verify(file)
-        reports = {}
-        with report.progress(err) as bar:
-            for file in files:
-                task = bar.add_task(file.name, total=None)
-                reports[str(file)] = importing.import_events(
-                    lake.ledger,
-                    layout.read(file, profile=profile),
-                    progress=lambda n, t=task: bar.update(t, completed=n),
-                )
+def run_import(streams: dict[Path, Iterator[Event | DeadLetter]], *, as_json: bool) -> None:
+    """Import what files hold, with a progress bar, and say what was taken."""
+    reports = {}
+    with open_lake(settings_in_force()) as lake, report.progress(err) as bar:
+        for file, events in streams.items():
+            task = bar.add_task(file.name, total=None)
+            reports[str(file)] = importing.import_events(
+                lake.ledger, events, progress=lambda done, task=task: bar.update(task, completed=done.total)
+            )
     if as_json:
-        show_json({file: vars(found) for file, found in reports.items()})
-        return
-    report.imported(out, reports)
+        show_json({file: asdict(found) for file, found in reports.items()})
+    else:
+        report.imported(out, reports)
 
 
 @importers.command("locomo")
 def import_locomo(files: Files, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
     """Import conversations in the public LoCoMo layout, one profile a conversation."""
-    run_import(locomo, files, profile, as_json=as_json)
+    now = datetime.now(UTC)
+    run_import({file: locomo.events(file, recorded_at=now, profile=profile) for file in files}, as_json=as_json)
 
 
 @importers.command("beam")
 def import_beam(files: Files, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
     """Import long assistant chats in the BEAM layout, one profile a chat."""
-    run_import(beam, files, profile, as_json=as_json)
+    now = datetime.now(UTC)
+    run_import({file: beam.events(file, recorded_at=now, profile=profile) for file in files}, as_json=as_json)
 
 
 @importers.command("jsonl")
-def import_jsonl(files: Files, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
+def import_jsonl(files: Files, as_json: JsonOption = False) -> None:
     """Import events in our own format, one JSON object a line (docs/event-format.md)."""
-    run_import(jsonl, files, profile, as_json=as_json)
+    now = datetime.now(UTC)
+    run_import({file: jsonl.events(file, recorded_at=now) for file in files}, as_json=as_json)
 
 
 @app.command()
@@ -195,7 +193,7 @@ def remember(
 ) -> None:
     """Store one memory."""
     payload = {"content": text, "memory_type": memory_type, "importance": importance, "protected": protect or None}
-    event = event_format.parse(
+    event = parse(
         {
             "event_type": EventType.STORED.value,
             "profile_id": profile,

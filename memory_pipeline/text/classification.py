@@ -4,7 +4,7 @@ Everything is an expression over a column, so that a fold of a million rows stay
 given name and an inferred one are joined (the fold does that).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import polars as pl
@@ -15,90 +15,191 @@ FALLBACK_TYPE: Final = "Memory"
 FALLBACK_CATEGORY: Final = "episodic"
 
 _TYPE_CUES: Final = {
-    "Decision": (
-        r"(?:i|we|they|he|she|team)(?:'ve| have|'s| has|'d| had)? (?:finally |just |both |all )?(?:decided|agreed to|chose"
-        r"|chosen|opted|settled on|resolved to|committed to|approved)"
-        r"|(?:decision|verdict|agreed|decided)(?: is| was)?:|(?:the|our|my|final) decision (?:is|was)"
-        r"|(?:i'll|we'll|we will|i will|let's) go with|made up (?:my|our|his|her|their) minds?|it was decided"
-        r"|going forward|from now on"
-    ),
-    "Preference": (
-        r"(?:i|we|he|she|they|user|who)(?:'d| would)?(?: \w+)? prefers?|preferred|preference|favou?rite|my go-to|would rather"
-        r"|i'd rather|(?:i|we)(?: \w+)? (?:love|like|enjoy|hate|dislike|adore)|(?:can't|cannot) stand|not a fan of"
-        r"|(?:big|huge) fan of|(?:he|she|user|they)(?: really)? (?:loves?|likes?|hates?|enjoys?|dislikes?)"
-    ),
-    "Style": (
-        r"(?:writing|coding|code|communication|naming|speaking|design|teaching|house) (?:style|convention|tone)s?"
-        r"|style guide|(?:tone|wording|formatting|indentation) (?:is|should|must)|snake_case|camelcase|bullet points"
-        r"|(?:concise|brief|short|formal|informal|detailed|friendly) (?:answers?|repl(?:y|ies)|tone|language|messages?"
-        r"|summar(?:y|ies)|style)|writes? in|(?:replies|responds|answers|reply|respond|answer) (?:in|with)"
-    ),
-    "Habit": (
-        r"every (?:single )?(?:day|morning|evening|night|week|weekend|month|(?:mon|tues|wednes|thurs|fri|satur|sun)day|year)"
-        r"|each (?:day|morning|evening|night|week)|(?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)days|daily|routine|habit"
-        r"|usually|on weekends|(?:once|twice|three times|\d times) (?:a|per) (?:day|week|month)|before (?:bed|breakfast|work)"
-        r"|i always|(?:i|we) (?:tend|like) to"
-    ),
-    "Pattern": (
-        r"whenever|every time|each time|keeps? (?:happening|failing|breaking|crashing|coming back)|recurring|recurs|repeatedly|over and over|pattern"
-        r"|tends? to|time and again|again and again|always (?:happens|fails|breaks|leads|ends)|correlat\w+"
-    ),
-    "Insight": (
-        r"(?:i|we)(?:'ve| have)?(?: \w+)? (?:reali[sz]ed|learn(?:ed|t) that|discovered|figured out|found out|noticed|understood)"
-        r"|turn(?:s|ed) out (?:that|to|the|it|i|we|he|she)|it dawned on|lessons? learned|the lesson|insights?|takeaway"
-        r"|the (?:key|trick|point) is"
-        r"|root cause|explains why|which means|the reason (?:is|was|why)|taught me|made me reali[sz]e"
-    ),
-    "Context": (
-        r"my name is|(?:i|we)(?:'m| am|'re| are) (?:currently |now )?(?:working on|based in|building|using|studying|living in)"
-        r"|i (?:live in|work (?:at|as|for|in))|we use|(?:project|app|team|service|system|repo|company) (?:uses|is|runs|has)"
-        r"|currently|deadline|background|environment|runs on|is hosted|tech stack|(?:i|we) have (?:a|an|two|three|four) "
-    ),
+    "Decision": r"""
+        (?:i|we|they|he|she|team)(?:'ve| have|'s| has|'d| had)? (?:finally |just |both )?(?:decided|agreed to|chose)
+        (?:i|we|they|he|she|team)(?:'ve| have|'s| has|'d| had)? (?:finally |just |both )?(?:chosen|opted|settled on)
+        (?:i|we|they|he|she|team)(?:'ve| have|'s| has|'d| had)? (?:resolved to|committed to|approved)
+        (?:decision|verdict|agreed|decided)(?: is| was)?:
+        (?:the|our|my|final) decision (?:is|was)
+        (?:i'll|we'll|we will|i will|let's) go with
+        made up (?:my|our|his|her|their) minds?
+        it was decided
+        going forward
+        from now on
+    """,
+    "Preference": r"""
+        (?:i|we|he|she|they|user|who)(?:'d| would)?(?: \w+)? prefers?
+        preferred
+        preference
+        favou?rite
+        my go-to
+        (?:would|i'd) rather
+        (?:i|we)(?: \w+)? (?:love|like|enjoy|hate|dislike|adore)
+        (?:he|she|user|they)(?: really)? (?:loves?|likes?|hates?|enjoys?|dislikes?)
+        (?:can't|cannot) stand
+        not a fan of
+        (?:big|huge) fan of
+    """,
+    "Style": r"""
+        (?:writing|coding|code|communication|naming|speaking|design|teaching|house) (?:style|convention|tone)s?
+        style guide
+        (?:tone|wording|formatting|indentation) (?:is|should|must)
+        snake_case
+        camelcase
+        bullet points
+        (?:concise|brief|short|formal|informal|detailed|friendly) (?:answers?|repl(?:y|ies)|tone|language|messages?)
+        (?:concise|brief|short|formal|informal|detailed|friendly) (?:summar(?:y|ies)|style)
+        writes? in
+        (?:replies|responds|answers|reply|respond|answer) (?:in|with)
+    """,
+    "Habit": r"""
+        every (?:single )?(?:day|morning|evening|night|week|weekend|month|year)
+        every (?:mon|tues|wednes|thurs|fri|satur|sun)day
+        each (?:day|morning|evening|night|week)
+        (?:mon|tues|wednes|thurs|fri|satur|sun)days
+        daily
+        routine
+        habit
+        usually
+        on weekends
+        (?:once|twice|three times|\d times) (?:a|per) (?:day|week|month)
+        before (?:bed|breakfast|work)
+        i always
+        (?:i|we) (?:tend|like) to
+    """,
+    "Pattern": r"""
+        whenever
+        (?:every|each) time
+        keeps? (?:happening|failing|breaking|crashing|coming back)
+        recurring
+        recurs
+        repeatedly
+        over and over
+        pattern
+        tends? to
+        time and again
+        again and again
+        always (?:happens|fails|breaks|leads|ends)
+        correlat\w+
+    """,
+    "Insight": r"""
+        (?:i|we)(?:'ve| have)?(?: \w+)? (?:reali[sz]ed|learn(?:ed|t) that|discovered|figured out|found out|understood)
+        (?:i|we)(?:'ve| have)?(?: \w+)? noticed
+        turn(?:s|ed) out (?:that|to|the|it|i|we|he|she)
+        it dawned on
+        lessons? learned
+        the lesson
+        insights?
+        takeaway
+        the (?:key|trick|point) is
+        root cause
+        explains why
+        which means
+        the reason (?:is|was|why)
+        taught me
+        made me reali[sz]e
+    """,
+    "Context": r"""
+        my name is
+        (?:i|we)(?:'m| am|'re| are) (?:currently |now )?(?:working on|based in|building|using|studying|living in)
+        i (?:live in|work (?:at|as|for|in))
+        we use
+        (?:project|app|team|service|system|repo|company) (?:uses|is|runs|has)
+        currently
+        deadline
+        background
+        environment
+        runs on
+        is hosted
+        tech stack
+        (?:i|we) have (?:a|an|two|three|four)
+    """,
 }
-"""Cues of each type, in the order in which they are tried."""
+"""Cues of each type, one a line, in the order in which the types are tried."""
 
 _CATEGORY_CUES: Final = {
-    "core": (
-        r"my name is|call me|i(?:'m| am) (?:severely |deathly )?allergic|my pronouns|(?:always|please|must) remember (?:that )?(?:i|my|we)"
-        r"|never forget(?: that)? (?:i|my|we)|emergency contact|my blood type|i was born (?:in|on)|my birthday is"
-    ),
-    "procedural": (
-        r"how to|steps?:|step (?:\d+|one|two|by step)|first(?:ly)?,? .* then|in order to|make sure (?:to|you|that)"
-        r"|(?:to|you can|just|then|always|never|must|should) (?:run|install|click|deploy|restart|configure|set|use|press|execute)"
-        r"|instructions?|recipe|procedure|workflow|runbook|best practice|preheat|git \w+|pip install|npm \w+"
-    ),
-    "opinion": (
-        r"(?:i|we)(?: \w+)? (?:think|believe|feel like|feel that|prefer|love|like|enjoy|hate|dislike|guess|doubt|reckon|admire)"
-        r"|in my (?:opinion|view)|imo|imho|favou?rite|(?:prefers?|likes?|loves?|hates?|dislikes?) |overrated|underrated"
-        r"|(?:best|worst|better than|worse than)|(?:can't|cannot) stand|would rather|i'd rather|should have"
-    ),
-    "semantic": (
-        r"(?:is|are) (?:a|an|the|called|named|located|based|made|used|part|known|owned|written|in|at|from|on|\w+ed)"
-        r"|(?:the|my|our|his|her|their|a|an) \w+(?: \w+){0,4} (?:is|are) \w+"
-        r"|(?:lives|works|live|work|studies|teaches|speaks|owns) (?:in|at|as|for|with|on|a|an|two|three|the|\w+)"
-        r"|(?:i|we) have (?:a|an|two|three|four|five|\d+)|(?:i|he|she|we|they)(?:'m|'s|'re| am| is| are) (?:a|an|the|married|from|vegan|vegetarian)"
-        r"|(?:has|have|uses|runs|costs|contains|supports|requires|means|equals|consists|depends|belongs) "
-    ),
+    "core": r"""
+        my name is
+        call me
+        i(?:'m| am) (?:severely |deathly )?allergic
+        my pronouns
+        (?:always|please|must) remember (?:that )?(?:i|my|we)
+        never forget(?: that)? (?:i|my|we)
+        emergency contact
+        my blood type
+        i was born (?:in|on)
+        my birthday is
+    """,
+    "procedural": r"""
+        how to
+        steps?:
+        step (?:\d+|one|two|by step)
+        first(?:ly)?,? .* then
+        in order to
+        make sure (?:to|you|that)
+        (?:to|you can|just|then|always|never|must|should) (?:run|install|click|deploy|restart|configure|set|press)
+        instructions?
+        recipe
+        procedure
+        workflow
+        runbook
+        best practice
+        preheat
+        (?:git|npm) \w+
+        pip install
+    """,
+    "opinion": r"""
+        (?:i|we)(?: \w+)? (?:think|believe|feel like|feel that|prefer|love|like|enjoy|hate|dislike|guess|doubt|admire)
+        in my (?:opinion|view)
+        imh?o
+        favou?rite
+        (?:prefers?|likes?|loves?|hates?|dislikes?) \w+
+        (?:over|under)rated
+        best
+        worst
+        (?:better|worse) than
+        (?:can't|cannot) stand
+        (?:would|i'd) rather
+        should have
+    """,
+    "semantic": r"""
+        (?:is|are) (?:a|an|the|called|named|located|based|made|used|part|known|owned|written|in|at|from|on|\w+ed)
+        (?:the|my|our|his|her|their|a|an) \w+(?: \w+){0,4} (?:is|are) \w+
+        (?:lives|works|live|work|studies|teaches|speaks|owns) \w+
+        (?:i|we) have (?:a|an|two|three|four|five|\d+)
+        (?:i|he|she|we|they)(?:'m|'s|'re| am| is| are) (?:a|an|the|married|from|vegan|vegetarian)
+        (?:has|have|uses|runs|costs|contains|supports|requires|means|equals|consists|depends|belongs) \w+
+    """,
 }
-"""Cues of each category, in the order in which they are tried; a general statement is not bound to a moment."""
+"""Cues of each category, one a line, in the order in which the categories are tried."""
 
-_MOMENT: Final = (
-    r"yesterday|today|tonight|last (?:night|week|month|year|weekend|summer|winter|spring|fall|autumn|\w+day)|ago|recently"
-    r"|this (?:morning|afternoon|evening|week|weekend|month)|just (?:now|got|finished|came|went|had)|earlier|tomorrow"
-    r"|next (?:week|month|year|weekend|\w+day)|went|was|were|did|had|met|saw|came|got|took|bought|made|told|said|gave"
-)
+_MOMENT: Final = r"""
+    yesterday
+    today
+    tonight
+    last (?:night|week|month|year|weekend|summer|winter|spring|fall|autumn|\w+day)
+    ago
+    recently
+    this (?:morning|afternoon|evening|week|weekend|month)
+    just (?:now|got|finished|came|went|had)
+    earlier
+    tomorrow
+    next (?:week|month|year|weekend|\w+day)
+    (?:went|was|were|did|had|met|saw|came|got|took|bought|made|told|said|gave)
+"""
+"""Cues of something that happens once: no general statement."""
 _QUESTION_SENTENCE: Final = r"[^.!?\n]*\?+"
 _BEGINNING: Final = 400
 """Cues count in this many first characters: a long text holds a cue of everything somewhere."""
 
 
 def memory_type(content: pl.Expr) -> pl.Expr:
-    """Infer the type of a text: the first of Decision, Preference, Style, Habit, Pattern, Insight, Context it has cues of.
+    """Infer the type of a text: the first of Decision, Preference, Style, Habit, Pattern, Insight, Context with a cue.
 
     Questions give no cue. `Memory` when there is none, and for null.
     """
     stated = _stated(content)
-    return _first((name, _has(stated, cues)) for name, cues in _TYPE_CUES.items()).otherwise(pl.lit(FALLBACK_TYPE))
+    return _first({name: _has(stated, cues) for name, cues in _TYPE_CUES.items()}, FALLBACK_TYPE)
 
 
 def category(content: pl.Expr) -> pl.Expr:
@@ -109,8 +210,8 @@ def category(content: pl.Expr) -> pl.Expr:
     """
     stated = _stated(content)
     cases = {name: _has(stated, cues) for name, cues in _CATEGORY_CUES.items()}
-    cases["semantic"] = cases["semantic"] & ~_has(stated, _MOMENT)
-    return _first(cases.items()).otherwise(pl.lit(FALLBACK_CATEGORY))
+    cases["semantic"] &= ~_has(stated, _MOMENT)
+    return _first(cases, FALLBACK_CATEGORY)
 
 
 def canonical_type(given: pl.Expr) -> pl.Expr:
@@ -130,17 +231,15 @@ def _canonical(given: pl.Expr, known: Iterable[str]) -> pl.Expr:
 
 def _stated(content: pl.Expr) -> pl.Expr:
     """The beginning of a text in lower case, with straight apostrophes and without its questions."""
-    low = content.fill_null("").str.slice(0, _BEGINNING).str.to_lowercase().str.replace_all("[’‘]", "'")
+    low = content.fill_null("").str.slice(0, _BEGINNING).str.to_lowercase().str.replace_all("[\u2018\u2019]", "'")
     return low.str.replace_all(_QUESTION_SENTENCE, " ")
 
 
 def _has(text: pl.Expr, cues: str) -> pl.Expr:
-    return text.str.contains(rf"(?-u:\b)(?:{cues})(?-u:\b)")
+    return text.str.contains(rf"(?-u:\b)(?:{'|'.join(line.strip() for line in cues.strip().splitlines())})(?-u:\b)")
 
 
-def _first(cases: Iterable[tuple[str, pl.Expr]]) -> pl.Expr:
-    (name, condition), *rest = cases
-    chain = pl.when(condition).then(pl.lit(name))
-    for name, condition in rest:
-        chain = chain.when(condition).then(pl.lit(name))
-    return chain
+def _first(cases: Mapping[str, pl.Expr], fallback: str) -> pl.Expr:
+    """Name of the first case that holds."""
+    named = (pl.when(condition).then(pl.lit(name)) for name, condition in cases.items())
+    return pl.coalesce(*named, pl.lit(fallback))

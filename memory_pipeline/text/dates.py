@@ -6,7 +6,7 @@ count as numbers (`facts`).
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from typing import Final
 
@@ -21,10 +21,11 @@ Span = tuple[date, date]
 """First day and the day after the last."""
 
 SPANS: Final = pl.List(pl.Struct({"start": INSTANT, "end": INSTANT}))
-MONTHS: Final = tuple(
-    "january february march april may june july august september october november december".split()
+MONTHS: Final = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
 )
-WEEKDAYS: Final = tuple("monday tuesday wednesday thursday friday saturday sunday".split())
+WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 SEASONS: Final = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 """First month of each, as on the northern half of the earth."""
 _COUNTS: Final = {
@@ -48,9 +49,9 @@ _NAMED_DAYS: Final = {
 }
 
 
-def _any(words: object) -> str:
+def _any(words: Iterable[str]) -> str:
     """Alternatives of a pattern, longest first."""
-    return "|".join(sorted(words, key=lambda word: (-len(word), word)))  # type: ignore[call-overload]
+    return "|".join(sorted(sorted(words), key=len, reverse=True))
 
 
 _MONTH: Final = (
@@ -60,7 +61,7 @@ _MONTH: Final = (
 _PLAIN_MONTH: Final = f"(?P<month>{_any(set(MONTHS) - {'march', 'may'})})"
 _WEEKDAY: Final = f"(?P<weekday>(?:{_any(WEEKDAYS)})s?|tues?|thur?s?|fri)"
 _DAY: Final = r"(?P<day>0?[1-9]|[12][0-9]|3[01])(?:st|nd|rd|th)?"
-_LAST_DAY: Final = r"(?: *(?:-|–|to|and) *(?P<last>[12][0-9]|3[01]|[1-9])(?:st|nd|rd|th)?\b)?"
+_LAST_DAY: Final = r"(?: *(?:-|\u2013|to|and) *(?P<last>[12][0-9]|3[01]|[1-9])(?:st|nd|rd|th)?\b)?"
 _YEAR: Final = r"(?P<year>(?:19|20)[0-9]{2})"
 _LEAD: Final = (
     r"(?:in|on|since|until|till|by|during|before|after|around|circa|from|of|to|through|year|early|late|mid)(?: +|-)"
@@ -70,8 +71,6 @@ _TURN: Final = r"(?P<turn>last|past|previous|this|next|coming|following|every|ea
 _PERIOD: Final = f"(?P<period>{_any(_DAY_PARTS | set(SEASONS))}|week|weekend|month|quarter|year|decade)"
 _COUNT: Final = f"(?P<count>[0-9]{{1,3}}|{_any(_FEW | set(_COUNTS))})"
 _UNIT: Final = r"(?P<unit>day|week|weekend|month|year|decade)s?"
-
-
 
 
 def resolve(dates: pl.Series, instants: pl.Series) -> pl.Series:
@@ -87,7 +86,9 @@ def resolve(dates: pl.Series, instants: pl.Series) -> pl.Series:
         per distinct pair of date and day.
     """
     mentions = (
-        pl.DataFrame({"row": pl.int_range(len(dates), dtype=pl.UInt32, eager=True), "date": dates, "day": instants.dt.date()})
+        pl.DataFrame(
+            {"row": pl.int_range(len(dates), dtype=pl.UInt32, eager=True), "date": dates, "day": instants.dt.date()}
+        )
         .explode("date")
         .drop_nulls()
     )
@@ -157,7 +158,8 @@ def _turned_span(turn: str, what: str, day: date) -> Span | None:
         return _unit(what, day, _SHIFTS[turn])
     years = range(day.year - 2, day.year + 3)
     whole = [
-        _season(what, year) if what in SEASONS else _unit("month", date(year, MONTHS.index(what) + 1, 1)) for year in years
+        _season(what, year) if what in SEASONS else _unit("month", date(year, MONTHS.index(what) + 1, 1))
+        for year in years
     ]
     if turn == "this":
         return whole[2]
@@ -171,7 +173,11 @@ def _unit(unit: str, day: date, shift: int = 0) -> Span:
         return start, start + timedelta(days=1)
     if unit in {"week", "weekend"}:
         start = day + timedelta(days=7 * shift - day.weekday())
-        return (start, start + timedelta(days=7)) if unit == "week" else (start + timedelta(days=5), start + timedelta(days=7))
+        return (
+            (start, start + timedelta(days=7))
+            if unit == "week"
+            else (start + timedelta(days=5), start + timedelta(days=7))
+        )
     months = {"month": 1, "quarter": 3, "year": 12, "decade": 120}[unit]
     first = (day.year * 12 + day.month - 1) // months * months + shift * months
     return date(first // 12, first % 12 + 1, 1), date((first + months) // 12, (first + months) % 12 + 1, 1)
@@ -271,7 +277,7 @@ RULES: Final[tuple[Rule, ...]] = (
     (rf"{_WEEKDAY}\b", _turned),
     (rf"(?:{_any(_NAMED_DAYS)})\b", _words),
     (r"(?P<year>(?:19|20)[0-9]0s)\b", _years),
-    (rf"(?:{_LEAD})?{_YEAR} *[-–] *(?P<last>(?:19|20)[0-9]{{2}})\b", _years),
+    (rf"(?:{_LEAD})?{_YEAR} *[-\u2013] *(?P<last>(?:19|20)[0-9]{{2}})\b", _years),
     (rf"(?:{_LEAD}){_YEAR}\b", _years),
 )
 """Patterns over lower-case text, the first that fits counts, and what makes normal forms of their matches."""

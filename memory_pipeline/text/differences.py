@@ -6,9 +6,11 @@ denial, another time of validity, another content word in the same slot. What is
 (`consolidation/clustering`).
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise, permutations
 from typing import Any, Final
 
 import polars as pl
@@ -20,26 +22,32 @@ from memory_pipeline.text.meanings import (
     LINKS,
     OPERATORS,
     OPPOSITES,
+    PLACING,
     SOFT,
+    UNPLACED,
     alike,
+    key,
     readings,
 )
 from memory_pipeline.text.tokens import split
 
 Row = dict[str, Any]
 Words = Sequence[str]
+Codes = Sequence[tuple[str, int, int, int, int]]
+"""Edit operations as `difflib` gives them."""
 
 REASONS: Final = ("numbers", "dates", "negation", "names", "validity", "words")
 """What two texts can disagree in, in the order in which it is looked for."""
 
 _SIDES: Final = ("left", "right")
 _FACTS: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
-_COMPARED: Final = {"numbers": "numbers", "dates": "dates", "names": "spelled", "meant": "meant", "linked": "linked"}
-"""What a side has, and where the other side must have it too."""
-_MOST_MISTYPED: Final = 3
-"""Words of one text that may all be mistyped words of the other."""
+_COMPARED: Final = ("numbers", "dates", "names", "meant", "linked", "spelled")
+"""What is looked for on each side and not on the other."""
+_TELLING: Final = frozenset().union(*OPPOSITES) | OPERATORS
+"""Links that are shown where they make the difference."""
+_QUANTITIES: Final = frozenset({"all", "some", "sever", "few", "many", "both", "mani"})
 _JOINING: Final = frozenset({"and", "or"})
-_PLACING: Final = (frozenset(LINKS.values()) - {"and", "or", "but", "than"}) | SOFT | DATED | COUNTED
+_PLACING: Final = (frozenset(LINKS.values()) - {"and", "or", "but", "than"}) | SOFT | DATED | COUNTED | PLACING
 """Meanings that open a phrase of time, place or circumstance, which may stand anywhere in a sentence."""
 
 
@@ -74,9 +82,12 @@ def _read(pairs: pl.DataFrame) -> pl.DataFrame:
     texts = readings(pl.concat([pairs["left_content"], pairs["right_content"]]))
     both = pl.concat([_side(pairs, texts, side) for side in _SIDES], how="horizontal").with_row_index("row")
     both = both.with_columns(
-        pl.col(f"{one}_{what}").list.set_difference(f"{other}_{where}").list.sort().alias(f"{one}_only_{what}")
+        pl.col(f"{one}_{what}")
+        .list.set_difference(f"{other}_{'spelled' if what == 'names' else what}")
+        .list.sort()
+        .alias(f"{one}_only_{what}")
         for one, other in (_SIDES, _SIDES[::-1])
-        for what, where in _COMPARED.items()
+        for what in _COMPARED
     )
     return both.with_columns(dates_differ=_dates_differ(both))
 
@@ -98,15 +109,20 @@ def _differ(what: str) -> pl.Expr:
 
 def _reason() -> pl.Expr:
     """The reason, as far as whole columns tell; open questions of wording stay null."""
-    denied = (pl.col("left_negated") != pl.col("right_negated")) | (pl.col("left_denials") != pl.col("right_denials"))
+    told = pl.col("left_denials") == pl.col("right_denials")
+    denied = ~told | ((pl.col("left_negated") != pl.col("right_negated")) & (pl.col("left_denials") == 0))
     since = pl.col("left_valid_from") != pl.col("right_valid_from")
+    asked = pl.any_horizontal(
+        pl.col(f"{one}_asks") & pl.col(f"{other}_states") & (pl.col("left_said") != pl.col("right_said"))
+        for one, other in (_SIDES, _SIDES[::-1])
+    )
     tests = {
         "numbers": _differ("numbers"),
         "dates": pl.col("dates_differ"),
         "negation": denied,
         "names": _differ("names"),
         "validity": pl.col("left_valid_until").ne_missing(pl.col("right_valid_until")) | since.fill_null(value=False),
-        "words": (_differ("meant") & ~_may_match()) | (pl.col("left_asks") != pl.col("right_asks")),
+        "words": (_differ("meant") & ~_may_match()) | asked,
     }
     return pl.coalesce(pl.when(test).then(pl.lit(name)) for name, test in tests.items())
 
@@ -114,7 +130,7 @@ def _reason() -> pl.Expr:
 def _may_match() -> pl.Expr:
     """The words could be mistyped, or figures written in another way: worth a closer look."""
     figure = pl.element().str.contains("^[0-9]") | pl.element().is_in(sorted(DATED | COUNTED))
-    initials = [pl.col(f"{side}_only_meant").list.eval(pl.element().str.head(1)) for side in _SIDES]
+    initials = [pl.col(f"{side}_only_spelled").list.eval(pl.element().str.head(1)) for side in _SIDES]
     figures = [pl.col(f"{side}_only_meant").list.eval(figure).list.any() for side in _SIDES]
     return (initials[0].list.set_intersection(initials[1]).list.len() > 0) | (figures[0] & figures[1])
 
@@ -124,7 +140,9 @@ def _detail() -> pl.Expr:
     reason = pl.col("reason")
     sides = []
     for side in _SIDES:
-        valid = [pl.col(f"{side}_valid_{end}").dt.to_string("%Y-%m-%d %H:%M").fill_null("") for end in ("from", "until")]
+        valid = [
+            pl.col(f"{side}_valid_{end}").dt.to_string("%Y-%m-%d %H:%M").fill_null("") for end in ("from", "until")
+        ]
         denies = pl.when(f"{side}_negated").then(pl.lit("denied")).otherwise(pl.lit("stated"))
         shown = pl.coalesce(
             *(
@@ -144,7 +162,8 @@ def _dates_differ(both: pl.DataFrame) -> pl.Series:
     """Whether each text of a pair names a date that no date of the other can be."""
     rows = both.filter(_differ("dates")).select("row", "left_dates", "right_dates")
     differ = [
-        not _covered(left, right) and not _covered(right, left) for left, right in rows.select(rows.columns[1:]).iter_rows()
+        not _covered(left, right) and not _covered(right, left)
+        for left, right in rows.select(rows.columns[1:]).iter_rows()
     ]
     found = rows.select("row", dates_differ=pl.Series(differ, dtype=pl.Boolean))
     return both.join(found, on="row", how="left", maintain_order="left")["dates_differ"].fill_null(value=False)
@@ -156,15 +175,126 @@ def _covered(dates: Words, others: Words) -> bool:
 
 def _same_date(one: str, other: str) -> bool:
     """Whether two dates in normal form can be one: 2024-03 and 2024-03-12 can, --03-12 and 2024-03-12 can."""
-    if one == other:
-        return True
-    parts = [(date[:4].strip("-"), date[5:7] if date[0] != "-" else date[2:4], date[8:] or date[5:]) for date in (one, other)]
-    ...
+    parts = [re.fullmatch(r"([0-9]{4}|-)(?:-([0-9]{2}))?(?:-([0-9]{2}))?", date) for date in (one, other)]
+    if one == other or not all(parts):
+        return one == other
+    known = [[None if part == "-" else part for part in found.groups()] for found in parts if found]
+    both = [(first, second) for first, second in zip(*known, strict=True) if first and second]
+    return bool(both) and all(first == second for first, second in both)
 
 
 def _different_words(row: Row) -> str | None:
     """What two texts mean differently, as "[a] / [b]"; None if they only word one fact in two ways."""
-    left, right = _unmatched(row)
-    if (left and right) or OPERATORS.intersection(left, right, row["left_only_linked"]):
-        return _shown(left, right)
-    ...
+    said: tuple[Words, Words] = (row["left_said"], row["right_said"])
+    more = Counter(said[0]) - Counter(said[1]), Counter(said[1]) - Counter(said[0])
+    settled = _figures(row) | _slips(row, more)
+    alone = [[word for word in row[f"{side}_only_meant"] if word not in settled] for side in _SIDES]
+    links = [row[f"{side}_only_linked"] for side in _SIDES]
+    if _opposed(*links) or all(alone) or any(OPERATORS.intersection(words) for words in (*alone, *links)):
+        telling = [[word for word in linked if word in _TELLING] for linked in links]
+        return _shown([*alone[0], *telling[0]], [*alone[1], *telling[1]])
+    codes = SequenceMatcher(None, *said, autojunk=False).get_opcodes()
+    replaced = (
+        [[word for word in words[start:end] if many[word] and word not in settled] for words, many, start, end in sides]
+        for tag, i, j, k, m in codes
+        if tag == "replace"
+        for sides in [zip(said, more, (i, k), (j, m), strict=True)]
+    )
+    return next((_shown(*slots) for slots in replaced if _differ_in_slot(*slots)), None) or _moved(row, codes)
+
+
+def _shown(left: Words, right: Words) -> str:
+    return f"[{', '.join(left)}] / [{', '.join(right)}]"
+
+
+def _opposed(left: Words, right: Words) -> bool:
+    return any(frozenset((one, other)) in OPPOSITES for one in left for other in right)
+
+
+def _differ_in_slot(left: Words, right: Words) -> bool:
+    """Whether words that two texts have in one place, each more often than the other, tell them apart."""
+    if not left or not right or _opposed(left, right):
+        return bool(left and right)
+    strong = [word for word in (*left, *right) if word not in UNPLACED]
+    counting = any(word[0].isdigit() or word in COUNTED or word in _QUANTITIES for word in strong)
+    return bool(strong) and (counting or ["a"] not in (left, right))
+
+
+def _figures(row: Row) -> set[str]:
+    """Figures that each text writes in its own way, where its numbers and dates are known to agree with the other's."""
+    alone = [row[f"{side}_only_meant"] for side in _SIDES]
+    written = {
+        word
+        for words, facts in ((COUNTED, "numbers"), (DATED, "dates"))
+        if row[f"left_{facts}"] and row[f"right_{facts}"]
+        for word in (*words, *(word for word in alone[0] + alone[1] if word[0].isdigit()))
+    }
+    agreed = not row["left_only_numbers"] and not row["right_only_numbers"]
+    return written if agreed and all(written.intersection(words) for words in alone) else set()
+
+
+def _slips(row: Row, more: tuple[Counter[str], Counter[str]]) -> set[str]:
+    """Words that look like a word of the other text mistyped or written as two; a name is never taken for another."""
+    names = {*row["left_names"], *row["right_names"]}
+    left, right = (
+        [word for word in row[f"{side}_spelled"] if word not in names and many[key(word)]]
+        for side, many in zip(_SIDES, more, strict=True)
+    )
+    mistyped = {(one, other) for one in left for other in right if alike(one, other)}
+    joined = {
+        (*pair, whole)
+        for parts, wholes in ((left, right), (right, left))
+        for pair in permutations(parts, 2)
+        for whole in wholes
+        if "".join(pair) == whole
+    }
+    return {key(word) for found in mistyped | joined for word in found}
+
+
+def _moved(row: Row, codes: Codes) -> str | None:
+    """Words that both texts have in another order, unless whole sentences or circumstances only changed places."""
+    one, other = _shared(row, codes)
+    dated = {
+        part for side in _SIDES for date in row[f"{side}_dates"] for part in re.findall("[1-9][0-9]*", date)
+    } | DATED
+    plain = [[word for word in order if word not in UNPLACED and word not in dated] for order in (one, other)]
+    sentences = [sorted(_sentences(row[f"{side}_parted"])) for side in _SIDES]
+    if plain[0] == plain[1] or sentences[0] == sentences[1]:
+        return None
+    while one and one[0] == other[0]:
+        one, other = one[1:], other[1:]
+    while one and one[-1] == other[-1]:
+        one, other = one[:-1], other[:-1]
+    turns = (at for at in range(1, len(one)) if one[at:] + one[:at] == other)
+    if any(one[0] in _PLACING or one[at] in _PLACING for at in turns):
+        return None
+    joints = (at for at, word in enumerate(one) if word in _JOINING)
+    if any([*one[at + 1 :], one[at], *one[:at]] == other for at in joints):
+        return None
+    return _shown(one, other)
+
+
+def _shared(row: Row, codes: Codes) -> tuple[list[str], list[str]]:
+    """Both texts without the words that only one has, each word as often as both have it."""
+    spans = [
+        [(words[at], tag == "equal") for tag, *ends in codes for at in range(ends[2 * side], ends[2 * side + 1])]
+        for side, words in enumerate((row["left_said"], row["right_said"]))
+    ]
+    loose = [Counter(word for word, matched in span if not matched) for span in spans]
+    moved = loose[0] & loose[1]
+    shared: tuple[list[str], list[str]] = ([], [])
+    for order, span in zip(shared, spans, strict=True):
+        left = moved.copy()
+        for word, matched in span:
+            if matched or left[word]:
+                left[word] -= not matched
+                order.append(word)
+    return shared
+
+
+def _sentences(words: Words) -> list[tuple[str, ...]]:
+    ends = [at for at, word in enumerate(words) if word == BREAK]
+    cut = (tuple(words[start + 1 : end]) for start, end in pairwise([-1, *ends, len(words)]))
+    return [
+        tuple(word for word in sentence if word != BREAK) for sentence in cut if any(word != BREAK for word in sentence)
+    ]

@@ -89,7 +89,7 @@ class HashingEmbedder:
         result = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), _CHUNK):
             chunk = pl.Series(texts[start : start + _CHUNK], dtype=pl.String)
-            sums = _sums(tokens.occurrences(chunk), len(chunk), self.dimension)
+            sums = _sums(tokens.occurrences(tokens.fold(chunk)), len(chunk), self.dimension)
             lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, np.newaxis]
             result[start : start + _CHUNK] = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)
         return result
@@ -124,11 +124,16 @@ def embed_texts(texts: pl.DataFrame, model: str) -> pl.DataFrame:
     """
     chosen = embedder(model)
     said = texts.select(
-        pl.concat_str("speaker", pl.lit(": "), pl.col("content").fill_null("")).fill_null(pl.col("content")).fill_null("")
+        pl.concat_str("speaker", pl.lit(": "), pl.col("content").fill_null(""))
+        .fill_null(pl.col("content"))
+        .fill_null("")
     ).to_series()
     rows = chosen.embed(said.to_list())
     found = texts.select(
-        "profile_id", "content_hash", model=pl.lit(model), vector=pl.Series(rows, dtype=pl.Array(pl.Float32, chosen.dimension))
+        "profile_id",
+        "content_hash",
+        model=pl.lit(model),
+        vector=pl.Series(rows, dtype=pl.Array(pl.Float32, chosen.dimension)),
     )
     return TABLES["vectors"].conform(found.filter(pl.Series(rows.any(axis=1))))
 
@@ -137,18 +142,17 @@ def _sums(found: pl.DataFrame, height: int, dimension: int) -> NDArray[np.float6
     """Weighted sums of hashed features, [height, dimension]; whole numbers."""
     if found.is_empty():
         return np.zeros((height, dimension))
-    known = found.select("stem").unique().sort("stem").with_row_index("id")
-    found = found.join(known, on="stem", how="left", maintain_order="left")
+    stems = found.select("term", "stem").unique().sort("term")["stem"].to_list()
     weights = np.maximum(np.rint(np.sqrt(100.0 * found["rarity"].to_numpy())), _STOP_WEIGHT)
-    rows, ids = (found[column].to_numpy().astype(np.int64) for column in ("row", "id"))
-    parts, hashes = _parts(known["stem"].to_list(), dimension)
-    cells, first, counts = np.unique(rows * len(known) + ids, return_index=True, return_counts=True)
-    terms = sparse.csr_array(
-        (weights[first] * np.rint(_ONE * (1 + np.log(counts))), (cells // len(known), cells % len(known))),
-        shape=(height, len(known)),
+    rows, terms = (found[column].to_numpy().astype(np.int64) for column in ("row", "term"))
+    parts, hashes = _parts(stems, dimension)
+    cells, first, counts = np.unique(rows * len(stems) + terms, return_index=True, return_counts=True)
+    counted = sparse.csr_array(
+        (weights[first] * np.rint(_ONE * (1 + np.log(counts))), (cells // len(stems), cells % len(stems))),
+        shape=(height, len(stems)),
     )
-    sums: NDArray[np.float64] = (terms @ parts).toarray()
-    return sums + _pairs(rows, hashes[ids], weights, (height, dimension))
+    sums: NDArray[np.float64] = (counted @ parts).toarray()
+    return sums + _pairs(rows, hashes[terms], weights, (height, dimension))
 
 
 def _parts(stems: list[str], dimension: int) -> tuple[sparse.csr_array, NDArray[np.uint64]]:
@@ -173,7 +177,9 @@ def _grams(stem: str) -> list[int]:
         return own
     padded = f"<{stem[:_GRAM_LETTERS]}>"
     return own + [
-        zlib.crc32(b"#" + padded[at : at + size].encode()) for size in _GRAM_SIZES for at in range(len(padded) - size + 1)
+        zlib.crc32(b"#" + padded[at : at + size].encode())
+        for size in _GRAM_SIZES
+        for at in range(len(padded) - size + 1)
     ]
 
 
@@ -189,13 +195,13 @@ def _pairs(
     values = np.rint(np.sqrt(weights[:-1][same] * weights[1:][same]) * _PAIR * _ONE)[once]
     places, signs = _places(pairs[once], shape[1])
     cells = rows[1:][same][once] * shape[1] + places
-    return np.bincount(cells, weights=values * signs, minlength=shape[0] * shape[1]).reshape(shape)
+    return np.bincount(cells, values * signs, shape[0] * shape[1]).astype(np.float64, copy=False).reshape(shape)
 
 
 def _places(hashes: NDArray[np.uint64], dimension: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Place and sign of each feature."""
     places = ((hashes >> np.uint64(32)) % np.uint64(dimension)).astype(np.int64)
-    return places, 1.0 - 2.0 * (hashes & np.uint64(1))
+    return places, 1.0 - 2.0 * (hashes & np.uint64(1)).astype(np.float64)
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -19,12 +19,14 @@ GIST_LENGTH: Final = 160
 _CHUNK: Final = 50_000
 """Texts enriched at once: bounds the scratch memory."""
 _COMMITMENT: Final = (
-    r"(?-u:\b)(?:i(?:'ll| will)|we(?:'ll| will)|i promise|promised|must|have to|need(?:s)? to|remember to|deadline|due|plan(?:s|ning|ned)? to"
-    r"|appointment|signed up|booked)(?-u:\b)"
+    r"(?-u:\b)(?:i(?:'ll| will)|we(?:'ll| will)|i promise|promised|must|have to|needs? to|remember to|deadline|due"
+    r"|plan(?:s|ning|ned)? to|appointment|signed up|booked)(?-u:\b)"
 )
 _FIRST_PERSON: Final = rf"(?-u:\b)(?:{'|'.join(sorted(FIRST_PERSON))})(?-u:\b)"
 _THREE_WORDS: Final = r"[\p{L}\p{N}][^\p{L}\p{N}]+[\p{L}\p{N}']+[^\p{L}\p{N}]+[\p{L}\p{N}]"
-_SENTENCE: Final = r"(?:[^\n.!?…。！？]|[.!?…]+[^\s.!?…\"')\]])+(?:[.!?…。！？]+[\"')\]]*)?"
+_END: Final = r".!?\u2026"
+_WIDE_END: Final = r"\u3002\uff01\uff1f"
+_SENTENCE: Final = rf"(?:[^\n{_END}{_WIDE_END}]|[{_END}]+[^\s{_END}\"')\]])+(?:[{_END}{_WIDE_END}]+[\"')\]]*)?"
 """Up to a full stop with a space behind it, so that 3.5 and example.org are whole; or to the end of the line."""
 _MARKUP: Final = " \t\r*#>|`_-•"
 
@@ -57,48 +59,46 @@ def enrich(texts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _enrich(chunk: pl.DataFrame) -> pl.DataFrame:
-    read = _read(chunk)
-    return read.with_columns(gist=_gists(read["content"]))
-
-
-def _read(chunk: pl.DataFrame) -> pl.DataFrame:
-    """Add every column of `enrichment` but the gist, and what the rule of importance asks for."""
     content = chunk["content"].fill_null("")
-    low = tokens.fold(content)
-    stated = facts.statements(low)
-    only_asks = facts.asks(low) & ~(low.str.contains(r"\?") & stated.str.contains(_THREE_WORDS))
-    return (
-        facts.facts(chunk.with_columns(content))
-        .hstack(_words(content))
-        .with_columns(
-            tokens.count_tokens(content).alias("tokens"),
-            low.str.contains(_FIRST_PERSON).alias("first_person"),
-            only_asks.alias("only_asks"),
-            cue=(memory_type(pl.col("content")) != FALLBACK_TYPE) | stated.str.contains(_COMMITMENT),
-        )
-        .with_columns(rule_importance=importance.rule())
-    )
-
-
-def _words(content: pl.Series) -> pl.DataFrame:
-    """Columns `keywords`, `mass` and `small_talk` of texts."""
-    terms = (
-        tokens.occurrences(content)
-        .filter(~pl.col("stop"))
-        .group_by("row", "stem")
-        .agg(pl.len().alias("count"), pl.col("form").min(), pl.col("rarity").first(), pl.col("small_talk").first())
-    )
-    sums = terms.group_by("row").agg(
-        pl.col("rarity").sum().alias("mass"),
-        ((pl.col("count") * pl.col("small_talk")).sum() / pl.col("count").sum()).alias("small_talk"),
-    )
+    read, terms = _read(content)
     keywords = (
         terms.filter(pl.col("form").str.contains(r"^\p{L}"))
         .sort("row", pl.col("count") * pl.col("rarity"), "form", descending=[False, True, False])
         .group_by("row", maintain_order=True)
         .agg(pl.col("form").head(KEYWORDS).alias("keywords"))
     )
-    return tokens.by_row(sums.join(keywords, on="row", how="left"), len(content)).drop("row")
+    return chunk.hstack(read).with_columns(
+        tokens.by_row(keywords, len(chunk))["keywords"],
+        tokens.count_tokens(content).alias("tokens"),
+        gist=_gists(content),
+    )
+
+
+def _read(content: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Facts and rule importance of each text, and its distinct stems: row, form, count, rarity, small_talk.
+
+    A text is what it states; only one that states nothing is what it asks.
+    """
+    low = tokens.fold(content)
+    stated = facts.statements(low)
+    only_asks = facts.asks(low) & ~(low.str.contains(r"\?") & stated.str.contains(_THREE_WORDS))
+    terms = (
+        tokens.occurrences(stated.zip_with(~only_asks, low))
+        .filter(~pl.col("stop"))
+        .group_by("row", "term")
+        .agg(pl.len().alias("count"), pl.col("form").min(), pl.col("rarity").min(), pl.col("small_talk").max())
+    )
+    sums = terms.group_by("row").agg(
+        pl.col("rarity").sum().alias("mass"),
+        ((pl.col("count") * pl.col("small_talk")).sum() / pl.col("count").sum()).alias("small_talk"),
+    )
+    features = facts.read(content, low).hstack(tokens.by_row(sums, len(content)).drop("row"))
+    read = features.with_columns(
+        stated.str.contains(_FIRST_PERSON).alias("first_person"),
+        only_asks.alias("only_asks"),
+        cue=(memory_type(pl.lit(content)) != FALLBACK_TYPE) | stated.str.contains(_COMMITMENT),
+    )
+    return read.select(*features.columns[:5], rule_importance=importance.rule()), terms
 
 
 def _gists(content: pl.Series) -> pl.Series:
@@ -107,17 +107,17 @@ def _gists(content: pl.Series) -> pl.Series:
     rows = pl.int_range(len(content), dtype=pl.UInt32, eager=True)
     long = lines.str.len_chars() > GIST_LENGTH
     sentences = (
-        pl.DataFrame({"row": rows, "content": content.str.extract_all(_SENTENCE)})
+        pl.DataFrame({"row": rows, "gist": content.str.extract_all(_SENTENCE)})
         .filter(long)
-        .explode("content")
-        .with_columns(_clip(pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars(_MARKUP)))
-        .filter(pl.col("content").str.contains(r"[\p{L}\p{N}]"))
+        .explode("gist")
+        .with_columns(_clip(pl.col("gist").str.replace_all(r"\s+", " ").str.strip_chars(_MARKUP)))
+        .filter(pl.col("gist").str.contains(r"[\p{L}\p{N}]"))
     )
     best = (
-        _read(sentences)
+        sentences.hstack(_read(sentences["gist"])[0].select("rule_importance"))
         .sort("row", "rule_importance", descending=[False, True], maintain_order=True)
         .unique("row", keep="first", maintain_order=True)
-        .select("row", gist="content")
+        .select("row", "gist")
     )
     return (
         pl.DataFrame({"row": rows, "line": lines})

@@ -4,31 +4,36 @@ A capital in the middle of a sentence makes a name; at the start of one it does 
 Neighbouring capitalised words make one name. What is not here: what two texts call by different names (`differences`).
 """
 
+import re
 from typing import Final
 
 import polars as pl
 
-from memory_pipeline.text.lexicon import DATE_WORDS, FIRST_PERSON, SMALL_TALK, STOP_WORDS
+from memory_pipeline.text.lexicon import DATE_WORDS, FIRST_PERSON, NAME_BEGINNINGS, SMALL_TALK, STOP_WORDS
 from memory_pipeline.text.tokens import by_row, is_common
 
-_CAPITALISED: Final = r"\p{Lu}[\p{L}\p{M}\p{N}]*(?:['’&-][\p{L}\p{N}][\p{L}\p{M}\p{N}]*)*"
+_CAPITALISED: Final = (
+    r"(?:(?:Dr|Mr|Mrs|Ms|Prof|St|Mt)\.[ \t])?\p{Lu}[\p{L}\p{M}\p{N}]*(?:['\u2019&-][\p{L}\p{N}][\p{L}\p{M}\p{N}]*)*"
+)
 _CAMEL: Final = r"\p{Ll}+\p{Lu}[\p{L}\p{N}]*"
 _JOINERS: Final = frozenset({"of", "the", "de", "la", "van", "von", "del", "da", "di", "du"})
 _JOINED: Final = r"(?:[ \t](?:of|de|van|von|del|da|di|du)(?:[ \t](?:the|la))?)?[ \t]"
 _START: Final = r"[.!?…:;\n\r\"“•*#>|-]\s*"
 """What stands before the first word of a sentence, a heading or a list entry."""
-_ADDRESS: Final = rf"\b(?i:{'|'.join(sorted(SMALL_TALK))})[,!]?[ \t]+"
-"""What a name that follows it is only addressed with: "Thanks, Anna"."""
-_SCAN: Final = rf"(?:{_START}|{_ADDRESS})?\b(?:{_CAPITALISED}(?:{_JOINED}{_CAPITALISED})*|{_CAMEL})"
+_ADDRESS: Final = (
+    r"(?i:(?:aww?|bye|cheers|congrats|congratulations|dear|goodbye|hah?a|hello|hey|heya|hi|hiya|howdy|no|nope|oh|ok|okay"
+    rf"|sorry|thanks|thank you|welcome|whoa|woah|wow|yeah|yep|yes|yup),?|(?:{'|'.join(sorted(SMALL_TALK))}),)[ \t]+"
+)
+"""What comes before a name that is only addressed, as in "Thanks, Anna": no mention."""
+_CALLED: Final = r",[ \t]+\p{Lu}\p{L}*!"
+"""A name called out at the end, as in "Well done, Anna!": no mention either."""
+_SCAN: Final = rf"(?:{_START})?(?:\b{_ADDRESS})?\b(?:{_CAPITALISED}(?:{_JOINED}{_CAPITALISED})*|{_CAMEL})"
+_FOUND: Final = re.compile(rf"(?P<start>(?:{_START})*)(?P<address>{_ADDRESS})?(?P<run>.*)", re.DOTALL)
 _LONGEST: Final = 5
 """A longer run of capitals is a headline, not a name."""
-_TITLES: Final = frozenset(
-    """aunt big black blue central club dr east golden grand great green king lady lake little lord miss mount mr mrs ms
-    new north prince princess prof professor queen red river royal saint silver sir south st the uncle upper west white
-    """.split()
-)
-"""Ordinary words that begin names."""
-_BREAKS: Final = (STOP_WORDS | SMALL_TALK | DATE_WORDS | FIRST_PERSON) - _TITLES - _JOINERS
+_ORDINARY_ENDINGS: Final = ("ing", "tion", "tions", "ness", "ity", "fully", "ously", "ently", "ately", "ically")
+"""Endings of words that are seldom names."""
+_BREAKS: Final = (STOP_WORDS | SMALL_TALK | DATE_WORDS | FIRST_PERSON) - NAME_BEGINNINGS - _JOINERS
 """Words that are no part of a name, however they are written."""
 
 
@@ -44,7 +49,7 @@ def names(texts: pl.Series) -> pl.Series:
     found = (
         pl.DataFrame({"row": pl.int_range(len(texts), dtype=pl.UInt32, eager=True), "text": texts.fill_null("")})
         .filter(pl.col("text").str.contains(r"\p{Ll}"))
-        .select("row", found=("\n" + pl.col("text")).str.extract_all(_SCAN))
+        .select("row", found=("\n" + pl.col("text")).str.replace_all(_CALLED, "!").str.extract_all(_SCAN))
         .explode("found")
         .drop_nulls()
     )
@@ -63,17 +68,27 @@ def names(texts: pl.Series) -> pl.Series:
 
 
 def _names(found: str) -> list[str]:
-    """Names in a run of capitalised words; what stands before the run tells whether it begins a sentence."""
-    run = found.lstrip(".!?…:;\n\r\t \"“•*#>|-")
-    initial = run != found
-    result: list[list[str]] = [[]]
-    for word in run.replace("’", "'").split():
-        plain = word.removesuffix("'s").removesuffix("'")
-        if {plain.lower(), word.lower()} & _BREAKS:
-            result.append([])
+    """Names in one match of the scan; what stands before the capitals tells whether they begin a sentence."""
+    match = _FOUND.fullmatch(found)
+    if match is None:
+        return []
+    parts: list[list[str]] = [[]]
+    for word in match["run"].replace("\u2019", "'").split():
+        plain = word.removesuffix("'s").removesuffix("'").removesuffix(".")
+        if {plain.lower(), plain.lower().partition("'")[0]} & _BREAKS:
+            parts.append([])
         else:
-            result[-1].append(plain)
-    return [" ".join(kept) for at, words in enumerate(result) if (kept := _name(words, initial=initial and at == 0))]
+            parts[-1].append(plain)
+            if word.endswith("'s"):
+                parts.append([])
+    if match["address"]:
+        parts[0] = []
+    initial = bool(match["start"])
+    return [
+        " ".join(name)
+        for at, words in enumerate(parts)
+        if (name := _name(words, initial=initial and (at == 0 or len(words) > 1)))
+    ]
 
 
 def _name(words: list[str], *, initial: bool) -> list[str]:
@@ -86,11 +101,12 @@ def _name(words: list[str], *, initial: bool) -> list[str]:
         return []
     ordinary = all(is_common(word) for word in words)
     shouted = all(word.isupper() for word in words)
-    titled = len(words) > 1 and words[0].lower() in _TITLES
-    return [] if ordinary and (initial or shouted) and not titled else words
+    titled = len(words) > 1 and words[0].lower() in NAME_BEGINNINGS
+    verbal = len(words) == 1 and initial and words[0].endswith(_ORDINARY_ENDINGS)
+    return [] if (ordinary and (initial or shouted) and not titled) or verbal else words
 
 
 def _is_lead(words: list[str]) -> bool:
     """Whether a run at the start of a sentence begins with an ordinary word that is no part of the name after it."""
     first, *rest = (word.lower() for word in words)
-    return bool(rest) and rest[0] not in _JOINERS and first not in _TITLES and is_common(first)
+    return bool(rest) and rest[0] not in _JOINERS and first not in NAME_BEGINNINGS and is_common(first)

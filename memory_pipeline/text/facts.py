@@ -14,14 +14,15 @@ from memory_pipeline.text import dates, entities
 from memory_pipeline.text.dates import Match, Rule
 from memory_pipeline.text.tokens import by_row, fold
 
-_SMALL: Final = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
-    " nineteen"
-).split()
-_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_UNITS: Final = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TEENS: Final = (
+    *("ten", "eleven", "twelve", "thirteen", "fourteen"),
+    *("fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _VALUES: Final = (
-    {"zero": 0, "a": 1, "one": 1}
-    | {word: value for value, word in enumerate(_SMALL, start=2)}
+    {"zero": 0, "one": 1}
+    | {word: value for value, word in enumerate((*_UNITS, *_TEENS), start=2)}
     | {word: 10 * value for value, word in enumerate(_TENS, start=2)}
 )
 _SCALES: Final = {
@@ -42,7 +43,7 @@ _EXACT_DIGITS: Final = 24
 
 _DIGITS: Final = r"(?P<digits>[0-9]+(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)"
 _SPELT: Final = (
-    rf"(?P<spelt>(?:{'|'.join(_TENS)})(?:[- ](?:one|{'|'.join(_SMALL[:8])})\b)?|{'|'.join(reversed(_SMALL))}|zero)"
+    rf"(?P<spelt>(?:{'|'.join(_TENS)})(?:[- ](?:one|{'|'.join(_UNITS)})\b)?|{'|'.join((*_TEENS, *_UNITS))}|zero)"
 )
 _SCALE: Final = r"(?:dozen|hundred|thousand|million|billion)"
 _UNIT: Final = r"(?: *(?:(?P<percent>%|per ?cent\b)|(?P<currency>dollar|buck|usd|euro|eur|gbp|quid)s?\b))?"
@@ -57,7 +58,9 @@ _NO_NEGATION: Final = (
     r"|whether or not|(?:can't|cannot|can not) (?:wait|believe|help but|thank)|don't (?:worry|forget|hesitate|mention)"
     r"|couldn't (?:agree|be happier|ask for)|why (?:not|don't))(?-u:\b)"
 )
-_AUXILIARY: Final = r"(?:do|does|did|is|are|was|were|can|could|will|would|shall|should|have|has|had|am|may|might)(?:n't)?"
+_AUXILIARY: Final = (
+    r"(?:do|does|did|is|are|was|were|can|could|will|would|shall|should|have|has|had|am|may|might)(?:n't)?"
+)
 _SUBJECT: Final = (
     r"(?:i|you|he|she|it|we|they|there|this|that|these|those|the|a|an|my|your|his|her|our|their|any|anyone|anybody"
     r"|someone|anything|something)"
@@ -82,15 +85,13 @@ def facts(texts: pl.DataFrame) -> pl.DataFrame:
         The frame with those five columns, as `enrichment` describes them. Cost: about 10 s for a million short texts
         on one core.
     """
-    content = texts["content"]
-    low = fold(content)
-    stated = statements(low)
-    return texts.with_columns(
-        *_counted(low).get_columns(),
-        entities.names(content).alias("entities"),
-        stated.str.replace_all(_NO_NEGATION, " ").str.contains(_NEGATION).alias("negated"),
-        question=asks(low),
-    )
+    return texts.hstack(read(texts["content"], fold(texts["content"])))
+
+
+def read(content: pl.Series, low: pl.Series) -> pl.DataFrame:
+    """The columns that `facts` adds, from texts and the same as `tokens.fold` leaves them."""
+    denying = statements(low).str.replace_all(_NO_NEGATION, " ").str.contains(_NEGATION)
+    return _counted(low).with_columns(entities.names(content).alias("entities"), negated=denying, question=asks(low))
 
 
 def statements(low: pl.Series) -> pl.Series:
@@ -121,7 +122,8 @@ def _counted(low: pl.Series) -> pl.DataFrame:
     )
     joined = found.join(known, on="found", how="inner")
     lists = joined.group_by("row").agg(
-        pl.col(name).list.explode(keep_nulls=False, empty_as_null=False).unique().sort() for name in ("numbers", "dates")
+        pl.col(name).list.explode(keep_nulls=False, empty_as_null=False).unique().sort()
+        for name in ("numbers", "dates")
     )
     return by_row(lists, len(low)).drop("row")
 
@@ -190,7 +192,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     (r"\b[0-9]+(?:\.[0-9]+){2,}\b", _as_written),
     (r"\b[0-9]+(?:-[0-9]+){2,}\b", _as_written),
     (r"\b[0-9]+[/x][0-9]+\b", _as_written),
-    (r"\b(?P<first>[0-9]+(?:\.[0-9]+)?)[-–](?P<last>[0-9]+(?:\.[0-9]+)?)\b(?: ?(?P<percent>%))?", _range),
+    (r"\b(?P<first>[0-9]+(?:\.[0-9]+)?)[-\u2013](?P<last>[0-9]+(?:\.[0-9]+)?)\b(?: ?(?P<percent>%))?", _range),
     (rf"(?P<sign>[$€£¥₹]) ?{_DIGITS}(?: ?(?P<short>k|mn?|bn?)\b)?(?: *(?P<scale>{_SCALE})\b)?", _amount),
     (rf"(?P<minus>[\s(]-){_DIGITS}\b{_UNIT}", _amount),
     (rf"\b(?:{_DIGITS}(?P<short>k|mn|bn)?|{_SPELT})\b(?:[ -](?P<scale>{_SCALE})\b)?{_UNIT}", _amount),

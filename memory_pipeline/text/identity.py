@@ -9,7 +9,9 @@ _SEPARATOR = "\u001f"
 
 def content_hash(speaker: str | None, content: str | None) -> str:
     """First 32 hex digits of the SHA-256 of speaker and text, joined by the unit separator; null counts as empty."""
-    return hashlib.sha256(f"{speaker or ''}{_SEPARATOR}{content or ''}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return hashlib.sha256(f"{speaker or ''}{_SEPARATOR}{content or ''}".encode("utf-8", "surrogatepass")).hexdigest()[
+        :32
+    ]
 
 
 def content_hashes(speakers: pl.Series, contents: pl.Series) -> pl.Series:
@@ -19,4 +21,6 @@ def content_hashes(speakers: pl.Series, contents: pl.Series) -> pl.Series:
     known = distinct.with_columns(
         content_hash=pl.Series([content_hash(*pair) for pair in distinct.iter_rows()], dtype=pl.String)
     )
-    return pairs.join(known, on=["speaker", "content"], how="left", nulls_equal=True, maintain_order="left")["content_hash"]
+    return pairs.join(known, on=["speaker", "content"], how="left", nulls_equal=True, maintain_order="left")[
+        "content_hash"
+    ]

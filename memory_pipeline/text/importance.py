@@ -16,7 +16,7 @@ MASS: Final = 0.42
 """Most that telling words add; a text reaches 63 % of it at `MASS_SCALE`."""
 MASS_SCALE: Final = 900.0
 """Hundredths of rarity: nine rare words."""
-FIRST_PERSON: Final = 0.06
+FIRST_PERSON: Final = 0.12
 DATES: Final = 0.12
 NAMES: Final = 0.08
 NUMBERS: Final = 0.08
@@ -32,9 +32,9 @@ SMALL_TALK: Final = -0.20
 def rule() -> pl.Expr:
     """Importance by rule, 0..1, an expression over the features of a text.
 
-    A sum of the weights above: rarity mass (saturating), first person, dates, names, numbers, denial and a cue raise it;
-    a mere question and small talk lower it. Columns: `mass` (hundredths of rarity over distinct words), `small_talk`
-    (share of the words, 0..1), `first_person`, `cue`, `only_asks` (Boolean), and those of `facts`.
+    A sum of the weights above: rarity mass (saturating), first person, dates, names, numbers, denial and a cue raise
+    it, a mere question and small talk lower it. Columns: `mass` (hundredths of rarity over distinct words),
+    `small_talk` (share of the words, 0..1), `first_person`, `cue`, `only_asks` (Boolean), and those of `facts`.
     """
     telling = 1.0 - (pl.col("mass") / -MASS_SCALE).exp()
     score = (

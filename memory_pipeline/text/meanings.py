@@ -27,16 +27,17 @@ def _set(text: str) -> frozenset[str]:
 
 
 _FILLERS: Final = (
-    r"by the way|(?:just )?so you know|you know|i mean|to be (?:honest|fair|clear)|for the record|guess what|of course",
-    r"(?:as|like) i (?:said|mentioned|told you)(?: before| earlier)?|as you (?:may |might |already )*know",
+    r"by the way|(?:just )?so you know|i mean|to be (?:honest|fair|clear)|for the record|guess what|of course",
+    r"(?:as|like) i (?:said|mentioned|told you|was saying)(?: before| earlier)?|as you (?:may |might |already )*know",
     r"in case you(?:'re| are| were)? wonder(?:ing|ed)?|in case you missed it|for what it's worth|believe it or not",
     r"(?:i )?(?:just |also |only )*want(?:ed)? to (?:say|mention|tell you|let you know|share|note|add)(?: that)?",
+    r"(?:i )?(?:just )?(?:thought|figured) (?:i'd|i would|i should) (?:say|mention|share|add)(?: that)?",
     r"(?:i )?(?:just |also |only )*(?:have to|must|should|gotta) (?:say|mention|admit)(?: that)?|let me tell you",
     r"(?:a )?(?:quick |small |friendly |side )?(?:note|reminder|update|heads up)(?: to self)?(?: that\b| *[:,-])",
     r"(?:please )?(?:note|remember|recall|keep in mind) that|it(?:'s| is) worth (?:noting|mentioning) that",
     r"(?:it )?turns out(?: that)?|once again|at the moment|right now|these days|as of now|at this point|at present",
     r"kind of|sort of|a (?:little )?bit|a little|as well|or something|and stuff|and so on|if you ask me|in fact",
-    r"in my opinion|after all|in short|long story short|any ?more|any longer",
+    r"in my opinion|after all|in short|long story short|anymore|any longer",
     r"did (?:you|i) (?:know|mention|tell you)(?: that)?",
 )
 """Phrases that announce or soften what is said, and say nothing themselves."""
@@ -44,11 +45,13 @@ _FILLERS: Final = (
 _PHRASES: Final = (
     (rf"\b(?:{'|'.join(_FILLERS)})(?:\b|$|\s)", " "),
     (r"(?:'ve|'s| have| has) got\b", " have"),
+    (r"\byou know([,.!?]|$)", "$1"),
     (r"^(?:no|nope|nah)[,.!]+ ", " "),
     (r"\bno longer\b", "not"),
     (r"\bused to\b", "formerly"),
     (r"\b(?:a lot|lots|plenty|loads|tons) of\b", "many"),
     (r"\bthinking (?:about|of)\b", "considering"),
+    (r"\b(?:would|'d) (?:like|love) to\b", " want to"),
     (r"\btak(e|ing|es) part in\b", "join$1"),
     (r"\btook part in\b", "joined"),
     (r"\bin order to\b", "to"),
@@ -75,12 +78,14 @@ _BE_AFTER: Final = _set("he she it that there here what who where how this")
 _SILENT: Final = _set("""
 the this that these those it its itself there of s just really so very also too quite actually basically literally
 honestly oh ooh wow hey hi hello hiya yeah yes yep yup okay um uh hmm haha lol btw fyi anyway please truly totally
-absolutely definitely simply indeed currently presently nowadays ever can any anything anyone anybody such thing stuff
-which who whom whose
+absolutely definitely simply indeed currently presently nowadays ever can any anything anyone anybody such
+which who whom whose additionally moreover furthermore
 """)
 """Words without a meaning of their own: determiners, intensifiers, interjections."""
 
-SOFT: Final = _set("a well pretty right even still super own rather now then already yet here ok fine else again")
+SOFT: Final = _set(
+    "a well pretty right even still super own rather now then already yet here ok fine else again thing stuff"
+)
 """Words that often mean nothing, and something where they stand in the slot of another word ("well" for "badly")."""
 
 _PERSONS: Final = {
@@ -130,7 +135,7 @@ LINKS: Final = {
         "but": "but though although however",
         "or": "or nor",
         "because": "because as",
-        "when": "when whenever once",
+        "when": "when whenever",
         "than": "than",
     }.items()
     for word in members.split()
@@ -204,21 +209,29 @@ will would could might may should must shall if unless almost hardly formerly wa
 stop other another former fake alleged supposed instead except without maybe consider
 """
 
+_PLACING: Final = """
+recently finally suddenly usually often always sometimes occasionally eventually last next all if unless together alone
+"""
+
 _NUMERALS: Final = """
-dozen hundred thousand million billion half twice thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty
-thirty forty fifty sixty seventy eighty ninety am pm noon midnight midday clock
+once twice dozen hundred thousand million billion half thirteen fourteen fifteen sixteen seventeen eighteen nineteen
+twenty thirty forty fifty sixty seventy eighty ninety am pm noon midnight midday clock
 """
 
 _ALIKE: Final = frozenset(
     frozenset(pair.split("/"))
-    for pair in _set("countri/counti desert/dessert friend/fiend united/untied marit/marti person/prison")
+    for pair in _set("""
+    country/county countries/counties desert/dessert desserts/deserts friend/fiend friends/fiends united/untied
+    marital/martial sacred/scared casual/causal casually/causally adoption/adaption loosing/losing dinner/diner
+    dinners/diners supper/super latter/later personal/personnel
+    """)
 )
-"""Stems of real words that differ by one letter."""
+"""Words of their own that differ by one letter."""
 
 _AUXILIARIES: Final = {"be": "is", "be+ed": "was", "do": "does", "do+ed": "did"}
+_VOWELS: Final = frozenset("aeiou")
 _TYPO_LETTERS: Final = 5
-_CHANGED_LETTERS: Final = 7
-"""Shortest stems in which a slip, and a changed letter, count as mistyped rather than as another word."""
+"""Shortest word in which a slip counts as mistyped rather than as another word."""
 
 
 def readings(texts: pl.Series) -> pl.DataFrame:
@@ -228,10 +241,13 @@ def readings(texts: pl.Series) -> pl.DataFrame:
         texts: strings; null counts as empty.
 
     Returns:
-        content (the text); said (every meaning in order, with `BREAK` after each sentence); meant (those that are no
-        link, auxiliary, negator or soft word, distinct); linked (those that are, distinct); denials (number of
-        negators); asks (the text only asks); spelled (words as written, lower-case, without clitics, distinct). One row
-        a distinct text, sorted. Cost: about 10 s for a million short texts.
+        content: the text.
+        said: every meaning in order; parted: the same with `BREAK` after each sentence.
+        meant: those that are no link, auxiliary, negator or soft word, distinct; linked: those that are.
+        denials: number of negators.
+        asks: the text only asks; states: it asks nothing.
+        spelled: words as written, lower-case, without clitics, distinct.
+        One row a distinct text, sorted. Cost: about 10 s for a million short texts.
     """
     distinct = texts.unique().sort()
     cut = pl.DataFrame(
@@ -249,21 +265,24 @@ def readings(texts: pl.Series) -> pl.DataFrame:
     )
     found = found.join(table, on="word", how="left", maintain_order="left")
     said = _settled(found.select("row", "word", "meaning").explode("meaning").drop_nulls("meaning"))
-    linking = pl.col("meaning").is_in([*LINKS.values(), *_AUXILIARIES.values(), *SOFT, NOT, BREAK])
+    linking = pl.col("meaning").is_in(sorted(UNPLACED | {NOT}))
     lists = said.group_by("row", maintain_order=True).agg(
-        said=pl.col("meaning"),
+        said=pl.col("meaning").filter(pl.col("meaning") != BREAK),
+        parted=pl.col("meaning"),
         meant=pl.col("meaning").filter(~linking).unique().sort(),
         linked=pl.col("meaning").filter(linking).unique().sort(),
         denials=(pl.col("meaning") == NOT).sum().cast(pl.Int64),
     )
     spelled = found.group_by("row", maintain_order=True).agg(pl.col("spelled").unique().sort())
     return (
-        pl.DataFrame({"content": distinct, "asks": _only_asks(distinct)})
+        pl.DataFrame([distinct.alias("content"), *_moods(distinct)])
         .with_row_index("row")
         .join(lists, on="row", how="left", maintain_order="left")
         .join(spelled, on="row", how="left", maintain_order="left")
         .drop("row")
-        .with_columns(pl.col("said", "meant", "linked", "spelled").fill_null([]), pl.col("denials").fill_null(0))
+        .with_columns(
+            pl.col("said", "parted", "meant", "linked", "spelled").fill_null([]), pl.col("denials").fill_null(0)
+        )
     )
 
 
@@ -294,28 +313,17 @@ def key(word: str) -> str:
     return _SAME.get(root + past) or _SAME.get(root, root) + past
 
 
-def of_number(meaning: str) -> bool:
-    """Whether a meaning is part of a number, an amount or a time of day."""
-    return meaning[0].isdigit() or meaning in _COUNTED
-
-
-def of_date(meaning: str) -> bool:
-    """Whether a meaning is part of a date."""
-    return meaning[0].isdigit() or meaning in _DATED
-
-
 def alike(one: str, other: str) -> bool:
-    """Whether two meanings look like one word that was mistyped: one letter too many, too few, changed or swapped."""
-    short, long = sorted((one.removesuffix(PAST), other.removesuffix(PAST)), key=len)
-    if one.endswith(PAST) != other.endswith(PAST) or short[0] != long[0] or not f"{one}{other}".isascii():
+    """Whether two words look like one that was mistyped: a letter too many or too few, swapped, or another vowel."""
+    short, long = sorted((one, other), key=len)
+    first = next((at for at, pair in enumerate(zip(short, long, strict=False)) if pair[0] != pair[1]), len(short))
+    if len(short) < _TYPO_LETTERS or not 0 < first < len(short) - 1 or frozenset((short, long)) in _ALIKE:
         return False
-    if len(short) < _TYPO_LETTERS or len(long) - len(short) > 1 or frozenset((short, long)) in _ALIKE:
-        return False
-    first = next((i for i, pair in enumerate(zip(short, long, strict=False)) if pair[0] != pair[1]), len(short))
-    if len(long) > len(short):
+    if len(long) == len(short) + 1:
         return short[first:] == long[first + 1 :]
-    swapped = short[first : first + 2] == long[first : first + 2][::-1] and short[first + 2 :] == long[first + 2 :]
-    return swapped or (len(short) >= _CHANGED_LETTERS and short[first + 1 :] == long[first + 1 :])
+    swapped = long[first + 1] + long[first] + long[first + 2 :]
+    vowels = short[first] in _VOWELS and long[first] in _VOWELS and short[first + 1 :] == long[first + 1 :]
+    return len(long) == len(short) and (short[first:] == swapped or vowels) and short.isascii()
 
 
 def _rewritten(texts: pl.Series) -> pl.Series:
@@ -325,9 +333,14 @@ def _rewritten(texts: pl.Series) -> pl.Series:
     return texts
 
 
-def _only_asks(texts: pl.Series) -> pl.Series:
+def _moods(texts: pl.Series) -> list[pl.Series]:
     low = fold(texts)
-    return asks(low) & (~low.str.contains("?", literal=True) | ~statements(low).str.contains(r"\p{L}"))
+    marked = low.str.contains("?", literal=True)
+    asking = asks(low)
+    return [
+        (asking & (~marked | ~statements(low).str.contains(r"\p{L}"))).alias("asks"),
+        (~asking & ~marked).alias("states"),
+    ]
 
 
 def _parted(word: str) -> tuple[str, str]:
@@ -335,8 +348,9 @@ def _parted(word: str) -> tuple[str, str]:
     word = _RESPELLED.get(word, word)
     if word.endswith("n't"):
         bare = word.removesuffix("n't")
-        return _STUMPS.get(bare, bare), "n't"
+        return _STUMPS.get(bare) or _RESPELLED.get(bare, bare), "n't"
     bare, mark, tail = word.partition("'")
+    bare = _RESPELLED.get(bare, bare)
     return (bare, mark + tail) if f"{mark}{tail}" in _CLITICS or tail in {"s", ""} else (word, "")
 
 
@@ -383,5 +397,11 @@ _SAME: dict[str, str] = {}
 _SAME |= _same()
 OPERATORS: Final = frozenset(key(word) + past for word in _OPERATORS.split() for past in ("", PAST))
 """Meanings that turn a fact into a wish, a doubt, a condition or its end: on one side alone they change it."""
-_COUNTED: Final = frozenset(key(word) for word in _NUMERALS.split())
-_DATED: Final = frozenset(key(word) for word in DATE_WORDS) - _COUNTED
+COUNTED: Final = frozenset(key(word) for word in _NUMERALS.split())
+"""Meanings that are part of numbers, amounts and times of day, besides digits."""
+DATED: Final = frozenset(key(word) for word in DATE_WORDS) - COUNTED
+"""Meanings that are part of dates, besides digits."""
+PLACING: Final = frozenset(key(word) for word in _PLACING.split())
+"""Adverbs and conjunctions that begin a phrase which may stand anywhere in a sentence."""
+UNPLACED: Final = frozenset(LINKS.values()) | SOFT | {BREAK, *_AUXILIARIES.values()}
+"""Meanings whose place says nothing by itself."""

@@ -9,19 +9,26 @@ from typing import Final
 import polars as pl
 import polars.selectors as cs
 
-from memory_pipeline.text.lexicon import COMMON_WORDS, FIRST_PERSON, SMALL_TALK, STOP_WORDS
+from memory_pipeline.text.lexicon import COMMON_WORDS, SMALL_TALK, STOP_WORDS
 
 _UNSPACED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 """Scripts written without spaces: every letter is a word, and neighbours make the phrase."""
 _LETTERS: Final = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]+"
 _WORD: Final = rf"\p{{N}}+(?:[.,]\p{{N}}+)+|[{_UNSPACED}]\p{{M}}*|{_LETTERS}(?:'{_LETTERS})*"
-_TOKEN: Final = r"[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]"
-_NUMERALS: Final = {
-    word: str(value)
-    for value, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
-}
+_WORD_OR_MARK: Final = r"[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]"
+_NUMBER_WORDS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMERALS: Final = {word: str(value) for value, word in enumerate((*_NUMBER_WORDS, "eleven", "twelve"))}
 _CLITICS: Final = ("'s", "'ll", "'re", "'ve", "'d", "'m", "'")
-_ENDINGS: Final = (("sses", "ss"), ("ies", "y"), ("ing", ""), ("edly", ""), ("ed", ""), ("ly", ""), ("es", ""), ("s", ""))
+_ENDINGS: Final = (
+    ("sses", "ss"),
+    ("ies", "y"),
+    ("ing", ""),
+    ("edly", ""),
+    ("ed", ""),
+    ("ly", ""),
+    ("es", ""),
+    ("s", ""),
+)
 _VOWELS: Final = frozenset("aeiouy")
 
 RARITY_NUMBER: Final = 70
@@ -41,25 +48,14 @@ def words(texts: pl.Series) -> pl.Series:
     Returns:
         A list of strings a text, in the order of `texts`.
     """
-    stems = (
-        occurrences(texts).filter(~pl.col("stop")).group_by("row", maintain_order=True).agg(pl.col("stem").alias("words"))
-    )
-    return by_row(stems, len(texts))["words"]
+    telling = occurrences(fold(texts)).filter(~pl.col("stop"))
+    lists = telling.group_by("row", maintain_order=True).agg(pl.col("stem").alias("words"))
+    return by_row(lists, len(texts))["words"]
 
 
-def occurrences(texts: pl.Series) -> pl.DataFrame:
-    """Every word of every text, in order, with what is known of it.
-
-    Returns:
-        row (place of the text), word (lower-case), and the columns of `vocabulary`. Texts without words have no row.
-        Cost: about 5 s for a million short texts on one core.
-    """
-    found = (
-        pl.DataFrame({"row": pl.int_range(len(texts), dtype=pl.UInt32, eager=True), "word": split(texts)})
-        .explode("word")
-        .drop_nulls("word")
-    )
-    return found.join(vocabulary(found["word"]), on="word", how="left", maintain_order="left")
+def fold(texts: pl.Series) -> pl.Series:
+    """Texts in lower case, compatibility-normalised (NFKC), with straight apostrophes; null becomes empty."""
+    return texts.fill_null("").str.normalize("NFKC").str.to_lowercase().str.replace_all("[\u2018\u2019\u02bc`]", "'")
 
 
 def split(texts: pl.Series) -> pl.Series:
@@ -67,22 +63,32 @@ def split(texts: pl.Series) -> pl.Series:
     return fold(texts).str.extract_all(_WORD)
 
 
-def fold(texts: pl.Series) -> pl.Series:
-    """Texts in lower case, compatibility-normalised (NFKC), with straight apostrophes; null becomes empty."""
-    return texts.fill_null("").str.normalize("NFKC").str.to_lowercase().str.replace_all("[’‘ʼ`]", "'")
+def occurrences(low: pl.Series) -> pl.DataFrame:
+    """Every word of every text (as `fold` leaves it), in order, with what is known of it.
+
+    Returns:
+        row (place of the text), word, and the columns of `vocabulary`. Texts without words have no row.
+        Cost: about 4 s for a million short texts on one core.
+    """
+    found = (
+        pl.DataFrame({"row": pl.int_range(len(low), dtype=pl.UInt32, eager=True), "word": low.str.extract_all(_WORD)})
+        .explode("word")
+        .drop_nulls("word")
+    )
+    return found.join(vocabulary(found["word"]), on="word", how="left", maintain_order="left")
 
 
 def count_tokens(texts: pl.Series) -> pl.Series:
     """Length of each text in tokens: words and punctuation marks (Int64); 0 for null."""
-    return texts.fill_null("").str.count_matches(_TOKEN).cast(pl.Int64)
+    return texts.fill_null("").str.count_matches(_WORD_OR_MARK).cast(pl.Int64)
 
 
 def vocabulary(found: pl.Series) -> pl.DataFrame:
     """What is known of each distinct word.
 
     Returns:
-        word; stem; form (the word without plural and possessive endings, fit to be read); rarity (hundredths, 0 for a
-        stop word); stop; small_talk; first_person. Sorted by word.
+        word; stem; term (rank of the stem, from 0); form (the word without plural and possessive endings, fit to be
+        read); rarity (hundredths, 0 for a stop word); stop; small_talk. Sorted by word.
     """
     distinct = found.unique().sort()
     known = distinct.to_list()
@@ -95,13 +101,15 @@ def vocabulary(found: pl.Series) -> pl.DataFrame:
             "rarity": pl.Series([_rarity(*pair) for pair in zip(known, stems, strict=True)], dtype=pl.Int64),
             "stop": pl.Series([word in STOP_WORDS for word in known], dtype=pl.Boolean),
             "small_talk": pl.Series([word in SMALL_TALK for word in known], dtype=pl.Boolean),
-            "first_person": pl.Series([word in FIRST_PERSON for word in known], dtype=pl.Boolean),
         }
-    )
+    ).with_columns(term=pl.col("stem").rank("dense") - 1)
 
 
 def stem(word: str) -> str:
-    """Cut a lower-case word to its stem: clitics, plural, -ed, -ing, -ly and a last e go; "don't" becomes "not", "two" "2"."""
+    """Cut a lower-case word to its stem.
+
+    Clitics, plural, -ed, -ing, -ly and a last e go; "don't" becomes "not" and "two" becomes "2".
+    """
     if word.endswith("n't"):
         return "not"
     word = _bare(word)
@@ -128,7 +136,7 @@ def by_row(lists: pl.DataFrame, height: int) -> pl.DataFrame:
 
 def is_common(word: str) -> bool:
     """Whether a word, in any case, is an ordinary one rather than a name."""
-    low = word.lower().replace("’", "'")
+    low = word.lower().replace("\u2019", "'")
     return low in STOP_WORDS or low in SMALL_TALK or stem(low) in _BAND
 
 

@@ -1,0 +1,451 @@
+"""A run's plan: what it would change, whether that is allowed, and the state afterwards.
+
+A plan is the desired state less the present one, as decisions. A decision's `signature` says what it does to which
+texts, whatever the plan; by it a second run at the same instant finds nothing to do, and what was undone is not
+proposed again.
+What is not here: what is desired (the stages before), what the JSON of a decision holds (`deciding`), what a decision
+does to a state (`projection`), and how a plan is committed (`lake/`).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import polars as pl
+import polars.selectors as cs
+
+from memory_pipeline.consolidation import deciding, projection
+from memory_pipeline.consolidation.projection import State
+from memory_pipeline.consolidation.scoring import KEY, bars_supersession
+from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
+from memory_pipeline.settings import Policy
+
+FORMAT: Final = "memory-pipeline/plan@1"
+"""Name and version of the portable form of a plan."""
+
+QUOTA_FLOOR: Final = 20
+"""So many memories may leave in one run, whatever their share."""
+
+_SIGNED: Final = ("profile_id", "action", "memory_id", "target_id", "rule", "subject")
+_PLAN: Final = TABLES["consolidation_plan"]
+
+
+def plan_id(ledger_digest: str, policy_digest: str, as_of: datetime, seq: int) -> str:
+    """Return the id of the plan that these four determine: 32 hex digits."""
+    return _digest(ledger_digest, policy_digest, as_of.isoformat(timespec="microseconds"), str(seq))[:32]
+
+
+def propose(
+    profiles: pl.DataFrame,
+    state: State,
+    *,
+    summaries: pl.DataFrame,
+    archived_set: pl.DataFrame,
+    proposed_edges: pl.DataFrame,
+    pruned_edges: pl.DataFrame,
+    committed: pl.DataFrame,
+    decisions: pl.DataFrame,
+    reverted: pl.DataFrame,
+    actions: frozenset[Action] = frozenset(Action),
+) -> pl.DataFrame:
+    """Return what to decide so that the state becomes the desired one.
+
+    Whatever the state already is makes no decision. A memory gets one decision that moves it: supersede before delete
+    before archive. What was undone is left out, and with a summary all that it would supersede, unless its profile asks
+    for it again. What was committed at this very instant is not decided twice, and withdrawn if no longer desired.
+
+    Args:
+        profiles: who takes part; a decision belongs to its profile's plan.
+        state: the state before anything was decided at this instant.
+        summaries: table `summaries`: new memories; those they replace are superseded.
+        archived_set: table `archived_set`: memories that leave the live set.
+        proposed_edges: table `proposed_edges`: edges to add.
+        pruned_edges: rows of `decided_edges` that have faded.
+        committed: decisions in force that were committed at exactly this instant.
+        decisions: every committed decision of the profiles.
+        reverted: table `reverted`.
+        actions: what this run may decide; without `withdraw` nothing is withdrawn.
+
+    Returns:
+        Table `consolidation_plan`, every decision `proposed`.
+
+    Cost: joins, and two SHA-256 a decision.
+    """
+    standing = state.edges.filter(pl.col("origin") == "decided")
+    made = summaries.join(profiles.select("profile_id", "seq"), on="profile_id")
+    changes = pl.concat(
+        [
+            deciding.links(proposed_edges.join(state.edges, on=deciding.EDGE_KEY, how="anti"), state.memories),
+            deciding.prunes(pruned_edges.join(standing, on=deciding.EDGE_KEY, how="semi")),
+            deciding.summaries(made, state.memories),
+            deciding.moves(archived_set, summaries, state.memories),
+        ]
+    ).filter(pl.col("action").is_in([action.value for action in actions]))
+    barred = _barred(profiles, decisions, reverted)
+    desired = _permitted(_signed(changes), barred)
+    present = committed.filter(
+        pl.col("action") != Action.WITHDRAW.value, pl.col("action").is_in([action.value for action in actions])
+    )
+    signature = ["profile_id", "signature"]
+    new = [desired.join(present, on=signature, how="anti")]
+    if Action.WITHDRAW in actions:
+        gone = _signed(deciding.withdrawals(present.join(desired, on=signature, how="anti")))
+        new.append(gone.join(barred, on=signature, how="anti"))
+    return _numbered(pl.concat(new), profiles)
+
+
+def _barred(profiles: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
+    """Undone decisions that were not made again since, and that their profile does not ask for again."""
+    undone = decisions.join(reverted, on=["profile_id", "decision_id"], how="semi")
+    again = profiles.filter("retry_reverted")
+    in_force = projection.unmasked(decisions, reverted)
+    return undone.join(in_force, on=["profile_id", "signature"], how="anti").join(again, on="profile_id", how="anti")
+
+
+def _permitted(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
+    """Leave out what is barred, and what a barred summary would have superseded."""
+    permitted = desired.join(barred, on=["profile_id", "signature"], how="anti")
+    summaries = (
+        desired.filter(pl.col("action") == Action.SUMMARISE.value)
+        .join(permitted, on=["profile_id", "signature"], how="anti")
+        .select("profile_id", target_id="memory_id")
+    )
+    return permitted.join(summaries, on=["profile_id", "target_id"], how="anti")
+
+
+def _signed(changes: pl.DataFrame) -> pl.DataFrame:
+    return changes.with_columns(_digests(changes, _SIGNED).alias("signature"))
+
+
+def _numbered(changes: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
+    """Make changes decisions of their profile's plan, numbered in order of application."""
+    place = pl.col("action").replace_strict(deciding.ORDER, return_dtype=pl.Int64)
+    rows = (
+        changes.join(profiles.select("profile_id", "plan_id", "as_of"), on="profile_id")
+        .sort("profile_id", place, "memory_id", "target_id", "rule", "signature")
+        .with_columns(
+            ordinal=pl.int_range(pl.len()).over("profile_id"), status=pl.lit("proposed"), seq=pl.lit(0, pl.Int64)
+        )
+    )
+    return _PLAN.conform(rows.with_columns(_digests(rows, ("plan_id", "signature")).str.head(32).alias("decision_id")))
+
+
+def _digests(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.Series:
+    """SHA-256 of columns, one a row."""
+    return pl.Series(
+        [_digest(*("" if value is None else value for value in row)) for row in rows.select(columns).iter_rows()],
+        dtype=pl.String,
+    )
+
+
+def _digest(*parts: str) -> str:
+    """SHA-256 of parts, told apart by a character that no id or name contains."""
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
+
+
+def effective(plan: pl.DataFrame, committed: pl.DataFrame) -> pl.DataFrame:
+    """Return the decisions that a plan leaves in force at its instant: its own, not held, and those committed before.
+
+    Args:
+        plan: table `consolidation_plan`.
+        committed: decisions in force that were committed at the plan's instant.
+    """
+    own = plan.filter(pl.col("status") != "held").with_columns(
+        seq=pl.lit(1 + (committed.select(pl.col("seq").max()).item() or 0), pl.Int64)
+    )
+    return projection.unmasked(pl.concat([committed, own]), TABLES["reverted"].empty())
+
+
+def post_state(state: State, plan: pl.DataFrame, committed: pl.DataFrame) -> State:
+    """Return the state once `plan` is committed; equal to a fold of the ledger after it.
+
+    Args:
+        state: the state before anything was decided at the plan's instant.
+        plan: table `consolidation_plan`.
+        committed: decisions in force that were committed at the plan's instant.
+    """
+    return projection.apply(state, effective(plan, committed))
+
+
+def live(memories: pl.DataFrame) -> dict[str, int]:
+    """Return how many live memories each profile has."""
+    counts = memories.filter(pl.col("lifecycle").is_in(LIVE)).group_by("profile_id").len().sort("profile_id")
+    return dict(counts.iter_rows())
+
+
+def quota(plan: pl.DataFrame, state: State) -> pl.DataFrame:
+    """Return how many live originals each profile has, and how many of them a plan takes away without a summary.
+
+    What a summary takes the place of is not lost, and a summary that goes away leaves its members.
+
+    Returns:
+        `profile_id`, `live`, `leaving`, `share` (0..1), one row a profile with live originals.
+    """
+    originals = state.memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("kind") == "original").select(KEY)
+    lost = plan.filter(pl.col("action").is_in([Action.DELETE.value, Action.ARCHIVE.value]))
+    leaving = originals.join(lost, on=KEY, how="semi").group_by("profile_id").agg(leaving=pl.len().cast(pl.Int64))
+    return (
+        originals.group_by("profile_id")
+        .agg(live=pl.len().cast(pl.Int64))
+        .join(leaving, on="profile_id", how="left")
+        .with_columns(pl.col("leaving").fill_null(0))
+        .with_columns(share=pl.col("leaving") / pl.col("live"))
+        .sort("profile_id")
+    )
+
+
+def hold(plan: pl.DataFrame, profiles: pl.DataFrame, state: State, *, floor: int = QUOTA_FLOOR) -> pl.DataFrame:
+    """Hold back every decision of a profile that would lose too many memories at once; others are not affected.
+
+    Args:
+        plan: table `consolidation_plan`.
+        profiles: `max_archived_share`, the share of live originals that may leave without a summary.
+        state: the state before the plan.
+        floor: so many may leave, whatever their share.
+
+    Returns:
+        The plan, those decisions with status `held`.
+    """
+    over = (
+        quota(plan, state)
+        .join(profiles, on="profile_id")
+        .filter(pl.col("share") > pl.col("max_archived_share"), pl.col("leaving") > floor)
+    )
+    held = pl.col("profile_id").is_in(over["profile_id"].implode())
+    return plan.with_columns(status=pl.when(held).then(pl.lit("held")).otherwise("status"))
+
+
+def dependants(decisions: pl.DataFrame, chosen: pl.DataFrame) -> pl.DataFrame:
+    """Return the decisions that build on others: on a summary, whatever concerns it; on an edge, that it was pruned.
+
+    Args:
+        decisions: decisions in force.
+        chosen: those of them to build on.
+
+    Returns:
+        Rows of `decisions`, also those that build on dependants; none of `chosen`.
+    """
+    key = ["profile_id", "decision_id"]
+    found = chosen
+    while True:
+        built = _built_on(decisions.join(found, on=key, how="anti"), found)
+        if built.is_empty():
+            return decisions.join(found, on=key, how="semi").join(chosen, on=key, how="anti")
+        found = pl.concat([found, built.select(found.columns)])
+
+
+def _built_on(decisions: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
+    summaries = base.filter(pl.col("action") == Action.SUMMARISE.value).select("profile_id", "memory_id", since="seq")
+    named = [
+        decisions.join(summaries.rename({"memory_id": end}), on=["profile_id", end]).filter(
+            pl.col("seq") >= pl.col("since")
+        )
+        for end in ("memory_id", "target_id")
+    ]
+    edge = ["profile_id", "memory_id", "target_id", "edge_type"]
+    typed = deciding.read("after", {"edge_type": pl.String()})
+    links = base.filter(pl.col("action") == Action.LINK.value).with_columns(typed).select(*edge, since="seq")
+    pruned = decisions.filter(pl.col("action") == Action.PRUNE.value).with_columns(typed).join(links, on=edge)
+    named.append(pruned.filter(pl.col("seq") >= pl.col("since")).drop("edge_type"))
+    return pl.concat(named).drop("since").unique(["profile_id", "decision_id"])
+
+
+def violations(
+    plan: pl.DataFrame,
+    state: State,
+    profiles: pl.DataFrame,
+    *,
+    policy: Policy,
+    scored: pl.DataFrame,
+    post: State,
+    retrievable: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return what would break an invariant if `plan` were committed.
+
+    - `protected`: a protected memory is archived or deleted, or an explicitly protected or core one is superseded. What
+      protects a summary is no bar to replacing it, nor to archiving it once it is stale.
+    - `isolation`: a decision or an edge names a memory that its profile does not have, or no profile of the run.
+    - `retrievable`: a superseded memory has no live summary, or one in this plan has a summary that no search finds.
+    - `finite`: a number is NaN, infinite, or missing where there must be one.
+    - `conservation`: a memory is lost, doubled, stands nowhere, or appears from nowhere.
+    - `decided_twice`: two decisions move the same memory.
+
+    Args:
+        plan: table `consolidation_plan`.
+        state: the state before it.
+        profiles: who takes part.
+        policy: what bars supersession.
+        scored: table `scored_memories` of `state`.
+        post: the state after it (see `post_state`).
+        retrievable: `profile_id`, `memory_id` of the memories that a search of `post` finds.
+
+    Returns:
+        `profile_id`, `check`, `memory_id`, `detail` (a sentence), one row a violation; empty if all is well.
+    """
+    effect = plan.filter(pl.col("status") != "held")
+    found = [
+        _leaves_protected(effect, state.memories, scored, policy),
+        *_strays(plan, profiles, post),
+        *_without_summary(effect, post.memories, retrievable),
+        *_not_finite(plan, scored, post),
+        *_not_conserved(plan, state.memories, post.memories),
+        _decided_twice(plan),
+    ]
+    return pl.concat(found).sort("profile_id", "check", "memory_id", "detail")
+
+
+def _bad(rows: pl.DataFrame, check: str, detail: pl.Expr, *, memory_id: str = "memory_id") -> pl.DataFrame:
+    return rows.select(
+        "profile_id", check=pl.lit(check), memory_id=pl.col(memory_id).fill_null(""), detail=detail.fill_null("")
+    )
+
+
+def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    moved = plan.join(memories.select(*KEY, "kind", barred=bars_supersession(policy)), on=KEY).join(
+        scored.select(*KEY, "is_protected", "protection_reason"), on=KEY, how="left"
+    )
+    original = pl.col("kind") == "original"
+    replaced = pl.col("action") == Action.SUPERSEDE.value
+    lost = pl.col("action").is_in([Action.DELETE.value, Action.ARCHIVE.value])
+    stale = ~original & (pl.col("rule") == "stale_summary")
+    bad = moved.filter((replaced & original & pl.col("barred")) | (lost & ~stale & pl.col("is_protected")))
+    why = pl.coalesce("protection_reason", pl.lit("explicit flag or category core"))
+    return _bad(bad, "protected", pl.format("{} by rule {}, but it is protected: {}.", "action", "rule", why))
+
+
+def _strays(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl.DataFrame]:
+    made = plan.filter(pl.col("action") == Action.SUMMARISE.value)
+    known = pl.concat([post.memories.select(KEY), made.select(KEY)])
+    members = made.with_columns(deciding.read("after", {"members": pl.List(pl.String())})).explode("members")
+    concerned = plan.filter(pl.col("action") != Action.WITHDRAW.value)
+    named = pl.concat(
+        [
+            concerned.select("profile_id", "action", "memory_id"),
+            concerned.drop_nulls("target_id").select("profile_id", "action", memory_id="target_id"),
+            members.drop_nulls("members").select("profile_id", "action", memory_id="members"),
+            *(
+                post.edges.select("profile_id", pl.lit("edge").alias("action"), memory_id=end)
+                for end in ("source", "target")
+            ),
+        ]
+    ).unique()
+    unknown = named.join(known, on=KEY, how="anti")
+    outside = plan.join(profiles, on=["profile_id", "plan_id", "as_of"], how="anti")
+    return [
+        _bad(unknown, "isolation", pl.format("{} names a memory that the profile does not have.", "action")),
+        _bad(outside, "isolation", pl.format("{} is of plan {}, which is no plan of this run.", "action", "plan_id")),
+    ]
+
+
+def _without_summary(plan: pl.DataFrame, memories: pl.DataFrame, retrievable: pl.DataFrame) -> list[pl.DataFrame]:
+    named = ["profile_id", "superseded_by"]
+    summaries = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", superseded_by="memory_id")
+    superseded = memories.filter(pl.col("superseded_kind") == "summary")
+    alone = superseded.join(summaries, on=named, how="anti")
+    hidden = (
+        superseded.join(plan.filter(pl.col("action") == Action.SUPERSEDE.value), on=KEY, how="semi")
+        .join(alone, on=KEY, how="anti")
+        .join(retrievable.select("profile_id", superseded_by="memory_id"), on=named, how="anti")
+    )
+    return [
+        _bad(alone, "retrievable", pl.format("Its summary {} is not live.", "superseded_by")),
+        _bad(hidden, "retrievable", pl.format("No search finds its summary {}.", "superseded_by")),
+    ]
+
+
+def _not_finite(plan: pl.DataFrame, scored: pl.DataFrame, post: State) -> list[pl.DataFrame]:
+    texts = pl.concat_str("factors", "before", "after", separator=" ")
+    spelled = plan.filter(texts.str.contains(r"[:\[,]\s*-?(?:NaN|Infinity)"))
+    summaries = post.memories.filter(pl.col("kind") != "original")
+    return [
+        _bad(spelled, "finite", pl.format("{} has a number that is NaN or infinite.", "action")),
+        _odd(scored, "memory_id", required=(), optional=cs.float()),
+        _odd(post.edges, "source", required=("weight", "base_weight"), optional=cs.float()),
+        _odd(post.memories, "memory_id", required=("confidence", "stability_gain", "energy_base"), optional=cs.float()),
+        _odd(summaries, "memory_id", required=("importance_given", "stability_given"), optional=cs.empty()),
+    ]
+
+
+def _odd(rows: pl.DataFrame, memory_id: str, *, required: tuple[str, ...], optional: cs.Selector) -> pl.DataFrame:
+    """Rows with a number that is not finite, or null though it is required."""
+    odd = [~column.is_finite() for column in (pl.col(name) for name in rows.select(optional).columns)]
+    odd += [pl.col(name).is_null() for name in required]
+    bad = rows.filter(pl.any_horizontal(pl.lit(value=False), *odd))
+    return _bad(bad, "finite", pl.lit("One of its numbers is NaN, infinite or missing."), memory_id=memory_id)
+
+
+def _not_conserved(plan: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> list[pl.DataFrame]:
+    lost = before.join(after, on=KEY, how="anti")
+    new = after.filter(pl.col("kind") == "original").join(before, on=KEY, how="anti")
+    unplanned = plan.filter(pl.col("action") == Action.SUMMARISE.value, pl.col("status") != "held").join(
+        after, on=KEY, how="anti"
+    )
+    nowhere = after.filter(~pl.col("lifecycle").is_in([lifecycle.value for lifecycle in Lifecycle]))
+    return [
+        _bad(lost, "conservation", pl.lit("It is not in the state after the plan.")),
+        _bad(new, "conservation", pl.lit("Nobody stored it.")),
+        _bad(unplanned, "conservation", pl.lit("It was to be made and is not there.")),
+        _bad(nowhere, "conservation", pl.format("Its lifecycle is {}, which is none.", "lifecycle")),
+        _bad(after.filter(after.select(KEY).is_duplicated()), "conservation", pl.lit("It is there more than once.")),
+    ]
+
+
+def _decided_twice(plan: pl.DataFrame) -> pl.DataFrame:
+    moves = plan.filter(pl.col("action").is_in(projection.MOVES)).sort(*KEY, "ordinal")
+    twice = moves.group_by(KEY, maintain_order=True).agg("action").filter(pl.col("action").list.len() > 1)
+    return _bad(
+        twice, "decided_twice", pl.format("It is decided more than once: {}.", pl.col("action").list.join(", "))
+    )
+
+
+def document(plan: pl.DataFrame, profiles: pl.DataFrame) -> dict[str, Any]:
+    """Return a plan as a JSON document that `read` understands, with a SHA-256 of its content.
+
+    Args:
+        plan: table `consolidation_plan`.
+        profiles: table `profiles` of the same run.
+    """
+    content = {
+        "format": FORMAT,
+        "profiles": _rows("profiles", profiles),
+        "decisions": _rows("consolidation_plan", plan),
+    }
+    return content | {"sha256": _checksum(content)}
+
+
+def read(document: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the tables `consolidation_plan` and `profiles` of a document.
+
+    Raises:
+        ValueError: it is no plan of this format, or it was changed since it was written.
+    """
+    content = {name: value for name, value in document.items() if name != "sha256"}
+    if content.get("format") != FORMAT:
+        raise ValueError(
+            f"format is {content.get('format')!r}, not {FORMAT!r}; write the plan anew with --dry-run --out"
+        )
+    if document.get("sha256") != _checksum(content):
+        raise ValueError("sha256 does not match the content: the plan was changed since it was written; plan again")
+    return _table("consolidation_plan", content["decisions"]), _table("profiles", content["profiles"])
+
+
+def _rows(name: str, frame: pl.DataFrame) -> list[dict[str, Any]]:
+    instants = cs.datetime().dt.strftime(deciding.INSTANT_FORMAT)
+    return TABLES[name].conform(frame).with_columns(instants).to_dicts()
+
+
+def _table(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    types = TABLES[name].empty().schema
+    written = {column: pl.String if kind == INSTANT else kind for column, kind in types.items()}
+    instants = [column for column, kind in types.items() if kind == INSTANT]
+    return TABLES[name].conform(
+        pl.DataFrame(rows, schema=written).with_columns(
+            pl.col(instants).str.to_datetime(deciding.INSTANT_FORMAT, time_unit="us", time_zone="UTC")
+        )
+    )
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    return _digest(json.dumps(content, sort_keys=True, separators=(",", ":")))

@@ -1,0 +1,71 @@
+"""Energy as the three-tier design states it: closed form, hours times the constant of the tier."""
+
+from datetime import timedelta
+
+import frames
+import pytest
+from frames import AS_OF
+
+from memory_pipeline.consolidation import scoring
+from memory_pipeline.settings import Policy
+
+TIERS = {"working": "working", "shortTerm": "short_term", "longTerm": "long_term"}
+
+
+def scored(tier, base, hours, *, as_of=AS_OF, lifecycle="active"):
+    """Scores of a memory whose energy was `base` so many hours ago."""
+    at = AS_OF - timedelta(hours=hours)
+    row = {"tier": TIERS[tier], "energy_base": base, "energy_at": at, "created_at": at, "lifecycle": lifecycle}
+    memories = frames.memories([row])
+    return scoring.score(
+        memories, frames.importance(memories), frames.edges([]), Policy(strength="energy"), as_of=as_of, plan_id="plan"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tier", "base", "hours", "expected"),
+    [
+        ("working", 1.0, 1, 0.606531),
+        ("working", 1.0, 4.6, 0.100259),
+        ("working", 1.0, 4.60517, 0.1),
+        ("working", 1.0, 4.7, 0.095369),
+        ("working", 2.0, 1, 1.213061),
+        ("shortTerm", 3.0, 24, 0.903583),
+        ("shortTerm", 3.0, 48, 0.272154),
+        ("longTerm", 6.0, 720, 2.920514),
+    ],
+)
+def test_energy(tier, base, hours, expected):
+    assert scored(tier, base, hours)["energy"].item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_decay_at_any_cadence_is_decay_once():
+    """Ours: the literal text decays what it has already decayed, and gives 0.049787 after three hourly runs."""
+    for hour in (2, 1):
+        scored("working", 1.0, 3, as_of=AS_OF - timedelta(hours=hour))
+    assert scored("working", 1.0, 3)["energy"].item() == pytest.approx(0.22313, abs=1e-6)
+
+
+def test_strength_is_the_energy_between_zero_and_one():
+    row = scored("working", 3.0, 0).row(0, named=True)
+    assert row["strength"] == row["energy"] / (1 + row["energy"]) == 0.75
+
+
+def test_energy_of_the_design(real_system):
+    """Ours: what has left the live set has no score, so nothing of it decays (tt-decay-7)."""
+    cases = real_system("three_tier")
+    rows = cases["tt-decay-1"]["input"]["rows"]
+    found = [scored(*row)["energy"].item() for row in rows]
+    assert found == pytest.approx(cases["tt-decay-1"]["expected"], abs=1e-6)
+    for case_id in ("tt-decay-3", "tt-decay-6"):
+        given = cases[case_id]["input"]
+        energy = scored(given["tier"], given["energy"], given["hours"])["energy"].item()
+        assert energy == pytest.approx(cases[case_id]["expected"], abs=1e-6)
+    given = cases["tt-decay-4"]["input"]
+    hours = given["decay_run_every_hours"] * given["runs"]
+    energy = scored(given["tier"], given["energy"], hours)["energy"].item()
+    assert energy == pytest.approx(cases["tt-decay-4"]["expected"], abs=1e-6)
+    given = cases["tt-decay-7"]["input"]
+    assert scored("working", given["energy"], given["hours"], lifecycle="expired").is_empty()
+    expiry = cases["tt-expire-2"]["expected"]["hours_until_expiry"]
+    assert scored("working", 1.0, expiry)["energy"].item() == pytest.approx(0.1, abs=1e-6)

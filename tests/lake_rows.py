@@ -1,0 +1,165 @@
+"""Events, tables and commits made up for the tests of the store: every row says which plan it belongs to."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+
+from memory_pipeline.lake.commits import Commit
+from memory_pipeline.lake.events import Event
+from memory_pipeline.lake.payloads import Accessed, Stored, Updated
+from memory_pipeline.lake.schemas import TABLES, EventType
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.settings import Policy
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+REPLACED = [name for name, table in TABLES.items() if table.kept == "replaced"]
+POLICY = Policy()
+
+
+def stored(number: int, *, profile_id: str = "ana", origin: str = "e") -> Event:
+    """The n-th memory of a profile."""
+    return Event(
+        event_id=f"{origin}-{profile_id}-{number}",
+        profile_id=profile_id,
+        event_type=EventType.STORED,
+        occurred_at=T0 + timedelta(minutes=number),
+        recorded_at=T0 + timedelta(minutes=number),
+        memory_id=f"m{number}",
+        session_id=f"s{number // 10}",
+        payload=Stored(content=f"Fact number {number} of {profile_id}.", tags=("a", "b"), importance=0.5),
+    )
+
+
+def batch(count: int, *, profile_id: str = "ana", origin: str = "e") -> list[Event]:
+    """The first memories of a profile."""
+    return [stored(number, profile_id=profile_id, origin=origin) for number in range(count)]
+
+
+def updated(event_id: str, *, profile_id: str = "ana") -> Event:
+    """A change of the first memory."""
+    return Event(
+        event_id=event_id,
+        profile_id=profile_id,
+        event_type=EventType.UPDATED,
+        occurred_at=T0,
+        recorded_at=T0,
+        memory_id="m0",
+        payload=Updated(content="It is otherwise."),
+    )
+
+
+def accessed(event_id: str, *memory_ids: str, occurred_at: datetime, recorded_at: datetime) -> Event:
+    """A recall of some memories."""
+    return Event(
+        event_id=event_id,
+        profile_id="ana",
+        event_type=EventType.ACCESSED,
+        occurred_at=occurred_at,
+        recorded_at=recorded_at,
+        payload=Accessed(memory_ids=memory_ids, query="which?"),
+    )
+
+
+def rows(table: str, profile_id: str, plan_id: str, count: int = 2) -> pl.DataFrame:
+    """Rows of a table whose every text says `plan_id`."""
+    kept = TABLES[table]
+    types = kept.empty().schema
+    names = [f"{plan_id}/{number}" for number in range(count)]
+    return kept.conform(
+        pl.DataFrame(
+            {
+                name: [profile_id] * count
+                if name == "profile_id"
+                else names
+                if name in kept.key
+                else [_value(kind, plan_id)] * count
+                for name, kind in types.items()
+            },
+            schema=types,
+        )
+    )
+
+
+def _value(kind: pl.DataType, plan_id: str) -> object:
+    if kind == pl.String:
+        return plan_id
+    if isinstance(kind, pl.List):
+        return [_value(kind.inner, plan_id)]  # type: ignore[arg-type]
+    if kind == pl.Boolean:
+        return False
+    if isinstance(kind, pl.Datetime):
+        return T0
+    return 1 if kind.is_integer() else 0.5
+
+
+def profiles(
+    heads: Mapping[str, int], plan_id: str, *, as_of: datetime = T0, seq: int = 0, task: str = "full"
+) -> pl.DataFrame:
+    """Who takes part in a run, from which head."""
+    own = sorted(heads)
+    return TABLES["profiles"].conform(
+        pl.concat([rows("profiles", profile_id, plan_id, 1) for profile_id in own])
+        .with_columns(
+            head=pl.Series([heads[profile_id] for profile_id in own], dtype=pl.Int64),
+            as_of=pl.lit(as_of),
+            seq=pl.lit(seq, pl.Int64),
+            task=pl.lit(task),
+            policy_hash=pl.lit(POLICY.digest),
+        )
+    )
+
+
+def plan(own: Sequence[str], plan_id: str, *, as_of: datetime = T0, decided: int = 1, held: int = 0) -> pl.DataFrame:
+    """Decisions of a plan."""
+    frames = [
+        rows("decisions", profile_id, plan_id, decided + held).with_columns(
+            decision_id=pl.format("{}/{}", pl.lit(plan_id), pl.int_range(pl.len())),
+            as_of=pl.lit(as_of),
+            seq=pl.lit(0, pl.Int64),
+            status=pl.when(pl.int_range(pl.len()) < decided).then(pl.lit("proposed")).otherwise(pl.lit("held")),
+        )
+        for profile_id in own
+    ]
+    return TABLES["decisions"].conform(pl.concat(frames))
+
+
+def tables(own: Sequence[str], plan_id: str, count: int = 2) -> dict[str, pl.DataFrame]:
+    """New rows of some profiles for every replaced table."""
+    return {name: pl.concat([rows(name, profile_id, plan_id, count) for profile_id in own]) for name in REPLACED}
+
+
+def commit_of(
+    lake: Lake,
+    own: Sequence[str],
+    plan_id: str,
+    *,
+    as_of: datetime = T0,
+    heads: Mapping[str, int] | None = None,
+    count: int = 2,
+    decided: int = 1,
+    held: int = 0,
+) -> Commit:
+    """A commit of some profiles, from their present heads unless others are given."""
+    return Commit(
+        profiles=profiles(
+            lake.ledger.heads(own) if heads is None else heads, plan_id, as_of=as_of, seq=lake.ledger.position()
+        ),
+        decisions=plan(own, plan_id, as_of=as_of, decided=decided, held=held),
+        tables=tables(own, plan_id, count),
+        policies={POLICY.digest: POLICY},
+        live=dict.fromkeys(own, 7),
+        run_id=f"run-{plan_id}",
+        started_at=T0,
+        committed_at=T0 + timedelta(seconds=3),
+    )
+
+
+def plans_seen(lake: Lake, seq: int, profile_id: str) -> set[str]:
+    """Plans that the rows of a profile say they belong to, over all replaced tables as of a position."""
+    seen: set[str] = set()
+    for name in REPLACED:
+        frame = lake.read(name, seq=seq, profiles=[profile_id])
+        text = next(column for column in reversed(frame.columns) if frame.schema[column] == pl.String)
+        seen |= {value.partition("/")[0] for value in frame[text]} or {f"{name}: no rows"}
+    return seen

@@ -1,0 +1,195 @@
+"""Crashes: real processes, really killed (SIGKILL), in the middle of appends, projections and commits.
+
+A worker counts its steps (files opened or renamed, locks taken, statements and commits sent to the database) and kills
+itself at a given one, so that every kind of moment is met; others are killed from outside while they work.
+"""
+
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import polars as pl
+import pytest
+import sqlalchemy as sa
+from lake_rows import commit_of, plans_seen, rows, stored
+
+from memory_pipeline.lake import events
+from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.lake.tables import Lake
+
+FROM_ONE_SERVER = multiprocessing.get_context("forkserver")
+OWN = ["ana", "bo"]
+MOMENTS = 12
+
+
+@pytest.fixture(scope="module", autouse=True)
+def server() -> None:
+    FROM_ONE_SERVER.set_forkserver_preload(["memory_pipeline.lake.tables"])
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with events, a projection and a first commit."""
+    home = tmp_path_factory.mktemp("begun")
+    with Lake(home) as lake:
+        work(lake, 1)
+    return home
+
+
+@pytest.fixture(scope="module")
+def steps(begun: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
+    """How many steps the next round of work takes."""
+    home = tmp_path_factory.mktemp("counted") / "home"
+    shutil.copytree(begun, home)
+    receiver, sender = FROM_ONE_SERVER.Pipe(duplex=False)
+    with receiver, sender:
+        process = started(work_and_die, home, 0, sender)
+        process.join()
+        assert process.exitcode == 0
+        return int(receiver.recv())
+
+
+def work(lake: Lake, turn: int) -> None:
+    """One round: everything that a day brings to the store."""
+    for profile_id in OWN:
+        lake.ledger.append([stored(number, profile_id=profile_id) for number in range(10 * turn, 10 * turn + 10)])
+    lake.project()
+    for name in ("enrichment", "vectors"):
+        lake.append(name, rows(name, "ana", f"plan{turn}"))
+    lake.commit(commit_of(lake, OWN, f"plan{turn}"))
+    lake.project()
+
+
+def started(target: Callable[..., None], *arguments: object) -> multiprocessing.process.BaseProcess:
+    process = FROM_ONE_SERVER.Process(target=target, args=arguments)
+    process.start()
+    return process
+
+
+def work_and_die(home: Path, last_step: int, sender: Connection) -> None:
+    """Do a round of work and be killed at a step; at step 0, tell how many steps there are."""
+    taken = 0
+
+    def step(*_: object) -> None:
+        nonlocal taken
+        taken += 1
+        if taken == last_step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def audit(event: str, _: object) -> None:
+        if event == "open" or event.startswith(("os.", "fcntl.", "sqlite3.")):
+            step()
+
+    with Lake(home) as lake:
+        sys.addaudithook(audit)
+        for happening in ("before_cursor_execute", "after_cursor_execute", "commit"):
+            sa.event.listen(sa.Engine, happening, step)
+        work(lake, 2)
+        total = taken
+        last_step = -1
+    sender.send(total)
+
+
+def assert_whole(lake: Lake) -> None:
+    """Nothing is torn: every file is there, every event once, and a commit is seen in all tables or in none."""
+    assert lake.verify().is_empty()
+    ledger = lake.ledger.read()
+    ids = [row[1] for row in ledger]
+    assert len(ids) == len(set(ids))
+    for profile_id in OWN:
+        kept = [event_id for event_id in ids if event_id.startswith(f"e-{profile_id}-")]
+        assert kept == [f"e-{profile_id}-{number}" for number in range(10, 10 + len(kept))]
+        assert len(kept) % 10 == 0
+        assert len(plans_seen(lake, lake.ledger.position(), profile_id)) == 1
+    seen = set.union(*(plans_seen(lake, lake.ledger.position(), profile_id) for profile_id in OWN))
+    assert len(seen) == 1
+    last = lake.ledger.runs().filter(commit_seq=pl.col("commit_seq").max())["plan_id"]
+    assert set(last) == seen
+    assert set(lake.ledger.decisions()["plan_id"]) == set(lake.ledger.runs()["plan_id"])
+    projected = lake.read("events")
+    assert projected.equals(events.frame(ledger[: projected["seq"].n_unique()]))
+
+
+@pytest.mark.parametrize("moment", range(MOMENTS))
+def test_a_kill_at_any_step_leaves_all_or_nothing_and_the_work_can_go_on(
+    begun: Path, steps: int, tmp_path: Path, moment: int
+) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(begun, home)
+    receiver, sender = FROM_ONE_SERVER.Pipe(duplex=False)
+    with receiver, sender:
+        process = started(work_and_die, home, 1 + moment * (steps - 1) // (MOMENTS - 1), sender)
+        process.join()
+    assert process.exitcode == -signal.SIGKILL
+    with Lake(home, timeout=0) as lake:
+        assert_whole(lake)
+        if "plan2" not in set(lake.ledger.runs()["plan_id"]):
+            work(lake, 2)
+        lake.project()
+        assert_whole(lake)
+        assert plans_seen(lake, lake.ledger.position(), "ana") == {"plan2"}
+        assert lake.ledger.profiles()["memories"].to_list() == [20, 20]
+        assert lake.read("vectors").height == lake.read("enrichment").height == 4
+        lake.sweep(older_than=timedelta(days=-1))
+        assert_whole(lake)
+        positions = range(lake.ledger.position() + 1)
+        seen = {path for name in TABLES for position in positions for path in lake.paths(name, position)}
+        assert set(home.glob("lake/*/*")) == seen
+
+
+def test_kills_from_outside_leave_the_store_whole(begun: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(begun, home)
+    for steps_done in (3, 8, 13):
+        receiver, sender = FROM_ONE_SERVER.Pipe(duplex=False)
+        with receiver, sender:
+            process = started(keep_working, home, sender)
+            for _ in range(steps_done):
+                receiver.recv()
+            process.kill()
+            process.join()
+        with Lake(home, timeout=0) as lake:
+            assert_whole(lake)
+
+
+def keep_working(home: Path, sender: Connection) -> None:
+    with Lake(home) as lake:
+        while True:
+            for profile_id, memories in lake.ledger.profiles().select("profile_id", "memories").iter_rows():
+                first = 10 + memories
+                lake.ledger.append([stored(number, profile_id=profile_id) for number in range(first, first + 10)])
+                sender.send("appended")
+            lake.project()
+            sender.send("projected")
+            lake.commit(commit_of(lake, OWN, f"plan{lake.ledger.position()}"))
+            sender.send("committed")
+
+
+def test_readers_never_see_half_a_commit(begun: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(begun, home)
+    process = started(commit_often, home)
+    seen = []
+    with Lake(home) as lake:
+        while process.is_alive() or not seen:
+            position = lake.ledger.position()
+            plans = set.union(*(plans_seen(lake, position, profile_id) for profile_id in OWN))
+            assert len(plans) == 1
+            assert set(lake.ledger.runs(seq=position).filter(commit_seq=position)["plan_id"]) <= plans
+            seen += plans
+        process.join()
+        assert process.exitcode == 0
+        assert plans_seen(lake, lake.ledger.position(), "bo") == {"often9"}
+    assert [plan for plan, after in zip(seen, seen[1:], strict=False) if plan > after and after != "often0"] == []
+
+
+def commit_often(home: Path) -> None:
+    with Lake(home) as lake:
+        for number in range(10):
+            lake.commit(commit_of(lake, OWN, f"often{number}"))

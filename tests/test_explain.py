@@ -1,0 +1,164 @@
+import json
+from datetime import timedelta
+
+import polars as pl
+import pytest
+from frames import AS_OF, ago
+from stores import commit, rows, tables
+
+from memory_pipeline.lake.events import parse
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.recall.explain import explain
+
+
+def stored(memory_id, profile_id="p", **payload):
+    return {
+        "event_id": f"event of {memory_id}",
+        "event_type": "memory.stored",
+        "profile_id": profile_id,
+        "memory_id": memory_id,
+        "occurred_at": ago(100).isoformat(),
+        "payload": {"content": f"note {memory_id}"} | payload,
+    }
+
+
+def accessed(memory_id):
+    return {
+        "event_type": "memory.accessed",
+        "profile_id": "p",
+        "occurred_at": ago(50).isoformat(),
+        "payload": {"memory_ids": [memory_id]},
+    }
+
+
+@pytest.fixture
+def lake(tmp_path):
+    with Lake(tmp_path) as opened:
+        written = [stored("g"), accessed("g"), stored("a"), stored("a", "q") | {"event_id": "event of q's a"}]
+        opened.ledger.append([parse(event, recorded_at=AS_OF, origin="test") for event in written])
+        opened.project()
+        commit(opened, tables(), as_of=ago(1))
+        yield opened
+
+
+def test_scores_come_factor_by_factor_with_their_formulas(lake):
+    told = explain(lake, "g")
+    factors = {factor.name: factor for factor in told.scores}
+    assert factors["age_factor"].value == 0.9048
+    assert factors["age_factor"].meaning == "exp(-base_decay_rate * age_days)."
+    assert (told.is_protected, told.protection_reason) == (True, "younger than 90 days")
+    assert told.centrality["pagerank"] == 0.25
+    assert told.memory["lifecycle"] == "active"
+
+
+def test_edges_come_strongest_first_and_refused_merges_with_the_reason(lake):
+    told = explain(lake, "g")
+    assert [(edge["other"], edge["weight"]) for edge in told.edges] == [("c", 0.9), ("f", 0.5)]
+    assert [(refusal["other"], refusal["reason"]) for refusal in told.refusals] == [("f", "numbers")]
+
+
+def test_a_member_leads_to_cluster_decision_event_and_summary(lake):
+    told = explain(lake, "a", profile_id="p")
+    assert [cluster["label"] for cluster in told.clusters] == ["postgres"]
+    assert [(row["action"], row["target_id"], row["rule"], row["run_id"]) for row in told.decisions] == [
+        ("supersede", "s", "superseded_by_summary", "run of plan1")
+    ]
+    assert [event["event_id"] for event in told.events] == ["event of a"]
+    assert [summary["memory_id"] for summary in told.summaries] == ["s"]
+    assert (told.scores, told.is_protected) == ((), None)
+
+
+def test_a_summary_leads_to_its_members_and_their_events(lake):
+    told = explain(lake, "s")
+    assert [(member["memory_id"], member["event_id"]) for member in told.members] == [
+        ("a", "event of a"),
+        ("b", "event of b"),
+    ]
+    assert [row["action"] for row in told.decisions] == ["summarise"]
+
+
+def test_accesses_are_counted_and_not_listed_as_lineage(lake):
+    assert [event["event_type"] for event in explain(lake, "g").events] == ["memory.stored"]
+
+
+def test_decisions_carry_their_numbers_and_whether_they_were_undone(lake):
+    lake.ledger.revert("p", ["4"], reason="Still needed.", occurred_at=AS_OF, recorded_at=AS_OF)
+    (archived,) = explain(lake, "e").decisions
+    assert archived["factors"] == {"strength": 0.01, "threshold": 0.05}
+    assert archived["reverted"]
+    assert not any(row["reverted"] for row in explain(lake, "s").decisions)
+
+
+def test_everything_is_plain_json_and_text(lake):
+    told = explain(lake, "g")
+    document = json.loads(json.dumps(told.to_dict()))
+    assert document["as_of"] == ago(1).isoformat()
+    assert document["memory"]["created_at"] == ago(100).isoformat()
+    assert document["edges"][0]["other"] == "c"
+    text = told.lines()
+    assert "  The port is 81" in text
+    assert "protection: younger than 90 days" in text
+    assert "  SIMILAR_TO from c, weight 0.9000, asserted" in text
+    assert any(line.startswith("  age_factor") and "0.9048" in line for line in text)
+    assert any("archive by archive_threshold" in line for line in text)
+
+
+def test_long_lists_and_texts_are_cut_and_folded_in_the_text_only(lake):
+    later = tables()
+    later["memories"] = later["memories"].with_columns(content=pl.lit("one\n\ttwo  three"))
+    later["association_edges"] = rows(
+        "association_edges", [{"source": "g", "target": f"t{place:02}", "edge_type": "X"} for place in range(25)]
+    )
+    commit(lake, later, plan_id="plan2")
+    told = explain(lake, "g")
+    assert len(told.to_dict()["edges"]) == 25
+    assert told.memory["content"] == "one\n\ttwo  three"
+    assert {"  ... and 15 more", "  one two three"} < set(told.lines())
+
+
+def test_as_of_shows_the_tables_of_the_last_run_up_to_then(lake):
+    later = tables()
+    later["scored_memories"] = later["scored_memories"].with_columns(age_factor=0.5)
+    later["memories"] = pl.concat([later["memories"], later["memories"].tail(1).with_columns(memory_id=pl.lit("new"))])
+    commit(lake, later, plan_id="plan2", as_of=AS_OF)
+
+    def factor(as_of):
+        told = explain(lake, "g", as_of=as_of)
+        return told.as_of, next(score.value for score in told.scores if score.name == "age_factor")
+
+    assert factor(None) == factor(AS_OF) == factor(AS_OF + timedelta(9)) == (AS_OF, 0.5)
+    assert factor(ago(1)) == factor(ago(0.5)) == (ago(1), 0.9048)
+    with pytest.raises(ValueError, match=r"as_of = .* lies before the first run of profile 'p'; ask for 2025-12-31"):
+        explain(lake, "g", as_of=ago(2))
+    with pytest.raises(ValueError, match=r"'new' is unknown in profile 'q' as of 2025-12-31"):
+        explain(lake, "new", as_of=ago(0.5))
+
+
+def test_an_unknown_id_is_named_with_the_nearest_ones_and_a_remedy(lake):
+    later = tables()
+    later["memories"] = later["memories"].with_columns(
+        memory_id=pl.when(pl.col("memory_id") == "g").then(pl.lit("port-number")).otherwise("memory_id")
+    )
+    commit(lake, later, plan_id="plan2")
+    with pytest.raises(ValueError, match="'port-numbr' is unknown in any profile; the nearest are port-number; "):
+        explain(lake, "port-numbr")
+    with pytest.raises(
+        ValueError, match=r"'zzzzzzzz' is unknown in profile 'p' .*; none is like it; .* after the next"
+    ):
+        explain(lake, "zzzzzzzz", profile_id="p")
+
+
+def test_an_id_of_two_profiles_asks_for_one_and_profiles_stay_apart(lake):
+    with pytest.raises(ValueError, match="'a' exists in the profiles p, q; name one of them"):
+        explain(lake, "a")
+    told = explain(lake, "a", profile_id="q")
+    assert told.memory["content"] == "Another tenant's note"
+    assert (told.edges, told.decisions, told.summaries, told.clusters) == ((), (), (), ())
+    assert [event["event_id"] for event in told.events] == ["event of q's a"]
+
+
+def test_a_profile_without_runs_is_refused_with_a_remedy(lake):
+    with pytest.raises(ValueError, match="profile 'r' has no committed run; consolidate it first or correct the name"):
+        explain(lake, "a", profile_id="r")
+    with Lake(lake.home / "empty") as empty, pytest.raises(ValueError, match="'a' is unknown in any profile"):
+        explain(empty, "a")

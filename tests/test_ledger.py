@@ -1,0 +1,260 @@
+"""The ledger: exactly once, in order, for threads and processes alike, with clear words when it fails."""
+
+import hashlib
+import multiprocessing
+import os
+import resource
+import sqlite3
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lake_rows import T0, batch, commit_of, stored, updated
+
+from memory_pipeline.lake.database import LakeError
+from memory_pipeline.lake.events import COLUMNS, DeadLetter, Event
+from memory_pipeline.lake.ledger import Appended, Ledger
+from memory_pipeline.lake.schemas import TABLES, EventType
+from memory_pipeline.lake.tables import Lake
+
+ONE_BY_ONE = multiprocessing.get_context("forkserver")
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger.at(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[ProcessPoolExecutor]:
+    ONE_BY_ONE.set_forkserver_preload(["memory_pipeline.lake.tables"])
+    with ProcessPoolExecutor(3, mp_context=ONE_BY_ONE) as pool:
+        yield pool
+
+
+def append_batches(home: Path, batches: list[list[int]]) -> list[Appended]:
+    with Ledger.at(home) as ledger:
+        return [ledger.append([stored(number) for number in numbers]) for numbers in batches]
+
+
+def test_an_event_is_applied_once_however_often_it_comes(ledger: Ledger) -> None:
+    assert ledger.append(batch(3)) == Appended(3, 0, 3)
+    assert ledger.append([stored(2), stored(3), stored(3)]) == Appended(1, 2, ledger.position())
+    assert ledger.append([]) == Appended(0, 0, ledger.position())
+    assert [row[1] for row in ledger.read()] == [f"e-ana-{number}" for number in range(4)]
+
+
+def test_rows_come_back_as_they_went_in(ledger: Ledger) -> None:
+    events = [*batch(2), updated("u")]
+    ledger.append(events)
+    assert [row[1:] for row in ledger.read()] == [event.row() for event in events]
+    assert len(ledger.read()[0]) == 1 + len(COLUMNS)
+    assert [row[0] for row in ledger.read(after=1, until=2)] == [2]
+    assert [row[0] for row in ledger.read(limit=1)] == [1]
+
+
+def test_an_event_of_the_pipeline_is_refused(ledger: Ledger) -> None:
+    event = Event(event_id="x", event_type=EventType.RUN_COMMITTED, occurred_at=T0, recorded_at=T0, payload={})
+    with pytest.raises(ValueError, match=r"run\.committed.*only the pipeline writes"):
+        ledger.append([stored(1), event])
+    assert ledger.position() == 0
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.lists(st.lists(st.integers(0, 30), max_size=8), max_size=4), min_size=3, max_size=3))
+def test_any_interleaving_of_processes_gives_the_same_events(
+    workers: ProcessPoolExecutor, work: list[list[list[int]]]
+) -> None:
+    with TemporaryDirectory() as folder:
+        home = Path(folder)
+        done = list(workers.map(append_batches, [home] * 3, work))
+        with Ledger.at(home) as ledger:
+            rows = ledger.read()
+    wanted = {f"e-ana-{number}" for batches in work for numbers in batches for number in numbers}
+    assert sorted(row[1] for row in rows) == sorted(wanted)
+    assert [row[0] for row in rows] == sorted({row[0] for row in rows})
+    assert sum(appended.accepted for answers in done for appended in answers) == len(wanted)
+    for answers in done:
+        assert [one.last_seq for one in answers] == sorted(one.last_seq for one in answers)
+
+
+def test_what_was_once_seen_up_to_a_position_never_changes(tmp_path: Path) -> None:
+    finished = threading.Event()
+
+    def write(ledger: Ledger, origin: str) -> None:
+        for number in range(0, 200, 10):
+            ledger.append([stored(n, origin=origin) for n in range(number, number + 10)])
+
+    def watch(ledger: Ledger) -> list[list[str]]:
+        seen = []
+        while not finished.is_set():
+            seen.append([row[1] for row in ledger.read(until=ledger.position())])
+        return seen
+
+    with Ledger.at(tmp_path) as ledger, ThreadPoolExecutor(5) as threads:
+        watching = threads.submit(watch, ledger)
+        for writing in [threads.submit(write, ledger, origin) for origin in "abc"]:
+            writing.result()
+        finished.set()
+        final = [row[1] for row in ledger.read()]
+        assert len(final) == 600
+        for prefix in watching.result():
+            assert prefix == final[: len(prefix)]
+
+
+def test_a_forked_child_may_use_the_ledger_of_its_parent(tmp_path: Path) -> None:
+    process = ONE_BY_ONE.Process(target=fork_and_append, args=(tmp_path,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    with Ledger.at(tmp_path) as ledger:
+        assert [row[1] for row in ledger.read()] == ["e-ana-0", "e-ana-1", "e-ana-2"]
+
+
+def fork_and_append(home: Path) -> None:
+    with Ledger.at(home) as ledger:
+        ledger.append([stored(0)])
+        child = os.fork()
+        if not child:
+            ledger.append([stored(1)])
+            ledger.close()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        ledger.append([stored(2)])
+
+
+def test_heads_move_with_commits_reverts_and_updates_only(tmp_path: Path) -> None:
+    with Lake(tmp_path) as lake:
+        ledger = lake.ledger
+        ledger.append([stored(0), stored(0, profile_id="bo")])
+        assert ledger.heads() == {"ana": 0, "bo": 0}
+        ledger.append([updated("u")])
+        assert ledger.heads() == {"ana": 3, "bo": 0}
+        position = lake.commit(commit_of(lake, ["bo"], "p"))["bo"]
+        assert ledger.heads(["bo", "nobody"]) == {"bo": position, "nobody": 0}
+        at = ledger.revert("bo", ["p/0"], reason="wrong", occurred_at=T0, recorded_at=T0)
+        assert ledger.heads() == {"ana": 3, "bo": at}
+
+
+def test_profiles_count_what_agents_wrote(ledger: Ledger) -> None:
+    ledger.append([*batch(3), updated("u"), stored(9, profile_id="bo")])
+    ledger.revert("ana", ["d"], reason="wrong", occurred_at=T0 + timedelta(days=9), recorded_at=T0)
+    assert ledger.profiles().rows() == [("ana", 3, 4, T0), ("bo", 1, 5, T0 + timedelta(minutes=9))]
+    assert (ledger.waiting(0), ledger.waiting(4), ledger.waiting(5)) == (5, 1, 0)
+
+
+def test_the_digest_names_the_agents_events_in_their_order(tmp_path: Path) -> None:
+    events = batch(10_000)
+    digests = []
+    for name, size in (("a", 10_000), ("b", 3_000), ("c", 7_001)):
+        with Ledger.at(tmp_path / name) as ledger:
+            for start in range(0, len(events), size):
+                ledger.append(events[start : start + size])
+                if name == "c":
+                    ledger.revert("ana", ["d"], reason="wrong", occurred_at=T0, recorded_at=T0)
+            digests.append(ledger.digest())
+            assert ledger.digest(0) == "00" * 32
+    state = bytes(32)
+    for event in events:
+        state = hashlib.sha256(state + event.event_id.encode()).digest()
+    assert digests == [state.hex()] * 3
+
+
+def test_the_digest_of_a_position_does_not_change_as_the_ledger_grows(ledger: Ledger) -> None:
+    ledger.append(batch(9_000))
+    before = [ledger.digest(seq) for seq in (1, 500, 8_999, 9_000)]
+    assert len(set(before)) == 4
+    ledger.append(batch(9_000, profile_id="bo"))
+    assert [ledger.digest(seq) for seq in (1, 500, 8_999, 9_000)] == before
+    assert ledger.digest() != before[-1]
+
+
+def test_a_letter_is_buried_once(ledger: Ledger) -> None:
+    letter = DeadLetter("file.jsonl:3", "no JSON", b"{\xff", T0)
+    ledger.bury([letter, letter])
+    ledger.bury([letter])
+    ledger.bury([])
+    assert ledger.dead_letters().rows(named=True) == [
+        {
+            "letter_id": letter.letter_id,
+            "received_at": T0,
+            "origin": "file.jsonl:3",
+            "reason": "no JSON",
+            "raw": b"{\xff",
+        }
+    ]
+
+
+def test_an_empty_ledger_gives_empty_tables_with_their_types(ledger: Ledger) -> None:
+    for name, frame in {
+        "decisions": ledger.decisions(),
+        "reverted": ledger.reverted(),
+        "consolidation_runs": ledger.runs(),
+        "dead_letters": ledger.dead_letters(),
+    }.items():
+        assert frame.equals(TABLES[name].empty())
+        assert frame.schema == TABLES[name].empty().schema
+    assert ledger.profiles().height == ledger.position() == ledger.attempts().height == 0
+    assert ledger.heads() == {}
+
+
+def test_a_revert_masks_decisions_from_its_instant_and_position_on(ledger: Ledger) -> None:
+    day = timedelta(days=1)
+    first = ledger.revert("ana", ["b", "a", "a"], reason="wrong", occurred_at=T0 + day, recorded_at=T0)
+    second = ledger.revert("ana", ["a"], reason="again", occurred_at=T0, recorded_at=T0)
+    assert ledger.reverted().rows() == [("ana", "a", first), ("ana", "b", first)]
+    assert ledger.reverted(seq=first).rows() == [("ana", "a", first), ("ana", "b", first)]
+    assert ledger.reverted(as_of=T0).rows() == [("ana", "a", second)]
+    assert ledger.reverted(seq=0).height == 0
+
+
+def test_a_ledger_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    Ledger.at(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as connection, connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
+    with pytest.raises(LakeError, match=r"version 99.*upgrade memory-pipeline"):
+        Ledger.at(tmp_path)
+
+
+def test_a_file_that_is_no_ledger_is_named_with_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "ledger.sqlite").write_bytes(b"no database at all, but long enough to look like one " * 50)
+    with pytest.raises(LakeError, match=r"not a database.*backup"):
+        Ledger.at(tmp_path)
+
+
+def test_a_home_that_is_a_file_is_named_with_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("", "utf-8")
+    with pytest.raises(LakeError, match="choose another folder"):
+        Ledger.at(tmp_path / "home")
+
+
+def test_a_writer_does_not_wait_for_ever_and_readers_do_not_wait_at_all(tmp_path: Path) -> None:
+    with Ledger.at(tmp_path) as busy, Ledger.at(tmp_path, timeout=0) as ledger, busy.writing():
+        assert ledger.position() == 0
+        with pytest.raises(LakeError, match=r"stayed locked.*try again"):
+            ledger.append(batch(1))
+
+
+def test_a_full_disk_is_named_with_a_remedy_and_leaves_nothing_half_written(tmp_path: Path) -> None:
+    with Ledger.at(tmp_path) as ledger:
+        ledger.append(batch(10))
+    process = ONE_BY_ONE.Process(target=append_on_a_full_disk, args=(tmp_path,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    with Ledger.at(tmp_path) as ledger:
+        assert ledger.position() == 10
+
+
+def append_on_a_full_disk(home: Path) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+    with Ledger.at(home) as ledger, pytest.raises(LakeError, match=r"disk.*try again"):
+        ledger.append(batch(5_000, origin="more"))
