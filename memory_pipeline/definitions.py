@@ -41,7 +41,10 @@ def build_defs(*, settings: Settings | None = None, resources: Mapping[str, Any]
     run = Run()
     store = Store(home=str(settings.home), run=run)
     return dg.Definitions(
-        assets=dg.map_asset_specs(_described, dg.load_assets_from_package_module(stages)),
+        assets=dg.map_asset_specs(
+            _described,
+            [asset for asset in dg.load_assets_from_package_module(stages) if isinstance(asset, dg.AssetsDefinition)],
+        ),
         asset_checks=CHECKS,
         jobs=[*consolidation.JOBS, *upkeep.JOBS],
         schedules=[consolidation.nightly(settings), upkeep.daily(settings)],

@@ -203,8 +203,9 @@ def load(
     from_environment = _from_environment(variables)
     deployment = {"home": folder} | top | {k: v for k, v in from_environment.items() if k in Settings.model_fields}
     policy_environment = {k: v for k, v in from_environment.items() if k in Policy.model_fields}
-    policies, origins = {}, {}
-    for name, values in ({"": {}} | own).items():
+    policies: dict[str, Policy] = {}
+    origins: dict[str, tuple[Origin, ...]] = {}
+    for name, values in {"": {}, **own}.items():
         layers = _policy_layers(common | values, policy_environment, preset_name)
         policies[name] = _policy(layers, f"profile {name!r}" if name else "policy")
         origins[name] = _origins(deployment, top, from_environment, policies[name], layers, file.name)

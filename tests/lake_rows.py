@@ -155,11 +155,14 @@ def commit_of(
     )
 
 
-def plans_seen(lake: Lake, seq: int, profile_id: str) -> set[str]:
-    """Plans that the rows of a profile say they belong to, over all replaced tables as of a position."""
-    seen: set[str] = set()
+def plans_seen(lake: Lake, seq: int) -> dict[str, set[str]]:
+    """Plans that the rows of each profile say they belong to, over all replaced tables as of a position."""
+    seen: dict[str, set[str]] = {}
     for name in REPLACED:
-        frame = lake.read(name, seq=seq, profiles=[profile_id])
+        frame = lake.read(name, seq=seq)
         text = next(column for column in reversed(frame.columns) if frame.schema[column] == pl.String)
-        seen |= {value.partition("/")[0] for value in frame[text]} or {f"{name}: no rows"}
+        for profile_id, value in frame.select("profile_id", text).unique().iter_rows():
+            seen.setdefault(profile_id, set()).add(value.partition("/")[0])
+        for profile_id in set(seen) - set(frame["profile_id"]):
+            seen[profile_id].add(f"no rows in {name}")
     return seen

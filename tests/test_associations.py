@@ -135,12 +135,12 @@ def test_an_entity_of_too_many_memories_makes_no_reference():
     assert links(derive(memories, entities=entities), "REFERENCES") == {("m0", "m1")}
 
 
-def test_an_entity_of_many_memories_links_each_to_the_ten_before_it():
+def test_an_entity_of_many_memories_links_each_to_the_five_before_it():
     count = 60
     memories = frames.memories([{"memory_id": f"m{n:02}", "created_at": ago(count - n)} for n in range(count)])
     edges = derive(memories, entities={f"m{n:02}": ["Ada"] for n in range(count)}, policy=Policy(reference_share=1.0))
     apart = [int(target[1:]) - int(source[1:]) for source, target in links(edges, "REFERENCES")]
-    assert sorted(apart) == sorted(lag for lag in range(1, 11) for _ in range(count - lag))
+    assert sorted(apart) == sorted(lag for lag in range(1, 6) for _ in range(count - lag))
 
 
 # How edges fade

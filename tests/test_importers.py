@@ -307,6 +307,7 @@ def test_any_lines_are_taken_or_buried_and_twice_is_once(tmp_path_factory, lines
     ),
     st.integers(0, 2**32),
 )
+@settings(deadline=None)
 def test_any_conversation_is_read_or_buried(tmp_path_factory, junk, seed):
     rng = random.Random(seed)  # noqa: S311 - where the damage goes
     damaged = {key: junk if rng.random() < 0.3 else value for key, value in CONVERSATION.items()}

@@ -244,9 +244,8 @@ def test_each_state_stays_readable(lake: Lake) -> None:
     one = lake.commit(commit_of(lake, ["ana", "bo"], "p1"))["ana"]
     two = lake.commit(commit_of(lake, ["ana"], "p2", as_of=T0 + DAY))["ana"]
     lake.ledger.append(batch(1))
-    assert plans_seen(lake, one, "ana") == plans_seen(lake, one, "bo") == {"p1"}
-    assert plans_seen(lake, two, "ana") == {"p2"}
-    assert plans_seen(lake, two, "bo") == {"p1"}
+    assert plans_seen(lake, one) == {"ana": {"p1"}, "bo": {"p1"}}
+    assert plans_seen(lake, two) == {"ana": {"p2"}, "bo": {"p1"}}
     assert lake.ledger.decisions(seq=one)["plan_id"].unique().to_list() == ["p1"]
     assert lake.ledger.decisions(as_of=T0)["plan_id"].unique().to_list() == ["p1"]
     assert lake.ledger.decisions(profiles=["ana"])["plan_id"].to_list() == ["p1", "p2"]
@@ -335,8 +334,8 @@ def test_processes_commit_disjoint_profiles_and_all_succeed(tmp_path: Path, work
     list(workers.map(commit_each, [tmp_path] * 2, work))
     with Lake(tmp_path) as lake:
         assert lake.ledger.runs()["profile_id"].to_list() == sorted([*work[0], *work[1]])
-        for profile_id in lake.ledger.heads():
-            assert plans_seen(lake, lake.ledger.position(), profile_id) == {f"plan-{profile_id}"}
+        wanted = {profile_id: {f"plan-{profile_id}"} for profile_id in lake.ledger.heads()}
+        assert plans_seen(lake, lake.ledger.position()) == wanted
         assert lake.verify().is_empty()
 
 
@@ -351,7 +350,7 @@ def test_of_two_processes_with_the_same_profile_one_commits(tmp_path: Path, work
     assert sorted(outcomes) == ["committed", "conflict"]
     with Lake(tmp_path) as lake:
         winner = f"p{1 + outcomes.index('committed')}"
-        assert plans_seen(lake, lake.ledger.position(), "ana") == {winner}
+        assert plans_seen(lake, lake.ledger.position()) == {"ana": {winner}}
         assert lake.ledger.decisions()["plan_id"].to_list() == [winner]
         assert sorted(lake.ledger.attempts()["outcome"]) == ["committed", "conflict"]
 
@@ -405,8 +404,8 @@ def test_an_undo_masks_decisions_and_changes_tables_in_one_step(lake: Lake) -> N
     own = profiles(lake.ledger.heads(["ana"]), "p1")
     at = lake.republish(own, tables(["ana"], "undone"), revert=[undo])
     assert at == {"ana": first + 1} == lake.ledger.heads()
-    assert plans_seen(lake, first, "ana") == {"p1"}
-    assert plans_seen(lake, first + 1, "ana") == {"undone"}
+    assert plans_seen(lake, first) == {"ana": {"p1"}}
+    assert plans_seen(lake, first + 1) == {"ana": {"undone"}}
     assert lake.ledger.reverted().rows() == [("ana", "p1/0", first + 1)]
     assert lake.read("reverted", seq=first).is_empty()
     assert lake.ledger.runs()["outcome"].to_list() == ["reverted"]
@@ -446,7 +445,7 @@ def test_a_lost_or_damaged_file_is_found_said_and_mended(lake: Lake, name: str, 
     assert lake.verify().is_empty()
     assert lake.read(name).height == (6 if name == "events" else 0)
     lake.commit(commit_of(lake, ["ana"], "q"))
-    assert plans_seen(lake, lake.ledger.position(), "ana") == {"q"}
+    assert plans_seen(lake, lake.ledger.position()) == {"ana": {"q"}}
 
 
 def test_a_sweep_removes_only_what_nobody_refers_to(lake: Lake) -> None:
@@ -461,15 +460,15 @@ def test_a_sweep_removes_only_what_nobody_refers_to(lake: Lake) -> None:
     assert sorted(path.name for path in removed) == [".half.aside", "0123-4567.parquet", "gone"]
     assert lake.staged("live", "memories") is not None
     assert lake.verify().is_empty()
-    assert plans_seen(lake, 1, "ana") == {"p1"}
+    assert plans_seen(lake, 1) == {"ana": {"p1"}}
 
 
 def test_states_before_the_oldest_wanted_are_let_go(lake: Lake) -> None:
     for plan_id in ("p1", "p2", "p3"):
         lake.commit(commit_of(lake, ["ana"], plan_id))
     assert len(lake.sweep(older_than=-DAY, oldest=2)) == len(REPLACED)
-    assert plans_seen(lake, 2, "ana") == {"p2"}
-    assert plans_seen(lake, 3, "ana") == {"p3"}
+    assert plans_seen(lake, 2) == {"ana": {"p2"}}
+    assert plans_seen(lake, 3) == {"ana": {"p3"}}
     with pytest.raises(LakeError, match="position 1 is no longer kept; ask for 2 or later"):
         lake.read("memories", seq=1)
     assert lake.sweep(older_than=-DAY) == []

@@ -369,7 +369,9 @@ def test_a_held_profile_changes_nothing_for_others_and_merged_memories_do_not_co
 def broken(before, plan, *, policy=POLICY, post=None, found_by_search=("S", "T"), scored=None, of=None):
     after = planning.post_state(before, plan, NO_DECISIONS) if post is None else post
     everything = scores(before) if scored is None else scored
-    retrievable = pl.DataFrame({"profile_id": "p", "memory_id": list(found_by_search)}, schema_overrides={"memory_id": pl.String})
+    retrievable = before.memories.select("profile_id", "memory_id").clear().vstack(
+        pl.DataFrame([("p", name) for name in found_by_search], schema={"profile_id": pl.String, "memory_id": pl.String}, orient="row")
+    )
     return planning.violations(
         plan, before, profiles() if of is None else of, policy=policy, scored=everything, post=after, retrievable=retrievable
     )

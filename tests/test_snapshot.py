@@ -168,7 +168,7 @@ def test_explain_run_takes_a_plan_its_beginning_or_a_run(query):
     assert len(whole) == 5
     assert query("SELECT action, memory_id, reverted FROM explain_run('run1')") == whole
     assert query("FROM explain_run('plan1', profile := 'q')") == []
-    assert len(query("FROM explain_run('plan')")) == 5
+    assert len(query("FROM explain_run('plan')")) == 7
 
 
 def test_the_documentation_is_the_dictionary():

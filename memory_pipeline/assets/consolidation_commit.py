@@ -12,7 +12,7 @@ from memory_pipeline.lake import history
 @dg.asset(ins={name: dg.AssetIn() for name in history.COMMITTED_FROM})
 def consolidation_commit(
     context: dg.AssetExecutionContext, store: Store, **tables: pl.DataFrame
-) -> dg.MaterializeResult:
+) -> dg.MaterializeResult[None]:
     """Check the plan once more and make it visible in one transaction, or change nothing."""
     positions = history.commit(
         store.lake, tables, store.policies(tables["profiles"]), run_id=context.run.run_id, started_at=started(context)

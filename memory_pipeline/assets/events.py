@@ -4,6 +4,7 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets.resources import Run, Store
+from memory_pipeline.lake import participation
 
 
 @dg.multi_asset(
@@ -21,7 +22,7 @@ def events(store: Store, run: Run) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataF
     profiles = store.participants()
     return (
         profiles,
-        store.known("events", profiles),
-        store.known("decisions", profiles),
-        store.known("reverted", profiles),
+        participation.known(store.lake, "events", profiles),
+        participation.known(store.lake, "decisions", profiles),
+        participation.known(store.lake, "reverted", profiles),
     )

@@ -13,6 +13,7 @@ from pydantic import PrivateAttr
 
 from memory_pipeline.assets.figures import describe
 from memory_pipeline.assets.resources import Run, Store
+from memory_pipeline.lake import participation
 from memory_pipeline.lake.schemas import TABLES
 
 
@@ -49,7 +50,7 @@ class LakeIOManager(dg.ConfigurableIOManager):
     def _elsewhere(self, run_id: str, name: str) -> pl.DataFrame:
         table, lake = TABLES[name], self.store.lake
         if table.kept == "ledger" or name == "events":
-            return self.store.known(name, self._staged(run_id, "profiles"))
+            return participation.known(self.store.lake, name, self._staged(run_id, "profiles"))
         if table.kept == "appended":
             return lake.read(name)
         return self._staged(run_id, name)

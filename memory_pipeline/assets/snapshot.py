@@ -7,7 +7,7 @@ from memory_pipeline.lake import snapshot as duckdb_file
 
 
 @dg.asset(deps=["consolidation_commit"])
-def snapshot(store: Store) -> dg.MaterializeResult:
+def snapshot(store: Store) -> dg.MaterializeResult[None]:
     """Publish the committed state for whoever has DuckDB and nothing else."""
     path = duckdb_file.publish(store.lake)
     return dg.MaterializeResult(metadata={"path": dg.MetadataValue.path(path), "bytes": path.stat().st_size})

@@ -34,8 +34,8 @@ UNDIRECTED: Final = (
 FADING: Final = ("DISCOVERED", "ASSOCIATED", "SIMILAR_TO", "SHORTCUT")
 """Types whose weight decays, unless an agent asserted the edge."""
 
-MENTIONS_LINKED: Final = 10
-"""How many of the mentions before it a mention of an entity is linked to; bounds REFERENCES to 10 edges a mention."""
+MENTIONS_LINKED: Final = 5
+"""How many of the mentions before it a mention of an entity is linked to; bounds REFERENCES to 5 edges a mention."""
 
 ROUNDING: Final = 1e-9
 """Keeps a share of memories that is a whole number from falling short of it."""
@@ -57,7 +57,7 @@ def derive(
     - SIMILAR_TO: live memories with a cosine above the policy's threshold; the cosine is the weight.
     - REFERENCES: live memories that mention the same entities; weight 1 - 1 / (1 + n) for n shared entities. An entity
       that more than `reference_share` of the profile's live memories mention counts for nothing. An entity links each
-      mention to the ten before it, so that one that k memories share makes 10 k edges at most, not k².
+      mention to the five before it in time, so that one that k memories share makes 5 k edges at most, not k².
 
     FOLLOWS and CAUSED_BY join memories of any lifecycle but deleted: they tell how memories came about.
 
@@ -127,7 +127,7 @@ def discover(
     """Propose creative associations among a sample of each profile's live originals (AutoMem's rules).
 
     The sample is the `creative_sample` smallest SHA-256 of (profile, interval, seed, memory), among originals with
-    relevance above `creative_min_relevance`: it changes with each interval of the creative task and with nothing else.
+    relevance above `creative_min_relevance`, so it changes with the interval of the creative task, not with each run.
     Of the sample's pairs that no edge joins, in whatever direction, the first rule that matches makes an edge:
 
     1. two Decisions: cosine < .3 makes CONTRADICTS/contrast, confidence .6, and any other cosine nothing. With

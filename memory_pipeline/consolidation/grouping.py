@@ -18,7 +18,7 @@ from memory_pipeline.consolidation import similarity as vector_similarity
 
 _SLACK: Final = 1e-12
 """What the rounding of an average may fall short of the threshold."""
-_CELL_BYTES: Final = 20
+_CELL_BYTES: Final = 24
 """Scratch memory of one cell while a component is linked: its similarity in float32 and float64, and a block."""
 _COLUMNS: Final = 64
 """Coordinates summed at once for the cohesion, which bounds its scratch memory to 512 bytes a row."""
@@ -278,23 +278,26 @@ def _link(means: NDArray[np.float64], sizes: NDArray[np.int64], minimum: float, 
     for ever, because clusters only grow.
     """
     labels = np.arange(len(means))
-    means[np.add.outer(sizes, sizes) > limit] = -np.inf
+    dead = np.zeros(len(means))  # -inf where a place was merged away; its column is never written again
+    if 2 * sizes.max() > limit:
+        means[np.add.outer(sizes, sizes) > limit] = -np.inf
     np.fill_diagonal(means, -np.inf)
     bounds = means.max(axis=1)
     while True:
         row = int(bounds.argmax())
-        partner = int(means[row].argmax())
         if bounds[row] < minimum - _SLACK:
             return labels
-        if means[row, partner] < bounds[row]:
-            bounds[row] = means[row, partner]
+        candidates = means[row] + dead
+        partner = int(candidates.argmax())
+        if candidates[partner] < bounds[row]:
+            bounds[row] = candidates[partner]
             continue
         kept, gone = min(row, partner), max(row, partner)
         total = sizes[kept] + sizes[gone]
-        merged = (sizes[kept] * means[kept] + sizes[gone] * means[gone]) / total
+        dead[gone] = -np.inf
+        merged = (sizes[kept] * means[kept] + sizes[gone] * means[gone]) / total + dead
         merged[sizes + total > limit] = -np.inf
         means[kept] = means[:, kept] = merged
-        means[gone] = means[:, gone] = -np.inf
         bounds[kept], bounds[gone] = merged.max(), -np.inf
         sizes[kept] = total
         labels[labels == gone] = kept

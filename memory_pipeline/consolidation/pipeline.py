@@ -8,7 +8,7 @@ What is not here: reading or keeping tables (`lake/`), and what starts a run (`j
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Concatenate, Final, ParamSpec, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -29,7 +29,6 @@ from memory_pipeline.settings import Policy
 from memory_pipeline.text import embedding, enriching, importance
 
 Frames = tuple[pl.DataFrame, ...]
-P = ParamSpec("P")
 Two = tuple[pl.DataFrame, pl.DataFrame]
 Three = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
 R = TypeVar("R", bound=pl.DataFrame | Frames)
@@ -59,7 +58,7 @@ class Turn:
 def each(
     profiles: pl.DataFrame,
     policies: Mapping[str, Policy],
-    stage: Callable[Concatenate[Turn, P], R],
+    stage: Callable[..., R],
     *frames: pl.DataFrame,
 ) -> R:
     """Apply `stage` once for each policy in play and put the results together.
@@ -80,9 +79,9 @@ def each(
     if not results:
         turn = Turn(policy=Policy(), as_of=datetime.min.replace(tzinfo=UTC), plan_id="")
         return stage(turn, *(frame.clear() for frame in frames))
-    if isinstance(results[0], pl.DataFrame):
-        return cast("R", pl.concat(results))
-    return cast("R", tuple(pl.concat(parts) for parts in zip(*results, strict=True)))
+    parts = [(result,) if isinstance(result, pl.DataFrame) else result for result in results]
+    whole = tuple(pl.concat(part) for part in zip(*parts, strict=True))
+    return cast("R", whole[0] if isinstance(results[0], pl.DataFrame) else whole)
 
 
 def project(turn: Turn, events: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame) -> Two:

@@ -307,7 +307,8 @@ def _described(memories: pl.DataFrame) -> pl.DataFrame:
             .drop("inferred")
         )
     every = pl.concat([described, memories.filter(pl.col("kind") != _ORIGINAL)])
-    hashes = identity.content_hashes(every["speaker"], every["content"])
+    texts = every.select("speaker", "content").iter_rows()
+    hashes = pl.Series([identity.content_hash(*text) for text in texts], dtype=pl.String)
     return every.with_columns(content_hash=pl.coalesce("content_hash", hashes))
 
 

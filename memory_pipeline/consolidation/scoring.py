@@ -63,7 +63,7 @@ def score(
     Raises:
         ValueError: a live memory has no row in `importance`.
 
-    Cost: linear; a million memories take under a second.
+    Cost: linear, about a microsecond a memory; most of it is joining the tables.
     """
     known = importance.select(*KEY, "importance", "relationship_count")
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).join(

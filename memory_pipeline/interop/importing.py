@@ -6,7 +6,7 @@ events, the reading of whole JSON files. Not here: any format (`locomo.py`, `bea
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -32,24 +32,6 @@ class ImportReport:
     dead_letters: int = 0
 
 
-@dataclass
-class _Batch:
-    events: list[Event] = field(default_factory=list)
-    letters: list[DeadLetter] = field(default_factory=list)
-    characters: int = 0
-
-    def add(self, item: Event | DeadLetter) -> None:
-        if isinstance(item, DeadLetter):
-            self.letters.append(item)
-            self.characters += len(item.raw)
-        else:
-            self.events.append(item)
-            self.characters += len(item.payload.content or "") if isinstance(item.payload, Stored | Updated) else 0
-
-    def full(self, most: int) -> bool:
-        return len(self.events) + len(self.letters) >= most or self.characters >= _BATCH_CHARACTERS
-
-
 def import_events(
     ledger: Ledger,
     events: Iterable[Event | DeadLetter],
@@ -69,25 +51,33 @@ def import_events(
         progress: called after each batch with the report so far.
     """
     report = ImportReport()
-    pending = _Batch()
-
-    def flush() -> ImportReport:
-        done = ledger.append(pending.events)
-        ledger.bury(pending.letters)
-        after = ImportReport(
+    for taken, letters in _batches(events, batch):
+        done = ledger.append(taken)
+        ledger.bury(letters)
+        report = ImportReport(
             report.accepted + done.accepted,
             report.duplicates + done.duplicates,
-            report.dead_letters + len(pending.letters),
+            report.dead_letters + len(letters),
         )
         if progress is not None:
-            progress(after)
-        return after
+            progress(report)
+    return report
 
-    for item in events:
-        pending.add(item)
-        if pending.full(batch):
-            report, pending = flush(), _Batch()
-    return flush() if pending.characters or pending.events else report
+
+def _batches(items: Iterable[Event | DeadLetter], most: int) -> Iterator[tuple[list[Event], list[DeadLetter]]]:
+    events, letters, characters = list[Event](), list[DeadLetter](), 0
+    for item in items:
+        if isinstance(item, DeadLetter):
+            letters.append(item)
+            characters += len(item.raw)
+        else:
+            events.append(item)
+            characters += len(item.payload.content or "") if isinstance(item.payload, Stored | Updated) else 0
+        if len(events) + len(letters) >= most or characters >= _BATCH_CHARACTERS:
+            yield events, letters
+            events, letters, characters = [], [], 0
+    if events or letters:
+        yield events, letters
 
 
 def identity(*parts: str) -> str:

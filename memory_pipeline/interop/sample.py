@@ -43,6 +43,8 @@ _CATEGORIES: Final = {
     "Habit": "procedural", "Pattern": "semantic", "Style": "procedural",
 }  # fmt: skip
 
+_TALKATIVE: Final = 0.75
+"""Chance that small talk has two sentences: single ones come again and again in a long life."""
 _REWORDED: Final = 0.5
 """Chance of each further change when a statement is told again."""
 _DATED: Final = 0.3
@@ -280,7 +282,8 @@ def _chapter(world: _World, size: int) -> tuple[list[_Draft], list[_Truth]]:
     kinds, weights = list(_SINGLES), list(_SINGLES.values())
     while len(drafts) < size:
         kind = rng.choices(kinds, weights)[0]
-        text = world.slots().say(rng.choice(patterns.PATTERNS[kind]))
+        slots, longer = world.slots(), kind == "Chat" and rng.random() < _TALKATIVE
+        text = " ".join(map(slots.say, rng.sample(patterns.PATTERNS[kind], 1 + longer)))
         if text not in said:
             said.add(text)
             drafts.append(_Draft(rng.random(), text, kind, world.speaker()))
@@ -467,6 +470,7 @@ def write(path: Path, *, profiles: int, memories: int, days: float, seed: int, s
     A line of truth holds `profile_id`, `kind` and `memory_ids` in the order in which they are told. The kinds:
     `duplicate` (all say the same), `distinct` (alike, but each says something else), `superseded` (one fact, the last
     holds), `contradiction` (both cannot be), `chain` (each was caused by the one before), `topic` (one subject).
+    Small talk may come again from one thousand memories to the next and is not in it.
 
     Raises:
         ValueError: an argument is not above 0.

@@ -17,8 +17,8 @@ class Undo(dg.Config):
     """What to take back."""
 
     target: str = Field(description="Plan id, run id, or memory id (of a summary: the whole merge).")
-    profile: str = Field("", description="Profile of the memory; needed where two profiles use the same id.")
-    cascade: bool = Field(False, description="Also take back what builds on it.")
+    profile: str = Field(default="", description="Profile of the memory; needed where two profiles use the same id.")
+    cascade: bool = Field(default=False, description="Also take back what builds on it.")
 
 
 @dg.op(description="Append a revert to the ledger and publish the tables without it.")

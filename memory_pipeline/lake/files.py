@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -66,18 +67,17 @@ def collect(
         conditions: looked up in the files' statistics first, so that a file that has no such row is hardly read.
         columns: which columns to read; default all.
     """
-    wanted = table.empty().columns if columns is None else list(columns)
     if not paths:
-        return table.empty().select(wanted)
+        return table.empty().select(columns or pl.all())
     rows = pl.scan_parquet(
         list(paths),
-        schema=table.empty().schema,
+        schema=_types(table),
         missing_columns="insert",
         extra_columns="ignore",
         glob=False,
         hive_partitioning=False,
     )
-    return rows.filter(*conditions).select(wanted).collect()
+    return rows.filter(*conditions).select(columns or pl.all()).collect()
 
 
 def checksum(path: Path) -> str:
@@ -93,6 +93,11 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@cache
+def _types(table: Table) -> pl.Schema:
+    return table.empty().schema
 
 
 def _put(frame: pl.DataFrame, path: Path) -> None:

@@ -13,10 +13,10 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.consolidation import pipeline, planning, projection
-from memory_pipeline.lake import snapshot
+from memory_pipeline.lake import participation, snapshot
 from memory_pipeline.lake.schemas import TABLES, Action
 from memory_pipeline.lake.tables import Commit, Lake, Revert
-from memory_pipeline.settings import Policy
+from memory_pipeline.settings import Policy, Settings
 
 Tables = Mapping[str, pl.DataFrame]
 
@@ -114,6 +114,40 @@ def commit(
     )
 
 
+def consolidate(lake: Lake, settings: Settings, profiles: pl.DataFrame, *, run_id: str) -> dict[str, pl.DataFrame]:
+    """Run every stage in this process, without Dagster, and commit.
+
+    Args:
+        lake: the store.
+        settings: policy of each profile.
+        profiles: who takes part (see `participation.chosen`).
+        run_id: name of the run.
+
+    Returns:
+        All tables of the run, `consolidation_plan` among them.
+
+    Raises:
+        InvariantBroken: the plan would break an invariant; nothing was changed.
+        Conflict: a profile has changed since; nothing was changed.
+    """
+    started_at = datetime.now(UTC)
+    lake.project()
+    policies = participation.policies(settings, profiles)
+    tables = preview(lake, settings, profiles)
+    for name in ("enrichment", "vectors"):
+        lake.append(name, tables[name])
+    commit(lake, tables, policies, run_id=run_id, started_at=started_at)
+    return tables
+
+
+def preview(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Run every stage in this process up to the plan, and write nothing."""
+    own = profiles["profile_id"].to_list()
+    given = {name: participation.known(lake, name, profiles) for name in ("events", "decisions", "reverted")}
+    kept = {name: lake.read(name, profiles=own) for name in ("enrichment", "vectors")}
+    return pipeline.run({"profiles": profiles} | given | kept, participation.policies(settings, profiles))
+
+
 def state(
     lake: Lake,
     profiles: pl.DataFrame,
@@ -135,7 +169,7 @@ def state(
         The tables of `PUBLISHED`.
     """
     own = profiles["profile_id"].to_list()
-    clock, seq = profiles["as_of"].max(), profiles["seq"].max()
+    clock, seq = profiles.row(0, named=True)["as_of"], profiles.row(0, named=True)["seq"]
     made = pipeline.run(
         {
             "profiles": profiles,

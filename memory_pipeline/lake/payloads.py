@@ -5,19 +5,14 @@ read (`lake/events.py`).
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from memory_pipeline.lake.schemas import EventType
-
-MEMORY_TYPES: Final = ("Decision", "Insight", "Pattern", "Preference", "Style", "Habit", "Context", "Memory")
-"""Types an agent may give; any other word is kept as given."""
-
-CATEGORIES: Final = ("episodic", "semantic", "procedural", "opinion", "core")
-"""Categories an agent may give; any other word is kept as given."""
+from memory_pipeline.text.classification import CATEGORIES, MEMORY_TYPES
 
 WRITTEN: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
 """How an instant stands in JSON."""
@@ -55,10 +50,6 @@ def written(instant: datetime) -> str:
     return instant.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def _known(value: object, names: Sequence[str]) -> object:
-    return next((name for name in names if isinstance(value, str) and name.lower() == value.strip().lower()), value)
-
-
 def _metadata(value: object) -> object:
     """Hold metadata as canonical JSON text: one string column in every table, however deep the object."""
     read = read_json(value) if isinstance(value, str) else value
@@ -89,8 +80,6 @@ Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 Switch = Annotated[bool, Field(strict=True)]
 Instant = Annotated[datetime, Field(strict=True), BeforeValidator(_instant, json_schema_input_type=datetime)]
 Rank = Annotated[int, Field(strict=True, ge=1, le=10**9)]
-MemoryType = Annotated[Identifier, BeforeValidator(lambda value: _known(value, MEMORY_TYPES))]
-Category = Annotated[Identifier, BeforeValidator(lambda value: _known(value, CATEGORIES))]
 Metadata = Annotated[str, BeforeValidator(_metadata, json_schema_input_type=dict[str, Any])]
 
 
@@ -130,10 +119,10 @@ class Stored(_Validity, Noted):
     example: ClassVar[dict[str, Any]] = {"content": "Ana chose the green kitchen tiles.", "importance": 0.8}
     content: Text = Field(description="The text of the memory.")
     speaker: Identifier | None = Field(None, description="Who said it.")
-    memory_type: MemoryType | None = Field(
-        None, description=f"{', '.join(MEMORY_TYPES)}, in any case, or another word."
+    memory_type: Identifier | None = Field(
+        None, description=f"{', '.join(MEMORY_TYPES)}, in any case; others are inferred."
     )
-    category: Category | None = Field(None, description=f"{', '.join(CATEGORIES)}, in any case, or another word.")
+    category: Identifier | None = Field(None, description=f"{', '.join(CATEGORIES)}, in any case; others are inferred.")
     importance: Share | None = Field(None, description="How important it is; left out, it is worked out from the text.")
     importance_hint: Share | None = Field(None, description="A hint that is averaged with what the text says.")
     confidence: Share | None = Field(None, description="How sure the agent is; left out, it counts as 0.5.")

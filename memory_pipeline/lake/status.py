@@ -86,7 +86,7 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
     rows = profiles.join(live, on="profile_id", how="left").join(progress(lake), on="profile_id", how="left")
     last = {task: _last(runs, task) for task in TASKS}
     waiting = lake.waiting()
-    oldest = profiles["last_event_at"].max()
+    newest: datetime | None = profiles.select(pl.col("last_event_at").max()).item()
     return {
         "home": str(lake.home),
         "profiles": [
@@ -96,7 +96,7 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
                 "memories": row["memories"],
                 "live": row["live"] or 0,
                 "last_as_of": row["last_as_of"],
-                "waiting": ledger.waiting_of(row["profile_id"], row["commit_seq"] or 0),
+                "waiting": ledger.waiting(row["commit_seq"] or 0, profile_id=row["profile_id"]),
             }
             for row in rows.iter_rows(named=True)
         ],
@@ -118,7 +118,7 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
             for row in runs.head(settings.policy.history_limit).iter_rows(named=True)
         ],
         "position": ledger.position(),
-        "lag_seconds": max(0.0, (now - oldest).total_seconds()) if waiting and oldest else 0.0,
+        "lag_seconds": max(0.0, (now - newest).total_seconds()) if waiting and newest else 0.0,
         "dead_letters": ledger.dead_letters().height,
         "disk_bytes": disk_bytes(lake.home),
     }
@@ -137,7 +137,8 @@ def disk_bytes(home: Path) -> int:
 def _last(runs: pl.DataFrame, task: str) -> datetime | None:
     """Clock of the last run that did a task; a full run does them all."""
     did = runs.filter(pl.col("task").is_in([task, "full"]) & (pl.col("outcome") != "reverted"))
-    return did["as_of"].max()
+    last: datetime | None = did.select(pl.col("as_of").max()).item()
+    return last
 
 
 def _next_due(task: str, last: datetime | None, settings: Settings, now: datetime) -> datetime | None:

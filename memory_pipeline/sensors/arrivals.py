@@ -1,5 +1,7 @@
 """The arrivals sensor: new events are read and enriched soon after they come."""
 
+from datetime import UTC, datetime
+
 import dagster as dg
 
 from memory_pipeline.assets.resources import Store
@@ -21,9 +23,18 @@ def sensor(settings: Settings) -> dg.SensorDefinition:
     def evaluate(context: dg.SensorEvaluationContext, store: Store) -> dg.RunRequest | dg.SkipReason:
         if running := in_flight(context.instance, "projection"):
             return dg.SkipReason(f"run {running} is still reading events")
-        waiting = store.lake.waiting()
-        if not triggers.projection_due(waiting):
-            return dg.SkipReason("no new events")
-        return dg.RunRequest(tags={"memory_pipeline/events": str(waiting)})
+        events, accesses = store.lake.waiting()
+        now = datetime.now(UTC)
+        if not triggers.projection(events, accesses, last=_last(context.instance), now=now):
+            return dg.SkipReason(f"{events} new events, {accesses} of them accesses, which wait a little")
+        return dg.RunRequest(tags={"memory_pipeline/events": str(events)})
 
     return evaluate
+
+
+def _last(instance: dg.DagsterInstance) -> datetime | None:
+    """When the job last succeeded."""
+    done = instance.get_run_records(
+        filters=dg.RunsFilter(job_name="projection", statuses=[dg.DagsterRunStatus.SUCCESS]), limit=1
+    )
+    return datetime.fromtimestamp(done[0].end_time, UTC) if done and done[0].end_time else None

@@ -135,10 +135,7 @@ def run_import(streams: dict[Path, Iterator[Event | DeadLetter]], *, as_json: bo
     reports = {}
     with open_lake(settings_in_force()) as lake, report.progress(err) as bar:
         for file, events in streams.items():
-            task = bar.add_task(file.name, total=None)
-            reports[str(file)] = importing.import_events(
-                lake.ledger, events, progress=lambda done, task=task: bar.update(task, completed=done.total)
-            )
+            reports[str(file)] = importing.import_events(lake.ledger, events, progress=report.counter(bar, file.name))
     if as_json:
         show_json({file: asdict(found) for file, found in reports.items()})
     else:
@@ -176,7 +173,7 @@ def sample(
 ) -> None:
     """Write sample events, and beside them the truth about duplicates, changes and contradictions."""
     written = generator.write(path, profiles=profiles, memories=memories, days=days, seed=seed)
-    out.print(f"{written} events in {path}; the truth about them in {generator.truth_path(path)}", soft_wrap=True)
+    out.print(f"{written} events in {path}; the truth about them in {path.with_name(path.stem + '.truth.jsonl')}", soft_wrap=True)
 
 
 @app.command()

@@ -3,10 +3,10 @@
 import importlib.util
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 from rich.console import Console
@@ -36,6 +36,12 @@ def progress(console: Console) -> Progress:
         console=console,
         disable=not console.is_terminal,
     )
+
+
+def counter(bar: Progress, name: str) -> Callable[[ImportReport], None]:
+    """Add a line to a progress bar and return what moves it."""
+    task = bar.add_task(name, total=None)
+    return lambda done: bar.update(task, completed=done.accepted + done.duplicates + done.dead_letters)
 
 
 def imported(console: Console, reports: Mapping[str, ImportReport]) -> None:
@@ -247,6 +253,10 @@ def checks(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     console.print(f"{len(rows) - len(bad)} of {len(rows)} expected checks passed")
 
 
+ENOUGH_BYTES: Final = 1_000_000_000
+"""Free space below which `doctor` warns."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing that was examined."""
@@ -278,7 +288,8 @@ def examine(settings: Settings, *, repair: bool) -> list[Finding]:
             Finding("ledger", well=False, detail=f"none in {settings.home}; make one with: memory-pipeline init"),
         ]
     with Lake(settings.home) as lake:
-        damaged = lake.verify()
+        lost = lake.mend() if repair else lake.verify()
+        damaged = [f"{row['path']} is {row['problem']}: {row['remedy']}" for row in lost.iter_rows(named=True)]
         found.append(
             Finding(
                 "ledger",
@@ -300,7 +311,7 @@ def examine(settings: Settings, *, repair: bool) -> list[Finding]:
         letters = lake.ledger.dead_letters().height
         found.append(Finding("dead letters", well=True, detail=f"{letters} refused events" if letters else "none"))
     free = shutil.disk_usage(settings.home).free
-    found.append(Finding("disk", free > 1_000_000_000, f"{free / 1e9:.1f} GB free"))
+    found.append(Finding("disk", free > ENOUGH_BYTES, f"{free / 1e9:.1f} GB free"))
     return found
 
 

@@ -184,7 +184,7 @@ def _spelt(words: str) -> int:
 
 _RULES: Final[tuple[Rule, ...]] = (
     (r"\b(?:https?://|www\.)[^\s]+", _nothing),
-    (r"\b[a-z0-9._%+-]+@[a-z0-9.-]+\b", _nothing),
+    (r"\b[a-z0-9._%+-]{1,64}@[a-z0-9.-]+\b", _nothing),
     (r"\b[a-z_][a-z_]*[0-9][a-z0-9_.]*\b", _nothing),
     (rf"\b(?P<hour>[01]?[0-9]|2[0-3]):(?P<minute>[0-5][0-9])(?::[0-5][0-9])?(?: *{_HALF}|\b)", _time),
     (rf"\b(?:(?P<hour>1[0-2]|0?[1-9])|{_SPELT}) *(?:{_HALF}|o'clock\b)", _time),

@@ -205,7 +205,7 @@ dollar buck usd
 """Groups of words for one thing; the first stands for all."""
 
 _OPERATORS: Final = """
-will would could might may should must shall if unless almost hardly formerly want plan try intend refuse avoid pretend
+will would could might should must shall if unless almost hardly formerly want plan try intend refuse avoid pretend
 stop other another former fake alleged supposed instead except without maybe consider
 """
 

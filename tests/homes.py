@@ -1,0 +1,60 @@
+"""Real stores for tests: sample events imported into a real ledger, runs made by the real stages."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+
+from memory_pipeline.interop import sample
+from memory_pipeline.interop.importing import import_events
+from memory_pipeline.lake import history, participation
+from memory_pipeline.lake.events import Event, parse
+from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.settings import Settings, load
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+NIGHT = datetime(2026, 5, 2, 2, tzinfo=UTC)
+"""A night after all sample events."""
+RECORDED = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+def events(*, profiles=2, memories=120, days=100, seed=3) -> list[Event]:
+    told = sample.generate(profiles=profiles, memories=memories, days=days, seed=seed)
+    return [parse(event, recorded_at=RECORDED, origin="sample", future=None) for event in told]
+
+
+def filled(home: Path, told: list[Event]) -> Lake:
+    lake = Lake(home)
+    import_events(lake.ledger, told, batch=500)
+    return lake
+
+
+def settings(home: Path, **policy) -> Settings:
+    if policy:
+        lines = "\n".join(f"{name} = {value!r}" for name, value in policy.items())
+        (home / "memory_pipeline.toml").write_text(f"[policy]\n{lines}\n", "utf-8")
+    return load(home, environment={})
+
+
+def night(lake: Lake, *, as_of: datetime = NIGHT, run_id: str = "run", policy: Settings | None = None, **options):
+    """Consolidate in this process; returns the tables of the run."""
+    chosen = policy or settings(lake.home)
+    profiles = participation.chosen(lake, chosen, as_of=as_of, **options)
+    return history.consolidate(lake, chosen, profiles, run_id=run_id)
+
+
+def published(lake: Lake, *, but: tuple[str, ...] = ()) -> dict[str, pl.DataFrame]:
+    return {name: lake.read(name) for name in history.PUBLISHED if name not in but}
+
+
+def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> None:
+    """Both hold the same tables, to the byte of their Arrow form."""
+    assert one.keys() == other.keys()
+    for name, frame in one.items():
+        assert frame.schema == TABLES[name].empty().schema
+        assert frame.equals(other[name]), f"table {name} differs"
+
+
+def days(number: float) -> timedelta:
+    return timedelta(days=number)

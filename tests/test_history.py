@@ -1,0 +1,245 @@
+"""Runs, undo, rebuild and past states on a real store."""
+
+import random
+from datetime import UTC, datetime
+
+import duckdb
+import polars as pl
+import pytest
+import homes
+
+from memory_pipeline.consolidation import pipeline
+from memory_pipeline.lake import history, participation
+from memory_pipeline.lake.schemas import LIVE, TABLES
+from memory_pipeline.lake.tables import Conflict
+
+NOW = datetime(2026, 6, 2, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def told():
+    return homes.events()
+
+
+@pytest.fixture
+def lake(tmp_path, told):
+    with homes.filled(tmp_path, told) as opened:
+        yield opened
+
+
+def test_a_run_finds_merges_and_links_in_each_profile(lake):
+    tables = homes.night(lake)
+    decided = lake.ledger.decisions()
+    assert set(decided["profile_id"]) == {"sample-1", "sample-2"}
+    assert {"summarise", "supersede", "link"} <= set(decided["action"])
+    assert tables["merge_refusals"].height > 0
+    memories = lake.read("memories")
+    superseded = memories.filter(pl.col("superseded_kind") == "summary")
+    assert superseded.height > 0
+    assert superseded.filter(pl.col("lifecycle").is_in(LIVE)).is_empty()
+    for name, table in TABLES.items():
+        if table.kept == "replaced":
+            assert table.violations(lake.read(name)).is_empty(), name
+
+
+def test_the_second_plan_at_the_same_instant_is_empty(lake):
+    homes.night(lake)
+    before = homes.published(lake, but=("profiles", "consolidation_plan"))
+    again = homes.night(lake, run_id="again")
+    assert again["consolidation_plan"].is_empty()
+    after = homes.published(lake, but=("profiles", "consolidation_plan"))
+    strip = lambda tables: {n: f.drop("plan_id", strict=False) for n, f in tables.items()}
+    for name, frame in strip(before).items():
+        assert frame.equals(strip(after)[name]), name
+
+
+def test_a_later_night_without_news_proposes_no_merge_again(lake):
+    homes.night(lake)
+    later = homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="later")
+    assert not {"summarise", "supersede", "archive"} & set(later["consolidation_plan"]["action"])
+
+
+def test_two_stores_with_the_same_events_make_the_same_tables(tmp_path, told):
+    made = []
+    for name in ("one", "two"):
+        with homes.filled(tmp_path / name, told) as lake:
+            homes.night(lake)
+            made.append(homes.published(lake))
+    homes.same(*made)
+
+
+def test_permuted_rows_change_nothing(lake):
+    settings = homes.settings(lake.home)
+    lake.project()
+    profiles = participation.chosen(lake, settings, as_of=homes.NIGHT)
+    policies = participation.policies(settings, profiles)
+    given = {name: participation.known(lake, name, profiles) for name in ("events", "decisions", "reverted")}
+    empty = {name: TABLES[name].empty() for name in ("enrichment", "vectors")}
+    straight = pipeline.run({"profiles": profiles} | given | empty, policies)
+    shuffled = {name: frame.sample(fraction=1, shuffle=True, seed=5) for name, frame in given.items()}
+    homes.same(straight | given, pipeline.run({"profiles": profiles} | shuffled | empty, policies) | given)
+
+
+def test_a_preview_writes_nothing_and_equals_what_is_then_committed(lake):
+    settings = homes.settings(lake.home)
+    profiles = participation.chosen(lake, settings, as_of=homes.NIGHT)
+    before = sorted(path for path in lake.home.rglob("*") if path.suffix == ".parquet")
+    position = lake.ledger.position()
+    planned = history.preview(lake, settings, profiles)["consolidation_plan"]
+    assert planned.height > 0
+    assert lake.ledger.position() == position
+    assert sorted(path for path in lake.home.rglob("*") if path.suffix == ".parquet") == before
+    assert homes.night(lake)["consolidation_plan"].equals(planned)
+
+
+def test_a_rebuild_from_event_zero_gives_the_published_tables(lake):
+    homes.night(lake, as_of=datetime(2026, 3, 1, tzinfo=UTC), run_id="first")
+    homes.night(lake, run_id="second")
+    for profile_id in ("sample-1", "sample-2"):
+        rebuilt = history.rebuild(lake, profile_id)
+        for name in history.PUBLISHED:
+            if name != "consolidation_plan":
+                assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
+
+
+def test_undo_of_a_run_restores_the_former_tables_exactly(lake):
+    homes.night(lake, as_of=datetime(2026, 3, 1, tzinfo=UTC), run_id="first")
+    former = homes.published(lake)
+    homes.night(lake, run_id="second")
+    assert not homes.published(lake)["memories"].equals(former["memories"])
+    history.undo(lake, "second", now=NOW)
+    restored = homes.published(lake)
+    former["consolidation_plan"] = restored["consolidation_plan"]
+    homes.same(former, restored)
+
+
+def test_undo_of_the_only_run_leaves_no_tables_and_a_rerun_decides_nothing_again(lake):
+    homes.night(lake)
+    history.undo(lake, "run", now=NOW)
+    assert all(frame.is_empty() for frame in homes.published(lake).values())
+    again = homes.night(lake, run_id="again")
+    assert again["consolidation_plan"].is_empty()
+    wanted = homes.night(lake, run_id="asked", retry_reverted=True)
+    assert wanted["consolidation_plan"].height > 0
+
+
+def test_one_merge_can_be_undone_and_the_others_stay(lake):
+    homes.night(lake)
+    merges = lake.ledger.decisions().filter((pl.col("action") == "summarise") & (pl.col("rule") == "compression"))
+    assert merges.height > 1
+    chosen = merges.row(0, named=True)
+    undone = history.undo(lake, chosen["memory_id"], profile_id=chosen["profile_id"], now=NOW)
+    assert set(undone["action"]) == {"summarise", "supersede"}
+    memories = lake.read("memories")
+    assert chosen["memory_id"] not in set(memories.filter(pl.col("profile_id") == chosen["profile_id"])["memory_id"])
+    back = undone.filter(pl.col("action") == "supersede")
+    stands = memories.join(back, on=["profile_id", "memory_id"], how="semi")
+    assert set(stands["lifecycle"]) <= set(LIVE)
+    assert memories.filter(pl.col("superseded_kind") == "summary").height > 0
+
+
+def test_undo_of_something_unknown_says_so(lake):
+    homes.night(lake)
+    with pytest.raises(ValueError, match="nothing-like-this"):
+        history.undo(lake, "nothing-like-this", now=NOW)
+
+
+def test_a_late_event_lands_as_if_it_had_been_in_time(tmp_path, told):
+    stored = [event for event in told if event.event_type == "memory.stored"]
+    late = stored[len(stored) // 3]
+    with homes.filled(tmp_path / "late", [event for event in told if event != late]) as lake:
+        homes.night(lake, as_of=datetime(2026, 2, 1, tzinfo=UTC), run_id="before")
+        history.undo(lake, "before", now=NOW)
+        lake.ledger.append([late])
+        homes.night(lake, run_id="after", retry_reverted=True)
+        one = lake.read("memories")
+    with homes.filled(tmp_path / "time", told) as lake:
+        homes.night(lake)
+        other = lake.read("memories")
+    position = ["seq", "plan_id", "event_id"]
+    assert one.drop(position).equals(other.drop(position))
+
+
+def test_rows_of_one_profile_never_depend_on_another(tmp_path, told):
+    with homes.filled(tmp_path / "both", told) as lake:
+        homes.night(lake)
+        both = {n: f.filter(pl.col("profile_id") == "sample-1") for n, f in homes.published(lake).items()}
+    with homes.filled(tmp_path / "one", [event for event in told if event.profile_id == "sample-1"]) as lake:
+        homes.night(lake)
+        alone = homes.published(lake)
+    for name, frame in alone.items():
+        drop = [c for c in ("plan_id", "decision_id", "event_id", "seq", "head") if c in frame.columns]
+        assert frame.drop(drop).sort(pl.all().exclude(pl.List)).equals(both[name].drop(drop).sort(pl.all().exclude(pl.List))), name
+
+
+def test_a_plan_made_before_another_commit_is_refused(lake):
+    settings = homes.settings(lake.home)
+    profiles = participation.chosen(lake, settings, as_of=homes.NIGHT)
+    homes.night(lake)
+    with pytest.raises(Conflict, match="sample-1"):
+        history.consolidate(lake, settings, profiles, run_id="late")
+    assert lake.ledger.runs()["run_id"].unique().to_list() == ["run"]
+
+
+def test_the_state_of_a_past_instant_is_a_snapshot_of_its_own(lake):
+    homes.night(lake)
+    month_ago = datetime(2026, 2, 1, tzinfo=UTC)
+    path = history.snapshot_at(lake, month_ago)
+    with duckdb.connect(str(path), read_only=True) as connection:
+        (latest,) = connection.execute("select max(created_at at time zone 'UTC') from memories").fetchone()
+        (count,) = connection.execute("select count(*) from memories").fetchone()
+    assert latest <= month_ago.replace(tzinfo=None)
+    assert 0 < count < lake.read("memories").height
+
+
+def test_a_broken_invariant_stops_the_commit_and_names_the_rows(lake):
+    settings = homes.settings(lake.home)
+    lake.project()
+    profiles = participation.chosen(lake, settings, as_of=homes.NIGHT)
+    tables = history.preview(lake, settings, profiles)
+    protected = tables["scored_memories"].filter(pl.col("is_protected")).row(0, named=True)
+    plan = tables["consolidation_plan"]
+    forged = plan.head(1).with_columns(
+        profile_id=pl.lit(protected["profile_id"]),
+        plan_id=pl.lit(protected["plan_id"]),
+        memory_id=pl.lit(protected["memory_id"]),
+        target_id=pl.lit(None, pl.String),
+        action=pl.lit("archive"),
+        rule=pl.lit("archive_threshold"),
+        after=pl.lit('{"lifecycle":"archived","superseded_by":null,"superseded_kind":null}'),
+        decision_id=pl.lit("forged"),
+    )
+    broken = tables | {"consolidation_plan": pl.concat([plan, forged])}
+    position = lake.ledger.position()
+    with pytest.raises(history.InvariantBroken, match=protected["memory_id"]) as caught:
+        history.commit(lake, broken, participation.policies(settings, profiles), run_id="broken")
+    assert "protected" in set(caught.value.rows["check"])
+    assert lake.ledger.position() == position
+    assert lake.read("memories").is_empty()
+
+
+def test_the_quota_holds_one_profile_and_lets_the_others_commit(tmp_path, told):
+    (tmp_path / "memory_pipeline.toml").write_text(
+        "[profiles.sample-1]\narchive_threshold = 1.0\nprotected_importance = ''\ngrace_period_days = 0\n"
+        "protected_types = []\nprotect_flagged = false\nprotected_causes = ''\n",
+        "utf-8",
+    )
+    with homes.filled(tmp_path, told) as lake:
+        tables = homes.night(lake)
+        outcomes = dict(lake.ledger.runs().select("profile_id", "outcome").iter_rows())
+        assert outcomes == {"sample-1": "held", "sample-2": "committed"}
+        held = tables["consolidation_plan"].filter(pl.col("status") == "held")
+        assert set(held["profile_id"]) == {"sample-1"}
+        assert lake.read("memories", profiles=["sample-1"]).filter(pl.col("lifecycle") == "archived").is_empty()
+        assert lake.ledger.decisions(profiles=["sample-2"]).height > 0
+        homes.night(lake, run_id="released", max_archived_share=1.0)
+        assert lake.read("memories", profiles=["sample-1"]).filter(pl.col("lifecycle") == "archived").height > 20
+
+
+def test_seeds_of_random_modules_do_not_matter(lake):
+    random.seed(1)
+    settings = homes.settings(lake.home)
+    profiles = participation.chosen(lake, settings, as_of=homes.NIGHT)
+    one = history.preview(lake, settings, profiles)
+    random.seed(2)
+    homes.same(one, history.preview(lake, settings, profiles))

@@ -1,0 +1,90 @@
+"""Words of a text, and the hash a text is known by."""
+
+import hashlib
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_pipeline.text.identity import content_hash, content_hashes
+from memory_pipeline.text.tokens import count_tokens, split, stem, vocabulary, words
+
+TEXTS = st.lists(st.one_of(st.none(), st.text(max_size=40)), max_size=8)
+
+
+def of(*texts: str | None) -> pl.Series:
+    return pl.Series(texts, dtype=pl.String)
+
+
+def test_stop_words_go_and_inflections_are_one():
+    found = words(of("The dogs were running", "A dog runs", "dog run")).to_list()
+    assert found == [["dog", "run"]] * 3
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ("hike", "hikes", "hiked", "hiking"),
+        ("party", "parties"),
+        ("plan", "plans", "planned", "planning"),
+        ("class", "classes"),
+        ("quick", "quickly"),
+        ("study", "studies", "studied", "studying"),
+        ("greta", "greta's"),
+        ("two", "2"),
+        ("1,200", "1200"),
+    ],
+)
+def test_forms_of_a_word_share_a_stem(forms):
+    assert len({stem(form) for form in forms}) == 1
+
+
+@pytest.mark.parametrize("word", ["bus", "sing", "red", "king", "news", "this"])
+def test_short_words_are_not_mutilated(word):
+    assert len(stem(word)) >= 3
+
+
+def test_null_and_empty_have_no_words():
+    assert words(of(None, "", "  ", "😀", "the of and")).to_list() == [[]] * 5
+    assert count_tokens(of(None, "", "  ")).to_list() == [0, 0, 0]
+    assert words(of()).to_list() == []
+
+
+def test_tokens_are_words_and_marks():
+    assert count_tokens(of("Hi, Anna!", "3.5 km", "😀", "well-known")).to_list() == [4, 4, 1, 3]
+
+
+def test_apostrophes_and_composed_letters_are_one():
+    assert split(of("Don’t", "don't")).to_list() == [["don't"], ["don't"]]
+    assert words(of("cafe\u0301")).to_list() == words(of("café")).to_list()
+
+
+def test_scripts_without_spaces_are_cut_into_letters():
+    assert split(of("東京に行く")).to_list() == [["東", "京", "に", "行", "く"]]
+    assert split(of("Привет, мир")).to_list() == [["привет", "мир"]]
+
+
+def test_rarity_falls_with_frequency():
+    known = vocabulary(of("the", "go", "people", "kayak", "thanks", "7"))
+    rarity = dict(known.select("word", "rarity").iter_rows())
+    assert rarity["the"] == 0 < rarity["thanks"] < rarity["go"] <= rarity["people"] < rarity["kayak"] == 100
+
+
+@given(TEXTS)
+def test_each_text_is_cut_alone(texts):
+    together = words(of(*texts)).to_list()
+    assert together == [words(of(text)).to_list()[0] for text in texts]
+    assert together[::-1] == words(of(*texts[::-1])).to_list()
+
+
+def test_the_hash_is_that_of_speaker_and_content():
+    expected = hashlib.sha256("Greta\u001fI row".encode()).hexdigest()[:32]
+    assert content_hash("Greta", "I row") == expected
+    assert content_hash(None, None) == content_hash("", "") != content_hash("a", "") != content_hash("", "a")
+
+
+@given(st.lists(st.tuples(st.one_of(st.none(), st.text(max_size=3)), st.one_of(st.none(), st.text(max_size=5)))))
+def test_hashes_of_columns_are_those_of_the_pairs(pairs):
+    speakers, contents = of(*(pair[0] for pair in pairs)), of(*(pair[1] for pair in pairs))
+    assert content_hashes(speakers, contents).to_list() == [content_hash(*pair) for pair in pairs]
