@@ -13,6 +13,7 @@ from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.settings import Settings, load
 
+HERE = Path(__file__).parent
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NIGHT = datetime(2026, 5, 2, 2, tzinfo=UTC)
 """A night after all sample events."""
@@ -54,6 +55,11 @@ def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> None:
     for name, frame in one.items():
         assert frame.schema == TABLES[name].empty().schema
         assert frame.equals(other[name]), f"table {name} differs"
+        assert _bytes(frame) == _bytes(other[name]), f"table {name} differs in its bytes"
+
+
+def _bytes(frame: pl.DataFrame) -> bytes:
+    return frame.rechunk().write_ipc(None).getvalue()
 
 
 def days(number: float) -> timedelta:

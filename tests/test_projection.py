@@ -15,6 +15,7 @@ from memory_pipeline.lake.schemas import TABLES
 few = settings(max_examples=25, deadline=None)
 NO_DECISIONS = TABLES["decisions"].empty()
 WEEK = timedelta(days=7)
+FIRST, LATER = ago(100), ago(50)
 
 
 def events(rows):
@@ -29,7 +30,7 @@ def events(rows):
     )
 
 
-def stored(memory_id, occurred_at=ago(100), **fields):
+def stored(memory_id, occurred_at=FIRST, **fields):
     return {
         "event_type": "memory.stored",
         "memory_id": memory_id,
@@ -39,15 +40,15 @@ def stored(memory_id, occurred_at=ago(100), **fields):
     }
 
 
-def accessed(memory_id, occurred_at=ago(50), **fields):
+def accessed(memory_id, occurred_at=LATER, **fields):
     return {"event_type": "memory.accessed", "memory_id": memory_id, "occurred_at": occurred_at, **fields}
 
 
-def updated(memory_id, occurred_at=ago(50), **fields):
+def updated(memory_id, occurred_at=LATER, **fields):
     return {"event_type": "memory.updated", "memory_id": memory_id, "occurred_at": occurred_at, **fields}
 
 
-def feedback(memory_id, *, helpful, occurred_at=ago(50), **fields):
+def feedback(memory_id, *, helpful, occurred_at=LATER, **fields):
     return {
         "event_type": "feedback.given",
         "memory_id": memory_id,
@@ -57,7 +58,7 @@ def feedback(memory_id, *, helpful, occurred_at=ago(50), **fields):
     }
 
 
-def linked(memory_id, target_id, occurred_at=ago(50), **fields):
+def linked(memory_id, target_id, occurred_at=LATER, **fields):
     return {
         "event_type": "link.asserted",
         "memory_id": memory_id,
@@ -126,7 +127,12 @@ def test_the_latest_value_given_for_each_field_wins_and_a_new_text_gets_its_own_
     a, b = memory(state, "a"), memory(state, "b")
     assert (a["content"], a["valid_until"], a["updated_at"]) == ("new text", ago(1), ago(10))
     assert a["content_hash"] == b["content_hash"]
-    assert (a["protected"], a["protected_reason"], b["protected"], b["protected_reason"]) == (True, "legal", False, None)
+    assert (a["protected"], a["protected_reason"], b["protected"], b["protected_reason"]) == (
+        True,
+        "legal",
+        False,
+        None,
+    )
 
 
 def test_accesses_count_with_their_sessions_and_the_last_instant():
@@ -181,7 +187,9 @@ def test_asserted_links_are_edges_undirected_ones_stored_once():
         linked("a", "a"),
         linked("a", "unknown"),
     )
-    rows = state.edges.select("source", "target", "edge_type", "kind", "weight", "discovered_at", "last_strengthened_at")
+    rows = state.edges.select(
+        "source", "target", "edge_type", "kind", "weight", "discovered_at", "last_strengthened_at"
+    )
     assert rows.rows() == [
         ("a", "b", "CONTRADICTS", "conflict", 0.6, ago(9), ago(8)),
         ("b", "a", "RELATES_TO", None, 1.0, ago(70), ago(70)),
@@ -236,9 +244,9 @@ def one_by_one(stream):
         if row["event_type"] == "memory.stored" and key not in known:
             confidence = 0.5 if row["confidence"] is None else row["confidence"]
             known[key] = {
-                "content": row["content"], "created_at": row["occurred_at"], "confidence": confidence, "protected": False,
-                "access_count": 0, "last": None, "sessions": set(), "stability": 0.0, "energy": 1.0,
-                "energy_at": row["occurred_at"],
+                "content": row["content"], "created_at": row["occurred_at"], "confidence": confidence,
+                "protected": False, "access_count": 0, "last": None, "sessions": set(), "stability": 0.0,
+                "energy": 1.0, "energy_at": row["occurred_at"],
             }  # fmt: skip
     for row in rows:
         memory = known.get((row["profile_id"], row["memory_id"]))

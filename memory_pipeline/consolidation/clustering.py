@@ -9,7 +9,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Final
 
 import numpy as np
@@ -21,7 +21,7 @@ from memory_pipeline.consolidation.scoring import KEY, bars_supersession, days_b
 from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.lake.schemas import LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import dates, differences
+from memory_pipeline.text import differences
 
 Rows = NDArray[np.int64]
 Space = NDArray[np.float32]
@@ -38,8 +38,6 @@ _GUARDED_AT_ONCE: Final = 100_000
 _TEXT: Final = ["profile_id", "content_hash"]
 _KNOWN: Final = (*KEY, "content_hash", "content", "speaker", "memory_type", "created_at", "valid_from", "valid_until")
 _STATED: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
-_PASSING: Final = r"^(?:last|this|next) |^in [0-9]|^[0-9]+ .* ago$|^(?:yesterday|today|tonight|tomorrow)$|^day "
-"""Dates that mean another day when said on another day; "friday" may be every one, and "few days ago" is vague."""
 
 
 @dataclass(frozen=True)
@@ -193,36 +191,11 @@ def _near_duplicates(points: pl.DataFrame, space: Space, policy: Policy) -> tupl
 
 def _stated(points: pl.DataFrame) -> pl.DataFrame:
     """Points with what a memory states beyond its text: the speaker is a name, and "yesterday" is a certain day."""
-    mentions = points.select("row", day=pl.col("created_at").dt.date(), date="dates").explode("date").drop_nulls("date")
-    passing = mentions.select("date", "day").filter(pl.col("date").str.contains(_PASSING)).unique()
-    days = [_written(date, day) for date, day in passing.iter_rows()]
-    settled = (
-        mentions.join(passing.with_columns(pl.Series("meant", days, dtype=pl.String)), on=["date", "day"], how="left")
-        .group_by("row")
-        .agg(dates=pl.coalesce("meant", "date").unique().sort())
-    )
     spoken = pl.when(pl.col("speaker").is_not_null()).then(pl.concat_list("speaker")).otherwise([])
-    return (
-        points.drop("dates")
-        .join(settled, on="row", how="left", maintain_order="left")
-        .with_columns(pl.col("dates").fill_null([]), pl.col("entities").list.set_union(spoken))
-        .with_columns(dated=pl.col("dates").list.join("|"))
+    settled = differences.settled_dates(points["dates"], points["created_at"])
+    return points.with_columns(settled.alias("dates"), pl.col("entities").list.set_union(spoken)).with_columns(
+        dated=pl.col("dates").list.join("|")
     )
-
-
-def _written(text: str, day: date) -> str:
-    """A date as seen from `day`, in the normal form of its first day, month or year, else as a span of days."""
-    span = dates.span(text, day)
-    if span is None:
-        return text
-    start, end = span
-    if (end - start).days == 1:
-        return f"{start}"
-    if start.day == end.day == 1:
-        months = 12 * (end.year - start.year) + end.month - start.month
-        if months == 1 or (months == 12 and start.month == 1):  # noqa: PLR2004
-            return f"{start}"[:7] if months == 1 else f"{start}"[:4]
-    return f"{start}/{end}"
 
 
 def _disagreeing(stated: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:

@@ -20,8 +20,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-_TILE: Final = 1024
-"""Edge of the square blocks that are compared at once; a block of this size stays in the cache of a core."""
+_TILE: Final = 2048
+"""Edge of the square blocks that are compared at once: small enough for the cache, and large enough that the threads of
+the matrix product seldom wait for each other (on a busy machine that wait is what costs)."""
 _CELL_BYTES: Final = 48
 """Scratch memory of one cell of a block at worst, when all of its cells are candidates."""
 _CHUNK: Final = 1 << 17
@@ -323,7 +324,7 @@ def _join_small(rows: _Rows, segments: list[NDArray[np.int64]], minimum: float, 
 def _join_group(rows: _Rows, places: NDArray[np.int64], minimum: float, first: int, budget: int) -> Pairs:
     """The join of one large group: ascending row numbers, of which those from `first` on can stand on the right."""
     prefix = _prefix(rows, places, minimum, first, budget // 2)
-    edge = min(_TILE, isqrt(budget // 2 // _CELL_BYTES))
+    edge = min(_TILE, len(places), isqrt(budget // 2 // _CELL_BYTES))
     limit = np.float32(minimum - _margin(rows.dimension if prefix is None else prefix.shape[1]))
     cells, mask = np.empty(edge * edge, dtype=np.float32), np.empty(edge * edge, dtype=np.bool_)
     found = []

@@ -9,12 +9,14 @@ denial, another time of validity, another content word in the same slot. What is
 import re
 from collections import Counter
 from collections.abc import Sequence
+from datetime import date, timedelta
 from difflib import SequenceMatcher
 from itertools import pairwise, permutations
 from typing import Any, Final
 
 import polars as pl
 
+from memory_pipeline.text import dates
 from memory_pipeline.text.meanings import (
     BREAK,
     COUNTED,
@@ -29,7 +31,7 @@ from memory_pipeline.text.meanings import (
     key,
     readings,
 )
-from memory_pipeline.text.tokens import split
+from memory_pipeline.text.tokens import by_row, split
 
 Row = dict[str, Any]
 Words = Sequence[str]
@@ -38,6 +40,9 @@ Codes = Sequence[tuple[str, int, int, int, int]]
 
 REASONS: Final = ("numbers", "dates", "negation", "names", "validity", "words")
 """What two texts can disagree in, in the order in which it is looked for."""
+
+PASSING: Final = r"^(?:last|this|next) |^in [0-9]|^[0-9]+ .* ago$|^(?:yesterday|today|tonight|tomorrow)$|^day "
+"""Dates in normal form that mean another day when they are said on another day."""
 
 _SIDES: Final = ("left", "right")
 _FACTS: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
@@ -75,6 +80,45 @@ def disagreements(pairs: pl.DataFrame) -> pl.DataFrame:
     judged = judged.join(words, on="row", how="left", maintain_order="left")
     worded = pl.when(pl.col("words").is_null()).then("reason").otherwise(pl.lit("words"))
     return pairs.with_columns(judged.select(reason=worded, detail=pl.coalesce("words", "detail")).get_columns())
+
+
+def settled_dates(mentioned: pl.Series, instants: pl.Series) -> pl.Series:
+    """Dates as they are meant on the day they are said: "yesterday" becomes that day, "last month" that month.
+
+    Args:
+        mentioned: a list of dates in normal form a memory, as in `enrichment`.
+        instants: when each memory was stored (UTC).
+
+    Returns:
+        A sorted list a memory. Dates that may come again ("friday") or are vague ("few days ago") stay as they are.
+    """
+    said = (
+        pl.DataFrame({"date": mentioned, "day": instants.dt.date()}).with_row_index("row").explode("date").drop_nulls()
+    )
+    passing = said.select("date", "day").filter(pl.col("date").str.contains(PASSING)).unique()
+    meant = pl.Series("meant", [_meant(*pair) for pair in passing.iter_rows()], dtype=pl.String)
+    settled = (
+        said.join(passing.with_columns(meant), on=["date", "day"], how="left")
+        .group_by("row")
+        .agg(dates=pl.coalesce("meant", "date").unique().sort())
+    )
+    return by_row(settled, len(mentioned))["dates"]
+
+
+def _meant(text: str, day: date) -> str:
+    """A date as seen from `day`: in the normal form of a day, month or year, else as first and last day."""
+    span = dates.span(text, day)
+    if span is None:
+        return text
+    start, last = span[0], span[1] - timedelta(days=1)
+    if start == last:
+        return f"{start}"
+    if (start.day, span[1].day) == (1, 1) and start.year == last.year:
+        if start.month == last.month:
+            return f"{start:%Y-%m}"
+        if (start.month, last.month) == (1, 12):
+            return f"{start:%Y}"
+    return f"{start}/{last}"
 
 
 def _read(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -169,13 +213,13 @@ def _dates_differ(both: pl.DataFrame) -> pl.Series:
     return both.join(found, on="row", how="left", maintain_order="left")["dates_differ"].fill_null(value=False)
 
 
-def _covered(dates: Words, others: Words) -> bool:
-    return all(any(_same_date(date, other) for other in others) for date in dates)
+def _covered(ones: Words, others: Words) -> bool:
+    return all(any(_same_date(one, other) for other in others) for one in ones)
 
 
 def _same_date(one: str, other: str) -> bool:
     """Whether two dates in normal form can be one: 2024-03 and 2024-03-12 can, --03-12 and 2024-03-12 can."""
-    parts = [re.fullmatch(r"([0-9]{4}|-)(?:-([0-9]{2}))?(?:-([0-9]{2}))?", date) for date in (one, other)]
+    parts = [re.fullmatch(r"([0-9]{4}|-)(?:-([0-9]{2}))?(?:-([0-9]{2}))?", text) for text in (one, other)]
     if one == other or not all(parts):
         return one == other
     known = [[None if part == "-" else part for part in found.groups()] for found in parts if found]
