@@ -1,5 +1,6 @@
 """Events, tables and commits made up for the tests of the store: every row says which plan it belongs to."""
 
+import multiprocessing
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +12,10 @@ from memory_pipeline.lake.payloads import Accessed, Stored, Updated
 from memory_pipeline.lake.schemas import TABLES, EventType
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.settings import Policy
+
+PROCESSES = multiprocessing.get_context("forkserver")
+"""Starts the tests' processes: forked from one that has the libraries loaded and no threads."""
+PROCESSES.set_forkserver_preload(["memory_pipeline.lake.tables", "pytest", "hypothesis"])
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 REPLACED = [name for name, table in TABLES.items() if table.kept == "replaced"]

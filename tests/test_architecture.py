@@ -21,7 +21,9 @@ IMPURE_MODULES = {
     "dagster", "duckdb", "sqlalchemy", "sqlite3", "os", "time", "random", "secrets", "uuid", "pathlib", "io",
     "subprocess", "socket", "tempfile", "shutil", "requests", "httpx",
 }  # fmt: skip
-IMPURE_CALLS = {"open", "now", "utcnow", "today", "getenv", "default_rng", "seed", "read_parquet", "scan_parquet", "write_parquet"}
+IMPURE_CALLS = {"open", "now", "utcnow", "today", "getenv", "default_rng", "seed"} | {
+    f"{verb}_{kind}" for verb in ("read", "scan", "write", "sink") for kind in ("parquet", "csv", "ipc", "delta")
+}
 MODULES = {
     str(path.relative_to(ROOT)).removesuffix(".py").replace("/", ".").removesuffix(".__init__"): path
     for path in sorted(ROOT.rglob("*.py"))
@@ -29,7 +31,7 @@ MODULES = {
 
 
 def room(module: str) -> str:
-    return module if module == "lake.schemas" else module.split(".")[0]
+    return module if module == "lake.schemas" else module.partition(".")[0]
 
 
 def layer(module: str) -> int:

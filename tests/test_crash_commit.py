@@ -4,7 +4,6 @@ A worker counts its steps (files opened or renamed, locks taken, statements and 
 itself at a given one, so that every kind of moment is met; others are killed from outside while they work.
 """
 
-import multiprocessing
 import os
 import shutil
 import signal
@@ -12,24 +11,19 @@ import sys
 from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from lake_rows import commit_of, plans_seen, rows, stored
+from lake_rows import PROCESSES, commit_of, plans_seen, rows, stored
 
 from memory_pipeline.lake import events
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake
 
-FROM_ONE_SERVER = multiprocessing.get_context("forkserver")
 OWN = ["ana", "bo"]
 MOMENTS = 12
-
-
-@pytest.fixture(scope="module", autouse=True)
-def server() -> None:
-    FROM_ONE_SERVER.set_forkserver_preload(["memory_pipeline.lake.tables"])
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +40,7 @@ def steps(begun: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
     """How many steps the next round of work takes."""
     home = tmp_path_factory.mktemp("counted") / "home"
     shutil.copytree(begun, home)
-    receiver, sender = FROM_ONE_SERVER.Pipe(duplex=False)
+    receiver, sender = PROCESSES.Pipe(duplex=False)
     with receiver, sender:
         process = started(work_and_die, home, 0, sender)
         process.join()
@@ -65,8 +59,8 @@ def work(lake: Lake, turn: int) -> None:
     lake.project()
 
 
-def started(target: Callable[..., None], *arguments: object) -> multiprocessing.process.BaseProcess:
-    process = FROM_ONE_SERVER.Process(target=target, args=arguments)
+def started(target: Callable[..., None], *arguments: object) -> BaseProcess:
+    process = PROCESSES.Process(target=target, args=arguments)
     process.start()
     return process
 
@@ -118,7 +112,7 @@ def test_a_kill_at_any_step_leaves_all_or_nothing_and_the_work_can_go_on(
 ) -> None:
     home = tmp_path / "home"
     shutil.copytree(begun, home)
-    receiver, sender = FROM_ONE_SERVER.Pipe(duplex=False)
+    receiver, sender = PROCESSES.Pipe(duplex=False)
     with receiver, sender:
         process = started(work_and_die, home, 1 + moment * (steps - 1) // (MOMENTS - 1), sender)
         process.join()
@@ -143,7 +137,7 @@ def test_kills_from_outside_leave_the_store_whole(begun: Path, tmp_path: Path) -
     home = tmp_path / "home"
     shutil.copytree(begun, home)
     for steps_done in (3, 8, 13):
-        receiver, sender = FROM_ONE_SERVER.Pipe(duplex=False)
+        receiver, sender = PROCESSES.Pipe(duplex=False)
         with receiver, sender:
             process = started(keep_working, home, sender)
             for _ in range(steps_done):

@@ -1,6 +1,5 @@
 """The lake: immutable files, one catalogue, one commit; every past state stays readable."""
 
-import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lake_rows import (
     POLICY,
+    PROCESSES,
     REPLACED,
     T0,
     accessed,
@@ -35,7 +35,6 @@ from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake
 
 DAY = timedelta(days=1)
-FROM_ONE_SERVER = multiprocessing.get_context("forkserver")
 
 
 @pytest.fixture
@@ -46,8 +45,7 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[ProcessPoolExecutor]:
-    FROM_ONE_SERVER.set_forkserver_preload(["memory_pipeline.lake.tables"])
-    with ProcessPoolExecutor(2, mp_context=FROM_ONE_SERVER) as pool:
+    with ProcessPoolExecutor(2, mp_context=PROCESSES) as pool:
         yield pool
 
 

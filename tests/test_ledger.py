@@ -1,7 +1,6 @@
 """The ledger: exactly once, in order, for threads and processes alike, with clear words when it fails."""
 
 import hashlib
-import multiprocessing
 import os
 import resource
 import sqlite3
@@ -16,15 +15,13 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lake_rows import T0, batch, commit_of, stored, updated
+from lake_rows import PROCESSES, T0, batch, commit_of, stored, updated
 
 from memory_pipeline.lake.database import LakeError
 from memory_pipeline.lake.events import COLUMNS, DeadLetter, Event
 from memory_pipeline.lake.ledger import Appended, Ledger
 from memory_pipeline.lake.schemas import TABLES, EventType
 from memory_pipeline.lake.tables import Lake
-
-ONE_BY_ONE = multiprocessing.get_context("forkserver")
 
 
 @pytest.fixture
@@ -35,8 +32,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[ProcessPoolExecutor]:
-    ONE_BY_ONE.set_forkserver_preload(["memory_pipeline.lake.tables"])
-    with ProcessPoolExecutor(3, mp_context=ONE_BY_ONE) as pool:
+    with ProcessPoolExecutor(3, mp_context=PROCESSES) as pool:
         yield pool
 
 
@@ -111,7 +107,7 @@ def test_what_was_once_seen_up_to_a_position_never_changes(tmp_path: Path) -> No
 
 
 def test_a_forked_child_may_use_the_ledger_of_its_parent(tmp_path: Path) -> None:
-    process = ONE_BY_ONE.Process(target=fork_and_append, args=(tmp_path,))
+    process = PROCESSES.Process(target=fork_and_append, args=(tmp_path,))
     process.start()
     process.join()
     assert process.exitcode == 0
@@ -149,6 +145,7 @@ def test_profiles_count_what_agents_wrote(ledger: Ledger) -> None:
     ledger.revert("ana", ["d"], reason="wrong", occurred_at=T0 + timedelta(days=9), recorded_at=T0)
     assert ledger.profiles().rows() == [("ana", 3, 4, T0), ("bo", 1, 5, T0 + timedelta(minutes=9))]
     assert (ledger.waiting(0), ledger.waiting(4), ledger.waiting(5)) == (5, 1, 0)
+    assert (ledger.waiting(1, profile_id="ana"), ledger.waiting(1, profile_id="bo")) == (3, 1)
 
 
 def test_the_digest_names_the_agents_events_in_their_order(tmp_path: Path) -> None:
@@ -246,7 +243,7 @@ def test_a_writer_does_not_wait_for_ever_and_readers_do_not_wait_at_all(tmp_path
 def test_a_full_disk_is_named_with_a_remedy_and_leaves_nothing_half_written(tmp_path: Path) -> None:
     with Ledger.at(tmp_path) as ledger:
         ledger.append(batch(10))
-    process = ONE_BY_ONE.Process(target=append_on_a_full_disk, args=(tmp_path,))
+    process = PROCESSES.Process(target=append_on_a_full_disk, args=(tmp_path,))
     process.start()
     process.join()
     assert process.exitcode == 0

@@ -528,7 +528,7 @@ def test_a_plan_survives_its_portable_form_and_a_changed_one_is_refused():
     decisions, participants = planning.read(document)
     assert_frame_equal(decisions, plan)
     assert_frame_equal(participants, of)
-    document["decisions"][0]["memory_id"] = "z"
+    document["plan"][0]["memory_id"] = "z"
     with pytest.raises(ValueError, match="changed since it was written"):
         planning.read(document)
     with pytest.raises(ValueError, match="format is None"):
@@ -726,3 +726,20 @@ def test_decisions_can_be_applied_in_two_lots(rows, runs, cut):
     halves = projection.apply(projection.apply(start, first), second)
     assert_frame_equal(whole.memories, halves.memories, check_exact=True)
     assert_frame_equal(whole.edges, halves.edges, check_exact=True)
+
+
+def test_a_pruned_pair_comes_back_only_for_a_new_text():
+    before = state("a", "b")
+    link = commit(propose(before, links=[found("a", "b")]), 101)
+    linked = projection.apply(before, link)
+    cut = commit(propose(linked, faded=[found("a", "b", weight=0.01)], decisions=link), 102)
+    past = pl.concat([link, cut])
+    pruned = projection.apply(linked, cut)
+    assert propose(pruned, links=[found("a", "b")], decisions=past).is_empty()
+    changed = State(
+        pruned.memories.with_columns(
+            content_hash=pl.when(pl.col("memory_id") == "a").then(pl.lit("new")).otherwise("content_hash")
+        ),
+        pruned.edges,
+    )
+    assert said(propose(changed, links=[found("a", "b")], decisions=past)) == [("link", "a", "b")]

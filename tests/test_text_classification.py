@@ -73,7 +73,9 @@ def test_a_cue_deep_in_a_long_text_does_not_count():
 
 
 def test_given_names_match_in_any_case():
-    frame = pl.DataFrame({"given": ["decision", " INSIGHT ", "Style", "MetaPattern", "", None]}, schema={"given": pl.String})
+    frame = pl.DataFrame(
+        {"given": ["decision", " INSIGHT ", "Style", "MetaPattern", "", None]}, schema={"given": pl.String}
+    )
     found = frame.select(canonical_type(pl.col("given"))).to_series().to_list()
     assert found == ["Decision", "Insight", "Style", None, None, None]
     core = pl.DataFrame({"given": ["CORE", "Procedural", "fact"]}).select(canonical_category(pl.col("given")))

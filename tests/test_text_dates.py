@@ -87,14 +87,15 @@ def test_the_ends_of_the_calendar(year, text):
         assert start < end
 
 
-@given(
-    st.sampled_from(
-        """We met yesterday|See you next Friday|That was two weeks ago|Back in March 2019|It was on 3 May|Last summer
-        was hot|in 4 days|the 1980s|on Tuesday|this weekend|in 2012|a few months ago""".split("|")
-    ),
-    st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)),
+SAID = (
+    *("We met yesterday", "See you next Friday", "That was two weeks ago", "Back in March 2019", "It was on 3 May"),
+    *("Last summer was hot", "in 4 days", "the 1980s", "on Tuesday", "this weekend", "in 2012", "a few months ago"),
 )
-def test_what_is_read_is_understood(text, at):
+
+
+@given(st.sampled_from(SAID), st.integers(0, 100_000))
+def test_what_is_read_is_understood(text, days):
+    at = datetime(1900, 1, 1, tzinfo=UTC) + timedelta(days=days)
     read = facts(pl.DataFrame({"content": [text]}))["dates"][0].to_list()
     found = spans(read, at)
     assert len(found) == len(read) == 1

@@ -48,7 +48,7 @@ def test_no_texts_no_rows():
         "greta bought a second hand kayak in turin for the summer trip",
         "Greta bought a second-hand kayak in Turin, for the summer trip!",
         "By the way, Greta bought a second-hand kayak in Turin for the summer trip.",
-        "Greta bought a second-hand kyaak in Turin for the summer trip.",
+        "Greta bought a second-hand kayak in Turin for the sumer trip.",
         "Greta buys second-hand kayaks in Turin for the summer trip.",
     ],
 )
@@ -65,7 +65,7 @@ def test_copies_reach_the_duplicate_threshold(reworded):
     ],
 )
 def test_rewordings_lie_between(left, right):
-    assert 0.6 <= cosine(left, right)
+    assert cosine(left, right) >= HASHING.thresholds.link
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_numbers_are_no_nearer_for_sharing_digits():
 
 def test_vectors_are_the_same_for_ever():
     rows = HASHING.embed(["Greta plays the viola in Turin", "1,200 kayaks", "日本語のテキスト"])
-    assert hashlib.sha256(rows.tobytes()).hexdigest()[:16] == "PIN"
+    assert hashlib.sha256(rows.tobytes()).hexdigest()[:16] == "bfd27bfaeb3885c9"
 
 
 @given(TEXTS, st.randoms(use_true_random=False))

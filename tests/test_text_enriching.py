@@ -64,11 +64,16 @@ def test_the_gist_of_a_long_text_is_its_most_important_sentence():
 
 
 def test_a_sentence_is_not_cut_in_a_number_or_an_address():
-    text = "Nothing much to say here today, really, as I said. " * 3 + "Use release 2.3.1 of example.org for the Turin trip."
+    text = (
+        "Nothing much to say here today, really, as I said. " * 3
+        + "Use release 2.3.1 of example.org for the Turin trip."
+    )
     assert row(text)["gist"] == "Use release 2.3.1 of example.org for the Turin trip."
 
 
-@pytest.mark.parametrize("text", ["viola kayak " * 100, "x" * 1000, "漢字" * 300, "word, " * 200, "\n" * 300 + "-" * 300])
+@pytest.mark.parametrize(
+    "text", ["viola kayak " * 100, "x" * 1000, "漢字" * 300, "word, " * 200, "\n" * 300 + "-" * 300]
+)
 def test_a_gist_is_one_line_of_bounded_length(text):
     gist = row(text)["gist"]
     assert len(gist) <= GIST_LENGTH
@@ -139,7 +144,9 @@ def test_importance_is_given_else_hinted_else_by_rule_else_a_half():
     enrichment = enrich(frame("I signed the lease in Turin on March 12"))
     by_rule = enrichment["rule_importance"][0]
     found = effective(
-        memories(("h0000", 0.0, 0.9), ("h0000", None, 1.0), ("h0000", None, None), ("none", None, None), ("none", None, 1.0)),
+        memories(
+            ("h0000", 0.0, 0.9), ("h0000", None, 1.0), ("h0000", None, None), ("none", None, None), ("none", None, 1.0)
+        ),
         enrichment,
     )
     assert found.columns == ["profile_id", "memory_id", "importance"]

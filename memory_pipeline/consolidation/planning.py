@@ -84,7 +84,8 @@ def propose(
         ]
     ).filter(pl.col("action").is_in([action.value for action in actions]))
     barred = _barred(profiles, decisions, reverted)
-    desired = _permitted(_signed(changes), barred)
+    faded = _faded(decisions.join(committed, on=["profile_id", "decision_id"], how="anti"), reverted)
+    desired = _permitted(_signed(changes), barred).join(faded, on=["profile_id", "signature"], how="anti")
     present = committed.filter(
         pl.col("action") != Action.WITHDRAW.value, pl.col("action").is_in([action.value for action in actions])
     )
@@ -102,6 +103,11 @@ def _barred(profiles: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFr
     again = profiles.filter("retry_reverted")
     in_force = projection.unmasked(decisions, reverted)
     return undone.join(in_force, on=["profile_id", "signature"], how="anti").join(again, on="profile_id", how="anti")
+
+
+def _faded(earlier: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
+    """Links of earlier runs: what is proposed again has been pruned since, and comes back only for a new text."""
+    return projection.unmasked(earlier, reverted).filter(pl.col("action") == Action.LINK.value)
 
 
 def _permitted(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
@@ -410,7 +416,7 @@ def document(plan: pl.DataFrame, profiles: pl.DataFrame) -> dict[str, Any]:
     content = {
         "format": FORMAT,
         "profiles": _rows("profiles", profiles),
-        "decisions": _rows("consolidation_plan", plan),
+        "plan": _rows("consolidation_plan", plan),
     }
     return content | {"sha256": _checksum(content)}
 
@@ -428,7 +434,7 @@ def read(document: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
         )
     if document.get("sha256") != _checksum(content):
         raise ValueError("sha256 does not match the content: the plan was changed since it was written; plan again")
-    return _table("consolidation_plan", content["decisions"]), _table("profiles", content["profiles"])
+    return _table("consolidation_plan", content["plan"]), _table("profiles", content["profiles"])
 
 
 def _rows(name: str, frame: pl.DataFrame) -> list[dict[str, Any]]:

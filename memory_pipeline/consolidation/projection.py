@@ -204,9 +204,7 @@ def _about(happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
 
 def _updated(memories: pl.DataFrame, happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     """Give each field the value that was given last."""
-    updates = _about(
-        happened.filter(_of(EventType.UPDATED)).sort("at", "seq").select(*KEY, "at", "seq", *_GIVEN), known
-    )
+    updates = _about(happened.filter(_of(EventType.UPDATED)).select(*KEY, "at", "seq", *_GIVEN), known)
     if updates.is_empty():
         return memories
     last = (

@@ -248,11 +248,18 @@ class Ledger:
             found = connection.execute(query if until is None else query.where(EVENTS.c.seq <= until))
             return [tuple(row) for row in found]
 
-    def waiting(self, after: int) -> int:
-        """Return how many events of agents came after a position."""
+    def waiting(self, after: int, *, profile_id: str | None = None) -> int:
+        """Return how many events of agents came after a position.
+
+        Args:
+            after: the position.
+            profile_id: whose events; default all.
+        """
         query = sa.select(sa.func.count()).where(EVENTS.c.seq > after, EVENTS.c.event_type.not_in(PIPELINE))
         with self.reading() as connection:
-            return connection.scalars(query).one()
+            return connection.scalars(
+                query if profile_id is None else query.where(EVENTS.c.profile_id == profile_id)
+            ).one()
 
     def digest(self, seq: int | None = None) -> str:
         """Return a SHA-256 over the ids of the agents' events up to a position, in order: their content's name.

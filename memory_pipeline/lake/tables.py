@@ -28,7 +28,9 @@ PROJECTED_AT_ONCE: Final = 100_000
 """Events that one step of the projection copies."""
 
 
-_REMEDY: Final = "put the file back from a backup, or let `mend` drop it: what it held is made again from the ledger"
+_REMEDY: Final = (
+    "put the file back from a backup, or run `memory-pipeline doctor --repair`: its rows are made again from the ledger"
+)
 
 
 class Lake:

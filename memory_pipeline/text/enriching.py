@@ -51,7 +51,7 @@ def enrich(texts: pl.DataFrame) -> pl.DataFrame:
         texts: profile_id, content_hash, content; a text given twice counts once.
 
     Returns:
-        Rows of `enrichment`. Cost: about 30 s for a million short texts on one core.
+        Rows of `enrichment`. Cost: about 25 s for a million short texts on one core.
     """
     distinct = texts.select("profile_id", "content_hash", "content").unique(["profile_id", "content_hash"])
     chunks = [_enrich(chunk) for chunk in distinct.iter_slices(_CHUNK)]

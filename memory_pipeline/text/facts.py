@@ -82,7 +82,7 @@ def facts(texts: pl.DataFrame) -> pl.DataFrame:
         texts: any frame with `content`; null counts as empty.
 
     Returns:
-        The frame with those five columns, as `enrichment` describes them. Cost: about 10 s for a million short texts
+        The frame with those five columns, as `enrichment` describes them. Cost: about 4 s for a million short texts
         on one core.
     """
     return texts.hstack(read(texts["content"], fold(texts["content"])))
