@@ -126,7 +126,7 @@ def label_propagation(
 
 
 def degrees(n: int, source: NDArray[np.integer[Any]], target: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Number of distinct neighbours of each row, int64 [n]; edges of weight 0 do not exist here."""
+    """Number of distinct neighbours of each row, int64 [n]; every edge counts, whatever its weight."""
     graph = _adjacency(n, source, target, np.ones(len(source)))
     counts: NDArray[np.int64] = np.diff(graph.indptr).astype(np.int64)
     return counts

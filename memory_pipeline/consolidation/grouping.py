@@ -21,7 +21,7 @@ _SLACK: Final = 1e-12
 _CELL_BYTES: Final = 24
 """Scratch memory of one cell while a component is linked: its similarity in float32 and float64, and a block."""
 _COLUMNS: Final = 64
-"""Coordinates summed at once for the cohesion, which bounds its scratch memory to 512 bytes a row."""
+"""Coordinates of unit vectors that are summed at once, which bounds the scratch memory to 512 bytes a row."""
 
 
 def check_ends(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> None:
@@ -71,10 +71,13 @@ def average_linkage(
     The mean runs over all pairs between the two clusters, those below the threshold included. Two clusters that would
     be larger than `max_size` together never merge. Equal means: the cluster with the smallest member merges first,
     with the partner whose smallest member is smallest. Clusters whose mean reaches `minimum` hold at least one pair
-    that does, so each component of the threshold graph is linked alone. A component in which every pair reaches
-    `minimum` and which is small enough is one cluster at once; the others cost O(m²·d) for their cosines and O(m²) to
-    link m rows. A component whose matrix does not fit in the budget is first split: its weaker half of pairs is
-    dropped, again and again, until every piece fits.
+    that does, so each component of the threshold graph is linked alone.
+
+    A component in which every pair reaches `minimum` and which is small enough is one cluster at once; the others cost
+    O(m²·d) for their cosines and about O(m²) to link m rows. A component whose matrix does not fit in the budget is
+    linked from above: first what merges within the pieces that its closest pairs hold together, then, with the clusters
+    found so far in the place of rows, what merges further down. The closest merge first in either way, so the clusters
+    are the same but for equal means; a mean between clusters is then rounded to float32.
 
     Args:
         vectors: float32 [n, d].
@@ -83,18 +86,19 @@ def average_linkage(
         similarity: Stored similarity of each pair; pairs below `minimum` are ignored.
         minimum: Smallest mean cosine between two clusters that merge, inclusive.
         max_size: Most members of a cluster; None: no limit.
-        memory_budget_mb: Bound on scratch memory.
+        memory_budget_mb: Bound on the scratch memory of one component.
 
     Returns:
         The smallest member of its cluster for each row, int64 [n].
 
     Raises:
-        ValueError: If a row number lies outside the vectors, a pair repeats or `max_size` is below 1.
+        ValueError: If a row number lies outside the vectors, a pair repeats, or a limit is out of range.
     """
-    n = len(vectors)
-    limit = n if max_size is None else max_size
-    if minimum < 0 or (max_size is not None and max_size < 1):
-        message = f"minimum is {minimum} and max_size {max_size}; they must be at least 0 and 1"
+    if not 0.0 <= minimum <= 1.0 or (max_size is not None and max_size < 1) or memory_budget_mb < 1:
+        message = (
+            f"minimum is {minimum}, max_size {max_size} and memory_budget_mb {memory_budget_mb};"
+            " give a mean from 0 to 1, and at least 1 of the others"
+        )
         raise ValueError(message)
     _check_distinct(len(vectors), left, right)
     limit = len(vectors) if max_size is None else max_size
@@ -108,8 +112,7 @@ def average_linkage(
         if (pieces.floor == least).all():
             return labels
         clusters = _Clusters.of(labels, vectors)
-        ends = np.unique(np.sort(clusters.place[np.stack([left, right])], axis=0), axis=1)
-        ends = ends[:, ends[0] < ends[1]]
+        ends = _distinct(len(clusters.sizes), clusters.place[left], clusters.place[right])
         means = clusters.means(ends)
 
 
@@ -314,9 +317,15 @@ def _sums(vectors: NDArray[np.float32], rows: NDArray[np.int64], counts: NDArray
     return sums
 
 
+def _distinct(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Each pair of two different rows once, [2, pairs], the smaller row first."""
+    low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
+    keys = np.unique((low * n + high)[low < high])
+    return np.stack(np.divmod(keys, max(n, 1)))
+
+
 def _check_distinct(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> None:
     check_ends(n, left, right)
-    keys = np.minimum(left, right).astype(np.int64) * n + np.maximum(left, right)
-    if (left == right).any() or len(np.unique(keys)) < len(keys):
+    if _distinct(n, left, right).shape[1] < len(left):
         message = "a pair repeats or joins a row to itself; give each pair of two rows once"
         raise ValueError(message)

@@ -256,10 +256,10 @@ class Ledger:
             profile_id: whose events; default all.
         """
         query = sa.select(sa.func.count()).where(EVENTS.c.seq > after, EVENTS.c.event_type.not_in(PIPELINE))
+        if profile_id is not None:
+            query = query.where(EVENTS.c.profile_id == profile_id)
         with self.reading() as connection:
-            return connection.scalars(
-                query if profile_id is None else query.where(EVENTS.c.profile_id == profile_id)
-            ).one()
+            return connection.scalars(query).one()
 
     def digest(self, seq: int | None = None) -> str:
         """Return a SHA-256 over the ids of the agents' events up to a position, in order: their content's name.
