@@ -74,7 +74,9 @@ class Policy(BaseModel):
         3, ge=1, description="In-degree over CAUSED_BY from which a memory is protected; unset: none."
     )
 
-    similar_to_threshold: Share = Field(0.85, description="Cosine above which SIMILAR_TO edges are made.")
+    similar_to_threshold: Share = Field(
+        0.75, description="Cosine above which SIMILAR_TO edges are made; calibrated for the embedder hashing."
+    )
     reference_share: Share = Field(
         0.05, description="Entities in a larger share of the memories make no REFERENCES edge."
     )
@@ -90,7 +92,9 @@ class Policy(BaseModel):
     )
     duplicate_similarity: Share = Field(0.85, description="Cosine from which two memories can be near duplicates.")
     duplicate_min_size: int = Field(2, ge=2, description="Smallest group of near duplicates that is merged.")
-    cluster_similarity: Share = Field(0.75, description="Cosine from which memories join a cluster.")
+    cluster_similarity: Share = Field(
+        0.5, description="Cosine from which memories join a cluster; calibrated for the embedder hashing."
+    )
     cluster_min_size: int = Field(5, ge=2, description="Smallest cluster.")
     cluster_max_size: int | None = Field(30, ge=2, description="Largest cluster; unset: no limit.")
     cluster_min_relevance: Share = Field(0.0, description="Relevance above which a memory can join a cluster.")

@@ -59,7 +59,7 @@ def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> None:
 
 
 def _bytes(frame: pl.DataFrame) -> bytes:
-    return frame.rechunk().write_ipc(None).getvalue()
+    return frame.rechunk().write_ipc(None, compat_level=pl.CompatLevel.oldest()).getvalue()
 
 
 def days(number: float) -> timedelta:

@@ -104,8 +104,7 @@ def profiles(
     """Who takes part in a run, from which head."""
     own = sorted(heads)
     return TABLES["profiles"].conform(
-        pl.concat([rows("profiles", profile_id, plan_id, 1) for profile_id in own])
-        .with_columns(
+        pl.concat([rows("profiles", profile_id, plan_id, 1) for profile_id in own]).with_columns(
             head=pl.Series([heads[profile_id] for profile_id in own], dtype=pl.Int64),
             as_of=pl.lit(as_of),
             seq=pl.lit(seq, pl.Int64),

@@ -27,7 +27,7 @@ _CELL_BYTES: Final = 48
 """Scratch memory of one cell of a block at worst, when all of its cells are candidates."""
 _CHUNK: Final = 1 << 17
 """Numbers gathered at once when single pairs are compared: what fits in the cache of a core."""
-_SMALL: Final = 32
+_SMALL: Final = 4
 """Groups of at most this many rows are compared pair by pair: a matrix product would not repay its start."""
 _SAMPLE: Final = 1024
 """Rows on which the length of the prefix is chosen."""

@@ -320,7 +320,7 @@ def _completed(written: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
 def _index_texts(members: pl.DataFrame) -> pl.DataFrame:
     """The speakers and the words that tell most, each once, in the order in which they come first."""
     contents = members["content"].unique().sort()
-    words = tokens.occurrences(tokens.fold(contents)).with_row_index("place").filter(pl.col("rarity") > 0)
+    words = tokens.occurrences(tokens.fold(contents)).filter(pl.col("rarity") > 0).with_row_index("place")
     known = words.group_by("row", "form").agg(pl.col("rarity").max(), pl.col("place").min())
     said = (
         members.join(contents.to_frame().with_row_index("row"), on="content", how="left")

@@ -29,7 +29,7 @@ SCHEMA: Final = 1
 WRITE_SECONDS: Final = 120.0
 """How long a writer waits for the one before it."""
 
-_POLL_SECONDS: Final = 0.002
+_POLL_SECONDS: Final = 0.005
 _CACHE_KIB: Final = 65_536
 _CHECKPOINT_PAGES: Final = 8_000
 """Pages of the write-ahead log that are moved into the database at once: 32 MB."""

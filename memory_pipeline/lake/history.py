@@ -236,7 +236,8 @@ def undo(
             f"{first['plan_id']}; take them back too with --cascade"
         )
     chosen = pl.concat([chosen, built])
-    masked = pl.concat([reverted, chosen.select("profile_id", "decision_id", seq=pl.lit(lake.ledger.position() + 1))])
+    now_at = pl.lit(lake.ledger.position() + 1, pl.Int64)
+    masked = pl.concat([reverted, chosen.select("profile_id", "decision_id", seq=now_at)])
     own = sorted(set(chosen["profile_id"]) | set(undone_runs["profile_id"]))
     left = runs.join(undone_runs, on=["profile_id", "plan_id"], how="anti")
     heads = lake.ledger.heads(own)

@@ -368,23 +368,34 @@ def _settled(said: pl.DataFrame) -> pl.DataFrame:
 
     Helping, `have` goes, `be` becomes the link `is` (past `was`) and `do` the link `does` (past `did`).
     """
-    first, second = (
-        pl.when(pl.col("row").shift(-n) == pl.col("row")).then(pl.struct("meaning", "word").shift(-n)) for n in (1, 2)
+    places = said["meaning"].is_in([*_AUXILIARIES, "have", "have+ed"]).arg_true()
+    verb = said["meaning"].gather(places)
+    first, second = (_following(said, places, step) for step in (1, 2))
+    skipped = pl.col("meaning").is_in([NOT, *sorted(set(_PERSONS.values()))]).fill_null(value=False)
+    after = first.select(
+        pl.when(skipped).then(second[name]).otherwise(pl.col(name)).alias(name) for name in ("meaning", "word")
     )
-    skipped = first.struct["meaning"].is_in([NOT, *sorted(set(_PERSONS.values()))])
-    after = pl.when(skipped).then(second).otherwise(first)
-    participle = after.struct["meaning"].str.ends_with(PAST) | after.struct["meaning"].eq("be")
+    participle = pl.col("meaning").str.ends_with(PAST) | (pl.col("meaning") == "be")
     helps = (
-        pl.when(pl.col("meaning").is_in(["be", "be+ed"]))
-        .then(participle | after.struct["word"].str.ends_with("ing"))
-        .when(pl.col("meaning").is_in(["do", "do+ed"]))
-        .then(skipped)
-        .otherwise(pl.col("meaning").is_in(["have", "have+ed"]) & participle)
+        pl.when(pl.col("verb").is_in(["be", "be+ed"]))
+        .then(participle | pl.col("word").str.ends_with("ing"))
+        .when(pl.col("verb").is_in(["do", "do+ed"]))
+        .then("skipped")
+        .otherwise(participle)
     )
-    helped = pl.col("meaning").replace_strict(_AUXILIARIES, default=None, return_dtype=pl.String)
-    return said.select(
-        "row", meaning=pl.when(helps.fill_null(value=False)).then(helped).otherwise(pl.col("meaning"))
-    ).drop_nulls()
+    told = after.with_columns(verb.alias("verb"), first.select(skipped).to_series().alias("skipped")).select(
+        pl.when(helps.fill_null(value=False))
+        .then(pl.col("verb").replace_strict(_AUXILIARIES, default=None, return_dtype=pl.String))
+        .otherwise("verb")
+    )
+    return said.select("row", said["meaning"].clone().scatter(places, told.to_series())).drop_nulls()
+
+
+def _following(said: pl.DataFrame, places: pl.Series, step: int) -> pl.DataFrame:
+    """Meaning and word that many words later in the same text; null behind its end."""
+    there = (places + step).clip(upper_bound=len(said) - 1)
+    same = (said["row"].gather(there) == said["row"].gather(places)) & (there > places)
+    return said[there].select(pl.when(same).then(pl.col("meaning", "word")))
 
 
 def _same() -> dict[str, str]:

@@ -1,0 +1,98 @@
+"""Care of the lake's files: what is lost is found and mended, what nobody needs is swept, and nothing else."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from lake_rows import REPLACED, batch, commit_of, plans_seen, rows
+
+from memory_pipeline.lake import publishing
+from memory_pipeline.lake.database import LakeError
+from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.lake.tables import Lake
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    with Lake(tmp_path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", ["memories", "events", "vectors"])
+@pytest.mark.parametrize("harm", ["missing", "damaged", "cut"])
+def test_a_lost_or_damaged_file_is_found_said_and_mended(lake: Lake, name: str, harm: str) -> None:
+    lake.ledger.append(batch(5))
+    lake.project()
+    lake.append("vectors", rows("vectors", "ana", "p"))
+    lake.commit(commit_of(lake, ["ana"], "p"))
+    assert lake.verify().is_empty()
+    path = lake.paths(name)[0]
+    whole = path.read_bytes()
+    path.unlink()
+    if harm == "damaged":
+        path.write_bytes(whole[:20] + bytes([whole[20] ^ 255]) + whole[21:])
+    elif harm == "cut":
+        path.write_bytes(whole[: len(whole) // 2])
+    found = lake.verify()
+    assert found.select("table", "path").rows() == [(name, str(path))]
+    assert found["problem"][0] == ("missing" if harm == "missing" else "damaged")
+    if harm != "damaged":
+        with pytest.raises(LakeError, match=r"memory-pipeline doctor"):
+            lake.read(name)
+    assert lake.mend().equals(found)
+    assert lake.verify().is_empty()
+    assert lake.read(name).height == (6 if name == "events" else 0)
+    lake.commit(commit_of(lake, ["ana"], "q"))
+    assert plans_seen(lake, lake.ledger.position()) == {"ana": {"q"}}
+
+
+def test_a_sweep_removes_only_what_nobody_refers_to(lake: Lake) -> None:
+    for plan_id in ("p1", "p2"):
+        lake.commit(commit_of(lake, ["ana"], plan_id))
+    (lake.home / "lake/memories/.half.aside").write_bytes(b"half")
+    (lake.home / "lake/memories/0123-4567.parquet").write_bytes(b"unpublished")
+    for run_id in ("gone", "live"):
+        lake.stage(run_id, "memories", TABLES["memories"].empty())
+    assert lake.sweep() == []
+    removed = lake.sweep(older_than=-DAY, live=["live"])
+    assert sorted(path.name for path in removed) == [".half.aside", "0123-4567.parquet", "gone"]
+    assert lake.staged("live", "memories") is not None
+    assert lake.verify().is_empty()
+    assert plans_seen(lake, 1) == {"ana": {"p1"}}
+
+
+def test_states_before_the_oldest_wanted_are_let_go(lake: Lake) -> None:
+    for plan_id in ("p1", "p2", "p3"):
+        lake.commit(commit_of(lake, ["ana"], plan_id))
+    assert len(lake.sweep(older_than=-DAY, oldest=2)) == len(REPLACED)
+    assert plans_seen(lake, 2) == {"ana": {"p2"}}
+    assert plans_seen(lake, 3) == {"ana": {"p3"}}
+    with pytest.raises(LakeError, match="position 1 is no longer kept; ask for 2 or later"):
+        lake.read("memories", seq=1)
+    assert lake.sweep(older_than=-DAY) == []
+    assert lake.verify().is_empty()
+
+
+def test_what_was_swept_before_its_commit_is_not_committed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    verify = publishing.commits.verify
+
+    def sweep_first(*given_arguments: object) -> None:
+        for path in lake.home.glob("lake/*/*"):
+            path.unlink()
+        verify(*given_arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(publishing.commits, "verify", sweep_first)
+    with pytest.raises(LakeError, match="swept before it could be published; try again"):
+        lake.commit(commit_of(lake, ["ana"], "p"))
+    assert lake.ledger.position() == 0
+
+
+def test_nothing_of_the_store_is_left_open(lake: Lake) -> None:
+    lake.commit(commit_of(lake, ["ana"], "p"))
+    lake.close()
+    opened = [link.readlink() for link in Path("/proc/self/fd").iterdir() if link.exists()]
+    assert not [path for path in opened if path.is_relative_to(lake.home)]
+    assert lake.read("memories").height == 2
