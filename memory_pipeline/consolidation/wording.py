@@ -44,6 +44,7 @@ class Sentence:
         tokens: its length.
         facts: its numbers, dates and names, each with its kind in front.
         words: its content words with their weight in hundredths.
+        weight: the sum of these.
         passing: it names a day that only the day of speaking tells ("yesterday").
     """
 
@@ -55,6 +56,7 @@ class Sentence:
     tokens: int
     facts: frozenset[str]
     words: dict[str, int]
+    weight: int
     passing: bool
 
 
@@ -177,9 +179,19 @@ def _sentences(ordered: pl.DataFrame) -> dict[int, list[Sentence]]:
     for order, (member, day, speaker, text, length, held, words, weights, passing) in enumerate(
         placed.select(columns).iter_rows()
     ):
-        weighed = dict(zip(words, weights, strict=True))
         found.setdefault(member, []).append(
-            Sentence(order, member, day, speaker or "", text, length, frozenset(held), weighed, passing)
+            Sentence(
+                order,
+                member,
+                day,
+                speaker or "",
+                text,
+                length,
+                frozenset(held),
+                dict(zip(words, weights, strict=True)),
+                sum(weights),
+                passing,
+            )
         )
     return found
 
@@ -275,8 +287,8 @@ def _keep_facts(draft: Draft, members: list[list[Sentence]], owed: list[frozense
 
 def _fresh(draft: Draft, sentence: Sentence, least: float) -> float:
     """Weight per token that is not said yet; 0 if it is no more than a share `least` of the sentence."""
-    new = sum(weight for word, weight in sentence.words.items() if word not in draft.words)
-    return new / sentence.tokens if new > least * sum(sentence.words.values()) else 0.0
+    new = sum(map(sentence.words.__getitem__, sentence.words.keys() - draft.words))
+    return new / sentence.tokens if new > least * sentence.weight else 0.0
 
 
 def _rendered(sentences: Iterable[Sentence], *, dated: bool) -> str:

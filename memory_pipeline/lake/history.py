@@ -232,8 +232,8 @@ def undo(
     if built.height and not cascade:
         first = built.row(0, named=True)
         raise ValueError(
-            f"{built.height} decisions build on {target!r}; the first: {first['action']} {first['memory_id']!r} of plan "
-            f"{first['plan_id']}; take them back too with --cascade"
+            f"{built.height} decisions build on {target!r}; the first: {first['action']} {first['memory_id']!r} of "
+            f"plan {first['plan_id']}; take them back too with --cascade"
         )
     chosen = pl.concat([chosen, built])
     now_at = pl.lit(lake.ledger.position() + 1, pl.Int64)

@@ -447,7 +447,7 @@ class Table:
         types = pl.Schema({name: column.dtype for name, column in self.schema.columns().items()})
         if missing := [column for column in types if column not in frame.columns]:
             raise ValueError(
-                f"table {self.name}: column {missing[0]!r} is missing; the stage must produce every column of the schema"
+                f"table {self.name}: column {missing[0]!r} is missing; a stage gives every column of the schema"
             )
         try:
             return frame.select(pl.col(column).cast(kind) for column, kind in types.items()).sort(self.key)
@@ -457,14 +457,16 @@ class Table:
     def violations(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rules that rows of `frame` break: `rule`, `rows` (how many) and `keys` (the first twenty)."""
         _, failure = self.schema.filter(frame)
-        details = failure.details() if failure.counts() else None
-        broken = {
-            rule: details.filter(pl.col(rule) == "invalid").select(pl.struct(self.key).cast(pl.String).head(20)).to_series().to_list()
-            for rule in failure.counts()
-        } if details is not None else {}
+        counts = failure.counts()
+        details = failure.details() if counts else frame.clear()
+        keys = pl.struct(self.key).cast(pl.String).head(20)
         return pl.DataFrame(
-            {"rule": list(broken), "rows": [failure.counts()[rule] for rule in broken], "keys": list(broken.values())},
+            [
+                (rule, rows, details.filter(pl.col(rule) == "invalid").select(keys).to_series().to_list())
+                for rule, rows in counts.items()
+            ],
             schema={"rule": pl.String, "rows": pl.Int64, "keys": pl.List(pl.String)},
+            orient="row",
         )
 
     def empty(self) -> pl.DataFrame:

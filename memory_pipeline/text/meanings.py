@@ -393,7 +393,7 @@ def _settled(said: pl.DataFrame) -> pl.DataFrame:
 
 def _following(said: pl.DataFrame, places: pl.Series, step: int) -> pl.DataFrame:
     """Meaning and word that many words later in the same text; null behind its end."""
-    there = (places + step).clip(upper_bound=len(said) - 1)
+    there = (places + step).clip(upper_bound=max(len(said) - 1, 0))
     same = (said["row"].gather(there) == said["row"].gather(places)) & (there > places)
     return said[there].select(pl.when(same).then(pl.col("meaning", "word")))
 
