@@ -9,22 +9,37 @@ import difflib
 import hashlib
 import json
 import os
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
+from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 ENVIRONMENT_PREFIX: Final = "MEMORY_PIPELINE_"
+HOME_VARIABLE: Final = f"{ENVIRONMENT_PREFIX}HOME"
 SETTINGS_FILE: Final = "memory_pipeline.toml"
-Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+MEMORY_TYPES: Final = (
+    "Decision",
+    "Insight",
+    "Pattern",
+    "Preference",
+    "Style",
+    "Habit",
+    "Context",
+    "Memory",
+    "MetaPattern",
+)
+"""Types that a memory can have; MetaPattern is that of summaries."""
 
+AUTOMEM_PREFIX: Final = "CONSOLIDATION_"
 AUTOMEM_VARIABLES: Final[dict[str, str]] = {
+    "CONSOLIDATION_TICK_SECONDS": "sensor_seconds",
     "CONSOLIDATION_DECAY_INTERVAL_SECONDS": "decay_interval_seconds",
     "CONSOLIDATION_CREATIVE_INTERVAL_SECONDS": "creative_interval_seconds",
     "CONSOLIDATION_CLUSTER_INTERVAL_SECONDS": "cluster_interval_seconds",
@@ -37,12 +52,108 @@ AUTOMEM_VARIABLES: Final[dict[str, str]] = {
 }
 """Variables of AutoMem deployments that are understood by their own names."""
 
+_CRON_FIELDS: Final = (
+    ("minute", 0, 59),
+    ("hour", 0, 23),
+    ("day of the month", 1, 31),
+    ("month", 1, 12),
+    ("day of the week", 0, 7),
+)
+_CRON_DAYS: Final = 366 * 8 + 2
+"""Days within which every date comes: 29 February, over a century without a leap day."""
 
+Given = dict[str, tuple[Any, str]]
+"""Values by setting, each with where it was given."""
 M = TypeVar("M", bound=BaseModel)
 
 
 class SettingsError(ValueError):
     """A setting is unknown or out of range; the message names it, its value and the remedy."""
+
+
+def cron(text: str) -> str:
+    """Return a cron expression, if it is one: minute, hour, day of the month, month, day of the week (0 is Sunday).
+
+    Raises:
+        ValueError: it is none; names the field.
+    """
+    _cron_sets(text)
+    return text
+
+
+def next_tick(expression: str, timezone: str, after: datetime) -> datetime | None:
+    """Return the first instant after `after` that a cron expression names, in UTC; None if it never comes.
+
+    A day counts if it fits month and both kinds of day; where both are restricted, either is enough, as in cron.
+
+    Args:
+        expression: see `cron`.
+        timezone: zone of the clock that it means.
+        after: timezone-aware.
+    """
+    minutes, hours, days, months, weekdays = _cron_sets(expression)
+    _, _, day_text, _, weekday_text = expression.split()
+    zone = ZoneInfo(timezone)
+    either = not day_text.startswith("*") and not weekday_text.startswith("*")
+    local = after.astimezone(zone)
+    for later in range(_CRON_DAYS):
+        day = local.date() + timedelta(days=later)
+        fits = (day.day in days, day.isoweekday() % 7 in weekdays)
+        if day.month not in months or not (any(fits) if either else all(fits)):
+            continue
+        for hour in sorted(hours):
+            for minute in sorted(minutes):
+                tick = datetime(day.year, day.month, day.day, hour, minute, tzinfo=zone).astimezone(UTC)
+                if tick > after:
+                    return tick
+    return None
+
+
+def _cron_sets(expression: str) -> list[set[int]]:
+    texts = expression.split()
+    if len(texts) != len(_CRON_FIELDS):
+        raise ValueError("give five fields: minute, hour, day of the month, month, day of the week")
+    sets = [_cron_set(text, *limits) for text, limits in zip(texts, _CRON_FIELDS, strict=True)]
+    sets[-1] = {weekday % 7 for weekday in sets[-1]}
+    return sets
+
+
+def _cron_set(text: str, what: str, low: int, high: int) -> set[int]:
+    numbers: set[int] = set()
+    for part in text.split(","):
+        said = re.fullmatch(r"(?:(\*)|(\d{1,2})-(\d{1,2}))(?:/(\d{1,2}))?|(\d{1,2})", part, re.ASCII)
+        whole, first, last, step, single = said.groups() if said else (None,) * 5
+        start, end = int(single or first or low), int(single or last or high)
+        if said is None or not low <= start <= end <= high or step in {"0", "00"}:
+            raise ValueError(f"{what} {part!r}: give *, a number or a range from {low} to {high}, such as */5 or 1-5")
+        numbers |= set(range(start, end + 1, int(step or 1)))
+    return numbers
+
+
+def _zone(name: str) -> str:
+    if name not in available_timezones():
+        raise ValueError(f"no such time zone; {_nearest(name, ['UTC', *sorted(available_timezones())])}")
+    return name
+
+
+def _memory_type(name: str) -> str:
+    known = {one.lower(): one for one in MEMORY_TYPES}
+    if name.lower() not in known:
+        raise ValueError(f"no such type of memory; {_nearest(name, MEMORY_TYPES)}")
+    return known[name.lower()]
+
+
+def _plain_zero(number: float) -> float:
+    """Take the sign off a zero: equal policies are to have equal digests."""
+    return number + 0.0
+
+
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False), AfterValidator(_plain_zero)]
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False), AfterValidator(_plain_zero)]
+Cron = Annotated[str, AfterValidator(cron)]
+Zone = Annotated[str, AfterValidator(_zone)]
+MemoryType = Annotated[str, AfterValidator(_memory_type)]
 
 
 class Policy(BaseModel):
@@ -68,7 +179,7 @@ class Policy(BaseModel):
         0.7, description="Importance from which a memory is protected; unset: none."
     )
     grace_period_days: NotNegative = Field(90.0, description="Memories younger than this many days are protected.")
-    protected_types: tuple[str, ...] = Field(("Decision", "Insight"), description="Types that are protected.")
+    protected_types: tuple[MemoryType, ...] = Field(("Decision", "Insight"), description="Types that are protected.")
     protect_core: bool = Field(True, description="Memories of category core are protected.")
     protected_causes: int | None = Field(
         3, ge=1, description="In-degree over CAUSED_BY from which a memory is protected; unset: none."
@@ -140,9 +251,9 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     home: Path = Field(Path("data"), description="Folder of ledger, lake and snapshots.")
-    timezone: str = Field("UTC", description="Time zone of the schedules.")
-    nightly: str = Field("0 2 * * *", description="Cron of the nightly full run.")
-    maintenance: str = Field("30 3 * * *", description="Cron of the daily maintenance.")
+    timezone: Zone = Field("UTC", description="Time zone of the schedules.")
+    nightly: Cron = Field("0 2 * * *", description="Cron of the nightly full run.")
+    maintenance: Cron = Field("30 3 * * *", description="Cron of the daily maintenance.")
     sensor_seconds: int = Field(30, ge=1, description="How often sensors look.")
     keep_snapshots: int = Field(30, ge=1, description="Snapshots kept by maintenance.")
     keep_runs_days: int = Field(90, ge=1, description="Days of Dagster's run history kept by maintenance.")

@@ -33,7 +33,8 @@ from memory_pipeline.text.meanings import (
 )
 from memory_pipeline.text.tokens import by_row, split
 
-Row = dict[str, Any]
+Sides = tuple[dict[str, Any], dict[str, Any]]
+"""What is looked at of two texts."""
 Words = Sequence[str]
 Codes = Sequence[tuple[str, int, int, int, int]]
 """Edit operations as `difflib` gives them."""
@@ -48,6 +49,19 @@ _SIDES: Final = ("left", "right")
 _FACTS: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
 _COMPARED: Final = ("numbers", "dates", "names", "meant", "linked", "spelled")
 """What is looked for on each side and not on the other."""
+_LOOKED_AT: Final = (
+    "said",
+    "parted",
+    "spelled",
+    "names",
+    "numbers",
+    "dates",
+    "only_meant",
+    "only_linked",
+    "only_numbers",
+)
+_MOST_MISTYPED: Final = 6
+"""Strange words in one text up to which they can all be slips."""
 _TELLING: Final = frozenset().union(*OPPOSITES) | OPERATORS
 """Links that are shown where they make the difference."""
 _QUANTITIES: Final = frozenset({"all", "some", "sever", "few", "many", "both", "mani"})
@@ -176,7 +190,8 @@ def _may_match() -> pl.Expr:
     figure = pl.element().str.contains("^[0-9]") | pl.element().is_in(sorted(DATED | COUNTED))
     initials = [pl.col(f"{side}_only_spelled").list.eval(pl.element().str.head(1)) for side in _SIDES]
     figures = [pl.col(f"{side}_only_meant").list.eval(figure).list.any() for side in _SIDES]
-    return (initials[0].list.set_intersection(initials[1]).list.len() > 0) | (figures[0] & figures[1])
+    few = pl.min_horizontal(pl.col(f"{side}_only_meant").list.len() for side in _SIDES) <= _MOST_MISTYPED
+    return few & ((initials[0].list.set_intersection(initials[1]).list.len() > 0) | (figures[0] & figures[1]))
 
 
 def _detail() -> pl.Expr:
@@ -227,24 +242,35 @@ def _same_date(one: str, other: str) -> bool:
     return bool(both) and all(first == second for first, second in both)
 
 
-def _different_words(row: Row) -> str | None:
+def _different_words(row: dict[str, Any]) -> str | None:
     """What two texts mean differently, as "[a] / [b]"; None if they only word one fact in two ways."""
-    said: tuple[Words, Words] = (row["left_said"], row["right_said"])
-    more = Counter(said[0]) - Counter(said[1]), Counter(said[1]) - Counter(said[0])
-    settled = _figures(row) | _slips(row, more)
-    alone = [[word for word in row[f"{side}_only_meant"] if word not in settled] for side in _SIDES]
-    links = [row[f"{side}_only_linked"] for side in _SIDES]
+    left, right = ({name: row[f"{side}_{name}"] for name in _LOOKED_AT} for side in _SIDES)
+    swapped = right["said"] < left["said"]  # one order for both, because an alignment depends on it
+    found = _difference((right, left) if swapped else (left, right))
+    return found and _shown(*(found[::-1] if swapped else found))
+
+
+def _difference(sides: Sides) -> tuple[Words, Words] | None:
+    """The words that tell two texts apart, of each side."""
+    said = [side["said"] for side in sides]
+    more = [Counter(said[0]) - Counter(said[1]), Counter(said[1]) - Counter(said[0])]
+    settled = _figures(sides) | _slips(sides, more)
+    alone = [[word for word in side["only_meant"] if word not in settled] for side in sides]
+    links = [side["only_linked"] for side in sides]
     if _opposed(*links) or all(alone) or any(OPERATORS.intersection(words) for words in (*alone, *links)):
-        telling = [[word for word in linked if word in _TELLING] for linked in links]
-        return _shown([*alone[0], *telling[0]], [*alone[1], *telling[1]])
-    codes = SequenceMatcher(None, *said, autojunk=False).get_opcodes()
-    replaced = (
-        [[word for word in words[start:end] if many[word] and word not in settled] for words, many, start, end in sides]
-        for tag, i, j, k, m in codes
-        if tag == "replace"
-        for sides in [zip(said, more, (i, k), (j, m), strict=True)]
-    )
-    return next((_shown(*slots) for slots in replaced if _differ_in_slot(*slots)), None) or _moved(row, codes)
+        left, right = (
+            [*words, *(word for word in linked if word in _TELLING)] for words, linked in zip(alone, links, strict=True)
+        )
+        return left, right
+    codes = SequenceMatcher(None, said[0], said[1], autojunk=False).get_opcodes()
+    for tag, i, j, k, m in codes:
+        left, right = (
+            [word for word in words[start:end] if many[word] and word not in settled]
+            for words, many, start, end in zip(said, more, (i, k), (j, m), strict=True)
+        )
+        if tag == "replace" and _differ_in_slot(left, right):
+            return left, right
+    return _moved(sides, codes)
 
 
 def _shown(left: Words, right: Words) -> str:
@@ -264,25 +290,25 @@ def _differ_in_slot(left: Words, right: Words) -> bool:
     return bool(strong) and (counting or ["a"] not in (left, right))
 
 
-def _figures(row: Row) -> set[str]:
+def _figures(sides: Sides) -> set[str]:
     """Figures that each text writes in its own way, where its numbers and dates are known to agree with the other's."""
-    alone = [row[f"{side}_only_meant"] for side in _SIDES]
+    alone = [side["only_meant"] for side in sides]
     written = {
         word
         for words, facts in ((COUNTED, "numbers"), (DATED, "dates"))
-        if row[f"left_{facts}"] and row[f"right_{facts}"]
+        if all(side[facts] for side in sides)
         for word in (*words, *(word for word in alone[0] + alone[1] if word[0].isdigit()))
     }
-    agreed = not row["left_only_numbers"] and not row["right_only_numbers"]
+    agreed = not any(side["only_numbers"] for side in sides)
     return written if agreed and all(written.intersection(words) for words in alone) else set()
 
 
-def _slips(row: Row, more: tuple[Counter[str], Counter[str]]) -> set[str]:
+def _slips(sides: Sides, more: Sequence[Counter[str]]) -> set[str]:
     """Words that look like a word of the other text mistyped or written as two; a name is never taken for another."""
-    names = {*row["left_names"], *row["right_names"]}
+    names = {name for side in sides for name in side["names"]}
     left, right = (
-        [word for word in row[f"{side}_spelled"] if word not in names and many[key(word)]]
-        for side, many in zip(_SIDES, more, strict=True)
+        [word for word in side["only_spelled"] if word not in names and many[key(word)]]
+        for side, many in zip(sides, more, strict=True)
     )
     mistyped = {(one, other) for one in left for other in right if alike(one, other)}
     joined = {
@@ -295,14 +321,12 @@ def _slips(row: Row, more: tuple[Counter[str], Counter[str]]) -> set[str]:
     return {key(word) for found in mistyped | joined for word in found}
 
 
-def _moved(row: Row, codes: Codes) -> str | None:
+def _moved(sides: Sides, codes: Codes) -> tuple[Words, Words] | None:
     """Words that both texts have in another order, unless whole sentences or circumstances only changed places."""
-    one, other = _shared(row, codes)
-    dated = {
-        part for side in _SIDES for date in row[f"{side}_dates"] for part in re.findall("[1-9][0-9]*", date)
-    } | DATED
+    one, other = _shared(sides, codes)
+    dated = {part for side in sides for date in side["dates"] for part in re.findall("[1-9][0-9]*", date)} | DATED
     plain = [[word for word in order if word not in UNPLACED and word not in dated] for order in (one, other)]
-    sentences = [sorted(_sentences(row[f"{side}_parted"])) for side in _SIDES]
+    sentences = [sorted(_sentences(side["parted"])) for side in sides]
     if plain[0] == plain[1] or sentences[0] == sentences[1]:
         return None
     while one and one[0] == other[0]:
@@ -315,14 +339,18 @@ def _moved(row: Row, codes: Codes) -> str | None:
     joints = (at for at, word in enumerate(one) if word in _JOINING)
     if any([*one[at + 1 :], one[at], *one[:at]] == other for at in joints):
         return None
-    return _shown(one, other)
+    return one, other
 
 
-def _shared(row: Row, codes: Codes) -> tuple[list[str], list[str]]:
+def _shared(sides: Sides, codes: Codes) -> tuple[list[str], list[str]]:
     """Both texts without the words that only one has, each word as often as both have it."""
     spans = [
-        [(words[at], tag == "equal") for tag, *ends in codes for at in range(ends[2 * side], ends[2 * side + 1])]
-        for side, words in enumerate((row["left_said"], row["right_said"]))
+        [
+            (side["said"][at], tag == "equal")
+            for tag, *ends in codes
+            for at in range(ends[2 * place], ends[2 * place + 1])
+        ]
+        for place, side in enumerate(sides)
     ]
     loose = [Counter(word for word, matched in span if not matched) for span in spans]
     moved = loose[0] & loose[1]
