@@ -59,6 +59,7 @@ _CRON_FIELDS: Final = (
     ("month", 1, 12),
     ("day of the week", 0, 7),
 )
+_CRON_PART: Final = re.compile(r"(\d{1,2})|(?:\*|(\d{1,2})-(\d{1,2}))(?:/(\d{1,2}))?", re.ASCII)
 _CRON_DAYS: Final = 366 * 8 + 2
 """Days within which every date comes: 29 February, over a century without a leap day."""
 
@@ -121,10 +122,10 @@ def _cron_sets(expression: str) -> list[set[int]]:
 def _cron_set(text: str, what: str, low: int, high: int) -> set[int]:
     numbers: set[int] = set()
     for part in text.split(","):
-        said = re.fullmatch(r"(?:(\*)|(\d{1,2})-(\d{1,2}))(?:/(\d{1,2}))?|(\d{1,2})", part, re.ASCII)
-        whole, first, last, step, single = said.groups() if said else (None,) * 5
+        said = _CRON_PART.fullmatch(part)
+        single, first, last, step = said.groups() if said else (None,) * 4
         start, end = int(single or first or low), int(single or last or high)
-        if said is None or not low <= start <= end <= high or step in {"0", "00"}:
+        if said is None or not low <= start <= end <= high or int(step or 1) == 0:
             raise ValueError(f"{what} {part!r}: give *, a number or a range from {low} to {high}, such as */5 or 1-5")
         numbers |= set(range(start, end + 1, int(step or 1)))
     return numbers
@@ -280,15 +281,24 @@ def preset_names() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in _presets().iterdir() if entry.name.endswith(".toml"))
 
 
-def preset(name: str) -> dict[str, Any]:
-    """Values that a preset changes.
+def preset_text(name: str) -> str:
+    """Return the file of a preset: comments on what it is for, then the values that it changes.
 
     Raises:
         SettingsError: no such preset; names the nearest.
     """
     if name not in preset_names():
         raise SettingsError(f"preset {name!r} is unknown; {_nearest(name, preset_names())}")
-    return _unset(tomllib.loads((_presets() / f"{name}.toml").read_text("utf-8")))
+    return str((_presets() / f"{name}.toml").read_text("utf-8"))
+
+
+def preset(name: str) -> dict[str, Any]:
+    """Return the values that a preset changes.
+
+    Raises:
+        SettingsError: no such preset; names the nearest.
+    """
+    return _unset(tomllib.loads(preset_text(name)))
 
 
 def load(
@@ -308,25 +318,25 @@ def load(
         SettingsError: a name is unknown or a value is out of range; names it and the remedy.
     """
     variables = os.environ if environment is None else environment
-    folder = Path(home or variables.get(f"{ENVIRONMENT_PREFIX}HOME") or "data").expanduser().resolve()
-    file = folder / SETTINGS_FILE
-    try:
-        written = _unset(tomllib.loads(file.read_text("utf-8"))) if file.is_file() else {}
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{file}: not valid TOML: {error}; correct the line it names") from error
-    top, common, own = _split_file(written, file)
-    from_environment = _from_environment(variables)
-    deployment = {"home": folder} | top | {k: v for k, v in from_environment.items() if k in Settings.model_fields}
-    policy_environment = {k: v for k, v in from_environment.items() if k in Policy.model_fields}
+    folder = _home(home, variables)
+    top, common, own = _from_file(folder[0] / SETTINGS_FILE)
+    spoken = _from_environment(variables)
+    deployment = {"home": folder} | top | {k: v for k, v in spoken.items() if k in Settings.model_fields}
+    spoken_policy = {k: v for k, v in spoken.items() if k in Policy.model_fields}
+    chosen: Given = {"preset": (preset_name, "--preset")} if preset_name else {}
+    settings = _validated(Settings, deployment, "")
     policies: dict[str, Policy] = {}
     origins: dict[str, tuple[Origin, ...]] = {}
-    for name, values in {"": {}, **own}.items():
-        layers = _policy_layers(common | values, policy_environment, preset_name)
-        policies[name] = _policy(layers, f"profile {name!r}" if name else "policy")
-        origins[name] = _origins(deployment, top, from_environment, policies[name], layers, file.name)
-    return _validated(
-        Settings, deployment | {"policy": policies.pop(""), "profiles": policies, "origins": origins}, "settings"
-    )
+    for profile_id, values in {"": Given(), **own}.items():
+        given = common | values | spoken_policy | chosen
+        name = given.get("preset", ("default", ""))[0]
+        given = {key: (value, f"preset {name}") for key, value in preset(name).items()} | given
+        policies[profile_id] = _validated(Policy, given, "policy.")
+        origins[profile_id] = (
+            *_origins(settings, deployment, ""),
+            *_origins(policies[profile_id], given, "policy."),
+        )
+    return settings.model_copy(update={"policy": policies.pop(""), "profiles": policies, "origins": origins})
 
 
 def _unset(values: dict[str, Any]) -> dict[str, Any]:
@@ -338,45 +348,64 @@ def _presets() -> Any:
     return resources.files("memory_pipeline") / "presets"
 
 
-def _nearest(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+def _nearest(name: object, known: Iterable[str]) -> str:
+    names = list(known)
+    lower = {one.lower(): one for one in names}
+    near = difflib.get_close_matches(str(name).lower(), lower, n=1)
+    return f"did you mean {lower[near[0]]!r}?" if near else f"known are {', '.join(names)}"
 
 
-def _split_file(
-    written: dict[str, Any], file: Path
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, dict[str, Any]]]:
-    """Split the file into deployment values, common policy values and policy values of single profiles."""
-    deployment = set(Settings.model_fields) - {"policy", "profiles", "origins", "home"}
-    common, own = dict(written.get("policy", {})), dict(written.get("profiles", {}))
-    top = {name: value for name, value in written.items() if name not in {"policy", "profiles"}}
-    for where, values, known in (
-        ("", top, deployment),
-        ("policy.", common, set(Policy.model_fields)),
-        *((f"profiles.{name}.", values, set(Policy.model_fields)) for name, values in own.items()),
-    ):
-        if unknown := sorted(set(values) - known):
-            raise SettingsError(
-                f"{file}: setting {where}{unknown[0]} is unknown; {_nearest(unknown[0], sorted(known))}"
-            )
-    return top, common, own
+def _home(home: Path | str | None, variables: Mapping[str, str]) -> tuple[Path, str]:
+    """Return the data folder and where it was named."""
+    named = variables.get(HOME_VARIABLE)
+    origin = "--home" if home else f"environment {HOME_VARIABLE}" if named else "default"
+    return Path(home or named or "data").expanduser().resolve(), origin
 
 
-def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
-    """Settings given by variables: ours by `MEMORY_PIPELINE_` + name, AutoMem's by their own names."""
-    values: dict[str, Any] = {}
-    for variable, name in AUTOMEM_VARIABLES.items():
-        if variable in variables:
-            values[name] = _literal(variables[variable], name)
-    known = (set(Policy.model_fields) | set(Settings.model_fields)) - {"policy", "profiles", "origins", "home"}
-    for variable, raw in variables.items():
-        name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
-        if not variable.startswith(ENVIRONMENT_PREFIX) or name == "home":
-            continue
-        if name not in known:
-            raise SettingsError(f"variable {variable} names no setting; {_nearest(name, sorted(known))}")
-        values[name] = _literal(raw, name)
-    return values
+def _from_file(file: Path) -> tuple[Given, Given, dict[str, Given]]:
+    """Read deployment values, common policy values and policy values of single profiles from a settings file."""
+    try:
+        written = _unset(tomllib.loads(file.read_text("utf-8"))) if file.exists() else {}
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{file}: cannot be read as TOML: {error}; correct or remove it") from error
+    deployment = sorted(set(Settings.model_fields) - {"policy", "profiles", "origins", "home"})
+    common = _table(written.pop("policy", {}), file, "[policy]", Policy.model_fields)
+    own = _table(written.pop("profiles", {}), file, "[profiles]", None)
+    profiles = {
+        name: _table(values, file, f"[profiles.{name}]", Policy.model_fields) for name, (values, _) in own.items()
+    }
+    return _table(written, file, "", deployment), common, profiles
+
+
+def _table(values: Any, file: Path, header: str, known: Iterable[str] | None) -> Given:
+    """Return the values of a table of the settings file, if it has no unknown ones."""
+    if not isinstance(values, dict):
+        raise SettingsError(f"{file}: {header.strip('[]')} = {values!r} is no table; write its settings below {header}")
+    if known is not None and (unknown := sorted(set(values) - set(known))):
+        where = f"{header} {unknown[0]}".strip()
+        raise SettingsError(f"{file}: setting {where} is unknown; {_place(unknown[0]) or _nearest(unknown[0], known)}")
+    return {name: (value, f"{file.name} {header}".strip()) for name, value in values.items()}
+
+
+def _place(name: str) -> str | None:
+    """Say where in the settings file a setting belongs."""
+    if name in Policy.model_fields:
+        return "write it below [policy] or [profiles.NAME]"
+    return "write it at the top, above every table" if name in Settings.model_fields else None
+
+
+def _from_environment(variables: Mapping[str, str]) -> Given:
+    """Settings given by variables: AutoMem's by their own names, then ours by `MEMORY_PIPELINE_` + name."""
+    ours = (set(Policy.model_fields) | set(Settings.model_fields)) - {"policy", "profiles", "origins", "home"}
+    names = AUTOMEM_VARIABLES | {f"{ENVIRONMENT_PREFIX}{name.upper()}": name for name in sorted(ours)}
+    for variable in variables:
+        if variable.startswith((ENVIRONMENT_PREFIX, AUTOMEM_PREFIX)) and variable not in {*names, HOME_VARIABLE}:
+            raise SettingsError(f"environment {variable} names no setting; {_nearest(variable, names)}")
+    return {
+        name: (_literal(variables[variable], name), f"environment {variable}")
+        for variable, name in names.items()
+        if variable in variables
+    }
 
 
 def _literal(raw: str, name: str) -> Any:
@@ -386,51 +415,25 @@ def _literal(raw: str, name: str) -> Any:
     return None if raw.strip().lower() in {"", "none"} else raw
 
 
-def _policy_layers(file: dict[str, Any], environment: dict[str, Any], chosen: str | None) -> dict[str, dict[str, Any]]:
-    name = chosen or environment.get("preset") or file.get("preset") or "default"
-    return {"preset": preset(name) | {"preset": name}, "file": file, "environment": environment}
-
-
-def _policy(layers: dict[str, dict[str, Any]], what: str) -> Policy:
-    name = layers["preset"]["preset"]
-    return _validated(Policy, layers["preset"] | layers["file"] | layers["environment"] | {"preset": name}, what)
-
-
-def _validated(model: type[M], values: dict[str, Any], what: str) -> M:
+def _validated(model: type[M], given: Given, prefix: str) -> M:
     try:
-        return model(**values)
+        return model(**{name: value for name, (value, _) in given.items()})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        name = ".".join(str(part) for part in first["loc"])
+        name, said = str(first["loc"][0]), first["msg"].removeprefix("Value error, ")
         raise SettingsError(
-            f"{what}: {name} = {first['input']!r}: {first['msg']}; correct the value or remove it"
+            f"{given[name][1]}: {prefix}{name} = {first['input']!r}: {said}; correct the value or remove it"
         ) from error
 
 
-def _origins(
-    deployment: dict[str, Any],
-    top: dict[str, Any],
-    environment: dict[str, Any],
-    policy: Policy,
-    layers: dict[str, dict[str, Any]],
-    file: str,
-) -> tuple[Origin, ...]:
-    rows = [
+def _origins(model: BaseModel, given: Given, prefix: str) -> tuple[Origin, ...]:
+    return tuple(
         Origin(
-            name=name,
-            value=deployment.get(name, field.default),
-            origin="environment" if name in environment else file if name in top else "default",
+            name=f"{prefix}{name}",
+            value=getattr(model, name),
+            origin=given[name][1] if name in given else "default",
             description=field.description or "",
         )
-        for name, field in Settings.model_fields.items()
+        for name, field in type(model).model_fields.items()
         if name not in {"policy", "profiles", "origins"}
-    ]
-    for name, field in Policy.model_fields.items():
-        layer = next((layer for layer in ("environment", "file", "preset") if name in layers[layer]), "default")
-        label = {"file": file, "preset": f"preset {policy.preset}"}.get(layer, layer)
-        rows.append(
-            Origin(
-                name=f"policy.{name}", value=getattr(policy, name), origin=label, description=field.description or ""
-            )
-        )
-    return tuple(rows)
+    )

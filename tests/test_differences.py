@@ -129,7 +129,9 @@ def test_other_words_for_one_fact_may_be_merged(left, right):
     assert reasons([(left, right), (right, left)]) == [None, None]
 
 
-@pytest.mark.parametrize(("expected", "left", "right"), [(kind, *pair) for kind, two in CHANGES.items() for pair in two])
+@pytest.mark.parametrize(
+    ("expected", "left", "right"), [(kind, *pair) for kind, two in CHANGES.items() for pair in two]
+)
 def test_texts_that_differ_in_one_fact_disagree(expected, left, right):
     assert reasons([(left, right), (right, left)]) == [expected, expected]
 

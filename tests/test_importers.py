@@ -309,7 +309,7 @@ def test_any_lines_are_taken_or_buried_and_twice_is_once(tmp_path_factory, lines
 )
 @settings(deadline=None)
 def test_any_conversation_is_read_or_buried(tmp_path_factory, junk, seed):
-    rng = random.Random(seed) - where the damage goes
+    rng = random.Random(seed)  # where the damage goes
     damaged = {key: junk if rng.random() < 0.3 else value for key, value in CONVERSATION.items()}
     damaged["session_9"] = [junk]
     damaged["session_9_date_time"] = "1:56 pm on 8 May, 2024"

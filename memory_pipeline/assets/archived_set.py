@@ -1,13 +1,13 @@
 """`archived_set`: what leaves the live set, and why."""
 
-import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.tables import table
 from memory_pipeline.consolidation import pipeline
 
 
-@dg.asset
+@table
 def archived_set(
     store: Store,
     profiles: pl.DataFrame,

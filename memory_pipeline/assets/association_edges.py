@@ -1,13 +1,13 @@
 """`association_edges`: the whole association graph."""
 
-import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.tables import table
 from memory_pipeline.consolidation import pipeline
 
 
-@dg.asset
+@table
 def association_edges(
     store: Store,
     profiles: pl.DataFrame,

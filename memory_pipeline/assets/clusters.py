@@ -1,18 +1,16 @@
 """`clusters`: groups of memories, who is in them, and near duplicates that were not merged."""
 
-import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.tables import tables
 from memory_pipeline.consolidation import pipeline
 
 
-@dg.multi_asset(
-    outs={
-        "clusters": dg.AssetOut(description="Groups of near duplicates and of similar memories."),
-        "cluster_members": dg.AssetOut(description="Who is in which cluster."),
-        "merge_refusals": dg.AssetOut(description="Near duplicates that state different facts, and where they differ."),
-    }
+@tables(
+    clusters="Groups of near duplicates and of similar memories.",
+    cluster_members="Who is in which cluster.",
+    merge_refusals="Near duplicates that state different facts, and where they differ.",
 )
 def clusters(
     store: Store,

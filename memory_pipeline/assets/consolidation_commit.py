@@ -1,26 +1,44 @@
 """`consolidation_commit`: the one step that changes anything."""
 
 from datetime import UTC, datetime
+from typing import Final
 
 import dagster as dg
-import polars as pl
 
-from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.io_manager import Frames
+from memory_pipeline.assets.resources import Store, refusing
 from memory_pipeline.lake import history
+from memory_pipeline.lake.tables import Conflict, StaleInstant
+
+RETRY: Final = "dagster/retry_on_asset_or_op_failure"
+"""Tag of a run whose failure another try can mend."""
 
 
-@dg.asset(ins={name: dg.AssetIn() for name in history.COMMITTED_FROM})
+@dg.asset(deps=history.COMMITTED_FROM)
 def consolidation_commit(
-    context: dg.AssetExecutionContext, store: Store, **tables: pl.DataFrame
+    context: dg.AssetExecutionContext, store: dg.ResourceParam[Store], frames: dg.ResourceParam[Frames]
 ) -> dg.MaterializeResult[None]:
     """Check the plan once more and make it visible in one transaction, or change nothing."""
-    positions = history.commit(
-        store.lake, tables, store.policies(tables["profiles"]), run_id=context.run.run_id, started_at=started(context)
-    )
+    if not (frames.own("profiles") and frames.own("consolidation_plan")):
+        raise dg.Failure(
+            "consolidation_commit commits the plan of its own run, and this run has none; launch the job full, or "
+            "select everything before it too",
+            allow_retries=False,
+        )
+    tables = {name: frames.table(name) for name in history.COMMITTED_FROM}
+    run_id = context.run.run_id
+    try:
+        with refusing(history.InvariantBroken, StaleInstant):
+            positions = history.commit(
+                store.lake, tables, store.policies(tables["profiles"]), run_id=run_id, started_at=_started(context)
+            )
+    except Conflict as conflict:
+        context.instance.add_run_tags(run_id, {RETRY: "true"})
+        raise dg.Failure(str(conflict)) from conflict
     return dg.MaterializeResult(metadata={"profiles": len(positions), "position": max(positions.values(), default=0)})
 
 
-def started(context: dg.AssetExecutionContext) -> datetime | None:
+def _started(context: dg.AssetExecutionContext) -> datetime | None:
     """When the run started, as Dagster recorded it."""
     record = context.instance.get_run_record_by_id(context.run.run_id)
     return datetime.fromtimestamp(record.start_time, UTC) if record and record.start_time else None

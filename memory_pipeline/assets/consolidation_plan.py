@@ -1,13 +1,13 @@
 """`consolidation_plan`: what a run would change, before it changes anything."""
 
-import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.tables import table
 from memory_pipeline.consolidation import pipeline
 
 
-@dg.asset
+@table
 def consolidation_plan(
     store: Store,
     profiles: pl.DataFrame,

@@ -1,13 +1,13 @@
 """`derived_edges`: associations that follow from the memories themselves."""
 
-import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.tables import table
 from memory_pipeline.consolidation import pipeline
 
 
-@dg.asset
+@table
 def derived_edges(
     store: Store, profiles: pl.DataFrame, memories: pl.DataFrame, enrichment: pl.DataFrame, vectors: pl.DataFrame
 ) -> pl.DataFrame:

@@ -1,17 +1,15 @@
 """`enrichment` and `vectors`: what is read out of each new text, once."""
 
-import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.tables import tables
 from memory_pipeline.consolidation import pipeline
 
 
-@dg.multi_asset(
-    outs={
-        "enrichment": dg.AssetOut(description="Keywords, names, numbers, dates and rule importance of each text."),
-        "vectors": dg.AssetOut(description="Embedding of each text."),
-    }
+@tables(
+    enrichment="Keywords, names, numbers, dates and rule importance of each text.",
+    vectors="Embedding of each text.",
 )
 def enrichment(store: Store, profiles: pl.DataFrame, memories: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Enrich the texts that have no words or no vector yet."""

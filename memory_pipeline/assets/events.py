@@ -1,23 +1,21 @@
 """`events` and what belongs to the same state of the ledger: who takes part, what was decided, what was undone."""
 
-import dagster as dg
 import polars as pl
 
-from memory_pipeline.assets.resources import Run, Store
+from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.tables import tables
 from memory_pipeline.lake import participation
 
 
-@dg.multi_asset(
-    outs={
-        "profiles": dg.AssetOut(description="Who takes part in the run, from which state, under which policy."),
-        "events": dg.AssetOut(description="What agents wrote, up to the instant and position of the run."),
-        "decisions": dg.AssetOut(description="What earlier runs decided, up to the same state."),
-        "reverted": dg.AssetOut(description="Decisions that were undone."),
-    }
+@tables(
+    profiles="Who takes part in the run, from which state, under which policy.",
+    events="What agents wrote, up to the instant and position of the run.",
+    decisions="What earlier runs decided, up to the same state.",
+    reverted="Decisions that were undone.",
 )
-def events(store: Store, run: Run) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+def events(store: Store) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Read one state (as_of, seq) of the ledger."""
-    if not run.dry:
+    if not store.run.dry:
         store.lake.project()
     profiles = store.participants()
     return (

@@ -1,66 +1,75 @@
 """The one IO manager: an asset receives frames and returns frames, and opens no file.
 
-Within a run tables stay in memory and are staged beside (`runs/<run id>/`), so that a partial launch can be looked at.
-Inputs come from this run, else from the newest commit. Nothing here makes a table visible to readers, but for the
-appended ones (`enrichment`, `vectors`), whose rows are keyed by content and change nothing that was there.
+Within a run tables stay in memory and are staged beside (`runs/<run id>/`), so that a partial launch can be looked at
+and a failed run can be taken up again. Inputs come from this run, else from the newest commit. Nothing here makes a
+table visible to readers, but for the appended ones (`enrichment`, `vectors`), whose rows are keyed by content and
+change nothing that was there.
 """
 
 from typing import Any
 
 import dagster as dg
 import polars as pl
-from pydantic import PrivateAttr
 
-from memory_pipeline.assets.figures import describe
-from memory_pipeline.assets.resources import Run, Store
+from memory_pipeline.assets.resources import Store
 from memory_pipeline.lake import participation
 from memory_pipeline.lake.schemas import TABLES
 
 
-class LakeIOManager(dg.ConfigurableIOManager):
-    """Moves tables between assets, staging folder and lake."""
+class Frames(dg.IOManager):
+    """The tables of one run."""
 
-    store: dg.ResourceDependency[Store]
-    run: dg.ResourceDependency[Run]
-    _frames: dict[tuple[str, str], pl.DataFrame] = PrivateAttr(default_factory=dict)
+    def __init__(self, store: Store, *, run_ids: tuple[str, ...]) -> None:
+        """Start with no table.
+
+        Args:
+            store: the data folder.
+            run_ids: the run, then the runs that it takes up again.
+        """
+        self._store = store
+        self._run_ids = run_ids
+        self._frames: dict[str, pl.DataFrame] = {}
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
         """Keep a table for the stages after it."""
-        name = context.asset_key.path[-1]
-        table = TABLES[name]
-        frame = table.conform(obj)
-        context.add_output_metadata(describe(name, frame))
+        name, dry = context.asset_key.path[-1], self._store.run.dry
+        table, frame = TABLES[name], obj
         if table.kept == "appended" and name != "events":
-            if not self.run.dry:
-                self.store.lake.append(name, frame)
-            frame = self._visible(name, frame)
-        elif table.kept == "replaced" and not self.run.dry:
-            self.store.lake.stage(context.run_id, name, frame)
-        self._frames[context.run_id, name] = frame
+            if not dry:
+                self._store.lake.append(name, obj)
+            frame = pl.concat([self._store.lake.read(name), obj]).unique(table.key, keep="first").sort(table.key)
+        elif table.kept == "replaced" and not dry:
+            self._store.lake.stage(self._run_ids[0], name, frame)
+        self._frames[name] = frame
 
     def load_input(self, context: dg.InputContext) -> pl.DataFrame:
+        """Return a table to an asset of another project that takes it as an argument."""
+        return self.table(context.asset_key.path[-1])
+
+    def table(self, name: str) -> pl.DataFrame:
         """Return a table of this run, else of the newest commit."""
-        upstream = context.asset_key.path[-1]
-        run_id = context.step_context.run_id
-        frame = self._frames.get((run_id, upstream))
-        if frame is None:
-            frame = self._frames[run_id, upstream] = self._elsewhere(run_id, upstream)
-        return frame
+        if name not in self._frames:
+            self._frames[name] = self._elsewhere(name)
+        return self._frames[name]
 
-    def _elsewhere(self, run_id: str, name: str) -> pl.DataFrame:
-        table, lake = TABLES[name], self.store.lake
-        if table.kept == "ledger" or name == "events":
-            return participation.known(self.store.lake, name, self._staged(run_id, "profiles"))
-        if table.kept == "appended":
-            return lake.read(name)
-        return self._staged(run_id, name)
+    def own(self, name: str) -> bool:
+        """Whether this run has made the table."""
+        return name in self._frames or self._staged(name) is not None
 
-    def _staged(self, run_id: str, name: str) -> pl.DataFrame:
-        frame = self._frames.get((run_id, name))
-        if frame is None:
-            frame = self.store.lake.staged(run_id, name)
-        return self.store.lake.read(name) if frame is None else frame
+    def _elsewhere(self, name: str) -> pl.DataFrame:
+        if TABLES[name].kept == "ledger" or name == "events":
+            return participation.known(self._store.lake, name, self.table("profiles"))
+        staged = self._staged(name)
+        return self._store.lake.read(name) if staged is None else staged
 
-    def _visible(self, name: str, new: pl.DataFrame) -> pl.DataFrame:
-        table = TABLES[name]
-        return pl.concat([self.store.lake.read(name), new]).unique(table.key, keep="first").sort(table.key)
+    def _staged(self, name: str) -> pl.DataFrame | None:
+        found = (self._store.lake.staged(run_id, name) for run_id in self._run_ids)
+        return next((frame for frame in found if frame is not None), None)
+
+
+@dg.io_manager(required_resource_keys={"store"}, description="Hands tables from asset to asset.")
+def frames(context: dg.InitResourceContext) -> Frames:
+    """Give each run its own tables."""
+    run = context.run
+    chain = (run.run_id, run.parent_run_id, run.root_run_id) if run else ()
+    return Frames(context.resources.store, run_ids=tuple(run_id for run_id in chain if run_id))

@@ -1,13 +1,13 @@
 """`memory_importance`: how central each memory is."""
 
-import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.tables import table
 from memory_pipeline.consolidation import pipeline
 
 
-@dg.asset
+@table
 def memory_importance(
     store: Store,
     profiles: pl.DataFrame,

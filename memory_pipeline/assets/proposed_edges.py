@@ -1,13 +1,13 @@
 """`proposed_edges`: associations that the plan would add."""
 
-import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.tables import table
 from memory_pipeline.consolidation import pipeline
 
 
-@dg.asset
+@table
 def proposed_edges(
     store: Store,
     profiles: pl.DataFrame,

@@ -4,7 +4,8 @@ Settings come from the environment, the settings file and the presets (`memory_p
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +17,8 @@ from pydantic import Field
 
 from memory_pipeline.consolidation.pipeline import R, each
 from memory_pipeline.lake import participation
-from memory_pipeline.lake.tables import Lake
-from memory_pipeline.settings import Policy, Settings, load
+from memory_pipeline.lake.tables import Lake, LakeError
+from memory_pipeline.settings import Policy, Settings, SettingsError, load
 
 
 class Run(dg.ConfigurableResource[None]):
@@ -42,40 +43,58 @@ class Run(dg.ConfigurableResource[None]):
         """The clock of the run: as configured, else now.
 
         Raises:
-            dagster.Failure: `as_of` is no instant.
+            ValueError: `as_of` is no instant.
         """
         if not self.as_of:
             return datetime.now(UTC)
         try:
             given = datetime.fromisoformat(self.as_of)
         except ValueError as error:
-            raise refused(f"run.as_of = {self.as_of!r} is no instant; write it like 2026-03-01T02:00:00Z") from error
+            raise ValueError(f"run.as_of = {self.as_of!r} is no instant; write it like 2026-03-01T02:00:00Z") from error
         return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
 
+    def plan(self) -> dict[str, Any]:
+        """The plan file that the run is to apply.
 
-class Store(dg.ConfigurableResource[Lake]):
-    """The data folder: ledger, lake, snapshots and settings."""
+        Raises:
+            ValueError: there is none, or it is no JSON object.
+        """
+        try:
+            return dict(json.loads(Path(self.plan_file).read_text("utf-8")))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"plan {self.plan_file}: {error}; make one with a dry run") from error
 
-    home: str = Field(description="Data folder.")
-    run: dg.ResourceDependency[Run]
+
+class Store:
+    """The data folder of a run: ledger, lake and settings, opened when they are first used."""
+
+    def __init__(self, home: Path, run: Run, settings: Settings | None = None) -> None:
+        """Name the store; nothing is opened yet.
+
+        Args:
+            home: data folder.
+            run: which state is read.
+            settings: settings in force; default: read from environment and settings file, afresh in every run.
+        """
+        self.home = home
+        self.run = run
+        self._given = settings
 
     @cached_property
     def lake(self) -> Lake:
-        """The lake, opened once a process."""
-        return Lake(Path(self.home))
+        """The lake, opened once a run."""
+        return Lake(self.home)
 
     @cached_property
     def settings(self) -> Settings:
         """Settings in force, under the run's preset if it names one."""
-        return load(self.home, preset_name=self.run.preset or None)
+        given = None if self.run.preset else self._given
+        return given or load(self.home, preset_name=self.run.preset or None)
 
-    @property
-    def document(self) -> dict[str, Any]:
-        """The plan file that the run is to apply."""
-        try:
-            return dict(json.loads(Path(self.run.plan_file).read_text("utf-8")))
-        except (OSError, ValueError) as error:
-            raise refused(f"plan {self.run.plan_file}: {error}") from error
+    def close(self) -> None:
+        """Close what was opened."""
+        if "lake" in vars(self):
+            self.lake.close()
 
     def policies(self, profiles: pl.DataFrame) -> dict[str, Policy]:
         """Policies of the profiles of a run, by hash."""
@@ -92,9 +111,9 @@ class Store(dg.ConfigurableResource[Lake]):
             dagster.Failure: the run's configuration or the plan to apply does not fit the store.
         """
         run = self.run
-        try:
+        with refusing(ValueError):
             if run.plan_file:
-                return participation.planned(self.lake, self.settings, self.document)
+                return participation.planned(self.lake, self.settings, run.plan())
             return participation.chosen(
                 self.lake,
                 self.settings,
@@ -106,8 +125,6 @@ class Store(dg.ConfigurableResource[Lake]):
                 max_archived_share=None if run.max_archived_share < 0 else run.max_archived_share,
                 retry_reverted=run.retry_reverted,
             )
-        except ValueError as error:
-            raise refused(str(error)) from error
 
     def agreed(self, plan: pl.DataFrame) -> pl.DataFrame:
         """Return the plan; when a plan file is applied, only if it is the very same plan.
@@ -115,12 +132,28 @@ class Store(dg.ConfigurableResource[Lake]):
         Raises:
             dagster.Failure: the plan differs from the file.
         """
+        with refusing(ValueError):
+            return participation.agreed(plan, self.run.plan()) if self.run.plan_file else plan
+
+
+def store(home: Path, settings: Settings | None) -> dg.ResourceDefinition:
+    """Make the resource that gives each run its `Store` and closes it afterwards (see `Store`)."""
+
+    @dg.resource(required_resource_keys={"run"}, description=f"The data folder {home}: ledger, lake and settings.")
+    def opened(context: dg.InitResourceContext) -> Iterator[Store]:
+        given = Store(home, context.resources.run, settings)
         try:
-            return participation.agreed(plan, self.document) if self.run.plan_file else plan
-        except ValueError as error:
-            raise refused(str(error)) from error
+            yield given
+        finally:
+            given.close()
+
+    return opened
 
 
-def refused(message: str) -> dg.Failure:
-    """Make the failure of a launch that no retry can mend."""
-    return dg.Failure(message, allow_retries=False)
+@contextmanager
+def refusing(*kinds: type[Exception]) -> Iterator[None]:
+    """Turn errors that say all there is to say into the failure of a launch: one sentence, and no retry of the step."""
+    try:
+        yield
+    except (*kinds, SettingsError, LakeError) as error:
+        raise dg.Failure(str(error), allow_retries=False) from error

@@ -1,13 +1,13 @@
 """`scored_memories`: every score of every live memory."""
 
-import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.tables import table
 from memory_pipeline.consolidation import pipeline
 
 
-@dg.asset
+@table
 def scored_memories(
     store: Store,
     profiles: pl.DataFrame,

@@ -1,13 +1,13 @@
 """`summaries`: one text for many memories."""
 
-import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.tables import table
 from memory_pipeline.consolidation import pipeline
 
 
-@dg.asset
+@table
 def summaries(
     store: Store,
     profiles: pl.DataFrame,

@@ -212,11 +212,10 @@ def _disagreeing(stated: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
 
 def _refusals(stated: pl.DataFrame, refused: pl.DataFrame) -> pl.DataFrame:
     """Table `merge_refusals` of refused pairs of nodes: those among the nearest of one of the two."""
-    nearest = pl.any_horizontal(
-        pl.col("similarity").rank("ordinal", descending=True).over(side) <= NEAREST_REFUSALS
-        for side in ("left", "right")
-    )
-    kept = refused.sort("similarity", "left", "right", descending=[True, False, False]).filter(nearest)
+    ordered = refused.sort("similarity", "left", "right", descending=[True, False, False]).with_row_index("pair")
+    ends = pl.concat([ordered.select("pair", node=side) for side in ("left", "right")]).sort("pair")
+    near = ends.filter(pl.col("pair").cum_count().over("node") <= NEAREST_REFUSALS)
+    kept = ordered.join(near, on="pair", how="semi")
     named = kept.with_columns(
         stated["profile_id"].gather(kept["left"]),
         stated["memory_id"].gather(kept["left"]).alias("one"),

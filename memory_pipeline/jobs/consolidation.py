@@ -4,13 +4,15 @@ from typing import Final
 
 import dagster as dg
 
+from memory_pipeline.assets.consolidation_commit import RETRY
 from memory_pipeline.assets.resources import Run
 from memory_pipeline.settings import Settings
 
 WRITES: Final = {
     "memory_pipeline/writes": "true",  # one at a time: dagster.yaml limits runs with this tag
-    "dagster/max_retries": "3",
+    "dagster/max_retries": "3",  # a run whose process died is run again
     "dagster/retry_strategy": "ALL_STEPS",  # a step retry would commit a plan made on a state that moved on
+    RETRY: "false",  # what a step refuses it would refuse again; the commit says so when it was only late
 }
 EVERYTHING: Final = dg.AssetSelection.all()
 PLAN: Final = dg.AssetSelection.assets("consolidation_plan").upstream()

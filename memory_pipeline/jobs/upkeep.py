@@ -22,7 +22,7 @@ class Undo(dg.Config):
 
 
 @dg.op(description="Append a revert to the ledger and publish the tables without it.")
-def revert(context: dg.OpExecutionContext, config: Undo, store: Store) -> None:
+def revert(context: dg.OpExecutionContext, config: Undo, store: dg.ResourceParam[Store]) -> None:
     """Undo a run, a merge or one decision."""
     undone = history.undo(
         store.lake, config.target, profile_id=config.profile or None, cascade=config.cascade, now=datetime.now(UTC)
@@ -31,7 +31,7 @@ def revert(context: dg.OpExecutionContext, config: Undo, store: Store) -> None:
 
 
 @dg.op(description="Sweep what nothing refers to, drop old snapshots and old run history.")
-def sweep(context: dg.OpExecutionContext, store: Store) -> None:
+def sweep(context: dg.OpExecutionContext, store: dg.ResourceParam[Store]) -> None:
     """Keep the store small; never touches a file that a table or a kept snapshot needs."""
     settings, now = store.settings, datetime.now(UTC)
     live = {run.run_id for run in context.instance.get_runs(filters=dg.RunsFilter(statuses=list(UNFINISHED)))}

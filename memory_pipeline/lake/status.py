@@ -1,15 +1,20 @@
 """How far each profile has come: last runs, what waits, what has been stored since the last reflection."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
+import sqlalchemy as sa
 
 from memory_pipeline.consolidation import projection, triggers
-from memory_pipeline.lake.schemas import LIVE
+from memory_pipeline.lake.database import EVENTS
+from memory_pipeline.lake.ledger import PIPELINE
+from memory_pipeline.lake.schemas import INSTANT, LIVE
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.settings import Settings
+from memory_pipeline.lake.wording import nearest
+from memory_pipeline.settings import Policy, Settings, next_tick
 from memory_pipeline.text import enriching, importance
 
 TASKS: Final = ("decay", "creative", "cluster", "forget")
@@ -61,65 +66,48 @@ def unreflected(lake: Lake, settings: Settings) -> pl.DataFrame:
 def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | None = None) -> dict[str, Any]:
     """Describe the store for a person: profiles, what waits, what ran last, what is due next.
 
+    Args:
+        lake: the store.
+        settings: schedules, and the policy of each profile.
+        now: the present.
+        profile_id: whose; default all. What is due is told by this profile's policy, else by the common one.
+
     Returns:
-        `profiles` (one a profile), `last_decay` ... `last_forget` (last run of each task, as AutoMem names them),
-        `history` (newest first: task, ran_at, memories_processed, duration_seconds, profile_id, plan_id, outcome),
-        `tasks` (task, last, next_due), `position`, `lag_seconds`, `dead_letters`, `disk_bytes`, `home`.
+        See `docs/json.md`, at `status`.
 
     Raises:
         ValueError: the profile has no memory.
+
+    Cost: one pass over an index of the ledger, and the columns of two tables.
     """
-    ledger = lake.ledger
-    profiles = ledger.profiles().filter(pl.col("memories") > 0)
+    profiles = lake.ledger.profiles().filter(pl.col("memories") > 0)
     if profile_id is not None:
+        known = profiles["profile_id"].to_list()
         profiles = profiles.filter(pl.col("profile_id") == profile_id)
         if profiles.is_empty():
-            raise ValueError(f"profile {profile_id!r} has no memory; `status` without --profile lists those that have")
-    own = profiles["profile_id"].to_list()
-    runs = ledger.runs(own).sort("commit_seq", descending=True)
-    live = (
-        lake.read("memories", profiles=own, columns=["profile_id", "lifecycle"])
-        .filter(pl.col("lifecycle").is_in(LIVE))
-        .group_by("profile_id")
-        .len("live")
-    )
-    rows = profiles.join(live, on="profile_id", how="left").join(progress(lake), on="profile_id", how="left")
-    last = {task: _last(runs, task) for task in TASKS}
-    waiting = lake.waiting()
-    newest: datetime | None = profiles.select(pl.col("last_event_at").max()).item()
+            remedy = nearest(profile_id, known) if known else "nothing is remembered yet"
+            raise ValueError(f"profile {profile_id!r} has no memory; {remedy}")
+    runs = lake.ledger.runs(profiles["profile_id"].to_list()).sort("commit_seq", descending=True)
+    standing = runs.filter(pl.col("outcome") != "reverted")
+    rows = [
+        row | {"preset": settings.policy_of(row["profile_id"]).preset}
+        for row in _profiles(lake, profiles, standing).iter_rows(named=True)
+    ]
+    last = {task: _last(standing, task) for task in TASKS}
+    oldest = min((row["waiting_since"] for row in rows if row["waiting_since"]), default=None)
+    policy = settings.policy_of(profile_id or "")
     return {
         "home": str(lake.home),
-        "profiles": [
-            {
-                "profile_id": row["profile_id"],
-                "preset": settings.policy_of(row["profile_id"]).preset,
-                "memories": row["memories"],
-                "live": row["live"] or 0,
-                "last_as_of": row["last_as_of"],
-                "waiting": ledger.waiting(row["commit_seq"] or 0, profile_id=row["profile_id"]),
-            }
-            for row in rows.iter_rows(named=True)
-        ],
+        "profiles": rows,
         **{f"last_{task}": last[task] for task in TASKS},
         "tasks": [
-            {"task": task, "last": last[task], "next_due": _next_due(task, last[task], settings, now)} for task in TASKS
+            {"task": task, "last": last[task], "next_due": _next_due(task, last[task], settings, policy, now)}
+            for task in TASKS
         ],
-        "history": [
-            {
-                "task": row["task"],
-                "ran_at": row["committed_at"],
-                "memories_processed": row["memories"],
-                "duration_seconds": row["duration_seconds"],
-                "profile_id": row["profile_id"],
-                "plan_id": row["plan_id"],
-                "run_id": row["run_id"],
-                "outcome": row["outcome"],
-            }
-            for row in runs.head(settings.policy.history_limit).iter_rows(named=True)
-        ],
-        "position": ledger.position(),
-        "lag_seconds": max(0.0, (now - newest).total_seconds()) if waiting and newest else 0.0,
-        "dead_letters": ledger.dead_letters().height,
+        "history": [_ran(row) for row in runs.head(policy.history_limit).iter_rows(named=True)],
+        "position": lake.ledger.position(),
+        "lag_seconds": max(0.0, (now - oldest).total_seconds()) if oldest else 0.0,
+        "dead_letters": lake.ledger.dead_letters().height,
         "disk_bytes": disk_bytes(lake.home),
     }
 
@@ -134,12 +122,59 @@ def disk_bytes(home: Path) -> int:
     return sum(files.values())
 
 
+def _profiles(lake: Lake, profiles: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """One row a profile: what it has, how far it has come, and what waits since when."""
+    own = profiles["profile_id"].to_list()
+    live = (
+        lake.read("memories", profiles=own, columns=["profile_id", "lifecycle"])
+        .group_by("profile_id")
+        .agg(live=pl.col("lifecycle").is_in(LIVE).sum().cast(pl.Int64))
+    )
+    come = runs.group_by("profile_id").agg(last_as_of=pl.col("as_of").max(), base_seq=pl.col("base_seq").max())
+    rows = profiles.join(live, on="profile_id", how="left").join(come, on="profile_id", how="left")
+    after = rows.select("profile_id", pl.col("base_seq").fill_null(0)).iter_rows()
+    waiting = pl.DataFrame(
+        [(profile_id, *_waiting(lake, profile_id, seq)) for profile_id, seq in after],
+        schema={"profile_id": pl.String, "waiting": pl.Int64, "waiting_since": pl.Int64},
+        orient="row",
+    )
+    return (
+        rows.join(waiting, on="profile_id")
+        .with_columns(pl.col("waiting_since").cast(INSTANT))
+        .select("profile_id", "memories", "live", "last_as_of", "waiting", "waiting_since")
+        .sort("profile_id")
+    )
+
+
+def _waiting(lake: Lake, profile_id: str, after: int) -> tuple[int, int | None]:
+    """How many events of a profile came after a position, and when the first of them was recorded, in microseconds."""
+    query = sa.select(sa.func.count(), sa.func.min(EVENTS.c.recorded_at)).where(
+        EVENTS.c.profile_id == profile_id, EVENTS.c.seq > after, EVENTS.c.event_type.not_in(PIPELINE)
+    )
+    with lake.ledger.reading() as connection:
+        count, since = connection.execute(query).one()
+    return count, since
+
+
+def _ran(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe a run, in AutoMem's names where it has one."""
+    return {
+        "task": run["task"],
+        "ran_at": run["committed_at"],
+        "memories_processed": run["memories"],
+        "duration_seconds": run["duration_seconds"],
+        **{name: run[name] for name in ("profile_id", "as_of", "plan_id", "run_id", "outcome")},
+    }
+
+
 def _last(runs: pl.DataFrame, task: str) -> datetime | None:
     """Clock of the last run that did a task; a full run does them all."""
-    did = runs.filter(pl.col("task").is_in([task, "full"]) & (pl.col("outcome") != "reverted"))
-    last: datetime | None = did.select(pl.col("as_of").max()).item()
+    last: datetime | None = runs.filter(pl.col("task").is_in([task, "full"])).select(pl.col("as_of").max()).item()
     return last
 
 
-def _next_due(task: str, last: datetime | None, settings: Settings, now: datetime) -> datetime | None:
-    return triggers.next_due(last, getattr(settings.policy, f"{task}_interval_seconds"), now)
+def _next_due(task: str, last: datetime | None, settings: Settings, policy: Policy, now: datetime) -> datetime | None:
+    """When a task is next due: by its own interval under AutoMem's policy, else with the nightly run."""
+    if policy.preset == "automem":
+        return triggers.next_due(last, getattr(policy, f"{task}_interval_seconds"), now)
+    return next_tick(settings.nightly, settings.timezone, now)

@@ -20,7 +20,7 @@ def sensor(settings: Settings) -> dg.SensorDefinition:
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Reads and enriches new events.",
     )
-    def evaluate(context: dg.SensorEvaluationContext, store: Store) -> dg.RunRequest | dg.SkipReason:
+    def evaluate(context: dg.SensorEvaluationContext, store: dg.ResourceParam[Store]) -> dg.RunRequest | dg.SkipReason:
         if running := in_flight(context.instance, "projection"):
             return dg.SkipReason(f"run {running} is still reading events")
         events, accesses = store.lake.waiting()

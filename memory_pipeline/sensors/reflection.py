@@ -18,7 +18,7 @@ def sensor(settings: Settings) -> dg.SensorDefinition:
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Fires when the importance stored since the last committed reflection exceeds its threshold.",
     )
-    def evaluate(context: dg.SensorEvaluationContext, store: Store) -> dg.RunRequest | dg.SkipReason:
+    def evaluate(context: dg.SensorEvaluationContext, store: dg.ResourceParam[Store]) -> dg.RunRequest | dg.SkipReason:
         if running := in_flight(context.instance, "reflect"):
             return dg.SkipReason(f"run {running} is still reflecting")
         due = status.unreflected(store.lake, store.settings)

@@ -1,53 +1,75 @@
 """The command `memory-pipeline`: reads options, calls the lake or Dagster, prints.
 
-What is printed of a run stands in `report.py`; how a job is started in `launch.py`.
+Modules that take long to load (Dagster, SciPy, DuckDB) are imported by the commands that need them, so that
+`remember`, `import` and `status` start at once. What is printed stands in `report.py`, what is examined in `doctor.py`,
+how a job is started in `launch.py`.
 """
 
 import json
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from typer.core import TyperGroup
 
 from memory_pipeline.interop import beam, importing, jsonl, locomo
 from memory_pipeline.interop import sample as generator
-from memory_pipeline.lake import history, snapshot, status
-from memory_pipeline.lake.events import DeadLetter, Event, parse
+from memory_pipeline.lake import status
+from memory_pipeline.lake.events import DeadLetter, Event, InvalidEvent, parse
 from memory_pipeline.lake.schemas import EventType
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.recall.explain import explain as explain_memory
 from memory_pipeline.service import report
-from memory_pipeline.settings import Settings, SettingsError, load, preset_names
+from memory_pipeline.settings import HOME_VARIABLE, Settings, load
+
+INTERRUPTED: Final = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
+
+class HomeAnywhere(TyperGroup):
+    """The whole command: takes `--home` before a command's name and after it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Move `--home DIR` to the front; what follows `--` stays."""
+        end = args.index("--") if "--" in args else len(args)
+        found: list[str] = []
+        rest: list[str] = []
+        given = iter(args[:end])
+        for arg in given:
+            if arg == "--home":
+                found += [arg, *([value] if (value := next(given, None)) is not None else [])]
+            else:
+                (found if arg.startswith("--home=") else rest).append(arg)
+        return super().parse_args(ctx, [*found, *rest, *args[end:]])
+
 
 app = typer.Typer(
     name="memory-pipeline",
+    cls=HomeAnywhere,
     help="Consolidates the long-term memory of AI agents: scores, links, clusters, summarises and forgets.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     add_completion=False,
 )
 importers = typer.Typer(
     help="Bring conversations and events in; a file can be imported again without harm.", no_args_is_help=True
 )
-snapshots = typer.Typer(help="The state as DuckDB files, now or at any past instant.", no_args_is_help=True)
+snapshots = typer.Typer(help="The state as DuckDB files, now or at any past instant.")
 settings_commands = typer.Typer(help="Settings in force.", no_args_is_help=True)
 app.add_typer(importers, name="import")
 app.add_typer(snapshots, name="snapshot")
 app.add_typer(settings_commands, name="config")
 
-out = Console()
-err = Console(stderr=True)
-
 Files = Annotated[list[Path], typer.Argument(help="Files to read.", show_default=False)]
 ProfileOption = Annotated[str | None, typer.Option("--profile", "-p", help="Profile (tenant).", show_default=False)]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else (docs/json.md).")]
 InstantOption = Annotated[
     str | None, typer.Option("--as-of", help="Instant, such as 2026-03-01T02:00:00Z; default: now.", show_default=False)
 ]
@@ -72,7 +94,12 @@ class State:
 def common(
     home: Annotated[
         Path | None,
-        typer.Option("--home", envvar="MEMORY_PIPELINE_HOME", help="Data folder; default: ./data.", show_default=False),
+        typer.Option(
+            "--home",
+            metavar="DIR",
+            help=f"Data folder, before or after the command; default: {HOME_VARIABLE}, else ./data.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Remember where the data are."""
@@ -84,11 +111,6 @@ def settings_in_force(preset: str | None = None) -> Settings:
     return load(State.home, preset_name=preset)
 
 
-def open_lake(settings: Settings) -> Lake:
-    """Open the home's lake; an import or `remember` makes a new one."""
-    return Lake(settings.home)
-
-
 def existing_lake(settings: Settings) -> Lake:
     """Open a lake that must be there."""
     if not (settings.home / "ledger.sqlite").is_file():
@@ -96,15 +118,34 @@ def existing_lake(settings: Settings) -> Lake:
     return Lake(settings.home)
 
 
+def out() -> Console:
+    """Where results go."""
+    return Console(highlight=False)
+
+
+def err() -> Console:
+    """Where errors and progress go."""
+    return Console(stderr=True, highlight=False)
+
+
 def fail(message: str, *, code: int = 1) -> NoReturn:
     """End with one line that says what is wrong."""
-    err.print(f"[red]error:[/red] {message}", highlight=False, soft_wrap=True)
+    complain(message)
     raise typer.Exit(code)
+
+
+def complain(message: str) -> None:
+    """Print one line that says what is wrong."""
+    err().print("[red]error:[/red]", " ".join(message.split()), markup=True, soft_wrap=True)
 
 
 def show_json(value: Any) -> None:
     """Print JSON: sorted keys, instants as ISO 8601."""
-    sys.stdout.write(json.dumps(value, indent=2, sort_keys=True, default=str, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(value, indent=2, sort_keys=True, default=_plain, ensure_ascii=False) + "\n")
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def instant(text: str | None) -> datetime | None:
@@ -113,54 +154,55 @@ def instant(text: str | None) -> datetime | None:
         return None
     try:
         given = datetime.fromisoformat(text)
-    except ValueError:
+        return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         fail(f"--as-of {text!r} is no instant; write it like 2026-03-01T02:00:00Z", code=2)
-    return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
 
 
 @app.command()
 def init() -> None:
     """Make a data folder ready: ledger, lake and Dagster's own storage."""
-    from memory_pipeline.service import launch  # noqa: PLC0415 - Dagster takes seconds to load
+    from memory_pipeline.service import launch  # noqa: PLC0415
 
     settings = settings_in_force()
-    open_lake(settings).close()
+    Lake(settings.home).close()
     launch.dagster_home(settings.home)
-    out.print(f"ready: {settings.home}", soft_wrap=True)
-    out.print("next: memory-pipeline import locomo FILE..., or memory-pipeline sample OUT.jsonl", soft_wrap=True)
+    out().print(f"ready: {settings.home}", soft_wrap=True)
+    out().print("next: memory-pipeline import locomo FILE..., or memory-pipeline sample OUT.jsonl", soft_wrap=True)
 
 
-def run_import(streams: dict[Path, Iterator[Event | DeadLetter]], *, as_json: bool) -> None:
-    """Import what files hold, with a progress bar, and say what was taken."""
+def run_import(files: list[Path], events: Callable[[Path], Iterator[Event | DeadLetter]], *, as_json: bool) -> None:
+    """Import what files hold, with a progress bar, and say what was taken; nothing if one of them cannot be read."""
+    streams = {file: events(file) for file in files}
     reports = {}
-    with open_lake(settings_in_force()) as lake, report.progress(err) as bar:
-        for file, events in streams.items():
-            reports[str(file)] = importing.import_events(lake.ledger, events, progress=report.counter(bar, file.name))
+    with Lake(settings_in_force().home) as lake, report.progress(err()) as bar:
+        for file, stream in streams.items():
+            reports[str(file)] = importing.import_events(lake.ledger, stream, progress=report.counter(bar, file.name))
     if as_json:
         show_json({file: asdict(found) for file, found in reports.items()})
     else:
-        report.imported(out, reports)
+        report.imported(out(), reports)
 
 
 @importers.command("locomo")
 def import_locomo(files: Files, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
     """Import conversations in the public LoCoMo layout, one profile a conversation."""
     now = datetime.now(UTC)
-    run_import({file: locomo.events(file, recorded_at=now, profile=profile) for file in files}, as_json=as_json)
+    run_import(files, lambda file: locomo.events(file, recorded_at=now, profile=profile), as_json=as_json)
 
 
 @importers.command("beam")
 def import_beam(files: Files, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
     """Import long assistant chats in the BEAM layout, one profile a chat."""
     now = datetime.now(UTC)
-    run_import({file: beam.events(file, recorded_at=now, profile=profile) for file in files}, as_json=as_json)
+    run_import(files, lambda file: beam.events(file, recorded_at=now, profile=profile), as_json=as_json)
 
 
 @importers.command("jsonl")
 def import_jsonl(files: Files, as_json: JsonOption = False) -> None:
     """Import events in our own format, one JSON object a line (docs/event-format.md)."""
     now = datetime.now(UTC)
-    run_import({file: jsonl.events(file, recorded_at=now) for file in files}, as_json=as_json)
+    run_import(files, lambda file: jsonl.events(file, recorded_at=now), as_json=as_json)
 
 
 @app.command()
@@ -173,7 +215,9 @@ def sample(
 ) -> None:
     """Write sample events, and beside them the truth about duplicates, changes and contradictions."""
     written = generator.write(path, profiles=profiles, memories=memories, days=days, seed=seed)
-    out.print(f"{written} events in {path}; the truth about them in {path.with_name(path.stem + '.truth.jsonl')}", soft_wrap=True)
+    truth = path.with_name(path.stem + ".truth.jsonl")
+    out().print(f"{written} events in {path}; the truth about them in {truth}", soft_wrap=True)
+    out().print(f"next: memory-pipeline import jsonl {path}", soft_wrap=True)
 
 
 @app.command()
@@ -190,22 +234,25 @@ def remember(
 ) -> None:
     """Store one memory."""
     payload = {"content": text, "memory_type": memory_type, "importance": importance, "protected": protect or None}
-    event = parse(
-        {
-            "event_type": EventType.STORED.value,
-            "profile_id": profile,
-            "session_id": session,
-            "payload": {name: value for name, value in payload.items() if value is not None},
-        },
-        recorded_at=datetime.now(UTC),
-        origin="memory-pipeline remember",
-    )
-    with open_lake(settings_in_force()) as lake:
+    try:
+        event = parse(
+            {
+                "event_type": EventType.STORED.value,
+                "profile_id": profile,
+                "session_id": session,
+                "payload": {name: value for name, value in payload.items() if value is not None},
+            },
+            recorded_at=datetime.now(UTC),
+            origin="memory-pipeline remember",
+        )
+    except InvalidEvent as error:
+        fail(error.reason, code=2)
+    with Lake(settings_in_force().home) as lake:
         lake.ledger.append([event])
     if as_json:
         show_json({"memory_id": event.memory_id, "profile_id": profile, "event_id": event.event_id})
         return
-    out.print(f"remembered as {event.memory_id}", soft_wrap=True)
+    out().print(f"remembered as {event.memory_id}", soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -220,7 +267,7 @@ def consolidate(
     task: Annotated[Task | None, typer.Option(help="Only this task.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and write nothing.")] = False,
     plan_out: Annotated[
-        Path | None, typer.Option("--out", help="With --dry-run: file for the plan, for `apply`.")
+        Path | None, typer.Option("--out", metavar="plan.json", help="With --dry-run: file for the plan, for `apply`.")
     ] = None,
     as_of: InstantOption = None,
     max_archived_share: Annotated[float | None, typer.Option(min=0, max=1, help="Quota of this run only.")] = None,
@@ -232,17 +279,14 @@ def consolidate(
         fail("--lightweight and --task exclude each other; give one of them", code=2)
     if plan_out and not dry_run:
         fail("--out goes with --dry-run; a run that applies its plan keeps it in the ledger", code=2)
-    if preset and preset not in preset_names():
-        load(State.home, preset_name=preset)
     clock = instant(as_of)
     chosen = "lightweight" if lightweight else task.value if task else "full"
     run_job(
-        chosen,
+        "preview" if dry_run else chosen,
         {
             "as_of": clock.isoformat() if clock else "",
             "profiles": profile or [],
             "task": chosen,
-            "trigger": "cli",
             "preset": preset or "",
             "dry": dry_run,
             "retry_reverted": retry_reverted,
@@ -259,38 +303,38 @@ def apply_plan(
     as_json: JsonOption = False,
 ) -> None:
     """Apply exactly a plan; refused if the ledger or the policy moved since it was made."""
-    if not plan.is_file():
-        fail(f"{plan}: no such file; make one with: memory-pipeline consolidate --dry-run --out {plan}", code=2)
-    run_job("apply", {"plan_file": str(plan.resolve()), "trigger": "cli"}, plan_out=None, as_json=as_json)
+    profiles = report.planned_profiles(plan)
+    presets = profiles["preset"].unique().to_list()
+    # A plan of several presets was made with each profile's own; one of a single preset is the same either way.
+    preset = presets[0] if len(presets) == 1 else ""
+    run_job("apply", {"plan_file": str(plan.resolve()), "preset": preset}, plan_out=None, as_json=as_json)
 
 
 def run_job(job: str, config: dict[str, Any], *, plan_out: Path | None, as_json: bool) -> None:
     """Run a consolidation job and print its plan or its report."""
-    from memory_pipeline.assets.resources import Run  # noqa: PLC0415 - Dagster takes seconds to load
-    from memory_pipeline.service import launch  # noqa: PLC0415 - Dagster takes seconds to load
-
-    settings = settings_in_force()
+    settings = settings_in_force(config["preset"] or None)
     existing_lake(settings).close()
-    run = Run(**config)
-    try:
-        launched = launch.execute(settings, "preview" if run.dry else job, run)
-    except launch.RunFailed as error:
-        fail(str(error))
-    if run.dry:
+
+    from memory_pipeline.assets.resources import Run  # noqa: PLC0415
+    from memory_pipeline.service import launch  # noqa: PLC0415
+
+    with report.spinner(err(), job):
+        launched = launch.execute(settings, job, Run(**config, trigger="cli"))
+    if job == "preview":
         document = report.plan_document(launched.tables)
         if plan_out:
             plan_out.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
         if as_json:
             show_json(document)
         else:
-            report.plan(out, launched.tables["consolidation_plan"], written=plan_out)
+            report.plan(out(), launched.tables["consolidation_plan"], written=plan_out)
         return
     with existing_lake(settings) as lake:
         done = report.run_document(lake, launched.run_id)
         if as_json:
             show_json(done)
         else:
-            report.run(out, lake, done)
+            report.run(out(), lake, done)
 
 
 @app.command("status")
@@ -302,24 +346,27 @@ def show_status(profile: ProfileOption = None, as_json: JsonOption = False) -> N
     if as_json:
         show_json(found)
     else:
-        report.status(out, found)
+        report.status(out(), found)
 
 
 @app.command()
 def explain(
-    memory_id: Annotated[str, typer.Argument(help="Id of the memory.")],
+    memory_id: Annotated[str, typer.Argument(metavar="MEMORY", help="Id of the memory.")],
     profile: ProfileOption = None,
     as_of: InstantOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say everything about a memory: scores factor by factor, edges, cluster, decisions and why, lineage."""
+    from memory_pipeline.recall.explain import explain as explain_memory  # noqa: PLC0415
+
+    clock = instant(as_of)
     with existing_lake(settings_in_force()) as lake:
-        explanation = explain_memory(lake, memory_id, profile_id=profile, as_of=instant(as_of))
+        explanation = explain_memory(lake, memory_id, profile_id=profile, as_of=clock)
     if as_json:
         show_json(explanation.to_dict())
         return
     for line in explanation.lines():
-        out.print(line, highlight=False, markup=False, soft_wrap=True)
+        out().print(line, markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -332,48 +379,58 @@ def undo(
     as_json: JsonOption = False,
 ) -> None:
     """Take back a run, a merge or the decision about one memory; the ledger keeps both."""
-    settings = settings_in_force()
-    with existing_lake(settings) as lake:
+    from memory_pipeline.lake import history, snapshot  # noqa: PLC0415
+
+    with existing_lake(settings_in_force()) as lake:
         undone = history.undo(lake, target, profile_id=profile, cascade=cascade, now=datetime.now(UTC))
         path = snapshot.publish(lake)
     if as_json:
         show_json({"undone": undone.to_dicts(), "snapshot": str(path)})
     else:
-        report.undone(out, undone, path)
-
-
-@snapshots.command("list")
-def snapshot_list(as_json: JsonOption = False) -> None:
-    """List the snapshots, newest first."""
-    with existing_lake(settings_in_force()) as lake:
-        found = snapshot.listing(lake.home)
-    if as_json:
-        show_json(found.to_dicts())
-    else:
-        report.frame(out, found, "Snapshots")
-
-
-@snapshots.command("open")
-def snapshot_open(as_of: InstantOption = None) -> None:
-    """Print the path of a snapshot: the newest, or one of the state at a past instant, made when asked for."""
-    with existing_lake(settings_in_force()) as lake:
-        clock = instant(as_of)
-        path = snapshot.publish(lake) if clock is None else history.snapshot_at(lake, clock)
-    sys.stdout.write(f"{path}\n")
+        report.undone(out(), undone, path)
 
 
 @snapshots.callback(invoke_without_command=True)
 def snapshot_export(
     context: typer.Context,
     export: Annotated[
-        Path | None, typer.Option("--export", metavar="FILE", help="Write one self-contained file.")
+        Path | None, typer.Option("--export", metavar="FILE", help="Write the newest as one self-contained file.")
     ] = None,
 ) -> None:
-    """Export the newest snapshot with everything in it."""
-    if context.invoked_subcommand or export is None:
+    """Snapshots: the state as DuckDB files, now or at any past instant."""
+    if context.invoked_subcommand is not None:
         return
+    if export is None:
+        sys.stdout.write(context.get_help() + "\n")
+        raise typer.Exit(2)
+    from memory_pipeline.lake import snapshot  # noqa: PLC0415
+
     with existing_lake(settings_in_force()) as lake:
-        out.print(f"written: {snapshot.export(lake, export)}", soft_wrap=True)
+        out().print(f"written: {snapshot.export(lake, export)}", soft_wrap=True)
+
+
+@snapshots.command("list")
+def snapshot_list(as_json: JsonOption = False) -> None:
+    """List the snapshots, newest first."""
+    from memory_pipeline.lake import snapshot  # noqa: PLC0415
+
+    with existing_lake(settings_in_force()) as lake:
+        found = snapshot.listing(lake.home)
+    if as_json:
+        show_json(found.to_dicts())
+    else:
+        report.snapshots(out(), found, lake.home)
+
+
+@snapshots.command("open")
+def snapshot_open(as_of: InstantOption = None) -> None:
+    """Print the path of a snapshot: the newest, or one of the state at a past instant, made when asked for."""
+    from memory_pipeline.lake import history, snapshot  # noqa: PLC0415
+
+    clock = instant(as_of)
+    with existing_lake(settings_in_force()) as lake:
+        path = snapshot.publish(lake) if clock is None else history.snapshot_at(lake, clock)
+    sys.stdout.write(f"{path}\n")
 
 
 @settings_commands.command("show")
@@ -387,11 +444,8 @@ def config_show(
     rows = settings.explained(profile)
     if as_json:
         show_json([row.model_dump(mode="json") for row in rows])
-        return
-    table = Table("setting", "value", "from", "meaning", title=f"Settings of {settings.home}")
-    for row in rows:
-        table.add_row(row.name, str(row.value), row.origin, row.description)
-    out.print(table)
+    else:
+        report.settings(out(), rows)
 
 
 @app.command()
@@ -400,11 +454,13 @@ def doctor(
     as_json: JsonOption = False,
 ) -> None:
     """Examine the installation and the data folder; non-zero if something needs care."""
-    findings = report.examine(settings_in_force(), repair=repair)
+    from memory_pipeline.service import doctor as examination  # noqa: PLC0415
+
+    findings = examination.examine(settings_in_force(), repair=repair)
     if as_json:
-        show_json([finding.__dict__ for finding in findings])
+        show_json([asdict(finding) for finding in findings])
     else:
-        report.findings(out, findings)
+        report.findings(out(), findings)
     if any(not finding.well for finding in findings):
         raise typer.Exit(1)
 
@@ -415,24 +471,38 @@ def check_gate(
     as_json: JsonOption = False,
 ) -> None:
     """Gate for CI: non-zero if an expected asset check of a run is missing or failed."""
-    from memory_pipeline.service import gate  # noqa: PLC0415 - Dagster takes seconds to load
+    settings = settings_in_force()
+    existing_lake(settings).close()
+    from memory_pipeline.service import gate  # noqa: PLC0415
 
-    try:
-        rows = gate.evaluate(settings_in_force(), run)
-    except ValueError as error:
-        fail(str(error))
+    rows = gate.evaluate(settings, run)
     if as_json:
         show_json(rows)
     else:
-        report.checks(out, rows)
+        report.checks(out(), rows)
     if any(row["outcome"] != "passed" for row in rows):
         raise typer.Exit(1)
 
 
 def main() -> None:
     """Run the command line; what goes wrong is one line, never a traceback."""
+    raise SystemExit(_status())
+
+
+def _status() -> int:
+    """Run the command line and return its exit status."""
     try:
-        app()
-    except (SettingsError, ValueError, OSError, RuntimeError) as error:
-        err.print(f"[red]error:[/red] {error}", highlight=False, soft_wrap=True)
-        raise SystemExit(1) from error
+        code = int(app(standalone_mode=False) or 0)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it flushes
+        return 1
+    except (typer.TyperException, typer.Abort) as error:
+        complain(f"{error}; see memory-pipeline --help")
+        return 2
+    except (ValueError, OSError, RuntimeError) as error:
+        complain(str(error))
+        return 1
+    if code == INTERRUPTED:
+        complain("interrupted")
+    return code

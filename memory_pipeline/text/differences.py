@@ -52,7 +52,7 @@ _COMPARED: Final = ("numbers", "dates", "names", "meant", "linked", "spelled")
 _LOOKED_AT: Final = (
     "said",
     "parted",
-    "spelled",
+    "only_spelled",
     "names",
     "numbers",
     "dates",
