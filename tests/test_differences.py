@@ -144,12 +144,12 @@ TEMPLATES = [
     ("The {task} for {name} is due on {month} {day}", "The {task} for {name} is due on {day} {month}"),
     ("We deployed the {thing} with {n} servers on {weekday}", "On {weekday} we deployed the {thing} with {n} servers"),
     ("I'm learning {skill} with {name} every {weekday}", "I am learning {skill} with {name} every {weekday}"),
-    ("The doctor told my {relative} to take {n} pills {order} lunch", "The physician told my {relative} to take {n} pills {order} lunch"),
+    ("Take {n} pills {order} lunch, the doctor said", "Take {n} pills {order} lunch, the physician said"),
     ("{name} likes {food} but not {dish}", "{name} likes {food}, however not {dish}"),
     ("My favourite {food} is from {city}", "My favorite {food} is from {city}"),
     ("I moved from {city} in {year} because of a {job}", "Because of a {job} I moved from {city} in {year}"),
     ("Our team needs {n} {thing}s before {month}", "Our team requires {n} {thing}s before {month}"),
-    ("{name} adopted a {colour} {pet} called {nick}", "Just so you know, {name} adopted a {colour} {pet} called {nick}"),
+    ("{name} adopted a {colour} {pet} called {nick}", "By the way {name} adopted a {colour} {pet} called {nick}"),
     ("The {thing} costs {n} euros a {period}", "the {thing} costs €{n} a {period}!"),
     ("I {attitude} {skill} in the {daytime}", "I really {attitude} {skill} in the {daytime}"),
     ("The {task} starts at {hour} pm on {weekday}", "The {task} begins at {hour}:00 pm on {weekday}"),
@@ -278,10 +278,11 @@ def test_a_missing_column_is_named():
         disagreements(pairs([("a", "b")]).drop("right_dates"))
 
 
-TEXTS = st.text(st.characters(codec="utf-8"), max_size=60) | st.lists(
-    st.sampled_from("Anna Tom I you not tea 2 3 Monday the and bought likes, is. ? before May you're a well".split()),
-    max_size=12,
-).map(" ".join)
+FEW_WORDS = ["Anna", "Tom", "I", "you", "you're", "not", "tea", "2", "3", "Monday", "May", "the", "a", "and", "before"]
+FEW_WORDS += ["bought", "likes,", "is.", "?", "well"]
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=60) | st.lists(st.sampled_from(FEW_WORDS), max_size=12).map(
+    " ".join
+)
 
 
 @UNHURRIED

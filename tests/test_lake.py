@@ -136,7 +136,7 @@ def test_the_projection_copies_each_event_once_in_any_number_of_steps(
     for number in range(5):
         lake.ledger.append(batch(10, profile_id=f"p{number}"))
         assert lake.project() == lake.project() == lake.ledger.position()
-    assert lake.waiting() == 0
+    assert lake.waiting() == (0, 0)
     assert lake.read("events").equals(events.frame(lake.ledger.read()))
     assert lake.read("events", seq=12).equals(events.frame(lake.ledger.read(until=12)))
 
@@ -158,9 +158,15 @@ EVENT = st.tuples(st.sampled_from(["ana", "bo"]), st.integers(0, 9), st.integers
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.lists(EVENT, max_size=12), st.integers(0, 9), st.integers(0, 12), st.sampled_from([None, ["bo"]]))
-def test_a_state_has_the_events_up_to_its_instant_and_position(
-    given_events: list[tuple[str, int, int]], as_of: int, seq: int, own: list[str] | None
+@given(
+    st.lists(EVENT, max_size=12),
+    st.integers(0, 9),
+    st.integers(0, 12),
+    st.integers(0, 12),
+    st.sampled_from([None, ["bo"]]),
+)
+def test_a_state_has_the_events_up_to_its_instant_and_position_projected_or_not(
+    given_events: list[tuple[str, int, int]], as_of: int, seq: int, projected: int, own: list[str] | None
 ) -> None:
     made = [
         stored(number, profile_id=profile_id).model_copy(
@@ -169,8 +175,9 @@ def test_a_state_has_the_events_up_to_its_instant_and_position(
         for number, (profile_id, occurred, recorded) in enumerate(given_events)
     ]
     with TemporaryDirectory() as folder, Lake(Path(folder)) as lake:
-        lake.ledger.append(made)
+        lake.ledger.append(made[:projected])
         lake.project()
+        lake.ledger.append(made[projected:])
         found = lake.events(as_of=T0 + timedelta(hours=as_of), seq=seq, profiles=own)
     wanted = sorted(
         (T0 + timedelta(hours=min(occurred, recorded)), number + 1)
@@ -243,7 +250,7 @@ def test_a_commit_makes_everything_visible_at_one_position(lake: Lake) -> None:
         "duration_seconds": 3.0,
     }
     assert lake.ledger.attempts()["outcome"].to_list() == ["committed"]
-    assert lake.waiting() == 3
+    assert lake.waiting() == (3, 0)
 
 
 def test_each_state_stays_readable(lake: Lake) -> None:

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lake_rows import PROCESSES, T0, batch, commit_of, stored, updated
+from lake_rows import PROCESSES, T0, accessed, batch, commit_of, stored, updated
 
 from memory_pipeline.lake.database import LakeError
 from memory_pipeline.lake.events import COLUMNS, DeadLetter, Event
@@ -144,8 +144,8 @@ def test_profiles_count_what_agents_wrote(ledger: Ledger) -> None:
     ledger.append([*batch(3), updated("u"), stored(9, profile_id="bo")])
     ledger.revert("ana", ["d"], reason="wrong", occurred_at=T0 + timedelta(days=9), recorded_at=T0)
     assert ledger.profiles().rows() == [("ana", 3, 4, T0), ("bo", 1, 5, T0 + timedelta(minutes=9))]
-    assert (ledger.waiting(0), ledger.waiting(4), ledger.waiting(5)) == (5, 1, 0)
-    assert (ledger.waiting(1, profile_id="ana"), ledger.waiting(1, profile_id="bo")) == (3, 1)
+    ledger.append([accessed("late", "m0", "m1", occurred_at=T0, recorded_at=T0)])
+    assert [ledger.waiting(after) for after in (0, 4, 5, 7)] == [(6, 1), (2, 1), (1, 1), (0, 0)]
 
 
 def test_the_digest_names_the_agents_events_in_their_order(tmp_path: Path) -> None:

@@ -153,7 +153,8 @@ def store(home: Path, settings: Settings | None) -> dg.ResourceDefinition:
 @contextmanager
 def refusing(*kinds: type[Exception]) -> Iterator[None]:
     """Turn errors that say all there is to say into the failure of a launch: one sentence, and no retry of the step."""
+    complete: tuple[type[Exception], ...] = (*kinds, SettingsError, LakeError)
     try:
         yield
-    except (*kinds, SettingsError, LakeError) as error:
+    except complete as error:
         raise dg.Failure(str(error), allow_retries=False) from error

@@ -22,10 +22,15 @@ INDEX_WORDS: Final = 64
 FACTS: Final = ("numbers", "dates", "entities")
 _GROUP: Final = ["profile_id", "summary_id"]
 _WIDE: Final = "\u3002\uff01\uff1f"
-_CUTS: Final = ((r"([.!?…;]+[\"')\]]*)\s+", "$1\n"), (f"([{_WIDE}])", "$1\n"))
-"""Where a text is cut: behind a mark with a space after it, and behind a wide full stop."""
-_MARKS: Final = tuple(".!?…:;," + _WIDE)
-_FRESH: Final = 0.5
+_CUTS: Final = (
+    (r"([!?…;]+[\"')\]]*)\s+", "$1\n"),
+    (r"((?:[\p{Ll}\p{N}]{2}|[%\"')\]])\.+[\"')\]]*)\s+", "$1\n"),
+    (f"([{_WIDE}])", "$1\n"),
+)
+"""Where a text is cut: behind a mark with a space after it, and behind a wide one; not in "Dr. Smith" or "1. First"."""
+_OPEN_ENDS: Final = ("%", ")", "]", '"', "'", "€", "$")
+"""Ends of sentences that take a full stop, besides letters and digits."""
+_FRESH: Final = 0.25
 """Share of a sentence's weight that must be new; less would say the same again."""
 _DAY_TOKENS: Final = 6
 """Tokens of "2024-03-12:"."""
@@ -302,7 +307,8 @@ def _rendered(sentences: Iterable[Sentence], *, dated: bool) -> str:
         if sentence.speaker not in {"", speaker}:
             lines[-1].append(f"{sentence.speaker}:")
         day, speaker = sentence.day, sentence.speaker
-        lines[-1].append(sentence.text if sentence.text.endswith(_MARKS) else f"{sentence.text}.")
+        ended = not (sentence.text[-1].isalnum() or sentence.text.endswith(_OPEN_ENDS))
+        lines[-1].append(sentence.text if ended else f"{sentence.text}.")
     return "\n".join(" ".join(line) for line in lines)
 
 

@@ -14,11 +14,16 @@ WRITES: Final = {
     "dagster/retry_strategy": "ALL_STEPS",  # a step retry would commit a plan made on a state that moved on
     RETRY: "false",  # what a step refuses it would refuse again; the commit says so when it was only late
 }
+
+
+def _up_to(*names: str) -> dg.AssetSelection:
+    """Select assets and all before them; what is made in one step is made together."""
+    return dg.AssetSelection.assets(*names).upstream().required_multi_asset_neighbors()
+
+
 EVERYTHING: Final = dg.AssetSelection.all()
-PLAN: Final = dg.AssetSelection.assets("consolidation_plan").upstream()
-PROJECTION: Final = dg.AssetSelection.assets("enrichment", "vectors").upstream()
-
-
+PLAN: Final = _up_to("consolidation_plan")
+PROJECTION: Final = _up_to("enrichment", "vectors")
 _TASKS: Final = {
     "full": ("full", EVERYTHING, "Consolidate everything and publish a snapshot."),
     "lightweight": ("lightweight", EVERYTHING, "Rescore, and prune what has faded; decides nothing else."),

@@ -248,18 +248,13 @@ class Ledger:
             found = connection.execute(query if until is None else query.where(EVENTS.c.seq <= until))
             return [tuple(row) for row in found]
 
-    def waiting(self, after: int, *, profile_id: str | None = None) -> int:
-        """Return how many events of agents came after a position.
-
-        Args:
-            after: the position.
-            profile_id: whose events; default all.
-        """
-        query = sa.select(sa.func.count()).where(EVENTS.c.seq > after, EVENTS.c.event_type.not_in(PIPELINE))
-        if profile_id is not None:
-            query = query.where(EVENTS.c.profile_id == profile_id)
+    def waiting(self, after: int) -> tuple[int, int]:
+        """Return how many events of agents came after a position, and how many of them are accesses."""
+        accesses = sa.func.count(sa.case((EVENTS.c.event_type == EventType.ACCESSED.value, 1)))
+        query = sa.select(sa.func.count(), accesses)
         with self.reading() as connection:
-            return connection.scalars(query).one()
+            found = connection.execute(query.where(EVENTS.c.seq > after, EVENTS.c.event_type.not_in(PIPELINE))).one()
+        return found[0], found[1]
 
     def digest(self, seq: int | None = None) -> str:
         """Return a SHA-256 over the ids of the agents' events up to a position, in order: their content's name.

@@ -106,26 +106,30 @@ class Lake:
     def events(
         self, *, as_of: datetime | None = None, seq: int | None = None, profiles: Collection[str] | None = None
     ) -> pl.DataFrame:
-        """Return the projected events known at a state, in the order in which they fold: by instant, then position.
+        """Return the events known at a state, in the order in which they fold: by instant, then position.
 
-        An agent's event that claims to have occurred after it was recorded counts, here, from when it was recorded.
+        What the table `events` does not hold yet comes from the ledger, so that a look at the store needs no projection
+        first. An agent's event that claims to have occurred after it was recorded counts, here, from when it was
+        recorded.
 
         Args:
             as_of: instant of the last events that count; default all.
-            seq: position of the last event that counts; default the projected ones.
+            seq: position of the last event that counts; default the head.
             profiles: whose; default all.
+
+        Cost: linear in the events; those that are not projected yet cost some 10 s a million.
         """
         own, occurred, recorded = pl.col("event_type").is_in(PIPELINE), pl.col("occurred_at"), pl.col("recorded_at")
         known = [] if as_of is None else [(occurred <= as_of) | ((recorded <= as_of) & ~own)]
         folds = pl.when(own).then(occurred).otherwise(pl.min_horizontal(occurred, recorded))
-        found = self._stored("events", seq, profiles, *known)
-        return found.with_columns(occurred_at=folds).sort("occurred_at", "seq", "ordinal")
+        projected = self._projected()
+        stored = self._stored("events", seq, profiles, pl.col("seq") <= projected, *known)
+        newer = events.frame(self.ledger.read(projected, seq)).filter(*_wanted(profiles), *known)
+        return pl.concat([stored, newer]).with_columns(occurred_at=folds).sort("occurred_at", "seq", "ordinal")
 
-    def waiting(self) -> int:
-        """Return how many events of agents the table `events` lacks."""
-        with self.ledger.reading() as connection:
-            after = catalogue.marked(connection, Mark.PROJECTED)
-        return self.ledger.waiting(after)
+    def waiting(self) -> tuple[int, int]:
+        """Return how many events of agents the table `events` lacks, and how many of them are accesses."""
+        return self.ledger.waiting(self._projected())
 
     def append(self, table: str, frame: pl.DataFrame) -> int:
         """Add rows to a table that only grows; rows whose key is there already are skipped.
@@ -151,8 +155,7 @@ class Lake:
         Several processes may do this at once. Cost: some 10 s a million events.
         """
         while True:
-            with self.ledger.reading() as connection:
-                after = catalogue.marked(connection, Mark.PROJECTED)
+            after = self._projected()
             rows = self.ledger.read(after, limit=PROJECTED_AT_ONCE)
             if not rows:
                 publishing.merge_small(self.ledger, TABLES["events"])
@@ -288,6 +291,11 @@ class Lake:
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         return removed
 
+    def _projected(self) -> int:
+        """Return the position up to which the table `events` holds the ledger."""
+        with self.ledger.reading() as connection:
+            return catalogue.marked(connection, Mark.PROJECTED)
+
     def _recorded(self, table: str, seq: int | None, profiles: Collection[str] | None) -> pl.DataFrame:
         """Return a table that stands in the ledger's database."""
         match table:
@@ -309,9 +317,7 @@ class Lake:
         columns: Sequence[str] | None = None,
     ) -> pl.DataFrame:
         """Return the rows of the visible files that fulfil the conditions, in no particular order."""
-        wanted = list(conditions)
-        if profiles is not None:
-            wanted.append(pl.col("profile_id").is_in(sorted(profiles)))
+        wanted = [*_wanted(profiles), *conditions]
         if seq is not None and table == "events":
             wanted.append(pl.col("seq") <= seq)
         with explained(self.home):
@@ -332,6 +338,11 @@ class Lake:
         if not path.is_file():
             return "missing"
         return None if files.checksum(path) == file.sha256 else "damaged"
+
+
+def _wanted(profiles: Collection[str] | None) -> list[pl.Expr]:
+    """Return the condition that a row is of the given profiles; none for all of them."""
+    return [] if profiles is None else [pl.col("profile_id").is_in(sorted(profiles))]
 
 
 def _last_change(path: Path) -> float:

@@ -9,7 +9,7 @@ from memory_pipeline.settings import Settings
 
 
 def sensor(settings: Settings) -> dg.SensorDefinition:
-    """Make the sensor that requests the job `reflect` for the profiles whose summed importance crossed the threshold."""
+    """Make the sensor that requests the job `reflect` for the profiles that crossed their threshold."""
 
     @dg.sensor(
         name="reflection",

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 from typer.core import TyperGroup
 
@@ -32,18 +34,21 @@ INTERRUPTED: Final = 130
 """Exit status after Ctrl-C, as shells have it."""
 
 
-class HomeAnywhere(TyperGroup):
-    """The whole command: takes `--home` before a command's name and after it."""
+class Commands(TyperGroup):
+    """A group of commands: alone it shows its help, and `--home` may stand before a command's name and after it."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Move `--home DIR` to the front; what follows `--` stays."""
+        if not args:
+            sys.stdout.write(ctx.get_help() + "\n")
+            raise typer.Exit(2)
         end = args.index("--") if "--" in args else len(args)
         found: list[str] = []
         rest: list[str] = []
         given = iter(args[:end])
         for arg in given:
             if arg == "--home":
-                found += [arg, *([value] if (value := next(given, None)) is not None else [])]
+                found += [arg, *islice(given, 1)]
             else:
                 (found if arg.startswith("--home=") else rest).append(arg)
         return super().parse_args(ctx, [*found, *rest, *args[end:]])
@@ -51,23 +56,22 @@ class HomeAnywhere(TyperGroup):
 
 app = typer.Typer(
     name="memory-pipeline",
-    cls=HomeAnywhere,
+    cls=Commands,
     help="Consolidates the long-term memory of AI agents: scores, links, clusters, summarises and forgets.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     add_completion=False,
 )
 importers = typer.Typer(
-    help="Bring conversations and events in; a file can be imported again without harm.", no_args_is_help=True
+    cls=Commands, help="Bring conversations and events in; a file can be imported again without harm."
 )
-snapshots = typer.Typer(help="The state as DuckDB files, now or at any past instant.")
-settings_commands = typer.Typer(help="Settings in force.", no_args_is_help=True)
+snapshots = typer.Typer(cls=Commands, help="The state as DuckDB files, now or at any past instant.")
+settings_commands = typer.Typer(cls=Commands, help="Settings in force.")
 app.add_typer(importers, name="import")
 app.add_typer(snapshots, name="snapshot")
 app.add_typer(settings_commands, name="config")
 
-Files = Annotated[list[Path], typer.Argument(help="Files to read.", show_default=False)]
+Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files to read.", show_default=False)]
 ProfileOption = Annotated[str | None, typer.Option("--profile", "-p", help="Profile (tenant).", show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else (docs/json.md).")]
 InstantOption = Annotated[
@@ -279,6 +283,8 @@ def consolidate(
         fail("--lightweight and --task exclude each other; give one of them", code=2)
     if plan_out and not dry_run:
         fail("--out goes with --dry-run; a run that applies its plan keeps it in the ledger", code=2)
+    if plan_out and not plan_out.parent.is_dir():
+        fail(f"--out {plan_out}: there is no folder {plan_out.parent}; make it or choose another", code=2)
     clock = instant(as_of)
     chosen = "lightweight" if lightweight else task.value if task else "full"
     run_job(
@@ -398,11 +404,8 @@ def snapshot_export(
     ] = None,
 ) -> None:
     """Snapshots: the state as DuckDB files, now or at any past instant."""
-    if context.invoked_subcommand is not None:
+    if context.invoked_subcommand is not None or export is None:
         return
-    if export is None:
-        sys.stdout.write(context.get_help() + "\n")
-        raise typer.Exit(2)
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
 
     with existing_lake(settings_in_force()) as lake:
@@ -497,12 +500,29 @@ def _status() -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it flushes
         return 1
-    except (typer.TyperException, typer.Abort) as error:
-        complain(f"{error}; see memory-pipeline --help")
+    except typer.TyperException as error:
+        complain(_misused(error))
         return 2
-    except (ValueError, OSError, RuntimeError) as error:
+    except OSError as error:
+        complain(f"{error.filename or 'system'}: {error.strerror or error}; check that it exists and may be written")
+        return 1
+    except (ValueError, RuntimeError) as error:
         complain(str(error))
+        return 1
+    except Exception as error:
+        if sys.flags.dev_mode:
+            raise
+        complain(f"{type(error).__name__}: {error}: a fault of memory-pipeline; PYTHONDEVMODE=1 shows where")
         return 1
     if code == INTERRUPTED:
         complain("interrupted")
     return code
+
+
+def _misused(error: typer.TyperException) -> str:
+    """Say what is wrong with a command line: option, value, remedy."""
+    said = error.format_message().replace("Value error, ", "").rstrip(".")
+    cause = error.__cause__
+    given = f" (given: {cause.errors()[0]['input']})" if isinstance(cause, ValidationError) else ""
+    command = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
+    return f"{said}{given}; see {command} --help"

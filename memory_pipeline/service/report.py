@@ -1,34 +1,51 @@
-"""What the command line shows a person: tables and short texts, made from the lake's tables."""
+"""What the command line shows a person: tables and short texts, made from the lake's tables.
 
-import importlib.util
-import shutil
-import sys
+Texts of memories are never read as markup. Ids are shortened in tables and whole in the commands that are proposed.
+What is not here: options and exit statuses (`cli.py`), and what `doctor` examines (`doctor.py`).
+"""
+
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from memory_pipeline.consolidation import planning
 from memory_pipeline.interop.importing import ImportReport
-from memory_pipeline.lake import snapshot
-from memory_pipeline.lake.schemas import LIVE
+from memory_pipeline.lake.schemas import LIVE, Action
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.settings import Settings
+from memory_pipeline.settings import Origin
 
-SHOWN = 20
-"""Rows of a long list that are shown."""
+SHOWN: Final = 5
+"""Rows of each kind that a long list shows."""
+
+_ID: Final = re.compile(r"\b(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that `doctor` examined."""
+
+    subject: str
+    well: bool
+    detail: str
 
 
 def progress(console: Console) -> Progress:
-    """Make a progress bar for events of unknown number."""
+    """Make a progress bar for events of unknown number; it shows on a terminal only."""
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("events"),
@@ -44,22 +61,17 @@ def counter(bar: Progress, name: str) -> Callable[[ImportReport], None]:
     return lambda done: bar.update(task, completed=done.accepted + done.duplicates + done.dead_letters)
 
 
+def spinner(console: Console, job: str) -> AbstractContextManager[object]:
+    """Show on a terminal that a job is running."""
+    return console.status(f"{job} ...") if console.is_terminal else nullcontext()
+
+
 def imported(console: Console, reports: Mapping[str, ImportReport]) -> None:
     """Print what an import took."""
-    table = Table("file", "accepted", "duplicate", "dead-lettered")
-    for file, found in reports.items():
-        table.add_row(Path(file).name, str(found.accepted), str(found.duplicates), str(found.dead_letters))
-    console.print(table)
+    rows = [(Path(file).name, found.accepted, found.duplicates, found.dead_letters) for file, found in reports.items()]
+    table(console, ("file", "accepted", "duplicate", "dead-lettered"), rows)
     if any(found.dead_letters for found in reports.values()):
-        console.print("refused events with their reasons: table dead_letters of the snapshot")
-
-
-def frame(console: Console, rows: pl.DataFrame, title: str) -> None:
-    """Print a frame as a table."""
-    table = Table(*rows.columns, title=title)
-    for row in rows.iter_rows():
-        table.add_row(*("" if value is None else str(value) for value in row))
-    console.print(table)
+        line(console, "refused events with their reasons: table dead_letters of the snapshot")
 
 
 def plan_document(tables: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
@@ -67,37 +79,56 @@ def plan_document(tables: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
     return planning.document(tables["consolidation_plan"], tables["profiles"])
 
 
+def planned_profiles(file: Path) -> pl.DataFrame:
+    """Return who takes part in a plan that was written to a file.
+
+    Raises:
+        ValueError: there is no such file, it holds no plan, or the plan was changed.
+    """
+    try:
+        document = json.loads(file.read_text("utf-8"))
+    except OSError as error:
+        remedy = f"make one with: memory-pipeline consolidate --dry-run --out {file}"
+        raise ValueError(f"{file}: cannot be read ({error.strerror}); {remedy}") from error
+    except ValueError as error:
+        raise ValueError(f"{file}: is no JSON ({error}); write the plan anew with --dry-run --out") from error
+    try:
+        return planning.read(document if isinstance(document, dict) else {})[1]
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
+
+
 def plan(console: Console, decisions: pl.DataFrame, *, written: Path | None) -> None:
-    """Print a plan: counts by action and rule, then the first decisions with their reasons."""
+    """Print a plan: counts by action and rule, then some decisions of each kind with their reasons."""
     if decisions.is_empty():
-        console.print("The plan is empty: nothing to change.")
+        line(console, "The plan is empty: nothing to change.")
     else:
-        frame(console, _counted(decisions, "profile_id", "action", "rule", "status"), "Plan")
-        first = decisions.sort("profile_id", "ordinal").head(SHOWN)
-        frame(console, first.select("profile_id", "action", "memory_id", "reason", "status"), f"First {first.height}")
-    console.print("Nothing was written to ledger, lake or snapshots.")
+        kind = ["profile_id", "action", "rule", "status"]
+        counts = decisions.group_by(kind).len("count").sort(kind)
+        rows = counts.select(*kind[:3], "count", pl.when(status="held").then(pl.lit("held back")).fill_null(""))
+        table(console, ("profile", "action", "rule", "decisions", ""), rows.iter_rows(), title="Plan")
+        some = (
+            decisions.sort("profile_id", "ordinal")
+            .with_columns(place=pl.int_range(pl.len()).over("action", "rule"))
+            .filter(pl.col("place") < SHOWN)
+            .select("profile_id", "action", "memory_id", "reason")
+        )
+        title = f"{some.height} of {decisions.height} decisions; all of them: --json, or --out plan.json"
+        table(console, ("profile", "action", "memory", "reason"), some.iter_rows(), title=title)
+    line(console, "Nothing was written to ledger, lake or snapshots.")
     if written:
-        console.print(f"The plan is in {written}; apply it with: memory-pipeline apply {written}", soft_wrap=True)
-
-
-def _counted(rows: pl.DataFrame, *by: str) -> pl.DataFrame:
-    return rows.group_by(by).len("count").sort(by)
+        line(console, f"The plan is in {written}; apply it with: memory-pipeline apply {written}")
 
 
 def run_document(lake: Lake, run_id: str) -> dict[str, Any]:
     """Return what a run did, one entry a profile, with the decisions it committed counted by action."""
     runs = lake.ledger.runs().filter(pl.col("run_id") == run_id).sort("profile_id")
     decided = lake.ledger.decisions().join(runs, on=["profile_id", "plan_id"], how="semi")
-    counts = _counted(decided, "profile_id", "action")
+    counts = decided.group_by("profile_id", "action").len("count").sort("profile_id", "action")
     return {
         "run_id": run_id,
         "profiles": [
-            row
-            | {
-                "actions": dict(
-                    counts.filter(pl.col("profile_id") == row["profile_id"]).select("action", "count").iter_rows()
-                )
-            }
+            row | {"actions": dict(counts.filter(profile_id=row["profile_id"]).select("action", "count").iter_rows())}
             for row in runs.to_dicts()
         ],
         "snapshot": str(lake.home / "snapshots" / "memories.duckdb"),
@@ -105,143 +136,175 @@ def run_document(lake: Lake, run_id: str) -> dict[str, Any]:
 
 
 def run(console: Console, lake: Lake, done: Mapping[str, Any]) -> None:
-    """Print what a run found, linked, merged and kept."""
+    """Print what a run found, linked, merged, kept apart and kept."""
     if not done["profiles"]:
-        console.print("Nothing was due: every profile has been consolidated at a later instant.")
+        line(console, "Nothing to do: no profile has a memory by that instant.")
         return
     profiles = [row["profile_id"] for row in done["profiles"]]
-    tables = {
-        name: lake.read(name, profiles=profiles)
-        for name in (
-            "memories",
-            "association_edges",
-            "clusters",
-            "cluster_members",
-            "merge_refusals",
-            "scored_memories",
-        )
-    }
+    seq = max(row["commit_seq"] for row in done["profiles"])
+    names = ("memories", "association_edges", "clusters", "merge_refusals", "scored_memories")
+    tables = {name: lake.read(name, seq=seq, profiles=profiles) for name in names}
+    plans = pl.DataFrame(done["profiles"]).select("profile_id", "plan_id")
+    decided = lake.ledger.decisions(seq=seq, profiles=profiles).join(plans, on=["profile_id", "plan_id"], how="semi")
     _totals(console, done, tables)
-    _clusters(console, tables)
-    _merges(console, tables)
+    _clusters(console, tables["clusters"])
+    _merge(console, decided, tables["memories"])
+    _refusals(console, tables["merge_refusals"], tables["memories"])
     held = [row["profile_id"] for row in done["profiles"] if row["outcome"] == "held"]
     if held:
-        console.print(
-            f"[yellow]held back:[/yellow] {', '.join(held)}: more memories would leave than the quota allows; look with "
-            "--dry-run, release with --max-archived-share"
+        line(console)
+        prose(
+            console,
+            f"held back: {', '.join(held)}: more memories would leave than the quota allows; look with --dry-run, "
+            "release for one run with --max-archived-share",
         )
-    console.print(f"\nsnapshot: {done['snapshot']}", soft_wrap=True)
-    console.print(
-        "next: memory-pipeline explain ID · memory-pipeline undo RUN · memory-pipeline status", soft_wrap=True
-    )
-    console.print(f"this run: {done['run_id']}")
+    line(console)
+    line(console, f"snapshot: {done['snapshot']}")
+    line(console, f"undo all of it: memory-pipeline undo {done['run_id']}")
 
 
 def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> None:
-    table = Table(
-        "profile",
-        "memories",
-        "live",
-        "summaries",
-        "merged away",
-        "edges",
-        "clusters",
-        "protected",
-        "decisions",
-        title="Consolidated",
+    first = done["profiles"][0]
+    line(
+        console,
+        f"Consolidated {_many(len(done['profiles']), 'profile')} as of {when(first['as_of'])} UTC "
+        f"in {first['duration_seconds']:.1f} s",
     )
+    rows = []
     for row in done["profiles"]:
-        own = {name: rows.filter(pl.col("profile_id") == row["profile_id"]) for name, rows in tables.items()}
-        memories = own["memories"]
-        live = memories.filter(pl.col("lifecycle").is_in(LIVE))
-        table.add_row(
-            row["profile_id"],
-            str(memories.filter(pl.col("kind") == "original").height),
-            str(live.height),
-            str(live.filter(pl.col("kind") != "original").height),
-            str(memories.filter((pl.col("superseded_kind") == "summary") & (pl.col("kind") == "original")).height),
-            str(own["association_edges"].height),
-            str(own["clusters"].height),
-            str(int(own["scored_memories"]["is_protected"].sum())),
-            ", ".join(f"{count} {action}" for action, count in row["actions"].items()) or "none",
+        own = {name: frame.filter(profile_id=row["profile_id"]) for name, frame in tables.items()}
+        live = own["memories"].filter(pl.col("lifecycle").is_in(LIVE))
+        original = own["memories"].filter(kind="original")
+        rows.append(
+            (
+                row["profile_id"],
+                original.height,
+                live.height,
+                original.filter(superseded_kind="summary").height,
+                live.filter(pl.col("kind") != "original").height,
+                own["clusters"].height,
+                own["association_edges"].height,
+                int(own["scored_memories"]["is_protected"].sum()),
+            )
         )
-    console.print(table)
-    edges = _counted(tables["association_edges"], "edge_type").sort("count", descending=True)
-    console.print("linked: " + ", ".join(f"{count} {kind}" for kind, count in edges.iter_rows()))
+    headers = ("profile", "memories", "live", "merged", "summaries", "clusters", "links", "protected")
+    table(console, headers, rows)
+    actions = pl.DataFrame([row["actions"] for row in done["profiles"]]).sum().to_dicts()
+    said = [_many(count, action) for action, count in (actions[0] if actions else {}).items() if count]
+    prose(console, f"decided: {' · '.join(said) or 'nothing new'}")
+    prose(console, f"linked: {_counts(tables['association_edges']['edge_type'])}")
+    protected = tables["scored_memories"].filter("is_protected")["protection_reason"]
+    prose(console, f"kept whatever their score: {protected.len()}: {_counts(protected)}")
 
 
-def _clusters(console: Console, tables: Mapping[str, pl.DataFrame]) -> None:
+def _clusters(console: Console, clusters: pl.DataFrame) -> None:
     largest = (
-        tables["clusters"]
-        .filter(pl.col("method") != "near_duplicates")
-        .sort(["cluster_size", "cluster_id"], descending=[True, False])
-        .head(8)
+        clusters.filter(pl.col("method") != "near_duplicates")
+        .sort(["cluster_size", "cohesion", "cluster_id"], descending=[True, True, False])
+        .head(SHOWN)
     )
-    if largest.height:
-        shown = largest.select(
-            "profile_id",
-            "label",
-            size="cluster_size",
-            mostly="dominant_type",
-            days=pl.col("temporal_span_days").round(1),
-            cohesion=pl.col("cohesion").round(2),
-        )
-        frame(console, shown, "Largest clusters")
+    rows = [
+        (label, size, mostly, f"{days:.0f}", f"{cohesion:.2f}", profile)
+        for label, size, mostly, days, cohesion, profile in largest.select(
+            "label", "cluster_size", "dominant_type", "temporal_span_days", "cohesion", "profile_id"
+        ).iter_rows()
+    ]
+    if rows:
+        headers = ("about", "size", "mostly", "days", "cohesion", "profile")
+        table(console, headers, rows, title=f"Largest of {clusters.height} clusters")
 
 
-def _merges(console: Console, tables: Mapping[str, pl.DataFrame]) -> None:
-    memories = tables["memories"].select("profile_id", "memory_id", "content")
-    merged = (
-        tables["clusters"]
-        .filter(pl.col("method") == "near_duplicates")
-        .sort(["cluster_size", "cluster_id"], descending=[True, False])
-    )
-    if merged.height:
-        one = merged.head(1)
-        texts = one.join(tables["cluster_members"], on=["profile_id", "cluster_id"]).join(
-            memories, on=["profile_id", "memory_id"]
-        )
-        frame(
-            console,
-            texts.sort("memory_id").select("memory_id", "content"),
-            f"One of {merged.height} merges of near duplicates",
-        )
-    refused = tables["merge_refusals"]
-    if refused.height:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in _counted(refused, "reason").iter_rows())
-        one = refused.sort(["similarity", "memory_id", "other_id"], descending=[True, False, False]).head(3)
-        frame(
-            console,
-            one.select("memory_id", "other_id", "reason", "detail"),
-            f"Refused to merge {refused.height} pairs ({reasons})",
-        )
+def _merge(console: Console, decided: pl.DataFrame, memories: pl.DataFrame) -> None:
+    """Show one merge of the run: the texts, what became of them, and how to look at it or undo it."""
+    merged = decided.filter(action=Action.SUPERSEDE.value)
+    groups = merged.group_by("profile_id", "target_id").agg("memory_id").sort("profile_id", "target_id")
+    if groups.is_empty():
+        return
+    row = groups.sort(pl.col("memory_id").list.len(), descending=True, maintain_order=True).row(0, named=True)
+    own = memories.filter(profile_id=row["profile_id"]).sort("created_at", "memory_id")
+    summary, profile = row["target_id"], row["profile_id"]
+    line(console)
+    line(console, f"One of {_many(groups.height, 'merge')} of near duplicates", style="bold")
+    for content in own.filter(pl.col("memory_id").is_in(row["memory_id"]))["content"]:
+        line(console, f"  - {_flat(content)}")
+    for content in own.filter(memory_id=summary)["content"]:
+        line(console, f"  = {_flat(content)}")
+    line(console, f"  why: memory-pipeline explain {summary} --profile {profile}")
+    line(console, f"  undo: memory-pipeline undo {summary} --profile {profile}")
+
+
+def _refusals(console: Console, refused: pl.DataFrame, memories: pl.DataFrame) -> None:
+    """Show near duplicates that were kept apart, the likest pair of each of the most frequent reasons."""
+    if refused.is_empty():
+        return
+    texts = memories.select("profile_id", "memory_id", "content")
+    likest = refused.sort(["similarity", "memory_id", "other_id"], descending=[True, False, False])
+    first = likest.group_by("reason", maintain_order=True).first().join(texts, on=["profile_id", "memory_id"])
+    pairs = first.join(texts.rename({"memory_id": "other_id", "content": "other"}), on=["profile_id", "other_id"])
+    order = pl.col("reason").replace_strict(dict(refused["reason"].value_counts().iter_rows()), return_dtype=pl.Int64)
+    line(console)
+    title = f"{_many(refused.height, 'pair')} of near duplicates kept apart: {_counts(refused['reason'])}"
+    prose(console, title, style="bold")
+    for row in pairs.sort(order, "reason", descending=[True, False]).head(3).iter_rows(named=True):
+        line(console, f"  {row['reason']}: {row['detail']}")
+        line(console, f"    - {_flat(row['content'])}")
+        line(console, f"    - {_flat(row['other'])}")
 
 
 def undone(console: Console, decisions: pl.DataFrame, path: Path) -> None:
     """Print what was taken back."""
-    frame(console, _counted(decisions, "profile_id", "action"), "Taken back")
-    console.print(f"snapshot: {path}", soft_wrap=True)
+    counts = decisions.group_by("profile_id", "action").len("count").sort("profile_id", "action")
+    if counts.is_empty():
+        line(console, "The run had decided nothing; it no longer counts as done.")
+    else:
+        table(console, ("profile", "action", "decisions"), counts.iter_rows(), title="Taken back")
+    line(console, f"snapshot: {path}")
+
+
+def snapshots(console: Console, found: pl.DataFrame, home: Path) -> None:
+    """Print the snapshots of a store."""
+    rows = [
+        (row["name"], f"{row['bytes'] / 1e6:.1f}", when(row["created_at"]), "newest" if row["newest"] else "")
+        for row in found.iter_rows(named=True)
+    ]
+    table(console, ("name", "MB", "made (UTC)", ""), rows)
+    line(console, f"in {home / 'snapshots'}; each is NAME.duckdb, and memories.duckdb leads to the newest")
+
+
+def settings(console: Console, rows: Sequence[Origin]) -> None:
+    """Print every setting with its value and where it comes from."""
+    shown = [(row.name, _setting(row.value), row.origin) for row in rows]
+    table(console, ("setting", "value", "from"), shown)
+    line(console, "what each means: docs/settings.md, or --json")
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "unset" if value is None else str(value)
 
 
 def status(console: Console, found: Mapping[str, Any]) -> None:
     """Print the state of every profile, the last runs and what is due."""
-    profiles = Table(
-        "profile", "preset", "live", "all", "events waiting", "last consolidated", title=f"{found['home']}"
-    )
-    for row in found["profiles"]:
-        profiles.add_row(
-            *(
-                str(row[name] if row[name] is not None else "never")
-                for name in ("profile_id", "preset", "live", "memories", "waiting", "last_as_of")
-            )
-        )
-    console.print(profiles)
-    tasks = Table("task", "last run", "next due", title="Tasks")
-    for row in found["tasks"]:
-        tasks.add_row(row["task"], str(row["last"] or "never"), str(row["next_due"] or "not scheduled"))
-    console.print(tasks)
-    console.print(
-        f"position {found['position']} · lag {found['lag_seconds']:.0f} s · {found['dead_letters']} dead letters · {found['disk_bytes'] / 1e6:.1f} MB"
+    line(console, found["home"])
+    names = ("profile_id", "preset", "memories", "live", "waiting")
+    rows = [(*(row[name] for name in names), when(row["last_as_of"], "never")) for row in found["profiles"]]
+    headers = ("profile", "preset", "stored", "live", "waiting events", "consolidated as of")
+    table(console, headers, rows, empty="nothing is remembered yet")
+    tasks = [(row["task"], when(row["last"], "never"), when(row["next_due"], "never")) for row in found["tasks"]]
+    table(console, ("task", "last run", "next due"), tasks)
+    if found["history"]:
+        told = ("task", "profile_id", "outcome", "memories_processed")
+        runs = [
+            (when(ran["ran_at"]), *(ran[name] for name in told), f"{ran['duration_seconds']:.1f} s")
+            for ran in found["history"][:SHOWN]
+        ]
+        table(console, ("ran at", "task", "profile", "outcome", "memories", "took"), runs)
+    lag = f"oldest event waits {_duration(found['lag_seconds'])}" if found["lag_seconds"] else "no event waits"
+    prose(
+        console,
+        f"ledger position {found['position']} · {lag} · {_many(found['dead_letters'], 'dead letter')} · "
+        f"{found['disk_bytes'] / 1e6:.1f} MB · instants are UTC",
     )
 
 
@@ -249,74 +312,76 @@ def checks(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print the outcome of each check; bad ones first."""
     bad = [row for row in rows if row["outcome"] != "passed"]
     for row in bad:
-        console.print(f"[red]{row['outcome']}[/red] {row['asset']} {row['check']}: {row['detail']}", soft_wrap=True)
-    console.print(f"{len(rows) - len(bad)} of {len(rows)} expected checks passed")
-
-
-ENOUGH_BYTES: Final = 1_000_000_000
-"""Free space below which `doctor` warns."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was examined."""
-
-    subject: str
-    well: bool
-    detail: str
-
-
-def examine(settings: Settings, *, repair: bool) -> list[Finding]:
-    """Examine interpreter, packages, ledger, lake and snapshot; with `repair` rebuild a missing snapshot."""
-    found = [
-        Finding(
-            "python",
-            sys.version_info >= (3, 11),
-            sys.version.split()[0] + ("" if sys.version_info >= (3, 11) else ": install 3.11 or newer"),
-        ),
-        Finding(
-            "hnswlib",
-            importlib.util.find_spec("hnswlib") is not None,
-            "installed"
-            if importlib.util.find_spec("hnswlib")
-            else "missing: it is built from source; install a C++ compiler (g++), then install again",
-        ),
-    ]
-    if not (settings.home / "ledger.sqlite").is_file():
-        return [
-            *found,
-            Finding("ledger", well=False, detail=f"none in {settings.home}; make one with: memory-pipeline init"),
-        ]
-    with Lake(settings.home) as lake:
-        lost = lake.mend() if repair else lake.verify()
-        damaged = [f"{row['path']} is {row['problem']}: {row['remedy']}" for row in lost.iter_rows(named=True)]
-        found.append(
-            Finding(
-                "ledger",
-                well=True,
-                detail=f"position {lake.ledger.position()}, {lake.ledger.profiles().height} profiles",
-            )
-        )
-        found.append(Finding("lake", not damaged, "; ".join(damaged) or "every file is there and unharmed"))
-        newest = snapshot.newest(lake.home)
-        if newest is None and repair:
-            newest = snapshot.publish(lake)
-        found.append(
-            Finding(
-                "snapshot",
-                newest is not None,
-                str(newest or "none yet; build it with: memory-pipeline doctor --repair"),
-            )
-        )
-        letters = lake.ledger.dead_letters().height
-        found.append(Finding("dead letters", well=True, detail=f"{letters} refused events" if letters else "none"))
-    free = shutil.disk_usage(settings.home).free
-    found.append(Finding("disk", free > ENOUGH_BYTES, f"{free / 1e9:.1f} GB free"))
-    return found
+        line(console, f"{row['outcome']}: {row['check']} of {row['asset']}: {row['detail']}")
+    line(console, f"{len(rows) - len(bad)} of {len(rows)} expected checks passed")
 
 
 def findings(console: Console, found: Sequence[Finding]) -> None:
     """Print what was examined."""
     for finding in found:
-        mark = "[green]ok[/green]  " if finding.well else "[red]care[/red]"
-        console.print(f"{mark} {finding.subject}: {finding.detail}", highlight=False, soft_wrap=True)
+        style = "green" if finding.well else "red"
+        mark = Text("ok  " if finding.well else "care", style=style)
+        console.print(Text.assemble(mark, f" {finding.subject}: {finding.detail}"), soft_wrap=True)
+
+
+def line(console: Console, text: str = "", *, style: str = "") -> None:
+    """Print one line that can be copied whole."""
+    console.print(Text(text, style=style), soft_wrap=True)
+
+
+def prose(console: Console, text: str, *, style: str = "") -> None:
+    """Print a sentence, broken between words."""
+    console.print(Text(text, style=style))
+
+
+def table(
+    console: Console,
+    headers: Sequence[str],
+    rows: Any,
+    *,
+    title: str | None = None,
+    empty: str | None = None,
+) -> None:
+    """Print rows; numbers stand right, ids are shortened, nothing is read as markup."""
+    made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    listed = [tuple(row) for row in rows]
+    for place, header in enumerate(headers):
+        numeric = bool(listed) and all(isinstance(row[place], int | None) for row in listed)
+        made.add_column(header, justify="right" if numeric else "left", overflow="fold")
+    for row in listed:
+        made.add_row(*(Text("-" if cell is None else _short(str(cell))) for cell in row))
+    if listed:
+        console.print(made)
+    elif empty:
+        line(console, empty)
+
+
+def when(instant: datetime | None, otherwise: str = "-") -> str:
+    """Return an instant to the minute."""
+    return f"{instant:%Y-%m-%d %H:%M}" if instant else otherwise
+
+
+def _short(text: str) -> str:
+    """Shorten the ids in a text: the first eight characters and the last four."""
+    return _ID.sub(lambda found: f"{found[0][:8]}..{found[0][-4:]}", text)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 or what in set(Action) else f"{count} {what}s"
+
+
+def _counts(values: pl.Series) -> str:
+    """Return how often each value comes, most frequent first."""
+    counted = values.drop_nulls().value_counts().sort(["count", values.name], descending=[True, False])
+    return " · ".join(f"{count} {value}" for value, count in counted.iter_rows()) or "none"
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"

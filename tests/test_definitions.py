@@ -1,0 +1,190 @@
+"""The definitions as Dagster sees them: graph, descriptions, checks, names, and the two ways to load them."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import dagster as dg
+import homes
+import pytest
+import yaml
+
+from memory_pipeline import Settings, build_defs
+from memory_pipeline.consolidation import pipeline
+from memory_pipeline.lake import history
+from memory_pipeline.lake.schemas import TABLES
+
+ROOT = homes.HERE.parent
+BEFORE = ("profiles", "events", "decisions", "reverted")
+"""What is read from the ledger before the first stage."""
+AFTER = ("consolidation_commit", "snapshot")
+"""What is done after the last stage."""
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    return build_defs(settings=Settings(home=tmp_path_factory.mktemp("home"))).get_repository_def()
+
+
+@pytest.fixture(scope="module")
+def graph(repository):
+    return repository.asset_graph
+
+
+def nodes(graph):
+    return {key.to_user_string(): graph.get(key) for key in graph.get_all_asset_keys()}
+
+
+def test_the_asset_graph_says_the_same_as_the_stages(graph):
+    made = nodes(graph)
+    for stage in pipeline.STAGES:
+        for name in stage.gives:
+            takes = {key.to_user_string() for key in made[name].parent_keys}
+            assert takes - {"profiles"} == set(stage.takes) - set(stage.gives) - {"profiles"}, name
+            assert "profiles" in takes, name
+    assert set(made) == {*BEFORE, *(name for stage in pipeline.STAGES for name in stage.gives), *AFTER}
+
+
+def test_the_graph_begins_with_the_ledger_and_ends_with_the_snapshot(graph):
+    made = nodes(graph)
+    assert all(not made[name].parent_keys for name in BEFORE)
+    commit = {key.to_user_string() for key in made["consolidation_commit"].parent_keys}
+    assert commit == set(history.COMMITTED_FROM)
+    assert {key.to_user_string() for key in made["snapshot"].parent_keys} == {"consolidation_commit"}
+
+
+def test_every_asset_is_described_owned_grouped_and_watched(graph):
+    for name, node in nodes(graph).items():
+        spec = node.to_asset_spec()
+        assert spec.description, name
+        assert spec.owners == ["team:memory"], name
+        assert spec.kinds, name
+        assert spec.freshness_policy, name
+    groups = {name: node.group_name for name, node in nodes(graph).items()}
+    assert set(groups.values()) == {"ledger", "memories", "associations", "consolidation", "publication"}
+
+
+def test_every_table_documents_its_columns(graph):
+    for name, node in nodes(graph).items():
+        if name not in TABLES:
+            continue
+        columns = {column.name: column for column in node.metadata["dagster/column_schema"].columns}
+        documented = TABLES[name].schema.columns()
+        assert list(columns) == list(documented), name
+        for column, definition in documented.items():
+            assert columns[column].description == definition.description
+            assert columns[column].constraints.nullable == definition.nullable
+
+
+def test_every_table_has_the_blocking_check_of_its_schema(graph):
+    checks = {(key.asset_key.to_user_string(), key.name) for key in graph.asset_check_keys}
+    tables = {name for name in nodes(graph) if name in TABLES}
+    assert checks == {(name, "schema_and_grain") for name in tables} | {
+        ("consolidation_plan", "invariants"),
+        ("consolidation_plan", "quota"),
+    }
+    blocking = {key for key in graph.asset_check_keys if graph.get_check_spec(key).blocking}
+    assert {key.name for key in graph.asset_check_keys - blocking} == {"quota"}
+    assert all(graph.get_check_spec(key).description for key in graph.asset_check_keys)
+
+
+def test_names_of_jobs_schedules_and_sensors(repository):
+    jobs = {job.name for job in repository.get_all_jobs() if not job.name.startswith("__")}
+    assert jobs == {
+        "full", "preview", "apply", "reflect", "lightweight", "decay", "creative", "cluster", "forget", "projection",
+        "undo", "maintenance",
+    }  # fmt: skip
+    assert {(one.name, one.job_name) for one in repository.schedule_defs} == {
+        ("nightly", "full"), ("upkeep", "maintenance"),
+    }  # fmt: skip
+    assert {(one.name, one.job_name) for one in repository.sensor_defs} == {
+        ("arrivals", "projection"), ("reflection", "reflect"),
+    }  # fmt: skip
+    automatic = [*repository.schedule_defs, *repository.sensor_defs]
+    assert {one.default_status.value for one in automatic} == {"RUNNING"}
+
+
+def test_a_job_that_commits_takes_its_turn_and_is_retried_whole_after_a_crash(repository):
+    for job in repository.get_all_jobs():
+        if job.name.startswith("__") or job.name in {"preview", "maintenance"}:
+            continue
+        assert job.tags["memory_pipeline/writes"] == "true", job.name
+        assert job.tags["dagster/retry_strategy"] == "ALL_STEPS"
+        assert job.tags["dagster/retry_on_asset_or_op_failure"] == "false"
+        assert int(job.tags["dagster/max_retries"]) > 0
+
+
+def test_jobs_run_in_one_process(repository):
+    assert {job.executor_def.name for job in repository.get_all_jobs()} == {"in_process"}
+
+
+def test_a_preview_neither_commits_nor_makes_a_snapshot(repository):
+    made = {key.to_user_string() for key in repository.get_job("preview").asset_layer.selected_asset_keys}
+    assert "consolidation_plan" in made
+    assert not made & set(AFTER)
+
+
+def test_schedules_and_sensors_follow_the_settings(tmp_path):
+    settings = Settings(home=tmp_path, nightly="5 4 * * *", timezone="Europe/Berlin", sensor_seconds=7)
+    repository = build_defs(settings=settings).get_repository_def()
+    nightly = repository.get_schedule_def("nightly")
+    assert (nightly.cron_schedule, nightly.execution_timezone) == ("5 4 * * *", "Europe/Berlin")
+    assert {sensor.minimum_interval_seconds for sensor in repository.sensor_defs} == {7}
+
+
+def test_the_pipeline_joins_another_project_and_leaves_its_io_alone(tmp_path):
+    @dg.asset(deps=["snapshot"])
+    def theirs():
+        """Something of theirs that reads the snapshot."""
+
+    @dg.asset(ins={"memories": dg.AssetIn(input_manager_key="frames")})
+    def reader(memories):
+        """Something of theirs that takes a table."""
+        return memories.height
+
+    own = dg.Definitions(assets=[theirs, reader], resources={"io_manager": dg.FilesystemIOManager()})
+    merged = dg.Definitions.merge(own, build_defs(settings=Settings(home=tmp_path)))
+    dg.Definitions.validate_loadable(merged)
+    result = merged.resolve_implicit_global_asset_job_def().get_subset(
+        asset_selection={dg.AssetKey("reader")}
+    ).execute_in_process(resources={"io_manager": dg.mem_io_manager})
+    assert result.asset_value("reader") == 0
+
+
+def test_both_ways_to_load_name_the_same_module():
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["dagster"]
+    (location,) = yaml.safe_load((ROOT / "workspace.yaml").read_text("utf-8"))["load_from"]
+    assert location["python_module"] == {
+        "module_name": tool["module_name"], "location_name": tool["code_location_name"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [[], ["-w", "workspace.yaml"]], ids=["pyproject", "workspace"])
+def test_the_definitions_validate(options, tmp_path):
+    done = subprocess.run(
+        [BIN / "dagster", "definitions", "validate", *options],
+        cwd=ROOT,
+        env=os.environ | {"MEMORY_PIPELINE_HOME": str(tmp_path), "DAGSTER_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Validation successful for code location memory_pipeline" in done.stderr + done.stdout
+
+
+def test_the_instance_configuration_of_the_repository_is_the_one_that_ships():
+    assert (ROOT / "dagster.yaml").resolve() == ROOT / "memory_pipeline" / "dagster.yaml"
+
+
+def test_importing_the_package_loads_neither_dagster_nor_settings(tmp_path):
+    code = "import sys, memory_pipeline; print(sorted({'dagster', 'duckdb'} & set(sys.modules)))"
+    wrong = {"MEMORY_PIPELINE_NO_SUCH_SETTING": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | wrong, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+    subprocess.run([sys.executable, "-c", "import memory_pipeline.definitions"], env=os.environ | wrong, check=True)

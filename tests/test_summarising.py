@@ -1,0 +1,380 @@
+"""Summaries: no fact of a member is lost, nothing is said twice, and the same group gives the same summary."""
+
+from datetime import timedelta
+
+import frames
+import polars as pl
+import pytest
+from frames import AS_OF, ago
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory_pipeline.consolidation import clustering, scoring, summarising, wording
+from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.settings import Policy
+from memory_pipeline.text import enriching, facts, tokens
+
+UNHURRIED = settings(deadline=None, max_examples=60)  # a busy machine is no failure
+METHOD = {kind: method for method, kind in clustering.KINDS.items()}
+FACTS = ("numbers", "dates", "entities")
+
+
+def clusters(*groups, kind="meta_pattern", profile="p", label="hiking, rainier"):
+    """Tables `clusters` and `cluster_members` of given groups of memory ids."""
+    rows = [
+        {
+            "profile_id": profile,
+            "cluster_id": clustering.cluster_id(METHOD[kind], sorted(group)),
+            "method": METHOD[kind],
+            "label": label,
+            "dominant_type": "Insight",
+            "cluster_size": len(group),
+            "temporal_span_days": 12.5,
+            "cohesion": 0.9,
+            "plan_id": "plan",
+        }
+        for group in groups
+    ]
+    members = [
+        {"profile_id": profile, "cluster_id": row["cluster_id"], "memory_id": name}
+        for row, group in zip(rows, groups, strict=True)
+        for name in group
+    ]
+    return (
+        TABLES["clusters"].conform(pl.DataFrame(rows, schema=TABLES["clusters"].empty().schema)),
+        TABLES["cluster_members"].conform(pl.DataFrame(members, schema=TABLES["cluster_members"].empty().schema)),
+    )
+
+
+def summarised(memories, found, policy=None):
+    policy = policy or Policy()
+    scored = scoring.score(memories, frames.importance(memories), frames.edges([]), policy, as_of=AS_OF, plan_id="plan")
+    enrichment = enriching.enrich(enriching.texts(memories))
+    made = summarising.summarise(*found, memories, scored, enrichment, policy, plan_id="plan")
+    TABLES["summaries"].schema.validate(made)
+    return made
+
+
+def written(texts, kind="meta_pattern", **columns):
+    """The content of the one summary of these texts, said one a day."""
+    memories = frames.memories(
+        {"content": text, "created_at": ago(50 - place), **columns} for place, text in enumerate(texts)
+    )
+    return summarised(memories, clusters(memories["memory_id"].to_list(), kind=kind))["content"][0]
+
+
+def lost(made, memories):
+    """Facts of members that the summaries' own texts lack."""
+    owed = (
+        made.select("profile_id", "summary_id", memory_id="members")
+        .explode("memory_id")
+        .join(memories, on=["profile_id", "memory_id"])
+        .select("profile_id", "summary_id", "content")
+    )
+    return wording.missing_facts(facts.facts(made), facts.facts(owed))
+
+
+# What is said
+
+TRIP = [
+    "I went hiking at Mount Rainier yesterday. It was so beautiful!",
+    "Wow, that sounds amazing! Did you take photos?",
+    "Yes, 12 photos. My sister Anna joined me on March 15, 2024.",
+    "I ran a 5K in Fremont last week and finished in 27 minutes; my coach Tom was proud.",
+    "Haha, nice!",
+    "We should go kayaking at Lake Washington next month.",
+]
+
+
+def test_an_extract_tells_the_facts_in_order_of_time_and_leaves_out_the_chatter():
+    assert written(TRIP).split("\n") == [
+        "2025-11-12: I went hiking at Mount Rainier yesterday.",
+        "2025-11-14: Yes, 12 photos. My sister Anna joined me on March 15, 2024.",
+        "2025-11-15: I ran a 5K in Fremont last week and finished in 27 minutes; my coach Tom was proud.",
+        "2025-11-17: We should go kayaking at Lake Washington next month.",
+    ]
+
+
+def test_speakers_are_named_where_they_change():
+    memories = frames.memories(
+        {"content": text, "speaker": name, "created_at": ago(3, hours=-place)}
+        for place, (name, text) in enumerate([("Ann", "I run 5 km. I swim in Oslo."), ("Ben", "I row 3 km")])
+    )
+    made = summarised(memories, clusters(["m0", "m1"]))
+    assert made["content"][0] == "2025-12-29: Ann: I run 5 km. I swim in Oslo. Ben: I row 3 km."
+    assert made["index_text"][0] == "Ann Ben run 5 km swim oslo row 3"
+
+
+def test_a_compression_is_the_fullest_version_and_what_the_others_add():
+    assert written(["I like tea", "By the way, I like green tea with milk", "I like tea a lot"], "compression") == (
+        "By the way, I like green tea with milk"
+    )
+    assert written(["Our office is in Oslo", "Our office is in Oslo. It opens at 8 am."], "compression") == (
+        "Our office is in Oslo. It opens at 8 am."
+    )
+    assert written(["We met Tom in Rome.", "We met Tom, 3 times, for lunch"], "compression") == (
+        "We met Tom, 3 times, for lunch. We met Tom in Rome."
+    )
+    assert written(["- one\n- two", "- one\n- two\n"], "compression", speaker="Ann") == "Ann: - one\n- two"
+
+
+def test_a_passing_date_keeps_its_day():
+    """ "Yesterday" means nothing once the day is lost on which it was said."""
+    assert written(["I saw Tom yesterday", "I saw Tom yesterday!"], "compression") == "2025-11-12: I saw Tom yesterday."
+
+
+def test_the_budget_is_half_of_the_members_unless_facts_need_more():
+    plain = [f"{word} grows slowly behind the quiet {word} while nobody looks" for word in _coined(40)]
+    length = tokens.count_tokens(pl.Series([written(plain)]))[0]
+    assert 0.8 * 40 * 5 <= length <= 40 * 11 // 2
+    assert tokens.count_tokens(pl.Series([written(plain[:8])]))[0] <= wording.LEAST_BUDGET
+    dense = [f"{word} has {place + 100} parts" for place, word in enumerate(_coined(40))]
+    assert all(str(place + 100) in written(dense) for place in range(40))
+
+
+def _coined(count):
+    return [f"{'bdfgklmnprst'[place % 12]}{'aeiou'[place % 5]}l{'bdfgklm'[place % 7]}o" for place in range(count)]
+
+
+def test_the_same_is_not_said_twice():
+    content = written(
+        ["The parrot escaped from the cage.", "the parrot escaped from the cage", "Our cage has a parrot"]
+    )
+    assert content.lower().count("parrot") == 1
+
+
+def test_a_sentence_names_theme_size_and_span():
+    memories = frames.memories({"content": text, "created_at": ago(20 - place)} for place, text in enumerate(TRIP))
+    policy = Policy(summary_text="sentence")
+    content = summarised(memories, clusters([f"m{place}" for place in range(6)]), policy)["content"][0]
+    assert content == (
+        "Pattern of 6 memories about hiking and rainier over 12.5 days, mostly Insight: "
+        "I went hiking at Mount Rainier yesterday. It was so beautiful!"
+    )
+    merged = summarised(memories[:2], clusters(["m0", "m1"], kind="compression"), policy)["content"][0]
+    assert merged.startswith("2025-12-12: I went hiking")
+
+
+# Facts
+
+PIECES = [
+    "Anna", "Dr. Smith", "Mount Rainier", "NASA", "U.S.", "Tom's", "I", "we", "paid", "met", "$3,000", "12", "5 pm",
+    "27%", "March 15, 2024", "on Friday", "yesterday", "2024-05-01", "last week", "tea", "...", "; ", ". ", "! ", "\n",
+    "- ", "3.5", "twenty-five", "1/2", "No.", "(see", "page 7)", "iPhone", "e.g.", "at 10:30", "and", "in 2019",
+    "JUNE", "May 3rd",
+]  # fmt: skip
+CONTENTS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map(" ".join) | st.text(min_size=1, max_size=80)
+
+
+@UNHURRIED
+@given(
+    st.lists(st.tuples(CONTENTS, st.sampled_from([None, "Ann", "Ben Lee"])), min_size=2, max_size=8),
+    st.sampled_from(sorted(METHOD)),
+)
+def test_no_fact_is_lost(texts, kind):
+    memories = frames.memories({"content": text, "speaker": speaker} for text, speaker in texts)
+    made = summarised(memories, clusters(memories["memory_id"].to_list(), kind=kind))
+    assert lost(made, memories).rows() == []
+    assert made["index_text"][0]
+
+
+def test_lost_facts_are_found():
+    owed = pl.DataFrame(
+        {
+            "profile_id": "p",
+            "summary_id": ["s", "s", "t"],
+            "numbers": [["2"], ["3"], ["2"]],
+            "dates": [["2024"], [], []],
+            "entities": [["Ann"], [], ["Ann"]],
+        }
+    )
+    kept = owed[:1].with_columns(dates=pl.lit([], pl.List(pl.String)))
+    assert wording.missing_facts(kept, owed).rows() == [
+        ("p", "s", "dates", "2024"),
+        ("p", "s", "numbers", "3"),
+        ("p", "t", "entities", "Ann"),
+        ("p", "t", "numbers", "2"),
+    ]
+
+
+def test_facts_stand_in_the_text_as_they_were_said():
+    content = written(["We paid Anna $3,000 on 2024-05-01.", "Tom came at 10:30 with 12 friends from Oslo."])
+    for fact in ("Anna", "$3,000", "2024-05-01", "Tom", "10:30", "12", "Oslo"):
+        assert fact in content
+
+
+# What is inherited
+
+
+def test_what_a_summary_inherits():
+    memories = frames.memories(
+        [
+            {"content": "a", "importance_given": 0.2, "confidence": 0.9, "access_count": 3, "category": "opinion"},
+            {"content": "b", "importance_given": 0.8, "confidence": 0.4, "valid_from": ago(9), "category": "semantic"},
+            {"content": "c", "protected": True, "protected_reason": "asked to", "valid_from": ago(30)},
+            {"content": "d", "stability_gain": 0.2},
+        ]
+    )
+    found = summarised(memories, clusters(["m0", "m1", "m2", "m3"], kind="compression"))
+    (row,) = found.rows(named=True)
+    assert row["kind"] == "compression"
+    assert row["supersedes"]
+    assert row["memory_type"] == "Insight"
+    assert row["category"] == "episodic"
+    assert row["members"] == ["m0", "m1", "m2", "m3"]
+    assert row["importance"] == 0.8
+    assert row["confidence"] == 0.4
+    assert row["access_count"] == 3
+    assert row["stability"] == pytest.approx((0.16 + 0.34 + 0.25 + 0.45) / 4)
+    assert row["valid_from"] == ago(30)
+    assert row["protected"]
+    assert row["protected_reason"] == "asked to"
+    assert row["replaces"] == []
+    meta = summarised(memories, clusters(["m0", "m1", "m2", "m3"]))
+    assert meta.select("kind", "memory_type", "category", "supersedes").rows() == [
+        ("meta_pattern", "MetaPattern", "semantic", False)
+    ]
+
+
+@pytest.mark.parametrize(("ends", "expected"), [((5, 5), 5), ((5, 4), None), ((5, None), None), ((None, None), None)])
+def test_an_end_of_validity_is_inherited_if_it_is_shared(ends, expected):
+    instants = [None if end is None else ago(end) for end in ends]
+    memories = frames.memories({"content": f"text {place}", "valid_until": at} for place, at in enumerate(instants))
+    found = summarised(memories, clusters(["m0", "m1"], kind="compression"))["valid_until"][0]
+    assert found == (None if expected is None else ago(expected))
+
+
+def test_members_that_are_not_live_count_by_what_the_ledger_knows():
+    gone = {"lifecycle": "archived", "superseded_by": "s", "superseded_kind": "summary"}
+    memories = frames.memories(
+        [{"content": "a", "importance_given": 0.9, "stability_gain": 0.1, **gone}, {"content": "b"}]
+    )
+    (row,) = summarised(memories, clusters(["m0", "m1"], kind="compression")).rows(named=True)
+    assert row["importance"] == 0.9
+    assert row["stability"] == pytest.approx((0.47 + 0.25) / 2)
+
+
+# Which summaries are made
+
+
+def store(*summaries, count=8):
+    """Memories m0 to m7, and live summaries with given members."""
+    return frames.memories(
+        [{"content": f"We use version {place}"} for place in range(count)]
+        + [{"content": f"summary {row['memory_id']}", **row} for row in summaries]
+    )
+
+
+def ids(*places):
+    return [f"m{place}" for place in places]
+
+
+def test_the_id_follows_from_members_and_their_texts():
+    first = summarised(store(), clusters(ids(0, 1, 2)))
+    assert summarised(store(), clusters(ids(2, 0, 1)))["summary_id"].equals(first["summary_id"])
+    changed = store().with_columns(content_hash=pl.col("content_hash").str.reverse())
+    assert summarised(changed, clusters(ids(0, 1, 2)))["summary_id"][0] != first["summary_id"][0]
+    assert summarised(store(), clusters(ids(0, 1)))["summary_id"][0] != first["summary_id"][0]
+    other = summarised(store(), clusters(ids(0, 1, 2), kind="compression"))
+    assert other["summary_id"][0] != first["summary_id"][0]
+    hashes = sorted(store().head(3)["content_hash"])
+    expected = summarising.summary_id("similarity_components", "meta_pattern", ids(0, 1, 2), hashes)
+    assert first["summary_id"][0] == expected
+
+
+def test_a_group_that_has_its_summary_gets_no_other():
+    (made,) = summarised(store(), clusters(ids(0, 1, 2)))["summary_id"]
+    known = {"memory_id": made, "kind": "meta_pattern", "members": ids(0, 1, 2)}
+    assert summarised(store(known), clusters(ids(0, 1, 2))).is_empty()
+    again = summarised(store(known | {"lifecycle": "archived"}), clusters(ids(0, 1, 2)))
+    assert again["summary_id"].to_list() == [made]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "replaced"),
+    [
+        ((0, 1, 2), (0, 1, 2, 3), True),
+        ((0, 1, 2, 3), (0, 1), True),  # two of four
+        ((0, 1, 2, 3, 4), (0, 1), False),  # two of five
+        ((0, 1, 2), (2, 3, 4), False),
+        ((0, 1), (0, 1, 2, 3, 4), True),  # two of five, but all of the old one
+    ],
+)
+def test_a_summary_replaces_one_of_its_kind_with_half_of_the_members(old, new, replaced):
+    for kind, other in (("meta_pattern", "compression"), ("compression", "meta_pattern")):
+        known = {"memory_id": "s", "kind": kind, "members": ids(*old)}
+        made = summarised(store(known), clusters(ids(*new), kind=kind))
+        assert made["replaces"].to_list() == [["s"] if replaced else []]
+        assert summarised(store(known), clusters(ids(*new), kind=other))["replaces"].to_list() == [[]]
+        elsewhere = known | {"profile_id": "q"}
+        assert summarised(store(elsewhere), clusters(ids(*new), kind=kind))["replaces"].to_list() == [[]]
+
+
+def test_no_archived_member_is_left_without_a_summary():
+    """m2 stands behind s and is in no new group: s stays beside the new summary of the others."""
+    known = {"memory_id": "s", "kind": "compression", "members": ids(0, 1, 2)}
+    memories = store(known).with_columns(
+        lifecycle=pl.when(pl.col("memory_id").is_in(ids(0, 1, 2))).then(pl.lit("archived")).otherwise("lifecycle"),
+        superseded_by=pl.when(pl.col("memory_id").is_in(ids(0, 1, 2))).then(pl.lit("s")),
+    )
+    made = summarised(memories, clusters(ids(0, 1), kind="compression"))
+    assert made["replaces"].to_list() == [[]]
+    both = summarised(memories, clusters(ids(0, 1), ids(2, 3), kind="compression"))
+    assert sorted(both["replaces"].to_list()) == [[], ["s"]]
+
+
+def test_a_meta_pattern_without_its_cluster_is_stale():
+    live = [
+        {"memory_id": name, "kind": "meta_pattern", "members": ids(*members), "cluster_id": cluster}
+        for name, members, cluster in [
+            ("kept", (0, 1, 2), clusters(ids(0, 1, 2))[0]["cluster_id"][0]),
+            ("grown", (3, 4), "gone"),
+            ("lonely", (6, 7), "gone"),
+        ]
+    ]
+    other = {"memory_id": "merged", "kind": "compression", "members": ids(6, 7), "cluster_id": "gone"}
+    archived = {"memory_id": "old", "kind": "meta_pattern", "lifecycle": "archived", "members": ids(6, 7)}
+    found = summarising.stale(store(*live, other, archived), *clusters(ids(0, 1, 2), ids(3, 4, 5)))
+    assert found.select("profile_id", "memory_id").rows() == [("p", "lonely")]
+    assert found["reason"][0]
+
+
+def test_a_summary_is_made_of_originals_only():
+    known = {"memory_id": "s", "kind": "meta_pattern", "members": ids(0, 1, 2)}
+    with pytest.raises(ValueError, match="'s' of cluster"):
+        summarised(store(known), clusters([*ids(3, 4), "s"]))
+    assert summarised(store(), clusters()).is_empty()
+
+
+# Properties
+
+
+@UNHURRIED
+@given(st.lists(CONTENTS, min_size=6, max_size=12), st.randoms(use_true_random=False))
+def test_summaries_depend_on_their_own_members_alone(texts, random):
+    memories = frames.memories(
+        {
+            "profile_id": "pq"[place % 2],
+            "memory_id": f"m{place // 2}",
+            "content": text,
+            "created_at": AS_OF - timedelta(hours=random.randint(0, 90)),
+        }
+        for place, text in enumerate(texts)
+    )
+    found = [
+        pl.concat(tables)
+        for tables in zip(
+            clusters(ids(0, 1, 2)),
+            clusters(ids(0, 1, 2), profile="q"),
+            clusters(ids(0, 1), kind="compression"),
+            strict=True,
+        )
+    ]
+    made = summarised(memories, found)
+    order = random.sample(range(len(memories)), len(memories))
+    assert summarised(memories[order], [table[::-1] for table in found]).equals(made)
+    for profile in "pq":
+        alone = summarised(
+            memories.filter(pl.col("profile_id") == profile), [t.filter(pl.col("profile_id") == profile) for t in found]
+        )
+        assert alone.equals(made.filter(pl.col("profile_id") == profile))
