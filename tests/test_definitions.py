@@ -148,9 +148,14 @@ def test_the_pipeline_joins_another_project_and_leaves_its_io_alone(tmp_path):
     own = dg.Definitions(assets=[theirs, reader], resources={"io_manager": dg.FilesystemIOManager()})
     merged = dg.Definitions.merge(own, build_defs(settings=Settings(home=tmp_path)))
     dg.Definitions.validate_loadable(merged)
-    result = merged.resolve_implicit_global_asset_job_def().get_subset(
-        asset_selection={dg.AssetKey("reader")}
-    ).execute_in_process(resources={"io_manager": dg.mem_io_manager})
+    full = {key.to_user_string() for key in merged.resolve_job_def("full").asset_layer.selected_asset_keys}
+    assert "snapshot" in full
+    assert not full & {"theirs", "reader"}
+    result = (
+        merged.resolve_implicit_global_asset_job_def()
+        .get_subset(asset_selection={dg.AssetKey("reader")})
+        .execute_in_process(resources={"io_manager": dg.mem_io_manager})
+    )
     assert result.asset_value("reader") == 0
 
 

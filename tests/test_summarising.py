@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memory_pipeline.consolidation import clustering, scoring, summarising, wording
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import enriching, facts, tokens
+from memory_pipeline.text import embedding, enriching, facts, tokens
 
 UNHURRIED = settings(deadline=None, max_examples=60)  # a busy machine is no failure
 METHOD = {kind: method for method, kind in clustering.KINDS.items()}
@@ -378,3 +378,43 @@ def test_summaries_depend_on_their_own_members_alone(texts, random):
             memories.filter(pl.col("profile_id") == profile), [t.filter(pl.col("profile_id") == profile) for t in found]
         )
         assert alone.equals(made.filter(pl.col("profile_id") == profile))
+
+
+WALKS = ["hiking the trail at the lake", "hiking boots for the trail", "the hiking trail in snow", "dentist"]
+
+
+def test_a_second_run_proposes_nothing():
+    """Once merged and summed up, the same memories give the same groups, and these have their summaries."""
+    policy = Policy(duplicate_similarity=0.85, cluster_similarity=0.3, cluster_min_size=2, linkage="single")
+    copies = [f"{text}{mark}" for text in TRIP[::2] for mark in ("", "!", " :)")]
+    memories = frames.memories({"content": text, "created_at": ago(20)} for text in [*copies, *WALKS])
+
+    def run(memories):
+        texts = enriching.texts(memories)
+        enrichment = enriching.enrich(texts)
+        given = texts.select("profile_id", "content_hash", "speaker", content="embedded")
+        vectors = embedding.embed_texts(given, "hashing")
+        scored = scoring.score(
+            memories, frames.importance(memories), frames.edges([]), policy, as_of=AS_OF, plan_id="plan"
+        )
+        found = clustering.cluster(memories, scored, enrichment, vectors, policy, as_of=AS_OF, plan_id="plan")
+        tables = found.clusters, found.cluster_members
+        made = summarising.summarise(*tables, memories, scored, enrichment, policy, plan_id="plan")
+        return made, summarising.stale(memories, *tables)
+
+    made, stale = run(memories)
+    assert set(made["kind"]) == set(METHOD)
+    assert stale.is_empty()
+    behind = made.filter("supersedes").explode("members").select("profile_id", "summary_id", memory_id="members")
+    memories = memories.join(behind, on=["profile_id", "memory_id"], how="left", maintain_order="left").with_columns(
+        superseded_by="summary_id",
+        superseded_kind=pl.when(pl.col("summary_id").is_not_null()).then(pl.lit("summary")),
+        lifecycle=pl.when(pl.col("summary_id").is_null()).then("lifecycle").otherwise(pl.lit("archived")),
+    )
+    new = made.rename({"summary_id": "memory_id"}).select(
+        "memory_id", "kind", "content", "content_hash", "index_text", "members", "cluster_id"
+    )
+    memories = pl.concat([memories.drop("summary_id"), frames.memories(new.rows(named=True))])
+    again, stale = run(memories)
+    assert again.is_empty()
+    assert stale.is_empty()

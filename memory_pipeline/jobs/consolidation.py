@@ -21,37 +21,30 @@ def _up_to(*names: str) -> dg.AssetSelection:
     return dg.AssetSelection.assets(*names).upstream().required_multi_asset_neighbors()
 
 
-EVERYTHING: Final = dg.AssetSelection.all()
+EVERYTHING: Final = _up_to("snapshot")
 PLAN: Final = _up_to("consolidation_plan")
 PROJECTION: Final = _up_to("enrichment", "vectors")
-_TASKS: Final = {
-    "full": ("full", EVERYTHING, "Consolidate everything and publish a snapshot."),
-    "lightweight": ("lightweight", EVERYTHING, "Rescore, and prune what has faded; decides nothing else."),
-    "reflect": ("reflect", EVERYTHING, "Link and summarise the sessions touched since the last reflection."),
-    "decay": ("decay", EVERYTHING, "Rescore and prune faded edges."),
-    "creative": ("creative", EVERYTHING, "Look for associations between memories that nothing links."),
-    "cluster": ("cluster", EVERYTHING, "Group and summarise."),
-    "forget": ("forget", EVERYTHING, "Archive or delete what fell below a threshold."),
-    "apply": ("full", EVERYTHING, "Commit exactly the plan that a dry run wrote (run.plan_file)."),
-    "projection": ("full", PROJECTION, "Read new events and enrich new texts; decides nothing."),
-}
 JOBS: Final = [
-    *(
-        dg.define_asset_job(
-            name,
-            selection,
-            description=description,
-            tags=WRITES,
-            config=dg.RunConfig(resources={"run": Run(task=task)}),
-        )
-        for name, (task, selection, description) in _TASKS.items()
-    ),
     dg.define_asset_job(
-        "preview",
-        PLAN,
-        description="Plan and check a consolidation; writes nothing to ledger, lake or snapshots.",
-        config=dg.RunConfig(resources={"run": Run(dry=True)}),
-    ),
+        name,
+        selection,
+        description=description,
+        tags={} if run.dry else WRITES,
+        config=dg.RunConfig(resources={"run": run}),
+        executor_def=dg.in_process_executor,
+    )
+    for name, selection, run, description in (
+        ("full", EVERYTHING, Run(), "Consolidate everything and publish a snapshot."),
+        ("lightweight", EVERYTHING, Run(task="lightweight"), "Rescore, and prune what has faded; nothing else."),
+        ("reflect", EVERYTHING, Run(task="reflect"), "Link and summarise the sessions touched since the last one."),
+        ("decay", EVERYTHING, Run(task="decay"), "Rescore and prune faded edges."),
+        ("creative", EVERYTHING, Run(task="creative"), "Look for associations between memories that nothing links."),
+        ("cluster", EVERYTHING, Run(task="cluster"), "Group and summarise."),
+        ("forget", EVERYTHING, Run(task="forget"), "Archive or delete what fell below a threshold."),
+        ("apply", EVERYTHING, Run(plan_file="plan.json"), "Commit exactly the plan that a dry run wrote."),
+        ("projection", PROJECTION, Run(), "Read new events and enrich new texts; decides nothing."),
+        ("preview", PLAN, Run(dry=True), "Plan and check; writes nothing to ledger, lake or snapshots."),
+    )
 ]
 
 
