@@ -152,9 +152,9 @@ def _plain_zero(number: float) -> float:
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False), AfterValidator(_plain_zero)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False), AfterValidator(_plain_zero)]
-Cron = Annotated[str, AfterValidator(cron)]
-Zone = Annotated[str, AfterValidator(_zone)]
-MemoryType = Annotated[str, AfterValidator(_memory_type)]
+Cron = Annotated[str, AfterValidator(cron), Field(examples=["0 2 * * *", "*/30 6-22 * * 1-5"])]
+Zone = Annotated[str, AfterValidator(_zone), Field(examples=["Europe/Zurich"])]
+MemoryType = Annotated[str, AfterValidator(_memory_type), Field(json_schema_extra={"enum": list(MEMORY_TYPES)})]
 
 
 class Policy(BaseModel):
@@ -162,7 +162,7 @@ class Policy(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    preset: str = Field("default", description="Name of the preset these values started from.")
+    preset: str = Field("default", description="Preset these values start from.")
     embedder: Literal["hashing"] = Field("hashing", description="What turns texts into vectors.")
     seed: int = Field(0, description="Seed of every sampled choice, together with profile and interval.")
 
@@ -253,12 +253,14 @@ class Settings(BaseModel):
 
     home: Path = Field(Path("data"), description="Folder of ledger, lake and snapshots.")
     timezone: Zone = Field("UTC", description="Time zone of the schedules.")
-    nightly: Cron = Field("0 2 * * *", description="Cron of the nightly full run.")
-    maintenance: Cron = Field("30 3 * * *", description="Cron of the daily maintenance.")
+    nightly: Cron = Field(
+        "0 2 * * *",
+        description="When everything is consolidated: minute, hour, day of the month, month, day of the week.",
+    )
+    maintenance: Cron = Field("30 3 * * *", description="When the store is tidied up.")
     sensor_seconds: int = Field(30, ge=1, description="How often sensors look.")
     keep_snapshots: int = Field(30, ge=1, description="Snapshots kept by maintenance.")
     keep_runs_days: int = Field(90, ge=1, description="Days of Dagster's run history kept by maintenance.")
-    future_minutes: int = Field(5, ge=0, description="Events further than this in the future wait.")
     policy: Policy = Field(default_factory=Policy, description="Policy of profiles without their own.")
     profiles: dict[str, Policy] = Field(default_factory=dict, description="Policies of single profiles.")
     origins: dict[str, tuple[Origin, ...]] = Field(

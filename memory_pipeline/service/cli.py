@@ -63,19 +63,24 @@ app = typer.Typer(
     add_completion=False,
 )
 importers = typer.Typer(
-    cls=Commands, help="Bring conversations and events in; a file can be imported again without harm."
+    cls=Commands, help="Bring conversations and events in. A file can be imported again without harm."
 )
-snapshots = typer.Typer(cls=Commands, help="The state as DuckDB files, now or at any past instant.")
+snapshots = typer.Typer(cls=Commands, help="The state as DuckDB files. Now, or at any past instant.")
 settings_commands = typer.Typer(cls=Commands, help="Settings in force.")
 app.add_typer(importers, name="import")
 app.add_typer(snapshots, name="snapshot")
 app.add_typer(settings_commands, name="config")
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files to read.", show_default=False)]
-ProfileOption = Annotated[str | None, typer.Option("--profile", "-p", help="Profile (tenant).", show_default=False)]
+ProfileOption = Annotated[
+    str | None, typer.Option("--profile", "-p", metavar="NAME", help="Profile (tenant).", show_default=False)
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else (docs/json.md).")]
 InstantOption = Annotated[
-    str | None, typer.Option("--as-of", help="Instant, such as 2026-03-01T02:00:00Z; default: now.", show_default=False)
+    str | None,
+    typer.Option(
+        "--as-of", metavar="T", help="Instant, such as 2026-03-01T02:00:00Z; default: now.", show_default=False
+    ),
 ]
 
 
@@ -165,7 +170,7 @@ def instant(text: str | None) -> datetime | None:
 
 @app.command()
 def init() -> None:
-    """Make a data folder ready: ledger, lake and Dagster's own storage."""
+    """Make a data folder ready. Ledger, lake and Dagster's own storage."""
     from memory_pipeline.service import launch  # noqa: PLC0415
 
     settings = settings_in_force()
@@ -190,21 +195,21 @@ def run_import(files: list[Path], events: Callable[[Path], Iterator[Event | Dead
 
 @importers.command("locomo")
 def import_locomo(files: Files, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
-    """Import conversations in the public LoCoMo layout, one profile a conversation."""
+    """Import conversations in the LoCoMo layout. Each becomes a profile of its own."""
     now = datetime.now(UTC)
     run_import(files, lambda file: locomo.events(file, recorded_at=now, profile=profile), as_json=as_json)
 
 
 @importers.command("beam")
 def import_beam(files: Files, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
-    """Import long assistant chats in the BEAM layout, one profile a chat."""
+    """Import chats in the BEAM layout. Each becomes a profile of its own."""
     now = datetime.now(UTC)
     run_import(files, lambda file: beam.events(file, recorded_at=now, profile=profile), as_json=as_json)
 
 
 @importers.command("jsonl")
 def import_jsonl(files: Files, as_json: JsonOption = False) -> None:
-    """Import events in our own format, one JSON object a line (docs/event-format.md)."""
+    """Import events, one JSON object a line. The format stands in docs/event-format.md."""
     now = datetime.now(UTC)
     run_import(files, lambda file: jsonl.events(file, recorded_at=now), as_json=as_json)
 
@@ -212,12 +217,12 @@ def import_jsonl(files: Files, as_json: JsonOption = False) -> None:
 @app.command()
 def sample(
     path: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="File to write.")],
-    profiles: Annotated[int, typer.Option(min=1, help="Number of profiles.")] = 2,
-    memories: Annotated[int, typer.Option(min=1, help="Memories of each profile.")] = 1000,
-    days: Annotated[int, typer.Option(min=1, help="Days they span.")] = 120,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same file.")] = 0,
+    profiles: Annotated[int, typer.Option(min=1, metavar="N", help="Number of profiles.")] = 2,
+    memories: Annotated[int, typer.Option(min=1, metavar="N", help="Memories of each profile.")] = 1000,
+    days: Annotated[int, typer.Option(min=1, metavar="N", help="Days they span.")] = 120,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same file.")] = 0,
 ) -> None:
-    """Write sample events, and beside them the truth about duplicates, changes and contradictions."""
+    """Write sample events. Beside them goes the truth about duplicates, changes and contradictions."""
     written = generator.write(path, profiles=profiles, memories=memories, days=days, seed=seed)
     truth = path.with_name(path.stem + ".truth.jsonl")
     out().print(f"{written} events in {path}; the truth about them in {truth}", soft_wrap=True)
@@ -226,13 +231,13 @@ def sample(
 
 @app.command()
 def remember(
-    text: Annotated[str, typer.Argument(help="What to remember.")],
-    profile: Annotated[str, typer.Option("--profile", "-p", help="Profile (tenant).")] = "default",
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember.")],
+    profile: Annotated[str, typer.Option("--profile", "-p", metavar="NAME", help="Profile (tenant).")] = "default",
     memory_type: Annotated[
-        str | None, typer.Option("--type", help="Decision, Insight, Pattern, Preference, ...")
+        str | None, typer.Option("--type", metavar="TYPE", help="Decision, Insight, Pattern, Preference, ...")
     ] = None,
-    importance: Annotated[float | None, typer.Option(help="0..1; default: by rule.")] = None,
-    session: Annotated[str | None, typer.Option(help="Session it belongs to.")] = None,
+    importance: Annotated[float | None, typer.Option(metavar="0..1", help="How important; default: by rule.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="NAME", help="Session it belongs to.")] = None,
     protect: Annotated[bool, typer.Option("--protect", help="Never archive or delete it.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -262,9 +267,12 @@ def remember(
 @app.command()
 def consolidate(
     profile: Annotated[
-        list[str] | None, typer.Option("--profile", "-p", help="Profile; repeat for several; default: all.")
+        list[str] | None,
+        typer.Option("--profile", "-p", metavar="NAME", help="Profile; repeat for several; default: all."),
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="Preset to use instead of each profile's own.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Preset to use instead of each profile's own.")
+    ] = None,
     lightweight: Annotated[
         bool, typer.Option("--lightweight", help="Only what is fast: rescore, prune faded edges.")
     ] = False,
@@ -274,11 +282,13 @@ def consolidate(
         Path | None, typer.Option("--out", metavar="plan.json", help="With --dry-run: file for the plan, for `apply`.")
     ] = None,
     as_of: InstantOption = None,
-    max_archived_share: Annotated[float | None, typer.Option(min=0, max=1, help="Quota of this run only.")] = None,
+    max_archived_share: Annotated[
+        float | None, typer.Option(min=0, max=1, metavar="0..1", help="Quota of this run only.")
+    ] = None,
     retry_reverted: Annotated[bool, typer.Option("--retry-reverted", help="Propose again what was undone.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Consolidate now, through Dagster; with --dry-run show what would be done."""
+    """Consolidate now, through Dagster. With --dry-run only show what would be done."""
     if lightweight and task:
         fail("--lightweight and --task exclude each other; give one of them", code=2)
     if plan_out and not dry_run:
@@ -308,7 +318,7 @@ def apply_plan(
     plan: Annotated[Path, typer.Argument(metavar="plan.json", help="Plan that `consolidate --dry-run --out` wrote.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Apply exactly a plan; refused if the ledger or the policy moved since it was made."""
+    """Apply exactly a plan. Refused if the ledger or the policy moved since it was made."""
     profiles = report.planned_profiles(plan)
     presets = profiles["preset"].unique().to_list()
     # A plan of several presets was made with each profile's own; one of a single preset is the same either way.
@@ -345,7 +355,7 @@ def run_job(job: str, config: dict[str, Any], *, plan_out: Path | None, as_json:
 
 @app.command("status")
 def show_status(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
-    """Say what is remembered, what waits, what ran last and what is due next."""
+    """Say what is remembered and what is due. Also what waits, what ran last, and what the disk holds."""
     settings = settings_in_force()
     with existing_lake(settings) as lake:
         found = status.summary(lake, settings, now=datetime.now(UTC), profile_id=profile)
@@ -362,7 +372,7 @@ def explain(
     as_of: InstantOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say everything about a memory: scores factor by factor, edges, cluster, decisions and why, lineage."""
+    """Say everything about a memory. Scores factor by factor, edges, cluster, decisions and why, lineage."""
     from memory_pipeline.recall.explain import explain as explain_memory  # noqa: PLC0415
 
     clock = instant(as_of)
@@ -384,7 +394,7 @@ def undo(
     cascade: Annotated[bool, typer.Option("--cascade", help="Also take back what builds on it.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take back a run, a merge or the decision about one memory; the ledger keeps both."""
+    """Take back a run, a merge or one decision. The ledger keeps both."""
     from memory_pipeline.lake import history, snapshot  # noqa: PLC0415
 
     with existing_lake(settings_in_force()) as lake:
@@ -427,7 +437,7 @@ def snapshot_list(as_json: JsonOption = False) -> None:
 
 @snapshots.command("open")
 def snapshot_open(as_of: InstantOption = None) -> None:
-    """Print the path of a snapshot: the newest, or one of the state at a past instant, made when asked for."""
+    """Print the path of a snapshot. The newest, or one of the state at a past instant, made when asked for."""
     from memory_pipeline.lake import history, snapshot  # noqa: PLC0415
 
     clock = instant(as_of)
@@ -439,10 +449,10 @@ def snapshot_open(as_of: InstantOption = None) -> None:
 @settings_commands.command("show")
 def config_show(
     profile: ProfileOption = None,
-    preset: Annotated[str | None, typer.Option(help="As if this preset were chosen.")] = None,
+    preset: Annotated[str | None, typer.Option(metavar="NAME", help="As if this preset were chosen.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show every setting in force and where its value comes from."""
+    """Show every setting and where it comes from."""
     settings = settings_in_force(preset)
     rows = settings.explained(profile)
     if as_json:
@@ -456,7 +466,7 @@ def doctor(
     repair: Annotated[bool, typer.Option("--repair", help="Rebuild what can be rebuilt.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Examine the installation and the data folder; non-zero if something needs care."""
+    """Examine installation and data folder. Non-zero if something needs care."""
     from memory_pipeline.service import doctor as examination  # noqa: PLC0415
 
     findings = examination.examine(settings_in_force(), repair=repair)
@@ -470,10 +480,12 @@ def doctor(
 
 @app.command("check")
 def check_gate(
-    run: Annotated[str | None, typer.Option(help="Run id; default: the last finished run of the job full.")] = None,
+    run: Annotated[
+        str | None, typer.Option(metavar="RUN", help="Run id; default: the last finished run of the job full.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Gate for CI: non-zero if an expected asset check of a run is missing or failed."""
+    """Say whether a run passed its checks. Gate for CI: non-zero if an expected one is missing or failed."""
     settings = settings_in_force()
     existing_lake(settings).close()
     from memory_pipeline.service import gate  # noqa: PLC0415

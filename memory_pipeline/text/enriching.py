@@ -90,7 +90,7 @@ def _read(content: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
     )
     sums = terms.group_by("row").agg(
         pl.col("rarity").sum().alias("mass"),
-        ((pl.col("count") * pl.col("small_talk")).sum() / pl.col("count").sum()).alias("small_talk"),
+        ((pl.col("count") * pl.col("small_talk")).sum() * (1.0 / pl.col("count").sum())).alias("small_talk"),
     )
     features = facts.read(content, low).hstack(tokens.by_row(sums, len(content)).drop("row"))
     read = features.with_columns(

@@ -17,7 +17,7 @@ def content_hash(speaker: str | None, content: str | None) -> str:
 def content_hashes(speakers: pl.Series, contents: pl.Series) -> pl.Series:
     """`content_hash` of each pair, as a series named content_hash; hashes each distinct pair once."""
     pairs = pl.DataFrame({"speaker": speakers.cast(pl.String), "content": contents.cast(pl.String)})
-    distinct = pairs.unique()
+    distinct = pairs.unique(maintain_order=True)
     known = distinct.with_columns(
         content_hash=pl.Series([content_hash(*pair) for pair in distinct.iter_rows()], dtype=pl.String)
     )

@@ -36,7 +36,7 @@ def rule() -> pl.Expr:
     it, a mere question and small talk lower it. Columns: `mass` (hundredths of rarity over distinct words),
     `small_talk` (share of the words, 0..1), `first_person`, `cue`, `only_asks` (Boolean), and those of `facts`.
     """
-    telling = 1.0 - (pl.col("mass") / -MASS_SCALE).exp()
+    telling = 1.0 - (pl.col("mass") * (-1.0 / MASS_SCALE)).exp()
     score = (
         BASE
         + MASS * telling

@@ -1,0 +1,126 @@
+"""Pages of the documentation that are made from the code: `make docs` writes them, tests hold them equal.
+
+Here: settings, and which page comes from where. `docs/cli.md` is made by typer's own generator (see the Makefile).
+"""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from memory_pipeline.lake import dictionary, events
+from memory_pipeline.settings import (
+    AUTOMEM_VARIABLES,
+    ENVIRONMENT_PREFIX,
+    HOME_VARIABLE,
+    SETTINGS_FILE,
+    Policy,
+    Settings,
+    preset_names,
+    preset_text,
+)
+
+_INTRODUCTION: Final = f"""# Settings
+
+A variable of the environment beats `{SETTINGS_FILE}` in the data folder, which beats the preset, which beats the
+default. `memory-pipeline config show` says what is in force and where each value comes from. A name that is not known
+is refused, with the nearest one that is.
+
+- Variables are named `{ENVIRONMENT_PREFIX}` + the setting in capitals; lists take commas; an empty one unsets.
+- The data folder itself is `--home`, else `{HOME_VARIABLE}`, else `data`.
+- In the file, an empty string unsets, since TOML has no null. A preset is chosen under `[policy]`, or for one profile.
+
+```toml
+nightly = "0 2 * * *"          # deployment
+[policy]                       # every profile
+archive_threshold = 0.05
+[profiles.alice]               # one profile; the rest as in [policy]
+preset = "automem"
+protected_types = ["Decision", "Insight", "Preference"]
+```
+"""
+
+
+def settings() -> str:
+    """Return the page `docs/settings.md`: every setting, AutoMem's variables, every preset."""
+    deployment = [name for name in Settings.model_fields if name not in {"home", "policy", "profiles", "origins"}]
+    variables = [f"| `{variable}` | `{name}` |" for variable, name in AUTOMEM_VARIABLES.items()]
+    presets = [f"### {name}\n\n```toml\n{preset_text(name).rstrip()}\n```\n" for name in preset_names()]
+    return "\n".join(
+        [
+            _INTRODUCTION,
+            "## Deployment\n",
+            "At the top of the file, above every table.\n",
+            *_table(Settings, deployment),
+            "\n## Policy\n",
+            "Under `[policy]` for every profile, or under `[profiles.NAME]` for one.\n",
+            *_table(Policy, list(Policy.model_fields)),
+            "\n## AutoMem's variables\n",
+            "Understood by their own names, so that a deployment can move over as it is.\n",
+            "| variable | setting |",
+            "|---|---|",
+            *variables,
+            "\n## Presets\n",
+            "A preset changes some defaults; this is all it does.\n",
+            *presets,
+        ]
+    )
+
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "settings.md": settings,
+    "data-dictionary.md": dictionary.documentation,
+    "event-format.md": events.documentation,
+}
+"""Pages by file name."""
+
+
+def _table(model: type[BaseModel], names: list[str]) -> list[str]:
+    schemas = model.model_json_schema()["properties"]
+    rows = [
+        f"| `{name}` | {_takes(schemas[name])} | `{_plain(model.model_fields[name].default)}` "
+        f"| {model.model_fields[name].description} |"
+        for name in names
+    ]
+    return ["| setting | takes | default | meaning |", "|---|---|---|---|", *rows]
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+def _takes(schema: Mapping[str, Any]) -> str:
+    """Say what a setting of this JSON schema takes."""
+    options = schema.get("anyOf", [schema])
+    unset = ", or unset" if len(options) > 1 else ""
+    return _kind(options[0]) + unset
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    kind = {"integer": "a whole number", "number": "a number"}.get(schema.get("type", ""), "text")
+    match schema:
+        case {"enum": values}:
+            kind = ", ".join(f"`{value}`" for value in values)
+        case {"const": value}:
+            kind = f"`{value}`"
+        case {"type": "array", "items": items}:
+            kind = f"a list of {_kind(items)}"
+        case {"type": "boolean"}:
+            kind = "`true`, `false`"
+        case {"minimum": low, "maximum": high}:
+            kind += f" from {low:g} to {high:g}"
+        case {"minimum": low}:
+            kind += f" from {low:g}"
+        case {"exclusiveMinimum": low}:
+            kind += f" above {low:g}"
+        case {"examples": examples}:
+            kind = f"such as `{'`, `'.join(examples)}`"
+    return kind
+
+
+if __name__ == "__main__":
+    for page, make in PAGES.items():
+        (Path(sys.argv[1]) / page).write_text(make(), "utf-8")

@@ -1,0 +1,85 @@
+"""Real Dagster runs for tests: in this process, on a real instance, over a real store."""
+
+import os
+from pathlib import Path
+
+import dagster as dg
+
+from memory_pipeline import Settings, build_defs
+from memory_pipeline.assets.resources import Run, Store
+from memory_pipeline.lake.catalogue import every
+
+BREAKERS = [dg.AssetCheckKey(dg.AssetKey("consolidation_plan"), name) for name in ("invariants", "quota")]
+"""Checks of a plan that need no other table to be made."""
+
+
+def run(home, instance, job="full", *, only=(), breakers=False, resources=None, run_id=None, **options):
+    """Run a job, or only some assets, or only the checks of a plan, to its end; a failure is part of the result."""
+    definitions = build_defs(settings=Settings(home=home), resources=resources)
+    definition = definitions.resolve_job_def(job)
+    if only or breakers:
+        chosen = dg.AssetSelection.assets(*only).required_multi_asset_neighbors()
+        definition = definitions.resolve_implicit_global_asset_job_def().get_subset(
+            asset_selection=chosen.resolve(definitions.resolve_asset_graph()),
+            asset_check_selection=set(BREAKERS) if breakers else None,
+        )
+    return definition.execute_in_process(
+        instance=instance,
+        run_config={"resources": {"run": {"config": Run(**options).model_dump(exclude_defaults=True)}}},
+        raise_on_error=False,
+        run_id=run_id,
+    )
+
+
+def unplugged():
+    """Make the job `full` of the home that the environment names; its plan fails once."""
+    home = Path(os.environ["MEMORY_PIPELINE_HOME"])
+
+    def agreed(self, plan):
+        if not (home / "unplugged").exists():
+            (home / "unplugged").touch()
+            raise dg.Failure("the plug was pulled")
+        return plan
+
+    resources = store_that(home, agreed=agreed)
+    return build_defs(settings=Settings(home=home), resources=resources).resolve_job_def("full")
+
+
+def why(result):
+    """What Dagster shows of a failed run: the description of each failure, by step."""
+    failures = {event.step_key: event.step_failure_data for event in result.all_events if event.is_step_failure}
+    return {
+        step: failure.user_failure_data.description if failure.user_failure_data else failure.error.to_string()
+        for step, failure in failures.items()
+    }
+
+
+def materialized(result):
+    return {event.asset_key.path[-1] for event in result.get_asset_materialization_events()}
+
+
+def checked(result):
+    return {(one.asset_key.path[-1], one.check_name): one for one in result.get_asset_check_evaluations()}
+
+
+def store_that(home, **changed):
+    """Make the resource of a store that differs from the real one in some methods."""
+    kind = type("Changed", (Store,), changed)
+
+    @dg.resource(required_resource_keys={"run"})
+    def opened(context):
+        store = kind(home, context.resources.run, None)
+        try:
+            yield store
+        finally:
+            store.close()
+
+    return {"store": opened}
+
+
+def state(lake):
+    """Everything that readers of a store can see or that a commit moves."""
+    with lake.ledger.reading() as connection:
+        files = every(connection)
+    snapshots = sorted((path.name, path.stat().st_mtime_ns) for path in lake.home.glob("snapshots/*"))
+    return lake.ledger.position(), files, lake.ledger.heads(), snapshots

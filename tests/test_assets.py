@@ -1,0 +1,315 @@
+"""The assets in real Dagster runs: the same tables as without Dagster, checks that stop, launches that publish nothing."""
+
+import base64
+import json
+import re
+import uuid
+
+import dagster as dg
+import homes
+import launches
+import polars as pl
+import pytest
+
+from memory_pipeline import Settings, build_defs
+from memory_pipeline.assets import checks
+from memory_pipeline.consolidation import pipeline
+from memory_pipeline.lake import history
+from memory_pipeline.lake.schemas import TABLES
+
+AS_OF = homes.NIGHT.isoformat()
+STEPS = ("events", "memories", "enrichment", "derived_edges", "memory_importance", "scored_memories", "proposed_edges",
+         "association_edges", "clusters", "summaries", "archived_set", "consolidation_plan", "snapshot")  # fmt: skip
+"""Every asset that can be launched alone; of those made together one."""
+
+
+@pytest.fixture(scope="module")
+def instance():
+    with dg.DagsterInstance.ephemeral() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def told():
+    return homes.events()
+
+
+@pytest.fixture
+def lake(tmp_path, told):
+    with homes.filled(tmp_path, told) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, told, instance):
+    """A store after one full run, and that run."""
+    with homes.filled(tmp_path_factory.mktemp("finished"), told) as opened:
+        result = launches.run(opened.home, instance, as_of=AS_OF)
+        assert result.success, launches.why(result)
+        opened.project()
+        yield opened, result
+
+
+def texts(lake):
+    """Every text of a store that metadata must not show."""
+    return {content for content in lake.read("memories")["content"] if len(content) > 12}
+
+
+def shown(result):
+    """Everything that a run wrote into Dagster's metadata, pictures decoded."""
+    events = [*result.get_asset_materialization_events(), *result.get_asset_check_evaluations()]
+    said = "\n".join(
+        json.dumps([str(value.value) for value in metadata.values()])
+        for metadata in (
+            event.metadata if isinstance(event, dg.AssetCheckEvaluation) else event.materialization.metadata
+            for event in events
+        )
+    )
+    pictures = re.findall(r"data:image/svg\+xml;base64,([\w+/=]+)", said)
+    return said + "".join(base64.b64decode(picture).decode() for picture in pictures)
+
+
+def test_a_full_run_gives_the_tables_of_a_run_without_dagster(tmp_path, told, finished):
+    with homes.filled(tmp_path, told) as lake:
+        homes.night(lake)
+        homes.same(homes.published(lake), homes.published(finished[0]))
+        appended = {name: lake.read(name) for name in ("enrichment", "vectors")}
+        homes.same(appended, {name: finished[0].read(name) for name in appended})
+
+
+def test_a_rebuild_gives_what_a_run_through_dagster_published(finished):
+    for profile_id in ("sample-1", "sample-2"):
+        rebuilt = history.rebuild(finished[0], profile_id)
+        for name in set(history.PUBLISHED) - {"consolidation_plan"}:
+            assert rebuilt[name].equals(finished[0].read(name, profiles=[profile_id])), name
+
+
+def test_every_table_reports_its_rows_and_key_figures(finished):
+    lake, result = finished
+    found = {
+        event.asset_key.path[-1]: event.materialization.metadata for event in result.get_asset_materialization_events()
+    }
+    for name in set(found) & set(TABLES):
+        assert found[name]["dagster/row_count"].value >= 0, name
+    assert found["memories"]["live"].value > 0
+    assert found["memories"]["dagster/row_count"].value == lake.events()["memory_id"].n_unique()
+    assert found["clusters"]["largest"].value >= 2
+    assert found["consolidation_commit"]["profiles"].value == 2
+    assert found["snapshot"]["path"].value == str(max(lake.home.glob("snapshots/0*.duckdb")))
+
+
+def test_no_metadata_holds_a_text_of_a_memory(finished):
+    said = shown(finished[1])
+    assert "data:image/svg+xml" in said
+    assert not [text for text in texts(finished[0]) if text in said]
+
+
+def test_every_check_of_a_full_run_passes(finished):
+    made = launches.checked(finished[1])
+    assert len(made) == len([name for name in TABLES if name not in {"consolidation_runs", "dead_letters"}]) + 2
+    assert all(one.passed for one in made.values())
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_an_asset_launched_alone_publishes_nothing(finished, instance, name):
+    lake, _ = finished
+    before = launches.state(lake)
+    tables = homes.published(lake)
+    result = launches.run(lake.home, instance, only=[name], as_of=AS_OF)
+    assert result.success, launches.why(result)
+    assert name in launches.materialized(result)
+    assert launches.state(lake) == before
+    homes.same(homes.published(lake), tables)
+
+
+def test_every_asset_is_launched_alone_by_these_tests(tmp_path):
+    definitions = build_defs(settings=Settings(home=tmp_path))
+    steps = {node.op.name for node in definitions.resolve_implicit_global_asset_job_def().nodes}
+    assert steps == {*STEPS, "consolidation_commit", "breakers"}
+
+
+def test_new_texts_are_enriched_by_a_launch_of_that_asset_alone(lake, instance):
+    launches.run(lake.home, instance, only=["events", "memories"], as_of=AS_OF)
+    assert lake.read("enrichment").is_empty()
+    result = launches.run(lake.home, instance, only=["events", "memories", "enrichment"], as_of=AS_OF)
+    assert result.success
+    assert lake.read("enrichment").height == lake.read("vectors").height > 0
+    assert lake.read("memories").is_empty()
+    assert lake.ledger.heads() == {"sample-1": 0, "sample-2": 0}
+
+
+def test_a_preview_of_new_events_writes_nothing_and_is_what_the_run_then_commits(lake, instance):
+    before, files = launches.state(lake), sorted(lake.home.rglob("*"))
+    planned = launches.run(lake.home, instance, "preview", as_of=AS_OF, dry=True)
+    assert planned.success, launches.why(planned)
+    assert launches.state(lake) == before
+    assert sorted(lake.home.rglob("*")) == files
+    plan = planned.asset_value("consolidation_plan")
+    assert plan.height > 0
+    done = launches.run(lake.home, instance, as_of=AS_OF)
+    assert done.asset_value("consolidation_plan").equals(plan)
+
+
+def test_the_commit_launched_alone_after_a_finished_run_says_why_not(finished, instance):
+    lake, _ = finished
+    before = launches.state(lake)
+    result = launches.run(lake.home, instance, only=["consolidation_commit"], as_of=AS_OF)
+    assert launches.why(result) == {
+        "consolidation_commit": "consolidation_commit commits the plan of its own run, and this run has none; launch "
+        "the job full, or select everything before it too"
+    }
+    assert launches.state(lake) == before
+
+
+def test_a_failed_run_can_be_taken_up_where_it_failed(lake, instance, monkeypatch):
+    monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(lake.home))
+    job = dg.reconstructable(launches.unplugged)
+    config = {"resources": {"run": {"config": {"as_of": AS_OF}}}}
+    with dg.execute_job(job, instance, run_config=config) as failed:
+        assert launches.why(failed) == {"consolidation_plan": "the plug was pulled"}
+    again = dg.ReexecutionOptions.from_failure(failed.run_id, instance)
+    with dg.execute_job(job, instance, run_config=config, reexecution_options=again) as result:
+        assert result.success, launches.why(result)
+        made = {event.asset_key.path[-1] for event in result.all_events if event.is_step_materialization}
+    assert made == {"consolidation_plan", "consolidation_commit", "snapshot"}
+    assert lake.ledger.runs()["run_id"].unique().to_list() == [result.run_id]
+    assert lake.ledger.decisions().height > 0
+
+
+# --- checks
+
+
+def forged(result):
+    """Plan and tables of a run, with a decision that archives a protected memory."""
+    tables = {name: result.asset_value(name) for name in TABLES if name in launches.materialized(result)}
+    protected = tables["scored_memories"].filter(pl.col("is_protected")).row(0, named=True)
+    wrong = (
+        tables["consolidation_plan"]
+        .head(1)
+        .with_columns(
+            profile_id=pl.lit(protected["profile_id"]),
+            plan_id=pl.lit(protected["plan_id"]),
+            memory_id=pl.lit(protected["memory_id"]),
+            target_id=pl.lit(None, pl.String),
+            action=pl.lit("archive"),
+            rule=pl.lit("archive_threshold"),
+            after=pl.lit('{"lifecycle":"archived","superseded_by":null,"superseded_kind":null}'),
+            decision_id=pl.lit("forged"),
+        )
+    )
+    return tables | {"consolidation_plan": pl.concat([tables["consolidation_plan"], wrong])}, protected["memory_id"]
+
+
+@pytest.fixture
+def staged(lake, instance):
+    """Stage a forged plan for a run; returns the run's id and the memory that it would archive."""
+    planned = launches.run(lake.home, instance, "preview", as_of=AS_OF, dry=True)
+    tables, memory_id = forged(planned)
+    lake.project()
+    for name in ("enrichment", "vectors"):
+        lake.append(name, planned.asset_value(name))
+
+    def stage():
+        run_id = str(uuid.uuid4())
+        for name in set(tables) & set(history.PUBLISHED):
+            lake.stage(run_id, name, tables[name])
+        return run_id, memory_id
+
+    return stage
+
+
+def test_a_plan_that_breaks_an_invariant_fails_the_blocking_check_which_names_the_rows(lake, instance, staged):
+    run_id, memory_id = staged()
+    result = launches.run(lake.home, instance, breakers=True, run_id=run_id)
+    invariants = launches.checked(result)["consolidation_plan", "invariants"]
+    assert not result.success
+    assert (invariants.passed, invariants.blocking) == (False, True)
+    assert memory_id in str(invariants.metadata["first"].value)
+    assert invariants.metadata["bad_rows"].value >= 1
+
+
+def test_a_plan_that_breaks_an_invariant_is_refused_by_the_commit_too(lake, instance, staged):
+    run_id, memory_id = staged()
+    before = launches.state(lake)
+    result = launches.run(lake.home, instance, only=["consolidation_commit"], run_id=run_id)
+    said = launches.why(result)["consolidation_commit"]
+    assert re.search(rf"break an invariant; the first: protected: profile '.*', memory '{memory_id}'", said)
+    assert said.endswith("nothing was changed")
+    assert launches.state(lake) == before
+
+
+def broken(table, frame):
+    """A table with a key twice and a value out of range."""
+    rows = pl.concat([frame, frame.head(1)])
+    return rows.with_columns(pl.lit(7.5).alias("importance")) if "importance" in rows.columns else rows
+
+
+@pytest.mark.parametrize("name", ["memories", "summaries", "association_edges"])
+def test_a_table_that_breaks_its_schema_stops_what_comes_after_it(lake, instance, name):
+    made = next(stage for stage in pipeline.STAGES if name in stage.gives)
+
+    def each(self, profiles, stage, *frames):
+        frames = pipeline.each(profiles, self.policies(profiles), stage, *frames)
+        if stage is not made.function:
+            return frames
+        return broken(name, frames) if isinstance(frames, pl.DataFrame) else (broken(name, frames[0]), *frames[1:])
+
+    before = launches.state(lake)
+    result = launches.run(lake.home, instance, as_of=AS_OF, resources=launches.store_that(lake.home, each=each))
+    assert not result.success
+    failed = launches.checked(result)[name, "schema_and_grain"]
+    assert (failed.passed, failed.blocking) == (False, True)
+    assert "primary_key" in failed.description
+    assert not launches.materialized(result) & {"consolidation_commit", "snapshot"}
+    assert "consolidation_plan" not in launches.materialized(result) or name == "association_edges"
+    after = launches.state(lake)
+    assert (after[2], after[3]) == (before[2], before[3])
+    assert lake.read("memories").is_empty()
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name not in {"consolidation_runs", "dead_letters"}])
+def test_the_check_of_every_table_finds_a_row_that_is_there_twice(finished, name):
+    lake, result = finished
+    rows = result.asset_value(name)
+    if rows.is_empty():
+        rows = TABLES[name].schema.sample(3)
+    assert checks.schema_and_grain_of(name, rows).passed
+    bad = checks.schema_and_grain_of(name, pl.concat([rows, rows.head(1)]))
+    assert not bad.passed
+    assert "primary_key" in bad.description
+
+
+def test_a_quota_that_is_exceeded_fails_its_check_holds_one_profile_and_lets_the_others_commit(lake, instance):
+    (lake.home / "memory_pipeline.toml").write_text(
+        "[profiles.sample-1]\narchive_threshold = 1.0\nprotected_importance = ''\ngrace_period_days = 0\n"
+        "protected_types = []\nprotect_flagged = false\nprotected_causes = ''\n",
+        "utf-8",
+    )
+    result = launches.run(lake.home, instance, as_of=AS_OF)
+    assert result.success, launches.why(result)
+    check = launches.checked(result)["consolidation_plan", "quota"]
+    assert (check.passed, check.blocking, check.severity) == (False, False, dg.AssetCheckSeverity.ERROR)
+    assert check.description.startswith("held back: sample-1; ")
+    assert dict(lake.ledger.runs().select("profile_id", "outcome").iter_rows()) == {
+        "sample-1": "held",
+        "sample-2": "committed",
+    }
+    released = launches.run(lake.home, instance, as_of=AS_OF, max_archived_share=1.0)
+    assert launches.checked(released)["consolidation_plan", "quota"].passed
+    assert lake.read("memories", profiles=["sample-1"]).filter(pl.col("lifecycle") == "archived").height > 20
+
+
+def test_a_run_in_which_nothing_is_due_succeeds_and_changes_nothing(finished, instance):
+    lake, _ = finished
+    before = lake.ledger.position()
+    earlier = (homes.NIGHT - homes.days(1)).isoformat()
+    result = launches.run(lake.home, instance, as_of=earlier, trigger="schedule")
+    assert result.success, launches.why(result)
+    assert all(one.passed for one in launches.checked(result).values())
+    assert lake.ledger.position() == before
+
+
+def test_a_run_over_no_memories_at_all_succeeds(tmp_path, instance):
+    result = launches.run(tmp_path, instance, as_of=AS_OF)
+    assert result.success, launches.why(result)
+    assert all(one.passed for one in launches.checked(result).values())
