@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 HOME_FOLDER ?= data
 export MEMORY_PIPELINE_HOME := $(HOME_FOLDER)
 
-.PHONY: help demo test ui bench lint install clean
+.PHONY: help demo test ui docs bench lint install clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -40,6 +40,10 @@ lint: install ## Format and mend what can be mended
 ui: install ## Dagster UI with daemon on http://localhost:3000
 	$(BIN)/memory-pipeline init
 	DAGSTER_HOME=$(abspath $(HOME_FOLDER))/dagster $(BIN)/dagster dev
+
+docs: install ## Write the pages of docs/ that are made from the code
+	$(BIN)/python -m memory_pipeline.service.documentation docs
+	$(BIN)/typer memory_pipeline.service.cli utils docs --name memory-pipeline --title Commands --output docs/cli.md
 
 bench: install ## Benchmarks: ratios against a peer or a limit in the same run, and growth
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -85,7 +85,7 @@ def cron(text: str) -> str:
 def next_tick(expression: str, timezone: str, after: datetime) -> datetime | None:
     """Return the first instant after `after` that a cron expression names, in UTC; None if it never comes.
 
-    A day counts if it fits month and both kinds of day; where both are restricted, either is enough, as in cron.
+    A day counts if it fits month and both kinds of day; where both are restricted, either is enough.
 
     Args:
         expression: see `cron`.
@@ -95,7 +95,7 @@ def next_tick(expression: str, timezone: str, after: datetime) -> datetime | Non
     minutes, hours, days, months, weekdays = _cron_sets(expression)
     _, _, day_text, _, weekday_text = expression.split()
     zone = ZoneInfo(timezone)
-    either = not day_text.startswith("*") and not weekday_text.startswith("*")
+    either = "*" not in (day_text, weekday_text)
     local = after.astimezone(zone)
     for later in range(_CRON_DAYS):
         day = local.date() + timedelta(days=later)
@@ -125,7 +125,8 @@ def _cron_set(text: str, what: str, low: int, high: int) -> set[int]:
         said = _CRON_PART.fullmatch(part)
         single, first, last, step = said.groups() if said else (None,) * 4
         start, end = int(single or first or low), int(single or last or high)
-        if said is None or not low <= start <= end <= high or int(step or 1) == 0:
+        # Dagster reads a range of one number as every number.
+        if said is None or (first and first == last) or not low <= start <= end <= high or int(step or 1) == 0:
             raise ValueError(f"{what} {part!r}: give *, a number or a range from {low} to {high}, such as */5 or 1-5")
         numbers |= set(range(start, end + 1, int(step or 1)))
     return numbers

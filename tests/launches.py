@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import dagster as dg
+import homes
 
 from memory_pipeline import Settings, build_defs
 from memory_pipeline.assets.resources import Run, Store
@@ -12,10 +13,12 @@ from memory_pipeline.lake.catalogue import every
 BREAKERS = [dg.AssetCheckKey(dg.AssetKey("consolidation_plan"), name) for name in ("invariants", "quota")]
 """Checks of a plan that need no other table to be made."""
 
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
 
 def run(home, instance, job="full", *, only=(), breakers=False, resources=None, run_id=None, **options):
     """Run a job, or only some assets, or only the checks of a plan, to its end; a failure is part of the result."""
-    definitions = build_defs(settings=Settings(home=home), resources=resources)
+    definitions = build_defs(settings=homes.settings(home), resources=resources)
     definition = definitions.resolve_job_def(job)
     if only or breakers:
         chosen = dg.AssetSelection.assets(*only).required_multi_asset_neighbors()
@@ -25,7 +28,7 @@ def run(home, instance, job="full", *, only=(), breakers=False, resources=None, 
         )
     return definition.execute_in_process(
         instance=instance,
-        run_config={"resources": {"run": {"config": Run(**options).model_dump(exclude_defaults=True)}}},
+        run_config=QUIET | {"resources": {"run": {"config": Run(**options).model_dump(exclude_defaults=True)}}},
         raise_on_error=False,
         run_id=run_id,
     )
@@ -35,7 +38,7 @@ def unplugged():
     """Make the job `full` of the home that the environment names; its plan fails once."""
     home = Path(os.environ["MEMORY_PIPELINE_HOME"])
 
-    def agreed(self, plan):
+    def agreed(_, plan):
         if not (home / "unplugged").exists():
             (home / "unplugged").touch()
             raise dg.Failure("the plug was pulled")
@@ -83,3 +86,12 @@ def state(lake):
         files = every(connection)
     snapshots = sorted((path.name, path.stat().st_mtime_ns) for path in lake.home.glob("snapshots/*"))
     return lake.ledger.position(), files, lake.ledger.heads(), snapshots
+
+
+def forgetful(home, section):
+    """Let a policy archive everything, so that it exceeds its quota."""
+    (home / "memory_pipeline.toml").write_text(
+        f"[{section}]\narchive_threshold = 1.0\nprotected_importance = ''\ngrace_period_days = 0\n"
+        "protected_types = []\nprotect_flagged = false\nprotected_causes = ''\n",
+        "utf-8",
+    )

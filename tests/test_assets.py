@@ -1,4 +1,4 @@
-"""The assets in real Dagster runs: the same tables as without Dagster, checks that stop, launches that publish nothing."""
+"""The assets in real Dagster runs: the tables of a run without it, checks that stop, launches that publish nothing."""
 
 import base64
 import json
@@ -92,7 +92,7 @@ def test_every_table_reports_its_rows_and_key_figures(finished):
     for name in set(found) & set(TABLES):
         assert found[name]["dagster/row_count"].value >= 0, name
     assert found["memories"]["live"].value > 0
-    assert found["memories"]["dagster/row_count"].value == lake.events()["memory_id"].n_unique()
+    assert found["memories"]["dagster/row_count"].value == lake.events()["memory_id"].drop_nulls().n_unique()
     assert found["clusters"]["largest"].value >= 2
     assert found["consolidation_commit"]["profiles"].value == 2
     assert found["snapshot"]["path"].value == str(max(lake.home.glob("snapshots/0*.duckdb")))
@@ -124,7 +124,7 @@ def test_an_asset_launched_alone_publishes_nothing(finished, instance, name):
 
 def test_every_asset_is_launched_alone_by_these_tests(tmp_path):
     definitions = build_defs(settings=Settings(home=tmp_path))
-    steps = {node.op.name for node in definitions.resolve_implicit_global_asset_job_def().nodes}
+    steps = {node.name for node in definitions.resolve_implicit_global_asset_job_def().nodes}
     assert steps == {*STEPS, "consolidation_commit", "breakers"}
 
 
@@ -135,7 +135,7 @@ def test_new_texts_are_enriched_by_a_launch_of_that_asset_alone(lake, instance):
     assert result.success
     assert lake.read("enrichment").height == lake.read("vectors").height > 0
     assert lake.read("memories").is_empty()
-    assert lake.ledger.heads() == {"sample-1": 0, "sample-2": 0}
+    assert lake.ledger.runs().is_empty()
 
 
 def test_a_preview_of_new_events_writes_nothing_and_is_what_the_run_then_commits(lake, instance):
@@ -238,10 +238,8 @@ def test_a_plan_that_breaks_an_invariant_is_refused_by_the_commit_too(lake, inst
     assert launches.state(lake) == before
 
 
-def broken(table, frame):
-    """A table with a key twice and a value out of range."""
-    rows = pl.concat([frame, frame.head(1)])
-    return rows.with_columns(pl.lit(7.5).alias("importance")) if "importance" in rows.columns else rows
+def with_a_row_twice(frame):
+    return pl.concat([frame, frame.head(1)])
 
 
 @pytest.mark.parametrize("name", ["memories", "summaries", "association_edges"])
@@ -252,7 +250,9 @@ def test_a_table_that_breaks_its_schema_stops_what_comes_after_it(lake, instance
         frames = pipeline.each(profiles, self.policies(profiles), stage, *frames)
         if stage is not made.function:
             return frames
-        return broken(name, frames) if isinstance(frames, pl.DataFrame) else (broken(name, frames[0]), *frames[1:])
+        if isinstance(frames, pl.DataFrame):
+            return with_a_row_twice(frames)
+        return (with_a_row_twice(frames[0]), *frames[1:])
 
     before = launches.state(lake)
     result = launches.run(lake.home, instance, as_of=AS_OF, resources=launches.store_that(lake.home, each=each))
@@ -269,22 +269,17 @@ def test_a_table_that_breaks_its_schema_stops_what_comes_after_it(lake, instance
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name not in {"consolidation_runs", "dead_letters"}])
 def test_the_check_of_every_table_finds_a_row_that_is_there_twice(finished, name):
-    lake, result = finished
-    rows = result.asset_value(name)
+    rows = finished[1].asset_value(name)
     if rows.is_empty():
         rows = TABLES[name].schema.sample(3)
     assert checks.schema_and_grain_of(name, rows).passed
-    bad = checks.schema_and_grain_of(name, pl.concat([rows, rows.head(1)]))
+    bad = checks.schema_and_grain_of(name, with_a_row_twice(rows))
     assert not bad.passed
     assert "primary_key" in bad.description
 
 
 def test_a_quota_that_is_exceeded_fails_its_check_holds_one_profile_and_lets_the_others_commit(lake, instance):
-    (lake.home / "memory_pipeline.toml").write_text(
-        "[profiles.sample-1]\narchive_threshold = 1.0\nprotected_importance = ''\ngrace_period_days = 0\n"
-        "protected_types = []\nprotect_flagged = false\nprotected_causes = ''\n",
-        "utf-8",
-    )
+    launches.forgetful(lake.home, "profiles.sample-1")
     result = launches.run(lake.home, instance, as_of=AS_OF)
     assert result.success, launches.why(result)
     check = launches.checked(result)["consolidation_plan", "quota"]

@@ -15,9 +15,9 @@ from memory_pipeline.lake import participation
 )
 def events(store: Store) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Read one state (as_of, seq) of the ledger."""
+    profiles = store.participants()
     if not store.run.dry:
         store.lake.project()
-    profiles = store.participants()
     return (
         profiles,
         participation.known(store.lake, "events", profiles),

@@ -35,6 +35,8 @@ NEAREST_REFUSALS: Final = 10
 """Refusals kept of a memory: texts of one template ("order 17 shipped") refuse each other by the million."""
 _GUARDED_AT_ONCE: Final = 100_000
 """Pairs that the guard reads at once: bounds the scratch memory."""
+_REFUSED_AT_ONCE: Final = 2_000_000
+"""Plainly different pairs among which the nearest are looked for at once, likewise."""
 _TEXT: Final = ["profile_id", "content_hash"]
 _KNOWN: Final = (*KEY, "content_hash", "content", "speaker", "memory_type", "created_at", "valid_from", "valid_until")
 _STATED: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
@@ -85,7 +87,7 @@ def cluster(
         The three tables. Of a memory's refusals the `NEAREST_REFUSALS` nearest are kept, and of memories that say the
         same word for word the oldest stands for all.
 
-    Cost: the similarity joins, then linear in their pairs; about 15 µs for each pair that the guard looks at.
+    Cost: the similarity joins, then linear in their pairs; about 25 µs for each pair that the guard looks at.
     """
     points = _points(memories, scored, enrichment, vectors, policy)
     space = similarity.matrix(points["vector"])
@@ -175,18 +177,20 @@ def _near_duplicates(points: pl.DataFrame, space: Space, policy: Policy) -> tupl
     nodes, node = np.unique(stated.select(first).to_series().to_numpy(), return_inverse=True)
     stated, vectors = stated[nodes], space[nodes]
     near = similarity.threshold_join(vectors, _profiles(stated), policy.duplicate_similarity)
-    refused = _disagreeing(stated, near)
-    agreeing = _take(near, ~_contains(_ends(refused), near))
-    asked = near
+    plain = _plainly_apart(stated, near)
+    asked = _take(near, ~plain)
+    refused = _disagreeing(stated, asked)
+    agreeing = _take(asked, ~_contains(_ends(refused), asked))
+    apart = _both(_take(near, plain), _ends(refused))
     while True:
-        labels = _united(len(nodes), agreeing, apart=_ends(refused))
+        labels = _united(len(nodes), agreeing, apart=apart)
         inner = _inside(labels)
         inner = _take(inner, ~_contains(asked, inner))
         inner = Pairs(inner.left, inner.right, similarity.pair_similarity(vectors, inner.left, inner.right))
         found = _disagreeing(stated, inner)
         if found.is_empty():
-            return nodes[labels][node], _refusals(stated, refused)
-        asked, refused = _both(asked, inner), pl.concat([refused, found])
+            return nodes[labels][node], _refusals(stated, refused, _take(near, plain))
+        asked, refused, apart = _both(asked, inner), pl.concat([refused, found]), _both(apart, _ends(found))
 
 
 def _stated(points: pl.DataFrame) -> pl.DataFrame:
@@ -198,32 +202,59 @@ def _stated(points: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _plainly_apart(stated: pl.DataFrame, pairs: Pairs) -> NDArray[np.bool_]:
+    """Pairs that name one number each, and not the same, or one day each, and not the same, with the same numbers.
+
+    The guard would say so too. But texts of one template ("order 17 shipped", "order 18 shipped") are near each other
+    by the million, and here a pair costs nanoseconds.
+    """
+    numbers = stated.select(pl.col("numbers").list.join("|").rank("dense")).to_series().to_numpy()
+    days = stated["dated"].rank("dense").to_numpy()
+    one_number = (stated["numbers"].list.len() == 1).to_numpy()
+    one_day = stated["dated"].str.contains("^[0-9]{4}-[0-9]{2}-[0-9]{2}$").to_numpy()
+    left, right = pairs.left, pairs.right
+    plain: NDArray[np.bool_] = np.where(
+        numbers[left] != numbers[right],
+        one_number[left] & one_number[right],
+        one_day[left] & one_day[right] & (days[left] != days[right]),
+    )
+    return plain
+
+
 def _disagreeing(stated: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
-    """Those of the pairs that state different facts: left, right, similarity, reason, detail."""
-    asked = pl.DataFrame({"left": pairs.left, "right": pairs.right, "similarity": pairs.similarity})
-    judged = []
-    for part in asked.iter_slices(_GUARDED_AT_ONCE):
-        sides = [stated[part[side]].select(pl.col(_STATED).name.prefix(f"{side}_")) for side in ("left", "right")]
+    """Those of the pairs that state different facts: left, right, similarity, reason, detail (smaller id first)."""
+    unsaid = pl.lit(None, pl.String)
+    judged = [_frame(_take(pairs, slice(0))).with_columns(reason=unsaid, detail=unsaid)]
+    ids = stated["memory_id"].rank("dense").to_numpy()
+    for part in (_take(pairs, slice(at, at + _GUARDED_AT_ONCE)) for at in range(0, len(pairs), _GUARDED_AT_ONCE)):
+        ordered = ids[part.left] < ids[part.right]
+        ends = {"left": np.where(ordered, part.left, part.right), "right": np.where(ordered, part.right, part.left)}
+        sides = [stated[end].select(pl.col(_STATED).name.prefix(f"{side}_")) for side, end in ends.items()]
         verdicts = differences.disagreements(pl.concat(sides, how="horizontal")).select("reason", "detail")
-        judged.append(part.hstack(verdicts).drop_nulls("reason"))
-    empty = asked.clear().with_columns(reason=pl.lit(None, pl.String), detail=pl.lit(None, pl.String))
-    return pl.concat([empty, *judged])
+        judged.append(_frame(part).hstack(verdicts).drop_nulls("reason"))
+    return pl.concat(judged)
 
 
-def _refusals(stated: pl.DataFrame, refused: pl.DataFrame) -> pl.DataFrame:
-    """Table `merge_refusals` of refused pairs of nodes: those among the nearest of one of the two."""
+def _refusals(stated: pl.DataFrame, refused: pl.DataFrame, plain: Pairs) -> pl.DataFrame:
+    """Table `merge_refusals`: the refused pairs, and of those that are plainly apart, among the nearest of a node."""
+    kept = _frame(_take(plain, slice(0)))
+    for start in range(0, len(plain), _REFUSED_AT_ONCE):
+        kept = _nearest(pl.concat([kept, _frame(_take(plain, slice(start, start + _REFUSED_AT_ONCE)))]))
+    kept = _nearest(pl.concat([refused, _disagreeing(stated, _ends(kept))]))
+    one, two = (stated["memory_id"].gather(kept[side]) for side in ("left", "right"))
+    return TABLES["merge_refusals"].conform(
+        kept.with_columns(stated["profile_id"].gather(kept["left"]), one=one, two=two).with_columns(
+            memory_id=pl.min_horizontal("one", "two"), other_id=pl.max_horizontal("one", "two")
+        )
+    )
+
+
+def _nearest(refused: pl.DataFrame) -> pl.DataFrame:
+    """Pairs that are among the nearest of one of their two nodes, the nearest first."""
     ordered = refused.sort("similarity", "left", "right", descending=[True, False, False]).with_row_index("pair")
     ends = pl.concat([ordered.select("pair", node=side) for side in ("left", "right")]).sort("pair")
     near = ends.filter(pl.col("pair").cum_count().over("node") <= NEAREST_REFUSALS)
-    kept = ordered.join(near, on="pair", how="semi")
-    named = kept.with_columns(
-        stated["profile_id"].gather(kept["left"]),
-        stated["memory_id"].gather(kept["left"]).alias("one"),
-        stated["memory_id"].gather(kept["right"]).alias("two"),
-    )
-    return TABLES["merge_refusals"].conform(
-        named.with_columns(memory_id=pl.min_horizontal("one", "two"), other_id=pl.max_horizontal("one", "two"))
-    )
+    return ordered.join(near, on="pair", how="semi", maintain_order="left").drop("pair")
 
 
 def _united(n: int, near: Pairs, *, apart: Pairs | None = None, largest: int | None = None) -> Rows:
@@ -289,7 +320,7 @@ def _inside(labels: Rows) -> Pairs:
     return Pairs(left, right, np.empty(len(left), dtype=np.float32))
 
 
-def _take(pairs: Pairs, which: NDArray[np.bool_] | Rows) -> Pairs:
+def _take(pairs: Pairs, which: NDArray[np.bool_] | Rows | slice) -> Pairs:
     return Pairs(pairs.left[which], pairs.right[which], pairs.similarity[which])
 
 
@@ -306,6 +337,10 @@ def _contains(pairs: Pairs, asked: Pairs) -> NDArray[np.bool_]:
     n = 1 + max(int(pairs.right.max(initial=0)), int(asked.right.max(initial=0)))
     found: NDArray[np.bool_] = np.isin(asked.left * n + asked.right, pairs.left * n + pairs.right)
     return found
+
+
+def _frame(pairs: Pairs) -> pl.DataFrame:
+    return pl.DataFrame({"left": pairs.left, "right": pairs.right, "similarity": pairs.similarity})
 
 
 def _ends(refused: pl.DataFrame) -> Pairs:

@@ -86,7 +86,7 @@ def _made(lake: Lake, seq: int | None) -> Path:
         raise ValueError(f"seq = {seq} is no ledger position; give one from 0 to {head}")
     at = head if seq is None else seq
     runs, reverted = lake.read("consolidation_runs", seq=at), lake.read("reverted", seq=at)
-    position = max(0, *runs["commit_seq"], *reverted["seq"])
+    position = max((0, *runs["commit_seq"], *reverted["seq"]))
     for path in _files(lake.home):
         if _position(path) == position:
             return path

@@ -1,0 +1,215 @@
+"""Launching through the home's own Dagster instance: plans applied exactly, conflicts retried, refusals in one line."""
+
+import json
+import threading
+import time
+
+import dagster as dg
+import homes
+import launches
+import pytest
+
+from memory_pipeline.assets.resources import Run
+from memory_pipeline.consolidation import pipeline, planning
+from memory_pipeline.service import gate, launch
+
+AS_OF = homes.NIGHT.isoformat()
+SECONDS = 60
+"""How long a test waits for something that takes a few."""
+
+
+@pytest.fixture(scope="module")
+def told():
+    return homes.events(memories=60)
+
+
+@pytest.fixture
+def lake(tmp_path, told):
+    with homes.filled(tmp_path, told) as opened:
+        yield opened
+
+
+def launched(lake, job="full", **options):
+    return launch.execute(homes.settings(lake.home), job, Run(**{"as_of": AS_OF} | options))
+
+
+def refused(lake, job="full", **options):
+    with pytest.raises(launch.RunFailed) as caught:
+        launched(lake, job, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.fixture
+def written(lake):
+    """Return a plan that a dry run wrote, as its file and its table."""
+    tables = launched(lake, "preview", dry=True).tables
+    file = lake.home / "plan.json"
+    file.write_text(json.dumps(planning.document(tables["consolidation_plan"], tables["profiles"])), "utf-8")
+    return file, tables["consolidation_plan"]
+
+
+# --- a plan and its application
+
+
+def test_a_dry_run_leaves_no_trace_not_even_in_dagster(lake):
+    before, files = launches.state(lake), sorted(lake.home.rglob("*"))
+    assert launched(lake, "preview", dry=True).tables["consolidation_plan"].height > 0
+    assert launches.state(lake) == before
+    assert sorted(lake.home.rglob("*")) == files
+
+
+def test_apply_commits_exactly_the_plan(lake, written):
+    file, plan = written
+    run_id = launched(lake, "apply", as_of="", plan_file=str(file)).run_id
+    committed = lake.ledger.decisions()
+    assert committed.height == plan.height
+    keys = ["profile_id", "ordinal"]
+    assert committed.sort(keys).drop("seq", "status").equals(plan.sort(keys).drop("seq", "status"))
+    assert lake.ledger.runs()["run_id"].unique().to_list() == [run_id]
+
+
+def test_apply_is_refused_when_the_head_has_moved(lake, written):
+    homes.night(lake)
+    before = launches.state(lake)
+    said = refused(lake, "apply", as_of="", plan_file=str(written[0]))
+    assert said == "profile 'sample-1' has changed since the plan was made; plan again"
+    assert launches.state(lake) == before
+
+
+def test_apply_is_refused_when_the_policy_has_moved(lake, written):
+    homes.settings(lake.home, archive_threshold=0.5)
+    before = lake.ledger.position()
+    said = refused(lake, "apply", as_of="", plan_file=str(written[0]))
+    assert said == "the policy of profile 'sample-1' has changed since the plan was made; plan again"
+    assert lake.ledger.position() == before
+
+
+def test_apply_is_refused_when_the_file_was_edited(lake, written):
+    file, _ = written
+    document = json.loads(file.read_text("utf-8"))
+    document["plan"] = document["plan"][1:]
+    file.write_text(json.dumps(document), "utf-8")
+    before = lake.ledger.position()
+    assert "plan" in refused(lake, "apply", as_of="", plan_file=str(file))
+    assert lake.ledger.position() == before
+    file.write_text("no plan at all", "utf-8")
+    assert refused(lake, "apply", as_of="", plan_file=str(file)).endswith("make one with a dry run")
+
+
+def test_new_events_do_not_keep_a_plan_from_being_applied_to_the_state_it_was_made_from(lake, written, told):
+    file, plan = written
+    later = told[0].model_copy(update={"event_id": "later", "memory_id": "later"})
+    lake.ledger.append([later])
+    launched(lake, "apply", as_of="", plan_file=str(file))
+    assert lake.ledger.decisions().height == plan.height
+
+
+# --- refusals
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"as_of": "tomorrow"}, "run.as_of = 'tomorrow' is no instant; write it like 2026-03-01T02:00:00Z"),
+        ({"task": "dance"}, f"task 'dance' is unknown; known are {', '.join(pipeline.TASKS)}"),
+        ({"profiles": ["nobody"]}, "profile 'nobody' has no memory; known are sample-1, sample-2"),
+        ({"preset": "dance"}, "preset 'dance' is unknown; known are automem, default"),
+    ],
+)  # fmt: skip
+def test_a_launch_that_fits_nothing_is_refused_in_one_sentence_and_not_retried(lake, options, said):
+    assert refused(lake, **options) == said
+    with launch.instance(lake.home) as instance:
+        (run,) = instance.get_runs()
+        assert run.status == dg.DagsterRunStatus.FAILURE
+        assert run.tags["dagster/will_retry"] == "false"
+
+
+def test_a_run_whose_clock_lies_before_the_last_commit_is_refused(lake):
+    homes.night(lake)
+    said = refused(lake, as_of=(homes.NIGHT - homes.days(1)).isoformat())
+    assert said.startswith("as_of = 2026-05-01T02:00:00+00:00 lies before the last commit of profile 'sample-1'")
+
+
+def test_a_lake_that_cannot_be_read_is_named_with_its_remedy(lake):
+    homes.night(lake)
+    for path in lake.home.glob("lake/vectors/*.parquet"):
+        path.write_bytes(b"no parquet")
+    said = refused(lake, as_of=(homes.NIGHT + homes.days(1)).isoformat())
+    assert "damaged" in said
+    assert "memory-pipeline doctor" in said
+
+
+# --- conflicts
+
+
+def committing(instance):
+    """Return the run that has come to its commit, when there is one."""
+    for run in instance.get_runs(filters=dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+        for entry in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.STEP_START):
+            if entry.step_key == "consolidation_commit":
+                return run.run_id
+    return None
+
+
+def test_a_run_that_another_commit_overtakes_is_retried_whole(lake):
+    launched(lake, "projection")  # so that a run writes nothing before its commit
+    done = []
+    run = threading.Thread(target=lambda: done.append(launched(lake, as_of=(homes.NIGHT + homes.days(1)).isoformat())))
+    with launch.instance(lake.home) as instance:
+        with lake.ledger.exclusive():
+            run.start()
+            deadline = time.monotonic() + SECONDS
+            while (late := committing(instance)) is None:
+                assert time.monotonic() < deadline
+                run.join(0.05)
+            homes.night(lake)
+        run.join(SECONDS)
+        failed = instance.get_run_by_id(late)
+    assert failed.status == dg.DagsterRunStatus.FAILURE
+    assert failed.tags["dagster/retry_on_asset_or_op_failure"] == "true"
+    assert failed.tags["dagster/will_retry"] == "true"
+    assert done[0].run_id != late
+    assert lake.ledger.runs().sort("commit_seq")["run_id"].unique(maintain_order=True).to_list() == [
+        "run",
+        done[0].run_id,
+    ]
+    assert set(lake.ledger.attempts()["outcome"]) == {"committed", "conflict"}
+
+
+# --- the gate
+
+
+def test_the_gate_finds_every_check_of_a_full_run_passed(lake):
+    run_id = launched(lake).run_id
+    rows = gate.evaluate(homes.settings(lake.home))
+    assert {row["run_id"] for row in rows} == {run_id}
+    assert {row["outcome"] for row in rows} == {"passed"}
+    assert {(row["asset"], row["check"]) for row in rows} >= {
+        ("consolidation_plan", "invariants"),
+        ("consolidation_plan", "quota"),
+        ("summaries", "schema_and_grain"),
+    }
+
+
+def test_the_gate_names_the_checks_that_a_run_should_have_made(lake):
+    run_id = launched(lake, "projection").run_id
+    rows = gate.evaluate(homes.settings(lake.home), run_id)
+    outcomes = {(row["asset"], row["check"]): row["outcome"] for row in rows}
+    assert outcomes["memories", "schema_and_grain"] == "passed"
+    assert outcomes["consolidation_plan", "invariants"] == "missing"
+
+
+def test_the_gate_shows_a_quota_that_held_a_profile_back(lake):
+    launches.forgetful(lake.home, "policy")
+    assert [check.check_name for check in launched(lake).failed_checks] == ["quota"]
+    (failed,) = (row for row in gate.evaluate(homes.settings(lake.home)) if row["outcome"] != "passed")
+    assert (failed["check"], failed["outcome"]) == ("quota", "failed")
+    assert failed["detail"].startswith("held back: sample-1, sample-2")
+
+
+def test_the_gate_says_what_to_do_when_there_is_no_run(lake):
+    with pytest.raises(ValueError, match="memory-pipeline consolidate"):
+        gate.evaluate(homes.settings(lake.home))
+    with pytest.raises(ValueError, match="'nix' is unknown"):
+        gate.evaluate(homes.settings(lake.home), "nix")
