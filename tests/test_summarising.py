@@ -143,6 +143,13 @@ def test_the_same_is_not_said_twice():
     assert content.lower().count("parrot") == 1
 
 
+def test_small_talk_has_a_summary_too():
+    memories = frames.memories({"content": text} for text in ("How are you?", "How are you!", "you ok?"))
+    (row,) = summarised(memories, clusters(ids(0, 1, 2))).rows(named=True)
+    assert row["content"] == "2025-09-23: How are you?"
+    assert row["index_text"]
+
+
 def test_a_sentence_names_theme_size_and_span():
     memories = frames.memories({"content": text, "created_at": ago(20 - place)} for place, text in enumerate(TRIP))
     policy = Policy(summary_text="sentence")

@@ -273,7 +273,7 @@ def violations(
     - `protected`: a protected memory is archived or deleted, or an explicitly protected or core one is superseded. What
       protects a summary is no bar to replacing it, nor to archiving it once it is stale.
     - `isolation`: a decision or an edge names a memory that its profile does not have, or no profile of the run.
-    - `retrievable`: a superseded memory has no live summary, or one in this plan has a summary that no search finds.
+    - `retrievable`: a superseded original has no live summary, or one in this plan has a summary that no search finds.
     - `finite`: a number is NaN, infinite, or missing where there must be one.
     - `conservation`: a memory is lost, doubled, stands nowhere, or appears from nowhere.
     - `decided_twice`: two decisions move the same memory.
@@ -348,7 +348,8 @@ def _strays(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl.
 def _without_summary(plan: pl.DataFrame, memories: pl.DataFrame, retrievable: pl.DataFrame) -> list[pl.DataFrame]:
     named = ["profile_id", "superseded_by"]
     summaries = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", superseded_by="memory_id")
-    superseded = memories.filter(pl.col("superseded_kind") == "summary")
+    # A summary that was replaced holds nothing of its own: only what agents stored must be found in some summary.
+    superseded = memories.filter((pl.col("superseded_kind") == "summary") & (pl.col("kind") == "original"))
     alone = superseded.join(summaries, on=named, how="anti")
     hidden = (
         superseded.join(plan.filter(pl.col("action") == Action.SUPERSEDE.value), on=KEY, how="semi")

@@ -245,6 +245,8 @@ def _digest(members: list[list[Sentence]], owed: list[frozenset[str]], budget: i
         lambda sentence: _fresh(draft, sentence, _FRESH),
         budget,
     )
+    if not draft.chosen:  # nothing but small talk: its first sentence shows that
+        draft.fill([sentence for own in members for sentence in own][:1], lambda _: 1.0, None)
     return _rendered([draft.chosen[order] for order in sorted(draft.chosen)], dated=True)
 
 

@@ -118,7 +118,7 @@ def rebuild(lake: Lake, settings: Settings) -> None:
 
 
 def _snapshot(lake: Lake, *, repair: bool) -> Finding:
-    position = max(0, *lake.ledger.runs()["commit_seq"], *lake.ledger.reverted()["seq"])
+    position = max((0, *lake.ledger.runs()["commit_seq"], *lake.ledger.reverted()["seq"]))
     path = snapshot.newest(lake.home)
     problem = _unfit(path, position)
     if problem and repair:

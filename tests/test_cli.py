@@ -1,0 +1,439 @@
+"""Every command as a user runs it: real processes of the installed command, one home shared by what only reads."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+from commands import COMMAND, NIGHT, call, environment, text, told
+from typer.testing import CliRunner
+
+from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.service.cli import app
+
+DOCS = Path(__file__).parent.parent / "docs"
+SAMPLE = ("--profiles", 2, "--memories", 150, "--days", 100, "--seed", 3)
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    file = tmp_path_factory.mktemp("sample") / "sample.jsonl"
+    assert f"events in {file}" in text("sample", *SAMPLE, file)
+    return file
+
+
+@pytest.fixture(scope="module")
+def fresh(sample, tmp_path_factory):
+    """A home into which events were imported; nothing has run yet."""
+    home = tmp_path_factory.mktemp("fresh") / "data"
+    text("init", home=home)
+    text("import", "jsonl", sample, home=home)
+    return home
+
+
+@pytest.fixture(scope="module")
+def plan(fresh, tmp_path_factory):
+    """What a dry run of the fresh home prints, and the file that it writes."""
+    file = tmp_path_factory.mktemp("plan") / "plan.json"
+    before = contents(fresh)
+    document = told("consolidate", "--dry-run", "--as-of", NIGHT, "--out", file, home=fresh)
+    assert contents(fresh) == before
+    return document, file
+
+
+@pytest.fixture(scope="module")
+def night(fresh, tmp_path_factory):
+    """A home after one nightly run, and what the run said."""
+    home = tmp_path_factory.mktemp("night") / "data"
+    shutil.copytree(fresh, home)
+    return home, told("consolidate", "--as-of", NIGHT, home=home)
+
+
+@pytest.fixture
+def copy(night, tmp_path):
+    shutil.copytree(night[0], tmp_path / "data", symlinks=True)
+    return tmp_path / "data"
+
+
+def contents(home):
+    """Every file of a home that a plan could have changed."""
+    kept = (path for path in home.rglob("*") if path.is_file() and path.suffix not in {".lock", ".sqlite-shm"})
+    return {path.relative_to(home): path.read_bytes() for path in kept if not path.name.endswith("-wal")}
+
+
+def decisions(run):
+    return sum(sum(row["actions"].values()) for row in run["profiles"])
+
+
+def test_a_sample_is_the_same_for_the_same_arguments(sample, tmp_path):
+    text("sample", *SAMPLE, tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_bytes() == sample.read_bytes()
+    assert (tmp_path / "again.truth.jsonl").is_file()
+
+
+def test_what_was_imported_before_is_not_taken_again(fresh, sample, tmp_path):
+    (tmp_path / "bad.jsonl").write_text('{"event_type": "memory.stored"}\n', "utf-8")
+    found = told("import", "jsonl", sample, tmp_path / "bad.jsonl", home=fresh)
+    events = len(sample.read_text("utf-8").splitlines())
+    assert found[str(sample)] == {"accepted": 0, "duplicates": events, "dead_letters": 0}
+    assert found[str(tmp_path / "bad.jsonl")] == {"accepted": 0, "duplicates": 0, "dead_letters": 1}
+    assert "dead_letters of the snapshot" in text("import", "jsonl", tmp_path / "bad.jsonl", home=fresh)
+
+
+def test_conversations_are_imported_as_profiles(tmp_path):
+    turns = [{"dia_id": f"D1:{n}", "speaker": "Ana", "text": f"We sowed {n} rows of carrots."} for n in range(3)]
+    locomo = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": turns}
+    (tmp_path / "talk.json").write_text(json.dumps(locomo), "utf-8")
+    assert told("import", "locomo", tmp_path / "talk.json", home=tmp_path)[str(tmp_path / "talk.json")]["accepted"] == 5
+    profiles = told("status", home=tmp_path)["profiles"]
+    assert [(row["profile_id"], row["memories"], row["live"]) for row in profiles] == [("locomo-talk", 3, None)]
+
+
+def test_progress_shows_on_a_terminal_only(sample, tmp_path):
+    assert call("import", "jsonl", sample, home=tmp_path / "one").stderr == ""
+    reader, writer = pty.openpty()
+    done = subprocess.run(
+        [COMMAND, "--home", tmp_path / "two", "import", "jsonl", sample],
+        stdout=subprocess.PIPE,
+        stderr=writer,
+        env=environment(TERM="xterm"),
+        check=True,
+    )
+    os.close(writer)
+    shown = os.read(reader, 100_000).decode()
+    os.close(reader)
+    assert "sample.jsonl" in shown
+    assert "events" in shown
+    assert b"accepted" in done.stdout
+
+
+def test_home_may_stand_anywhere_and_in_the_environment(tmp_path):
+    folders = [tmp_path / name for name in ("before", "equals", "after", "variable", "data")]
+    text("--home", folders[0], "remember", "one")
+    text(f"--home={folders[1]}", "remember", "one")
+    text("remember", "one", "--home", folders[2])
+    text("remember", "one", MEMORY_PIPELINE_HOME=str(folders[3]))
+    assert call("remember", "one", cwd=tmp_path).returncode == 0
+    assert [told("status", home=folder)["profiles"][0]["memories"] for folder in folders] == [1] * 5
+    assert "remembered" in text("remember", "--", "--home", home=folders[0])
+
+
+def test_a_remembered_text_is_there_word_for_word(tmp_path):
+    said = "The [bold]tag[/] is no markup, café at 7 €"
+    found = told("remember", said, "-p", "ana", "--type", "decision", "--importance", "0.9", "--protect", home=tmp_path)
+    told("consolidate", home=tmp_path)
+    memory = told("explain", found["memory_id"], home=tmp_path)
+    assert memory["memory"]["content"] == said
+    assert memory["protection_reason"] == "explicitly protected"
+    assert said in text("explain", found["memory_id"], home=tmp_path)
+
+
+def test_a_dry_run_writes_nothing_and_shows_the_plan(plan, fresh):
+    document, file = plan
+    assert json.loads(file.read_text("utf-8")) == document
+    assert {decision["profile_id"] for decision in document["plan"]} == {"sample-1", "sample-2"}
+    before = contents(fresh)
+    shown = text("consolidate", "--dry-run", "--as-of", NIGHT, home=fresh)
+    assert contents(fresh) == before
+    assert f"of {len(document['plan'])} decisions" in shown
+    assert "Nothing was written" in shown
+    assert all(word in shown for word in ("summarise", "supersede", "superseded_by_summary"))
+
+
+def test_a_plan_is_applied_exactly_and_once(plan, fresh, night, tmp_path):
+    document, file = plan
+    shutil.copytree(fresh, tmp_path / "data")
+    run = told("apply", file, home=tmp_path / "data")
+    assert decisions(run) == decisions(night[1]) == len(document["plan"])
+    done = call("apply", file, home=tmp_path / "data")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "plan again" in done.stderr
+
+
+def test_a_plan_of_another_preset_is_applied_under_that_preset(fresh, tmp_path):
+    shutil.copytree(fresh, tmp_path / "data")
+    file = tmp_path / "plan.json"
+    planned = told("consolidate", "--dry-run", "--as-of", NIGHT, "--preset", "automem", "--out", file, home=fresh)
+    assert {row["preset"] for row in planned["profiles"]} == {"automem"}
+    run = told("apply", file, home=tmp_path / "data")
+    assert {row["preset"] for row in run["profiles"]} == {"automem"}
+    assert decisions(run) == len(planned["plan"])
+    assert {row["policy_hash"] for row in run["profiles"]} == {row["policy_hash"] for row in planned["profiles"]}
+
+
+def test_the_second_plan_of_an_instant_is_empty(night):
+    assert told("consolidate", "--dry-run", "--as-of", NIGHT, home=night[0])["plan"] == []
+    assert "The plan is empty" in text("consolidate", "--dry-run", "--as-of", NIGHT, home=night[0])
+
+
+def test_only_the_profile_that_is_named_takes_part(copy):
+    run = told("consolidate", "-p", "sample-2", "--as-of", "2026-05-03", "--lightweight", home=copy)
+    assert [(row["profile_id"], row["task"]) for row in run["profiles"]] == [("sample-2", "lightweight")]
+
+
+@pytest.mark.parametrize("task", ["decay", "creative", "cluster", "forget"])
+def test_a_task_decides_only_its_own(fresh, task):
+    own = {"decay": {"prune"}, "creative": {"link"}, "cluster": {"summarise", "supersede"}, "forget": set()}[task]
+    document = told("consolidate", "--task", task, "--dry-run", "--as-of", NIGHT, home=fresh)
+    assert {row["task"] for row in document["profiles"]} == {task}
+    assert {decision["action"] for decision in document["plan"]} <= own
+
+
+def test_the_report_says_what_was_found_merged_kept_apart_and_kept(fresh, tmp_path):
+    shutil.copytree(fresh, tmp_path / "data")
+    shown = text("consolidate", "--as-of", NIGHT, home=tmp_path / "data")
+    assert "Consolidated 2 profiles as of 2026-05-02 02:00 UTC" in shown
+    for part in ("decided:", "linked:", "kept whatever their score:", "Largest of", "kept apart:", "undo all of it:"):
+        assert part in shown
+    assert re.search(r"One of \d+ merges of near duplicates\n(  - .+\n){2,}  = .+\n", shown)
+    assert f"snapshot: {tmp_path / 'data' / 'snapshots' / 'memories.duckdb'}" in shown
+    commands = re.findall(r"memory-pipeline (explain|undo) (\S+) --profile (\S+)", shown)
+    assert [name for name, _, _ in commands] == ["explain", "undo"]
+    for name, memory, profile in commands:
+        assert call(name, memory, "-p", profile, home=tmp_path / "data").returncode == 0
+    assert max(len(line) for line in shown.splitlines() if line.startswith(" sample")) <= 80
+
+
+def test_a_quota_holds_back_and_can_be_released_for_one_run(copy):
+    (copy / "memory_pipeline.toml").write_text(
+        "[profiles.sample-1]\narchive_threshold = 1.0\ngrace_period_days = 0\nprotected_importance = ''\n"
+        "protected_types = []\nprotect_flagged = false\nprotected_causes = ''\n",
+        "utf-8",
+    )
+    shown = text("consolidate", "--as-of", "2026-05-04", home=copy)
+    assert "held back: sample-1" in shown
+    assert call("check", home=copy).returncode == 1
+    run = told("consolidate", "--as-of", "2026-05-05", "--max-archived-share", "1", home=copy)
+    assert [row["outcome"] for row in run["profiles"]] == ["committed", "committed"]
+    assert run["profiles"][0]["actions"]["archive"] > 20
+
+
+def test_status_tells_what_ran_and_what_is_due(night):
+    home, run = night
+    found = told("status", home=home)
+    assert [row["last_as_of"] for row in found["profiles"]] == ["2026-05-02T02:00:00+00:00"] * 2
+    assert [row["memories"] for row in found["profiles"]] == [150, 150]
+    assert all(
+        found[f"last_{task}"] == "2026-05-02T02:00:00+00:00" for task in ("decay", "creative", "cluster", "forget")
+    )
+    assert {row["next_due"][10:] for row in found["tasks"]} == {"T02:00:00+00:00"}
+    assert {row["run_id"] for row in found["history"]} == {run["run_id"]}
+    assert found["lag_seconds"] == 0
+    only = told("status", "-p", "sample-1", home=home)
+    assert [row["profile_id"] for row in only["profiles"]] == ["sample-1"]
+    assert {row["profile_id"] for row in only["history"]} == {"sample-1"}
+    shown = text("status", home=home)
+    assert "sample-1" in shown
+    assert "no event waits" in shown
+
+
+def test_status_under_automem_goes_by_its_intervals_and_history_is_limited(night):
+    found = told("status", home=night[0], MEMORY_PIPELINE_PRESET="automem", CONSOLIDATION_HISTORY_LIMIT="1")
+    due = {row["task"]: row["next_due"] for row in found["tasks"]}
+    assert due["forget"] is None
+    assert all(due[task] for task in ("decay", "creative", "cluster"))
+    assert len(found["history"]) == 1
+
+
+def test_an_event_that_waits_shows_in_status(copy):
+    told("remember", "The roof was mended.", "-p", "sample-1", home=copy)
+    found = told("status", home=copy)
+    assert [row["waiting"] for row in found["profiles"]] == [1, 0]
+    assert 0 < found["lag_seconds"] < 600
+    assert "oldest event waits" in text("status", home=copy)
+
+
+def test_undo_takes_back_a_merge_and_then_the_run(copy):
+    with Lake(copy) as lake:
+        merged = lake.read("memories", profiles=["sample-1"]).filter(kind="compression").row(0, named=True)
+    undone = told("undo", merged["memory_id"], "-p", "sample-1", home=copy)
+    assert {row["action"] for row in undone["undone"]} == {"summarise", "supersede"}
+    explained = told("explain", merged["members"][0], "-p", "sample-1", home=copy)
+    assert explained["memory"]["lifecycle"] == "active"
+    run = told("status", home=copy)["history"][0]["run_id"]
+    assert "Taken back" in text("undo", run, home=copy)
+    assert {row["outcome"] for row in told("status", home=copy)["history"]} == {"reverted"}
+    again = told("consolidate", "--dry-run", "--as-of", "2026-05-03", home=copy)["plan"]
+    retried = told("consolidate", "--dry-run", "--as-of", "2026-05-03", "--retry-reverted", home=copy)["plan"]
+    assert merged["memory_id"] not in {row["memory_id"] for row in again}
+    assert merged["memory_id"] in {row["memory_id"] for row in retried}
+
+
+def test_snapshots_of_now_and_of_any_instant(copy, tmp_path):
+    newest = text("snapshot", "open", home=copy).strip()
+    past = text("snapshot", "open", "--as-of", "2026-02-01", home=copy).strip()
+    stored = {path: query(path, "SELECT count(*) FROM memories WHERE kind = 'original'") for path in (newest, past)}
+    assert 0 < stored[past] < stored[newest] == 300
+    listed = told("snapshot", "list", home=copy)
+    assert {row["path"] for row in listed} == {newest, past}
+    assert [row["newest"] for row in listed if row["path"] == newest] == [True]
+    assert "newest" in text("snapshot", "list", home=copy)
+    text("snapshot", "--export", tmp_path / "out.duckdb", home=copy)
+    shutil.rmtree(copy)
+    assert query(tmp_path / "out.duckdb", "SELECT count(*) FROM vectors") > 0
+
+
+def query(path, sql):
+    with duckdb.connect(str(path), read_only=True) as connection:
+        return connection.execute(sql).fetchall()[0][0]
+
+
+def test_config_tells_where_each_value_comes_from(fresh):
+    shown = text("config", "show", "--preset", "automem", home=fresh, MEMORY_PIPELINE_SEED="7")
+    for name, value, origin in (
+        ("home", str(fresh)[:30], "--home"),
+        ("policy.seed", "7", "environment MEMORY_PIPELINE_SEED"),
+        ("policy.linkage", "single", "preset automem"),
+        ("policy.base_decay_rate", "0.01", "default"),
+    ):
+        row = next(row for row in shown.splitlines() if row.split()[:1] == [name])
+        assert value in row
+        assert origin in row
+
+
+def test_check_passes_after_a_night(night):
+    found = told("check", home=night[0])
+    assert {row["outcome"] for row in found} == {"passed"}
+    assert {row["run_id"] for row in found} == {night[1]["run_id"]}
+    assert f"{len(found)} of {len(found)} expected checks passed" in text("check", home=night[0])
+
+
+def test_a_closed_pipe_ends_the_command_in_silence(night):
+    for args in ("config show", "status --json", "consolidate --help"):
+        done = subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {COMMAND} {args} --home {night[0]} | true"],
+            capture_output=True,
+            env=environment(),
+            check=False,
+        )
+        assert (done.stdout, done.stderr) == (b"", b"")
+
+
+def test_ctrl_c_ends_a_run_in_one_line_and_changes_nothing(copy):
+    with Lake(copy) as lake:
+        before = lake.ledger.position()
+    running = subprocess.Popen(
+        [COMMAND, "consolidate", "--as-of", "2026-05-06", "--home", copy],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        env=environment(),
+    )
+    deadline = time.monotonic() + 60
+    while not list(copy.glob("runs/*/memories.parquet")) and time.monotonic() < deadline and running.poll() is None:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err) == (130, "", "error: interrupted\n")
+    with Lake(copy) as lake:
+        assert lake.ledger.position() == before
+
+
+@pytest.mark.parametrize("args", [("remember", "one"), ("status",), ("import", "jsonl", "sample"), ("config", "show")])
+def test_light_commands_load_nothing_heavy(fresh, sample, tmp_path, args):
+    shutil.copytree(fresh, tmp_path / "data")
+    argv = [
+        "memory-pipeline",
+        *(str(sample) if arg == "sample" else arg for arg in args),
+        "--home",
+        str(tmp_path / "data"),
+    ]
+    script = (
+        f"import sys\nsys.argv = {argv!r}\nfrom memory_pipeline.service.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
+        "heavy = {name.partition('.')[0] for name in sys.modules} & {'dagster', 'scipy', 'duckdb', 'hnswlib'}\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, env=environment())
+
+
+def test_a_command_alone_shows_its_help():
+    for args in ((), ("import",), ("snapshot",), ("config",)):
+        done = CliRunner().invoke(app, [*args])
+        assert (done.exit_code, done.stdout.startswith("Usage:")) == (2, True)
+        assert CliRunner().invoke(app, [*args, "--help"]).exit_code == 0
+
+
+def test_the_page_of_commands_is_made_from_the_commands(tmp_path):
+    made = tmp_path / "cli.md"
+    options = ["--name", "memory-pipeline", "--title", "Commands", "--output", made]
+    generator = [sys.executable, "-m", "typer", "memory_pipeline.service.cli", "utils", "docs", *options]
+    subprocess.run(generator, check=True, capture_output=True, env=environment())
+    assert made.read_text("utf-8") == (DOCS / "cli.md").read_text("utf-8"), "write it with: make docs"
+
+
+def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample):
+    home, run = night
+    with Lake(home) as lake:
+        refused = lake.read("merge_refusals").row(0, named=True)
+        merged = lake.read("memories").filter(kind="compression").row(0, named=True)
+    about = [
+        told("explain", memory, "-p", row["profile_id"], home=home)
+        for row, memory in (
+            (refused, refused["memory_id"]),
+            (merged, merged["memory_id"]),
+            (merged, merged["members"][0]),
+        )
+    ]
+    real = {
+        "import": [told("import", "jsonl", sample, home=copy)],
+        "remember": [told("remember", "one", home=copy)],
+        "consolidate, apply": [run],
+        "consolidate --dry-run": [plan[0]],
+        "status": [told("status", home=home)],
+        "explain": about,
+        "undo": [told("undo", run["run_id"], home=copy)],
+        "snapshot list": [told("snapshot", "list", home=home)],
+        "config show": [told("config", "show", home=home)],
+        "doctor": [told("doctor", home=home)],
+        "check": [told("check", home=home)],
+    }
+    written = documented()
+    assert set(written) == set(real)
+    for command, values in real.items():
+        found = set().union(*(paths(value) for value in values))
+        unsaid = {path for path in found if not any(fits(path, known) for known in written[command])}
+        unseen = {known for known in written[command] if not any(fits(path, known) for path in found)}
+        assert (command, unsaid, unseen) == (command, set(), set())
+
+
+def documented():
+    """Key paths of docs/json.md by command."""
+    pages = re.split(r"^## ", (DOCS / "json.md").read_text("utf-8"), flags=re.MULTILINE)[1:]
+    return {page.splitlines()[0]: set(rows(page)) for page in pages}
+
+
+def rows(page):
+    for key, meaning in re.findall(r"^\| `(.+?)` \| (.+) \|$", page, flags=re.MULTILINE):
+        table = re.search(r"columns of `(\w+)`", meaning, flags=re.IGNORECASE)
+        if table is None:
+            yield key
+            continue
+        without = {"profile_id"} if "without their `profile_id`" in page else set()
+        yield from (f"{key}.{column}" for column in set(TABLES[table[1]].schema.columns()) - without)
+
+
+def paths(value, prefix=""):
+    """Key paths of a JSON value; an item of a list that is no object is part of its list."""
+    if isinstance(value, dict):
+        return {prefix}.union(*(paths(inner, f"{prefix}.{key}".removeprefix(".")) for key, inner in value.items())) - {
+            ""
+        }
+    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        return set().union(*(paths(item, f"{prefix}[]") for item in value))
+    return {prefix}
+
+
+def fits(path, known):
+    """A path is documented by its own key, by `*`, or as part of an object whose keys vary."""
+    pattern = re.escape(known).replace(r"\*", ".+?")
+    return re.fullmatch(rf"{pattern}|{pattern}\..+", path) or known.startswith((f"{path}.", f"{path}[]"))
