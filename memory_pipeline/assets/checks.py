@@ -55,9 +55,7 @@ def schema_and_grain_of(name: str, rows: pl.DataFrame) -> dg.AssetCheckResult:
         ),
     ]
 )
-def breakers(
-    store: dg.ResourceParam[Store], frames: dg.ResourceParam[Frames]
-) -> Iterator[dg.AssetCheckResult]:
+def breakers(store: dg.ResourceParam[Store], frames: dg.ResourceParam[Frames]) -> Iterator[dg.AssetCheckResult]:
     """Apply the plan in memory and look for rows that break an invariant, and for profiles that are held back."""
     tables = {name: frames.table(name) for name in (*history.SETTLED_FROM, "consolidation_plan")}
     bad = history.violations(tables, store.policies(tables["profiles"]))
