@@ -43,7 +43,7 @@ ui: install ## Dagster UI with daemon on http://localhost:3000
 
 docs: install ## Write the pages of docs/ that are made from the code
 	$(BIN)/python -m memory_pipeline.service.documentation docs
-	$(BIN)/typer memory_pipeline.service.cli utils docs --name memory-pipeline --title Commands --output docs/cli.md
+	$(BIN)/typer memory_pipeline.service.commands utils docs --name memory-pipeline --title Commands --output docs/cli.md
 
 bench: install ## Benchmarks: ratios against a peer or a limit in the same run, and growth
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -76,9 +76,9 @@ def main():
         print(f"{name:12s}" + "".join(f"{value:10.2f}" for value in row) + f"{growth:9.1f}x")
     total = [sum(results[size].values()) for size in sizes]
     print(f"{'total':12s}" + "".join(f"{value:10.2f}" for value in total) + f"{total[-1] / total[-2]:9.1f}x")
-    print(
-        f"memories grew {sizes[-1] / sizes[-2]:.1f}x in the last step; a run costs {total[-1] / results[sizes[-1]]['project']:.0f} folds"
-    )
+    grown = sizes[-1] / sizes[-2]
+    folds = total[-1] / results[sizes[-1]]["project"]
+    print(f"memories grew {grown:.1f}x in the last step; a run costs {folds:.0f} folds of the ledger")
     return 0
 
 

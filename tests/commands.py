@@ -1,10 +1,15 @@
-"""The installed command `memory-pipeline`, run as a process, as a user would."""
+"""The command `memory-pipeline` as a user calls it: as a process of its own, or in this one where that is as good."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
+
+from memory_pipeline.service import cli
 
 COMMAND = Path(sys.executable).parent / "memory-pipeline"
 NIGHT = "2026-05-02T02:00:00Z"
@@ -18,11 +23,10 @@ def environment(**variables):
     return own | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONWARNINGS": "error"} | variables
 
 
-def call(*args, home=None, cwd=None, **variables):
-    """Run the command to its end."""
-    where = ["--home", str(home)] if home else []
+def process(*args, home=None, cwd=None, **variables):
+    """Run the installed command to its end."""
     return subprocess.run(
-        [COMMAND, *where, *map(str, args)],
+        [COMMAND, *_argv(args, home)],
         capture_output=True,
         encoding="utf-8",
         env=environment(**variables),
@@ -32,15 +36,42 @@ def call(*args, home=None, cwd=None, **variables):
     )
 
 
-def text(*args, home=None, **variables):
+def call(*args, home=None, **variables):
+    """Run the command in this process, from its entry point on."""
+    argv, out, err = _argv(args, home), io.StringIO(), io.StringIO()
+    with (
+        patch.object(sys, "argv", ["memory-pipeline", *argv]),
+        patch.dict(os.environ, environment(**variables), clear=True),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        try:
+            cli.main()
+        except SystemExit as end:
+            return subprocess.CompletedProcess(argv, end.code, out.getvalue(), err.getvalue())
+    raise AssertionError
+
+
+def text(*args, run=call, **options):
     """Run the command, which is to succeed and to complain of nothing; return what it printed."""
-    done = call(*args, home=home, **variables)
+    done = run(*args, **options)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr + done.stdout
     return done.stdout
 
 
-def told(*args, home=None, status=0, **variables):
+def told(*args, run=call, **options):
     """Run the command with `--json` and return what it said."""
-    done = call(*args, "--json", home=home, **variables)
-    assert (done.returncode, done.stderr) == (status, ""), done.stderr
-    return json.loads(done.stdout)
+    return json.loads(text(*args, "--json", run=run, **options))
+
+
+def refused(*args, run=call, status=1, **options):
+    """Run the command, which is to fail with one line on standard error and nothing else; return the line."""
+    done = run(*args, **options)
+    assert (done.returncode, done.stdout) == (status, ""), done.stderr + done.stdout
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr.removeprefix("error: ").rstrip()
+
+
+def _argv(args, home):
+    return [*(["--home", str(home)] if home else []), *map(str, args)]

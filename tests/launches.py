@@ -95,3 +95,12 @@ def forgetful(home, section):
         "protected_types = []\nprotect_flagged = false\nprotected_causes = ''\n",
         "utf-8",
     )
+
+
+def committing(instance):
+    """Return the run that has come to its commit, when there is one."""
+    for run in instance.get_runs(filters=dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+        for entry in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.STEP_START):
+            if entry.step_key == "consolidation_commit":
+                return run.run_id
+    return None

@@ -143,15 +143,6 @@ def test_a_lake_that_cannot_be_read_is_named_with_its_remedy(lake):
 # --- conflicts
 
 
-def committing(instance):
-    """Return the run that has come to its commit, when there is one."""
-    for run in instance.get_runs(filters=dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
-        for entry in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.STEP_START):
-            if entry.step_key == "consolidation_commit":
-                return run.run_id
-    return None
-
-
 def test_a_run_that_another_commit_overtakes_is_retried_whole(lake):
     launched(lake, "projection")  # so that a run writes nothing before its commit
     done = []
@@ -160,7 +151,7 @@ def test_a_run_that_another_commit_overtakes_is_retried_whole(lake):
         with lake.ledger.exclusive():
             run.start()
             deadline = time.monotonic() + SECONDS
-            while (late := committing(instance)) is None:
+            while (late := launches.committing(instance)) is None:
                 assert time.monotonic() < deadline
                 run.join(0.05)
             homes.night(lake)

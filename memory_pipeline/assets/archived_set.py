@@ -2,15 +2,13 @@
 
 import polars as pl
 
-from memory_pipeline.assets.resources import Store
-from memory_pipeline.assets.tables import table
+from memory_pipeline.assets.tables import Each, table
 from memory_pipeline.consolidation import pipeline
 
 
 @table
 def archived_set(
-    store: Store,
-    profiles: pl.DataFrame,
+    each: Each,
     scored_memories: pl.DataFrame,
     memories: pl.DataFrame,
     summaries: pl.DataFrame,
@@ -18,4 +16,4 @@ def archived_set(
     cluster_members: pl.DataFrame,
 ) -> pl.DataFrame:
     """Memories that a summary takes the place of or that fell below a threshold; never a protected one."""
-    return store.each(profiles, pipeline.forget, scored_memories, memories, summaries, clusters, cluster_members)
+    return each(pipeline.forget, scored_memories, memories, summaries, clusters, cluster_members)

@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from memory_pipeline.assets.resources import Store
-from memory_pipeline.assets.tables import tables
+from memory_pipeline.assets.tables import Each, tables
 from memory_pipeline.consolidation import pipeline
 
 
@@ -13,12 +12,11 @@ from memory_pipeline.consolidation import pipeline
     merge_refusals="Near duplicates that state different facts, and where they differ.",
 )
 def clusters(
-    store: Store,
-    profiles: pl.DataFrame,
+    each: Each,
     memories: pl.DataFrame,
     scored_memories: pl.DataFrame,
     enrichment: pl.DataFrame,
     vectors: pl.DataFrame,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Group memories by each method of the policy; nothing ever joins two profiles."""
-    return store.each(profiles, pipeline.cluster, memories, scored_memories, enrichment, vectors)
+    return each(pipeline.cluster, memories, scored_memories, enrichment, vectors)

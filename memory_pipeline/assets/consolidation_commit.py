@@ -7,6 +7,7 @@ import dagster as dg
 
 from memory_pipeline.assets.io_manager import Frames
 from memory_pipeline.assets.resources import Store, refusing
+from memory_pipeline.consolidation import pipeline
 from memory_pipeline.lake import history
 from memory_pipeline.lake.tables import Conflict, StaleInstant
 
@@ -14,7 +15,11 @@ RETRY: Final = "dagster/retry_on_asset_or_op_failure"
 """Tag of a run whose failure another try can mend."""
 
 
-@dg.asset(deps=history.COMMITTED_FROM)
+LAST: Final = tuple(name for name in history.COMMITTED_FROM if not any(name in one.takes for one in pipeline.STAGES))
+"""Tables that nothing else is made from; all others lie before them."""
+
+
+@dg.asset(deps=LAST)
 def consolidation_commit(
     context: dg.AssetExecutionContext, store: dg.ResourceParam[Store], frames: dg.ResourceParam[Frames]
 ) -> dg.MaterializeResult[None]:
@@ -25,10 +30,10 @@ def consolidation_commit(
             "select everything before it too",
             allow_retries=False,
         )
-    tables = {name: frames.table(name) for name in history.COMMITTED_FROM}
     run_id = context.run.run_id
     try:
         with refusing(history.InvariantBroken, StaleInstant):
+            tables = {name: frames.table(name) for name in history.COMMITTED_FROM}
             positions = history.commit(
                 store.lake, tables, store.policies(tables["profiles"]), run_id=run_id, started_at=_started(context)
             )

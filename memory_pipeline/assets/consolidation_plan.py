@@ -3,12 +3,13 @@
 import polars as pl
 
 from memory_pipeline.assets.resources import Store
-from memory_pipeline.assets.tables import table
+from memory_pipeline.assets.tables import Each, table
 from memory_pipeline.consolidation import pipeline
 
 
 @table
 def consolidation_plan(
+    each: Each,
     store: Store,
     profiles: pl.DataFrame,
     memories: pl.DataFrame,
@@ -20,8 +21,7 @@ def consolidation_plan(
     reverted: pl.DataFrame,
 ) -> pl.DataFrame:
     """Proposed decisions, each with rule, reason and factors: the desired state less the present one."""
-    plan = store.each(
-        profiles,
+    plan = each(
         pipeline.plan,
         profiles,
         memories,

@@ -3,7 +3,7 @@
 import polars as pl
 
 from memory_pipeline.assets.resources import Store
-from memory_pipeline.assets.tables import tables
+from memory_pipeline.assets.tables import Each, tables
 from memory_pipeline.consolidation import pipeline
 
 
@@ -11,7 +11,7 @@ from memory_pipeline.consolidation import pipeline
     enrichment="Keywords, names, numbers, dates and rule importance of each text.",
     vectors="Embedding of each text.",
 )
-def enrichment(store: Store, profiles: pl.DataFrame, memories: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def enrichment(each: Each, store: Store, memories: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Enrich the texts that have no words or no vector yet."""
     known = (store.lake.read(name) for name in ("enrichment", "vectors"))
-    return store.each(profiles, pipeline.enrich, memories, *known)
+    return each(pipeline.enrich, memories, *known)

@@ -11,7 +11,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.resources import Store, refusing
 from memory_pipeline.lake import participation
 from memory_pipeline.lake.schemas import TABLES
 
@@ -33,13 +33,14 @@ class Frames(dg.IOManager):
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
         """Keep a table for the stages after it."""
         name, dry = context.asset_key.path[-1], self._store.run.dry
-        table, frame = TABLES[name], obj
-        if table.kept == "appended" and name != "events":
-            if not dry:
-                self._store.lake.append(name, obj)
-            frame = pl.concat([self._store.lake.read(name), obj]).unique(table.key, keep="first").sort(table.key)
-        elif table.kept == "replaced" and not dry:
-            self._store.lake.stage(self._run_ids[0], name, frame)
+        table, frame, lake = TABLES[name], obj, self._store.lake
+        with refusing():
+            if table.kept == "appended" and name != "events":
+                if not dry:
+                    lake.append(name, obj)
+                frame = pl.concat([lake.read(name), obj]).unique(table.key, keep="first").sort(table.key)
+            elif table.kept == "replaced" and not dry:
+                lake.stage(self._run_ids[0], name, frame)
         self._frames[name] = frame
 
     def load_input(self, context: dg.InputContext) -> pl.DataFrame:

@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from memory_pipeline.assets.resources import Store
-from memory_pipeline.assets.tables import tables
+from memory_pipeline.assets.tables import Each, tables
 from memory_pipeline.consolidation import pipeline
 
 
@@ -12,7 +11,7 @@ from memory_pipeline.consolidation import pipeline
     decided_edges="Edges that agents asserted or earlier runs decided, undecayed.",
 )
 def memories(
-    store: Store, profiles: pl.DataFrame, events: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame
+    each: Each, events: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Fold the ledger into the state before this run."""
-    return store.each(profiles, pipeline.project, events, decisions, reverted)
+    return each(pipeline.project, events, decisions, reverted)

@@ -2,15 +2,13 @@
 
 import polars as pl
 
-from memory_pipeline.assets.resources import Store
-from memory_pipeline.assets.tables import table
+from memory_pipeline.assets.tables import Each, table
 from memory_pipeline.consolidation import pipeline
 
 
 @table
 def proposed_edges(
-    store: Store,
-    profiles: pl.DataFrame,
+    each: Each,
     memories: pl.DataFrame,
     scored_memories: pl.DataFrame,
     decided_edges: pl.DataFrame,
@@ -18,4 +16,4 @@ def proposed_edges(
     vectors: pl.DataFrame,
 ) -> pl.DataFrame:
     """Creative associations between sampled memories that nothing links yet."""
-    return store.each(profiles, pipeline.discover, memories, scored_memories, decided_edges, derived_edges, vectors)
+    return each(pipeline.discover, memories, scored_memories, decided_edges, derived_edges, vectors)

@@ -2,19 +2,17 @@
 
 import polars as pl
 
-from memory_pipeline.assets.resources import Store
-from memory_pipeline.assets.tables import table
+from memory_pipeline.assets.tables import Each, table
 from memory_pipeline.consolidation import pipeline
 
 
 @table
 def scored_memories(
-    store: Store,
-    profiles: pl.DataFrame,
+    each: Each,
     memories: pl.DataFrame,
     memory_importance: pl.DataFrame,
     decided_edges: pl.DataFrame,
     derived_edges: pl.DataFrame,
 ) -> pl.DataFrame:
     """Relevance, retention, recency and energy with each factor, and why a memory is protected."""
-    return store.each(profiles, pipeline.score, memories, memory_importance, decided_edges, derived_edges)
+    return each(pipeline.score, memories, memory_importance, decided_edges, derived_edges)

@@ -2,15 +2,13 @@
 
 import polars as pl
 
-from memory_pipeline.assets.resources import Store
-from memory_pipeline.assets.tables import table
+from memory_pipeline.assets.tables import Each, table
 from memory_pipeline.consolidation import pipeline
 
 
 @table
 def summaries(
-    store: Store,
-    profiles: pl.DataFrame,
+    each: Each,
     clusters: pl.DataFrame,
     cluster_members: pl.DataFrame,
     memories: pl.DataFrame,
@@ -18,4 +16,4 @@ def summaries(
     enrichment: pl.DataFrame,
 ) -> pl.DataFrame:
     """Summaries of clusters that have none yet, from the originals only, with every date, number and name."""
-    return store.each(profiles, pipeline.summarise, clusters, cluster_members, memories, scored_memories, enrichment)
+    return each(pipeline.summarise, clusters, cluster_members, memories, scored_memories, enrichment)

@@ -5,6 +5,7 @@ What is not here: what a stage computes (`consolidation/`), and who owns an asse
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
 
 import dagster as dg
 import polars as pl
@@ -13,11 +14,22 @@ from memory_pipeline.assets import checks
 from memory_pipeline.assets.figures import describe
 from memory_pipeline.assets.io_manager import Frames
 from memory_pipeline.assets.resources import Store, refusing
+from memory_pipeline.consolidation.pipeline import R
 from memory_pipeline.lake.schemas import TABLES
 
 
+class Each(Protocol):
+    """Applies a stage once under each policy in play (see `pipeline.each`)."""
+
+    def __call__(self, stage: Callable[..., R], *frames: pl.DataFrame) -> R:
+        """Return the tables of all profiles together."""
+
+
 def table(compute: Callable[..., pl.DataFrame]) -> dg.AssetsDefinition:
-    """Make an asset of a function that takes the store and tables by name, and returns the table it is named after."""
+    """Make an asset of a function that returns the table it is named after.
+
+    The function is given what it names: tables, `each` to apply a stage, `store` for the data folder.
+    """
     return _assets(compute, {compute.__name__: inspect.getdoc(compute) or ""})
 
 
@@ -32,9 +44,11 @@ def _assets(
     """Make one step that computes and checks the tables.
 
     The tables that it takes are dependencies, fetched without Dagster's inputs, and the checks are part of the step:
-    both together halve the events of a run, each of which is a transaction of its own.
+    both together halve the events of a run, each of which is a transaction of its own. Who takes part is no dependency
+    of every stage: it is made in one step with the events, which lie before them all.
     """
-    takes = [name for name in inspect.signature(compute).parameters if name in TABLES]
+    named = inspect.signature(compute).parameters
+    takes = [name for name in named if name in TABLES]
 
     @dg.multi_asset(
         name=compute.__name__,
@@ -46,8 +60,12 @@ def _assets(
     def step(
         store: dg.ResourceParam[Store], frames: dg.ResourceParam[Frames]
     ) -> Iterator[dg.MaterializeResult[pl.DataFrame]]:
+        def each(stage: Callable[..., R], *given: pl.DataFrame) -> R:
+            return store.each(frames.table("profiles"), stage, *given)
+
         with refusing():
-            made = compute(store, **{name: frames.table(name) for name in takes})
+            given = {"each": each, "store": store} | {name: frames.table(name) for name in takes}
+            made = compute(**{name: given[name] for name in named})
         for name, rows in zip(described, (made,) if isinstance(made, pl.DataFrame) else made, strict=True):
             frame = TABLES[name].conform(rows)
             yield dg.MaterializeResult(

@@ -1,0 +1,504 @@
+"""The commands of `memory-pipeline`: each reads its options, calls the lake or Dagster, and prints.
+
+Modules that take long to load (Dagster, SciPy, DuckDB) are imported by the commands that need them, so that
+`remember`, `import` and `status` start at once. What is printed stands in `report.py`, what is examined in `doctor.py`,
+how a job is started in `launch.py`, what becomes of a failure in `cli.py`.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from typer.core import TyperGroup
+
+from memory_pipeline.interop import beam, importing, jsonl, locomo
+from memory_pipeline.interop import sample as generator
+from memory_pipeline.lake import status
+from memory_pipeline.lake.events import DeadLetter, Event, InvalidEvent, parse
+from memory_pipeline.lake.schemas import EventType
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.service import report
+from memory_pipeline.settings import HOME_VARIABLE, Settings, load
+
+
+class Commands(TyperGroup):
+    """A group of commands: alone it shows its help, and `--home` may stand before a command's name and after it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Move `--home DIR` to the front; what follows `--` stays."""
+        if not args:
+            sys.stdout.write(ctx.get_help() + "\n")
+            raise typer.Exit(2)
+        end = args.index("--") if "--" in args else len(args)
+        found: list[str] = []
+        rest: list[str] = []
+        given = iter(args[:end])
+        for arg in given:
+            if arg == "--home":
+                found += [arg, *islice(given, 1)]
+            else:
+                (found if arg.startswith("--home=") else rest).append(arg)
+        return super().parse_args(ctx, [*found, *rest, *args[end:]])
+
+
+app = typer.Typer(
+    name="memory-pipeline",
+    cls=Commands,
+    help="Consolidates the long-term memory of AI agents: scores, links, clusters, summarises and forgets.",
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    add_completion=False,
+)
+importers = typer.Typer(
+    cls=Commands, help="Bring conversations and events in. A file can be imported again without harm."
+)
+snapshots = typer.Typer(cls=Commands, help="The state as DuckDB files. Now, or at any past instant.")
+settings_commands = typer.Typer(cls=Commands, help="Settings in force.")
+app.add_typer(importers, name="import")
+app.add_typer(snapshots, name="snapshot")
+app.add_typer(settings_commands, name="config")
+
+Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files to read.", show_default=False)]
+ProfileOption = Annotated[
+    str | None, typer.Option("--profile", "-p", metavar="NAME", help="Profile (tenant).", show_default=False)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else (docs/json.md).")]
+InstantOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of", metavar="T", help="Instant, such as 2026-03-01T02:00:00Z; default: now.", show_default=False
+    ),
+]
+
+
+class Misused(typer.TyperException):
+    """The command line itself is wrong."""
+
+    exit_code = 2
+
+
+def misuse(error: typer.TyperException) -> str:
+    """Say what is wrong with a command line: option, value, remedy."""
+    said = error.format_message().replace("Value error, ", "").rstrip(".")
+    cause = error.__cause__
+    given = f" (given: {cause.errors()[0]['input']})" if isinstance(cause, ValidationError) else ""
+    command = getattr(getattr(error, "ctx", None), "command_path", None)
+    return f"{said}{given}" + (f"; see {command} --help" if command else "")
+
+
+class Task(StrEnum):
+    """One task of a consolidation."""
+
+    DECAY = "decay"
+    CREATIVE = "creative"
+    CLUSTER = "cluster"
+    FORGET = "forget"
+
+
+class State:
+    """What the options before the command say."""
+
+    home: Path | None = None
+
+
+@app.callback()
+def common(
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            "--home",
+            metavar="DIR",
+            help=f"Data folder, before or after the command; default: {HOME_VARIABLE}, else ./data.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Remember where the data are."""
+    State.home = home
+
+
+def settings_in_force(preset: str | None = None) -> Settings:
+    """Read the settings of the chosen home."""
+    return load(State.home, preset_name=preset)
+
+
+def existing_lake(settings: Settings) -> Lake:
+    """Open a lake that must be there."""
+    if not (settings.home / "ledger.sqlite").is_file():
+        raise ValueError(f"no memories in {settings.home}; import some, or name the data folder with --home")
+    return Lake(settings.home)
+
+
+def out() -> Console:
+    """Where results go."""
+    return Console(highlight=False)
+
+
+def err() -> Console:
+    """Where errors and progress go."""
+    return Console(stderr=True, highlight=False)
+
+
+def show_json(value: Any) -> None:
+    """Print JSON: sorted keys, instants as ISO 8601."""
+    sys.stdout.write(json.dumps(value, indent=2, sort_keys=True, default=_plain, ensure_ascii=False) + "\n")
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def instant(text: str | None) -> datetime | None:
+    """Read an instant; without offset it is UTC."""
+    if text is None:
+        return None
+    try:
+        given = datetime.fromisoformat(text)
+        return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise Misused(f"--as-of {text!r} is no instant; write it like 2026-03-01T02:00:00Z") from None
+
+
+@app.command()
+def init() -> None:
+    """Make a data folder ready. Ledger, lake and Dagster's own storage."""
+    from memory_pipeline.service import launch  # noqa: PLC0415
+
+    settings = settings_in_force()
+    Lake(settings.home).close()
+    launch.dagster_home(settings.home)
+    out().print(f"ready: {settings.home}", soft_wrap=True)
+    out().print("next: memory-pipeline import locomo FILE..., or memory-pipeline sample OUT.jsonl", soft_wrap=True)
+
+
+def run_import(files: list[Path], events: Callable[[Path], Iterator[Event | DeadLetter]], *, as_json: bool) -> None:
+    """Import what files hold, with a progress bar, and say what was taken; nothing if one of them cannot be read."""
+    streams = {file: events(file) for file in files}
+    reports = {}
+    with Lake(settings_in_force().home) as lake, report.progress(err()) as bar:
+        for file, stream in streams.items():
+            reports[str(file)] = importing.import_events(lake.ledger, stream, progress=report.counter(bar, file.name))
+    if as_json:
+        show_json({file: asdict(found) for file, found in reports.items()})
+    else:
+        report.imported(out(), reports)
+
+
+@importers.command("locomo")
+def import_locomo(files: Files, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
+    """Import conversations in the LoCoMo layout. Each becomes a profile of its own."""
+    now = datetime.now(UTC)
+    run_import(files, lambda file: locomo.events(file, recorded_at=now, profile=profile), as_json=as_json)
+
+
+@importers.command("beam")
+def import_beam(files: Files, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
+    """Import chats in the BEAM layout. Each becomes a profile of its own."""
+    now = datetime.now(UTC)
+    run_import(files, lambda file: beam.events(file, recorded_at=now, profile=profile), as_json=as_json)
+
+
+@importers.command("jsonl")
+def import_jsonl(files: Files, as_json: JsonOption = False) -> None:
+    """Import events, one JSON object a line. The format stands in docs/event-format.md."""
+    now = datetime.now(UTC)
+    run_import(files, lambda file: jsonl.events(file, recorded_at=now), as_json=as_json)
+
+
+@app.command()
+def sample(
+    path: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="File to write.")],
+    profiles: Annotated[int, typer.Option(min=1, metavar="N", help="Number of profiles.")] = 2,
+    memories: Annotated[int, typer.Option(min=1, metavar="N", help="Memories of each profile.")] = 1000,
+    days: Annotated[int, typer.Option(min=1, metavar="N", help="Days they span.")] = 120,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same file.")] = 0,
+) -> None:
+    """Write sample events. Beside them goes the truth about duplicates, changes and contradictions."""
+    written = generator.write(path, profiles=profiles, memories=memories, days=days, seed=seed)
+    truth = path.with_name(path.stem + ".truth.jsonl")
+    out().print(f"{written} events in {path}; the truth about them in {truth}", soft_wrap=True)
+    out().print(f"next: memory-pipeline import jsonl {path}", soft_wrap=True)
+
+
+@app.command()
+def remember(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember.")],
+    profile: Annotated[str, typer.Option("--profile", "-p", metavar="NAME", help="Profile (tenant).")] = "default",
+    memory_type: Annotated[
+        str | None, typer.Option("--type", metavar="TYPE", help="Decision, Insight, Pattern, Preference, ...")
+    ] = None,
+    importance: Annotated[float | None, typer.Option(metavar="0..1", help="How important; default: by rule.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="NAME", help="Session it belongs to.")] = None,
+    protect: Annotated[bool, typer.Option("--protect", help="Never archive or delete it.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Store one memory."""
+    payload = {"content": text, "memory_type": memory_type, "importance": importance, "protected": protect or None}
+    try:
+        event = parse(
+            {
+                "event_type": EventType.STORED.value,
+                "profile_id": profile,
+                "session_id": session,
+                "payload": {name: value for name, value in payload.items() if value is not None},
+            },
+            recorded_at=datetime.now(UTC),
+            origin="memory-pipeline remember",
+        )
+    except InvalidEvent as error:
+        raise Misused(error.reason) from error
+    with Lake(settings_in_force().home) as lake:
+        lake.ledger.append([event])
+    if as_json:
+        show_json({"memory_id": event.memory_id, "profile_id": profile, "event_id": event.event_id})
+        return
+    out().print(f"remembered as {event.memory_id}", soft_wrap=True, markup=False)
+
+
+@app.command()
+def consolidate(
+    profile: Annotated[
+        list[str] | None,
+        typer.Option("--profile", "-p", metavar="NAME", help="Profile; repeat for several; default: all."),
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Preset to use instead of each profile's own.")
+    ] = None,
+    lightweight: Annotated[
+        bool, typer.Option("--lightweight", help="Only what is fast: rescore, prune faded edges.")
+    ] = False,
+    task: Annotated[Task | None, typer.Option(help="Only this task.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and write nothing.")] = False,
+    plan_out: Annotated[
+        Path | None, typer.Option("--out", metavar="plan.json", help="With --dry-run: file for the plan, for `apply`.")
+    ] = None,
+    as_of: InstantOption = None,
+    max_archived_share: Annotated[
+        float | None, typer.Option(min=0, max=1, metavar="0..1", help="Quota of this run only.")
+    ] = None,
+    retry_reverted: Annotated[bool, typer.Option("--retry-reverted", help="Propose again what was undone.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Consolidate now, through Dagster. With --dry-run only show what would be done."""
+    if lightweight and task:
+        raise Misused("--lightweight and --task exclude each other; give one of them")
+    if plan_out and not dry_run:
+        raise Misused("--out goes with --dry-run; a run that applies its plan keeps it in the ledger")
+    if plan_out and not plan_out.parent.is_dir():
+        raise Misused(f"--out {plan_out}: there is no folder {plan_out.parent}; make it or choose another")
+    clock = instant(as_of)
+    chosen = "lightweight" if lightweight else task.value if task else "full"
+    run_job(
+        "preview" if dry_run else chosen,
+        {
+            "as_of": clock.isoformat() if clock else "",
+            "profiles": profile or [],
+            "task": chosen,
+            "preset": preset or "",
+            "dry": dry_run,
+            "retry_reverted": retry_reverted,
+            "max_archived_share": -1.0 if max_archived_share is None else max_archived_share,
+        },
+        plan_out=plan_out,
+        as_json=as_json,
+    )
+
+
+@app.command("apply")
+def apply_plan(
+    plan: Annotated[Path, typer.Argument(metavar="plan.json", help="Plan that `consolidate --dry-run --out` wrote.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Apply exactly a plan. Refused if the ledger or the policy moved since it was made."""
+    profiles = report.planned_profiles(plan)
+    presets = profiles["preset"].unique().to_list()
+    # A plan of several presets was made with each profile's own; one of a single preset is the same either way.
+    preset = presets[0] if len(presets) == 1 else ""
+    run_job("apply", {"plan_file": str(plan.resolve()), "preset": preset}, plan_out=None, as_json=as_json)
+
+
+def run_job(job: str, config: dict[str, Any], *, plan_out: Path | None, as_json: bool) -> None:
+    """Run a consolidation job and print its plan or its report."""
+    settings = settings_in_force(config["preset"] or None)
+    existing_lake(settings).close()
+
+    from memory_pipeline.assets.resources import Run  # noqa: PLC0415
+    from memory_pipeline.service import launch  # noqa: PLC0415
+
+    with report.spinner(err(), job):
+        try:
+            launched = launch.execute(settings, job, Run(**config, trigger="cli"))
+        except launch.RunFailed as error:
+            if "InterruptedError" in str(error):  # Dagster makes a failure of Ctrl-C
+                raise KeyboardInterrupt from error
+            raise
+    if job == "preview":
+        document = report.plan_document(launched.tables)
+        if plan_out:
+            plan_out.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
+        if as_json:
+            show_json(document)
+        else:
+            report.plan(out(), launched.tables["consolidation_plan"], written=plan_out)
+        return
+    with existing_lake(settings) as lake:
+        done = report.run_document(lake, launched.run_id)
+        if as_json:
+            show_json(done)
+        else:
+            report.run(out(), lake, done)
+
+
+@app.command("status")
+def show_status(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
+    """Say what is remembered and what is due. Also what waits, what ran last, and what the disk holds."""
+    settings = settings_in_force()
+    with existing_lake(settings) as lake:
+        found = status.summary(lake, settings, now=datetime.now(UTC), profile_id=profile)
+    if as_json:
+        show_json(found)
+    else:
+        report.status(out(), found)
+
+
+@app.command()
+def explain(
+    memory_id: Annotated[str, typer.Argument(metavar="MEMORY", help="Id of the memory.")],
+    profile: ProfileOption = None,
+    as_of: InstantOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say everything about a memory. Scores factor by factor, edges, cluster, decisions and why, lineage."""
+    from memory_pipeline.recall.explain import explain as explain_memory  # noqa: PLC0415
+
+    clock = instant(as_of)
+    with existing_lake(settings_in_force()) as lake:
+        explanation = explain_memory(lake, memory_id, profile_id=profile, as_of=clock)
+    if as_json:
+        show_json(explanation.to_dict())
+        return
+    for line in explanation.lines():
+        out().print(line, markup=False, soft_wrap=True)
+
+
+@app.command()
+def undo(
+    target: Annotated[
+        str, typer.Argument(metavar="RUN|PLAN|MEMORY", help="Run id, plan id, or memory id (of a summary: the merge).")
+    ],
+    profile: ProfileOption = None,
+    cascade: Annotated[bool, typer.Option("--cascade", help="Also take back what builds on it.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Take back a run, a merge or one decision. The ledger keeps both."""
+    from memory_pipeline.lake import history, snapshot  # noqa: PLC0415
+
+    with existing_lake(settings_in_force()) as lake:
+        undone = history.undo(lake, target, profile_id=profile, cascade=cascade, now=datetime.now(UTC))
+        path = snapshot.publish(lake)
+    if as_json:
+        show_json({"undone": undone.to_dicts(), "snapshot": str(path)})
+    else:
+        report.undone(out(), undone, path)
+
+
+@snapshots.callback(invoke_without_command=True)
+def snapshot_export(
+    context: typer.Context,
+    export: Annotated[
+        Path | None, typer.Option("--export", metavar="FILE", help="Write the newest as one self-contained file.")
+    ] = None,
+) -> None:
+    """Snapshots: the state as DuckDB files, now or at any past instant."""
+    if context.invoked_subcommand is not None or export is None:
+        return
+    from memory_pipeline.lake import snapshot  # noqa: PLC0415
+
+    with existing_lake(settings_in_force()) as lake:
+        out().print(f"written: {snapshot.export(lake, export)}", soft_wrap=True)
+
+
+@snapshots.command("list")
+def snapshot_list(as_json: JsonOption = False) -> None:
+    """List the snapshots, newest first."""
+    from memory_pipeline.lake import snapshot  # noqa: PLC0415
+
+    with existing_lake(settings_in_force()) as lake:
+        found = snapshot.listing(lake.home)
+    if as_json:
+        show_json(found.to_dicts())
+    else:
+        report.snapshots(out(), found, lake.home)
+
+
+@snapshots.command("open")
+def snapshot_open(as_of: InstantOption = None) -> None:
+    """Print the path of a snapshot. The newest, or one of the state at a past instant, made when asked for."""
+    from memory_pipeline.lake import history, snapshot  # noqa: PLC0415
+
+    clock = instant(as_of)
+    with existing_lake(settings_in_force()) as lake:
+        path = snapshot.publish(lake) if clock is None else history.snapshot_at(lake, clock)
+    sys.stdout.write(f"{path}\n")
+
+
+@settings_commands.command("show")
+def config_show(
+    profile: ProfileOption = None,
+    preset: Annotated[str | None, typer.Option(metavar="NAME", help="As if this preset were chosen.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show every setting and where it comes from."""
+    settings = settings_in_force(preset)
+    rows = settings.explained(profile)
+    if as_json:
+        show_json([row.model_dump(mode="json") for row in rows])
+    else:
+        report.settings(out(), rows)
+
+
+@app.command()
+def doctor(
+    repair: Annotated[bool, typer.Option("--repair", help="Rebuild what can be rebuilt.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Examine installation and data folder. Non-zero if something needs care."""
+    from memory_pipeline.service import doctor as examination  # noqa: PLC0415
+
+    findings = examination.examine(settings_in_force(), repair=repair)
+    if as_json:
+        show_json([asdict(finding) for finding in findings])
+    else:
+        report.findings(out(), findings)
+    if any(not finding.well for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command("check")
+def check_gate(
+    run: Annotated[
+        str | None, typer.Option(metavar="RUN", help="Run id; default: the last finished run of the job full.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say whether a run passed its checks. Gate for CI: non-zero if an expected one is missing or failed."""
+    settings = settings_in_force()
+    existing_lake(settings).close()
+    from memory_pipeline.service import gate  # noqa: PLC0415
+
+    rows = gate.evaluate(settings, run)
+    if as_json:
+        show_json(rows)
+    else:
+        report.checks(out(), rows)
+    if any(row["outcome"] != "passed" for row in rows):
+        raise typer.Exit(1)
