@@ -21,11 +21,11 @@ from memory_pipeline.settings import Settings, load
 
 OWNER: Final = "team:memory"
 GROUPS: Final = {
-    "ledger": ("profiles", "events", "decisions", "reverted"),
+    "ledger": ("events", "decisions", "reverted"),
     "memories": ("memories", "decided_edges", "enrichment", "vectors"),
     "associations": ("derived_edges", "memory_importance", "scored_memories", "proposed_edges", "association_edges"),
     "consolidation": ("clusters", "cluster_members", "merge_refusals", "summaries", "archived_set"),
-    "publication": ("consolidation_plan", "consolidation_commit", "snapshot"),
+    "publication": ("profiles", "consolidation_plan", "consolidation_commit", "snapshot"),
 }
 KINDS: Final = {
     "consolidation_commit": {"sqlite", "parquet"},

@@ -9,7 +9,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -58,7 +58,10 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
         return
     try:
         with Lake(home) as lake:
-            yield _ledger(lake)
+            ledger = _ledger(lake)
+            yield ledger
+            if not ledger.well:
+                return
             yield _files(lake, settings, repair=repair)
             yield _snapshot(lake, repair=repair)
             letters = lake.ledger.dead_letters().height
@@ -87,34 +90,51 @@ def _files(lake: Lake, settings: Settings, *, repair: bool) -> Finding:
     if found.is_empty():
         return Finding("lake", well=True, detail="every file is there and unharmed")
     if repair:
-        rebuild(lake, settings)
-        return Finding("lake", well=True, detail=f"{found.height} missing or damaged files were made again")
+        left = ", ".join(rebuild(lake, settings, found["table"].unique().to_list()))
+        rest = f", but for tables of {left}: the next run makes them: memory-pipeline consolidate" if left else ""
+        return Finding("lake", not left, f"{found.height} missing or damaged files were made again{rest}")
     first = found.row(0, named=True)
     more = f" and {found.height - 1} more" if found.height > 1 else ""
     remedy = "make them again with: memory-pipeline doctor --repair"
     return Finding("lake", well=False, detail=f"{first['path']} is {first['problem']}{more}; {remedy}")
 
 
-def rebuild(lake: Lake, settings: Settings) -> None:
-    """Make the published tables again, as the last run of each profile left them, and publish them.
+def rebuild(lake: Lake, settings: Settings, lost: Collection[str]) -> list[str]:
+    """Make tables again, as the last run of each profile left them, and publish them.
+
+    Args:
+        lake: the store.
+        settings: the deployment.
+        lost: tables that lack rows.
+
+    Returns:
+        Profiles of which the lake no longer knows from which state their last run was made.
 
     Raises:
         Conflict: somebody committed meanwhile; nothing was changed.
     """
-    standing = lake.ledger.runs().filter(pl.col("outcome") != "reverted")
-    own = standing["profile_id"].unique().sort().to_list()
-    if not own:
-        return
-    heads = lake.ledger.heads(own)
-    made = [history.rebuild(lake, profile_id) for profile_id in own]
-    tables = {name: pl.concat([one[name] for one in made]) for name in history.PUBLISHED}
-    at = dict.fromkeys(own, lake.ledger.position())
-    profiles = pl.DataFrame({"profile_id": own, "head": [heads[one] for one in own]})
-    publishing.replace_rows(lake.ledger, profiles, tables, lambda _: at)
+    own = lake.ledger.runs().filter(pl.col("outcome") != "reverted")["profile_id"].unique().sort().to_list()
+    heads, position = lake.ledger.heads(own), lake.ledger.position()
+    made = {profile_id: tables for profile_id in own if (tables := _remade(lake, profile_id))}
+    if made:
+        tables = {name: pl.concat([one[name] for one in made.values()]) for name in history.PUBLISHED if name in lost}
+        profiles = pl.DataFrame({"profile_id": list(made), "head": [heads[one] for one in made]})
+        publishing.replace_rows(lake.ledger, profiles, tables, lambda _: dict.fromkeys(made, position))
     turn = pipeline.Turn(policy=settings.policy, as_of=datetime.now(UTC), plan_id="")
-    words, vectors = pipeline.enrich(turn, tables["memories"], lake.read("enrichment"), lake.read("vectors"))
-    lake.append("enrichment", words)
-    lake.append("vectors", vectors)
+    texts, words, vectors = (lake.read(name) for name in ("memories", "enrichment", "vectors"))
+    for name, rows in zip(("enrichment", "vectors"), pipeline.enrich(turn, texts, words, vectors), strict=True):
+        lake.append(name, rows)
+    return [profile_id for profile_id in own if profile_id not in made]
+
+
+def _remade(lake: Lake, profile_id: str) -> dict[str, pl.DataFrame] | None:
+    """Tables of a profile after its last run; None if the table that says what the run was made from is lost."""
+    if lake.read("profiles", profiles=[profile_id]).is_empty():
+        return None
+    try:
+        return history.rebuild(lake, profile_id)
+    except LakeError:
+        return None
 
 
 def _snapshot(lake: Lake, *, repair: bool) -> Finding:

@@ -1,0 +1,198 @@
+"""Whatever goes wrong is one line that names field, value and remedy, with exit status 1 or 2, and changes nothing."""
+
+import json
+import os
+import shutil
+import sqlite3
+import sys
+
+import homes
+import pytest
+from commands import NIGHT, call, process, refused, told
+
+from memory_pipeline.service import cli, commands
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A home with one run, made without Dagster."""
+    folder = tmp_path_factory.mktemp("home") / "data"
+    with homes.filled(folder, homes.events(memories=60)) as lake:
+        homes.night(lake)
+    return folder
+
+
+@pytest.fixture
+def copy(home, tmp_path):
+    shutil.copytree(home, tmp_path / "data")
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("frobnicate", ("No such command 'frobnicate'", "see memory-pipeline --help")),
+        ("consolidat", ("Did you mean 'consolidate'?",)),
+        ("status --jsn", ("No such option", "--jsn", "--json")),
+        ("import jsonl", ("Missing argument 'FILE...'", "see memory-pipeline import jsonl --help")),
+        ("remember", ("Missing argument 'TEXT'",)),
+        ("--home", ("'--home' requires an argument",)),
+        ("consolidate --task fly", ("--task", "'decay', 'creative', 'cluster', 'forget'", "given: fly")),
+        ("consolidate --max-archived-share 7", ("--max-archived-share", "less than or equal to 1", "given: 7")),
+        ("consolidate --task decay --lightweight", ("--lightweight and --task exclude each other",)),
+        ("consolidate --out plan.json", ("--out goes with --dry-run",)),
+        ("consolidate --dry-run --out /no/where/plan.json", ("--out /no/where/plan.json", "no folder /no/where")),
+        ("consolidate --as-of yesterday", ("--as-of 'yesterday' is no instant", "2026-03-01T02:00:00Z")),
+        ("explain m --as-of 2026-13-01", ("--as-of '2026-13-01' is no instant",)),
+        ("snapshot open --as-of 0001-01-01T00:00+14:00", ("is no instant",)),
+        ("sample --memories 0 out.jsonl", ("--memories", "greater than or equal to 1", "given: 0")),
+        ("remember x --importance 3", ("importance is 3.0", "a number from 0 to 1")),
+        ("remember x --importance much", ("--importance", "valid number", "given: much")),
+    ],
+)
+def test_a_wrong_command_line(home, line, parts):
+    said = refused(*line.split(), status=2) if line == "--home" else refused(*line.split(), home=home, status=2)
+    assert all(part in said for part in parts), said
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("status -p sample-3", ("profile 'sample-3' has no memory", "the nearest known one is 'sample-")),
+        ("consolidate -p sample-3", ("profile 'sample-3' has no memory", "known are sample-1, sample-2")),
+        ("explain nothing", ("memory 'nothing' is unknown",)),
+        ("explain nothing -p sample-3", ("profile 'sample-3' has no committed run",)),
+        ("undo nothing", ("'nothing'", "`status` and `explain` name them")),
+        ("consolidate --preset automen", ("preset 'automen' is unknown", "did you mean 'automem'?")),
+        ("config show --preset automen", ("did you mean 'automem'?",)),
+        ("consolidate --as-of 2026-01-05", ("2026-01-05",)),
+        ("snapshot open --as-of 1999-01-01", ("nothing was remembered by 1999-01-01",)),
+        ("import jsonl no.jsonl", ("no.jsonl: cannot be read (No such file or directory)",)),
+        ("import locomo no.json", ("no.json: cannot be read",)),
+        ("apply no.json", ("no.json: cannot be read", "memory-pipeline consolidate --dry-run --out no.json")),
+        ("sample /no/where.jsonl", ("/no/where.jsonl: No such file or directory",)),
+        ("check --run nothing", ("run 'nothing' is unknown",)),
+    ],
+)
+def test_what_is_not_there(home, line, parts):
+    said = refused(*line.split(), home=home)
+    assert all(part in said for part in parts), said
+
+
+@pytest.mark.parametrize("line", ["status", "consolidate", "explain m", "undo m", "snapshot list", "check"])
+def test_a_home_without_memories_is_not_made_by_looking(tmp_path, line):
+    assert "no memories in" in refused(*line.split(), home=tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_files_of_another_layout(home, tmp_path):
+    (tmp_path / "lines.jsonl").write_text('{"a": 1}\n{"a": 2}\n', "utf-8")
+    (tmp_path / "list.json").write_text('[\n{"a": 1}\n]', "utf-8")
+    (tmp_path / "other.json").write_text('{"a": 1}', "utf-8")
+    assert "is not JSON in UTF-8" in refused("import", "locomo", tmp_path / "lines.jsonl", home=home)
+    assert "layout of LoCoMo" in refused("import", "locomo", tmp_path / "other.json", home=home)
+    assert "other.json" in refused("import", "beam", tmp_path / "other.json", home=home)
+    assert "is a JSON array" in refused("import", "jsonl", tmp_path / "list.json", home=home)
+
+
+def test_one_file_that_cannot_be_read_keeps_all_out(tmp_path):
+    (tmp_path / "good.jsonl").write_text('{"event_type":"memory.stored","payload":{"content":"x"}}\n', "utf-8")
+    refused("import", "jsonl", tmp_path / "good.jsonl", tmp_path / "no.jsonl", home=tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+
+
+def test_settings_that_are_unknown_or_out_of_range(copy):
+    for variables, part in (
+        ({"MEMORY_PIPELINE_ARCHIV_THRESHOLD": "1"}, "did you mean 'MEMORY_PIPELINE_ARCHIVE_THRESHOLD'?"),
+        ({"CONSOLIDATION_GRACE_PERIOD": "1"}, "did you mean 'CONSOLIDATION_GRACE_PERIOD_DAYS'?"),
+        ({"MEMORY_PIPELINE_ARCHIVE_THRESHOLD": "2"}, "policy.archive_threshold = '2'"),
+    ):
+        assert part in refused("status", home=copy, **variables)
+    (copy / "memory_pipeline.toml").write_text("[policy]\nlinkge = 'single'\n", "utf-8")
+    assert "did you mean 'linkage'?" in refused("status", home=copy)
+    assert "did you mean 'linkage'?" in refused("remember", "x", home=copy)
+
+
+def test_a_plan_that_was_edited_or_is_none(copy, tmp_path):
+    file = tmp_path / "plan.json"
+    document = told(
+        "consolidate", "--dry-run", "--as-of", "2026-05-03", "--preset", "automem", "--out", file, home=copy
+    )
+    document["plan"] = document["plan"][1:]
+    file.write_text(json.dumps(document), "utf-8")
+    assert "the plan was changed since it was written" in refused("apply", file, home=copy)
+    for text, part in (("{}", "plan@1"), ("[]", "plan@1"), ("plan", "is no JSON"), ("", "is no JSON")):
+        file.write_text(text, "utf-8")
+        assert part in refused("apply", file, home=copy)
+
+
+def test_a_plan_of_other_settings_is_refused(copy, tmp_path):
+    file = tmp_path / "plan.json"
+    told("consolidate", "--dry-run", "--as-of", "2026-05-03", "--out", file, home=copy)
+    (copy / "memory_pipeline.toml").write_text("[policy]\nduplicate_similarity = 0.9\n", "utf-8")
+    assert "the policy of profile 'sample-1' has changed since the plan was made" in refused("apply", file, home=copy)
+
+
+def test_a_home_that_cannot_be_made_or_written(tmp_path):
+    (tmp_path / "file").write_text("x", "utf-8")
+    assert "choose another folder" in refused("init", home=tmp_path / "file")
+    assert "choose another folder" in refused("remember", "x", home=tmp_path / "file" / "data")
+    if os.geteuid():
+        (tmp_path / "shut").mkdir(mode=0o500)
+        assert "writable" in refused("remember", "x", home=tmp_path / "shut" / "data")
+
+
+def test_a_ledger_of_a_newer_version(copy):
+    with sqlite3.connect(copy / "ledger.sqlite") as connection:
+        connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
+    connection.close()
+    for line in ("status", "remember x", "undo x"):
+        assert "version 99, this program knows 1; upgrade memory-pipeline" in refused(*line.split(), home=copy)
+
+
+@pytest.mark.parametrize("damage", ["garbage", "pages"])
+def test_a_damaged_ledger(copy, damage):
+    file = copy / "ledger.sqlite"
+    whole = file.read_bytes()
+    file.write_bytes(b"no ledger at all" * 100 if damage == "garbage" else whole[:8192] + b"\xff" * (len(whole) - 8192))
+    for suffix in ("-wal", "-shm"):
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+    for line in ("status", "remember x"):
+        assert "put a backup of ledger.sqlite in its place" in refused(*line.split(), home=copy)
+
+
+def test_a_damaged_or_missing_file_of_the_lake(copy):
+    file = next(copy.glob("lake/memories/*.parquet"))
+    file.write_bytes(file.read_bytes()[:100])
+    assert "`memory-pipeline doctor` says which" in refused("status", home=copy)
+    file.unlink()
+    assert "`memory-pipeline doctor` says which" in refused("status", home=copy)
+
+
+def test_an_export_overwrites_nothing(copy, tmp_path):
+    (tmp_path / "there.duckdb").write_text("mine", "utf-8")
+    assert "exists" in refused("snapshot", "--export", tmp_path / "there.duckdb", home=copy)
+    assert (tmp_path / "there.duckdb").read_text("utf-8") == "mine"
+
+
+def test_names_are_not_read_as_markup(home):
+    assert "[/red]" in refused("status", "-p", "[/red]", home=home)
+    assert "[bold]" in refused("import", "jsonl", "[bold].jsonl", home=home)
+
+
+def test_errors_of_a_process_go_to_standard_error(home):
+    assert "nothing" in refused("undo", "nothing", "--json", home=home, run=process)
+    assert "No such command" in refused("frobnicate", run=process, status=2)
+    assert "--as-of" in refused("consolidate", "--as-of", "now", "--json", home=home, run=process, status=2)
+
+
+def test_a_fault_of_our_own_is_one_line_too(home, monkeypatch):
+    def fault(*_, **__):
+        raise KeyError("lost")
+
+    monkeypatch.setattr(commands.status, "summary", fault)
+    assert refused("status", home=home) == "KeyError: 'lost': a fault of memory-pipeline; PYTHONDEVMODE=1 shows where"
+    if not sys.flags.dev_mode:
+        assert "Traceback" not in call("status", home=home).stderr
+    assert cli.INTERRUPTED == 130
+    assert NIGHT.endswith("Z")

@@ -1,0 +1,146 @@
+"""What `doctor` finds in a home, and that `--repair` makes again what the ledger knows."""
+
+import json
+import shutil
+from pathlib import Path
+
+import homes
+import pytest
+from commands import call, told
+
+from memory_pipeline.lake import history, snapshot
+from memory_pipeline.lake.tables import Lake
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A home with one run and its snapshot, made without Dagster."""
+    folder = tmp_path_factory.mktemp("home") / "data"
+    with homes.filled(folder, homes.events(memories=60)) as lake:
+        homes.night(lake)
+        lake.project()
+        snapshot.publish(lake)
+    return folder
+
+
+@pytest.fixture
+def copy(home, tmp_path):
+    shutil.copytree(home, tmp_path / "data", symlinks=True)
+    return tmp_path / "data"
+
+
+def examined(home, *args):
+    """Findings by subject, and the exit status, which is 0 exactly if all is well."""
+    done = call("doctor", "--json", *args, home=home)
+    found = {row["subject"]: (row["well"], row["detail"]) for row in json.loads(done.stdout)}
+    assert done.returncode == (0 if all(well for well, _ in found.values()) else 1)
+    return found
+
+
+def tables(home):
+    with Lake(home) as lake:
+        return {name: lake.read(name) for name in (*history.PUBLISHED, "events", "enrichment", "vectors")}
+
+
+def test_a_sound_home(home):
+    found = examined(home)
+    assert list(found) == ["python", "hnswlib", "ledger", "lake", "snapshot", "dead letters", "disk", "dagster"]
+    assert all(well for well, _ in found.values())
+    shown = call("doctor", home=home)
+    assert [line.split()[0] for line in shown.stdout.splitlines()] == ["ok"] * len(found)
+
+
+def test_no_home_at_all(tmp_path):
+    assert examined(tmp_path / "nothing")["ledger"][0] is False
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_new_home_is_sound(tmp_path):
+    assert call("init", home=tmp_path).returncode == 0
+    found = examined(tmp_path)
+    assert found["snapshot"] == (True, "none yet; the first run makes it")
+    assert found["dagster"] == (True, str(tmp_path / "dagster"))
+
+
+@pytest.mark.parametrize("table", ["memories", "scored_memories", "events", "enrichment", "vectors"])
+@pytest.mark.parametrize("damage", ["missing", "damaged"])
+def test_a_lost_file_of_the_lake_is_found_and_made_again(copy, table, damage):
+    before = tables(copy)
+    file = next(copy.glob(f"lake/{table}/*.parquet"))
+    if damage == "missing":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:-20] + b"\0" * 20)
+    well, detail = examined(copy)["lake"]
+    assert not well
+    assert str(file) in detail
+    assert damage in detail
+    assert "doctor --repair" in detail
+    assert examined(copy, "--repair")["lake"] == (True, "1 missing or damaged files were made again")
+    assert examined(copy)["lake"][0]
+    homes.same(before, tables(copy))
+
+
+def test_what_a_run_was_made_from_is_made_again_by_the_next_run(copy):
+    next(copy.glob("lake/profiles/*.parquet")).unlink()
+    well, detail = examined(copy, "--repair")["lake"]
+    assert not well
+    assert "tables of sample-1, sample-2: the next run makes them" in detail
+    with Lake(copy) as lake:
+        homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="later")
+        assert lake.read("profiles").height == 2
+    assert examined(copy)["lake"][0]
+
+
+def test_a_snapshot_that_is_missing_damaged_or_behind(copy):
+    first = snapshot.newest(copy)
+    first.unlink()
+    assert "missing" in examined(copy)["snapshot"][1]
+    assert "made again" in examined(copy, "--repair")["snapshot"][1]
+    first.write_bytes(b"no database")
+    assert "cannot be read" in examined(copy)["snapshot"][1]
+    examined(copy, "--repair")
+    assert examined(copy)["snapshot"] == (True, str(first))
+    with Lake(copy) as lake:
+        homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="later")
+    assert "older than the last run" in examined(copy)["snapshot"][1]
+    examined(copy, "--repair")
+    newest = snapshot.newest(copy)
+    assert newest != first
+    assert examined(copy)["snapshot"] == (True, str(newest))
+
+
+def test_a_link_that_leads_astray(copy):
+    link = copy / "snapshots" / snapshot.LINK
+    link.unlink()
+    assert "does not lead to" in examined(copy)["snapshot"][1]
+    examined(copy, "--repair")
+    assert link.resolve() == snapshot.newest(copy)
+
+
+def test_a_damaged_ledger_is_found_and_left_alone(copy):
+    file = copy / "ledger.sqlite"
+    whole = file.read_bytes()
+    broken = whole[: len(whole) // 2] + b"\xff" * 4096 + whole[len(whole) // 2 + 4096 :]
+    file.write_bytes(broken)
+    for args in ((), ("--repair",)):
+        well, detail = examined(copy, *args)["ledger"]
+        assert not well
+        assert "put a backup of ledger.sqlite in its place" in detail
+    assert file.read_bytes() == broken
+
+
+def test_dead_letters_are_counted(copy, tmp_path):
+    (tmp_path / "bad.jsonl").write_text("{}\n", "utf-8")
+    told("import", "jsonl", tmp_path / "bad.jsonl", home=copy)
+    assert examined(copy)["dead letters"][1].startswith("1 refused events")
+
+
+def test_dagsters_storage(copy):
+    assert call("init", home=copy).returncode == 0
+    other = call("doctor", "--json", home=copy, DAGSTER_HOME="/elsewhere")
+    assert "DAGSTER_HOME names /elsewhere" in other.stdout
+    Path(copy / "dagster" / "dagster.yaml").write_text("storage: [nonsense", "utf-8")
+    well, detail = examined(copy)["dagster"]
+    assert not well
+    assert "the next run writes it anew" in detail
