@@ -8,6 +8,8 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import homes
+
 from memory_pipeline.service import launch
 
 BIN = Path(sys.executable).parent
@@ -20,7 +22,7 @@ def served(home, *command, **settings):
     log = home / "server.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [BIN / command[0], *command[1:], "-m", "memory_pipeline.definitions"],
+            [BIN / command[0], *command[1:], "-w", homes.HERE.parent / "workspace.yaml"],
             env=os.environ | variables | {"DAGSTER_HOME": str(launch.dagster_home(home)), "PYTHONUNBUFFERED": "1"},
             cwd=home,
             stdout=out,

@@ -39,7 +39,7 @@ def consolidation_commit(
             )
     except Conflict as conflict:
         context.instance.add_run_tags(run_id, {RETRY: "true"})
-        raise dg.Failure(str(conflict)) from conflict
+        raise dg.Failure(str(conflict)) from None
     return dg.MaterializeResult(metadata={"profiles": len(positions), "position": max(positions.values(), default=0)})
 
 

@@ -157,4 +157,4 @@ def refusing(*kinds: type[Exception]) -> Iterator[None]:
     try:
         yield
     except complete as error:
-        raise dg.Failure(str(error), allow_retries=False) from error
+        raise dg.Failure(str(error), allow_retries=False) from None

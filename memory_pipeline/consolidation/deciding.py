@@ -38,6 +38,9 @@ EDGE: Final = _fields(
 MOVE: Final = _fields("memories", "lifecycle", "superseded_by", "superseded_kind")
 """What a decision about a memory sets."""
 
+SAID: Final = _fields("memories", "content_hash", "protected", "valid_from", "valid_until")
+"""What an original said when a summary took its place: the decision holds for that, and for nothing said later."""
+
 SUMMARY: Final = _fields(
     "memories",
     *MOVE,
@@ -194,17 +197,19 @@ def moves(archived: pl.DataFrame, made: pl.DataFrame, memories: pl.DataFrame) ->
     )
     first = found.sort(_place(), "rule", "target_id").unique(KEY, keep="first", maintain_order=True)
     superseded = pl.col("action") == Action.SUPERSEDE.value
+    original = pl.col("kind_before") == "original"
     deleted = pl.col("action") == Action.DELETE.value
     rows = first.with_columns(
         lifecycle=pl.when(deleted).then(pl.lit(Lifecycle.DELETED.value)).otherwise(pl.lit(Lifecycle.ARCHIVED.value)),
         superseded_by=pl.when(superseded).then("target_id"),
         superseded_kind=pl.when(superseded).then(pl.lit("summary")),
     )
+    said = _with_before(rows, memories).with_columns(pl.col(f"{name}_before").alias(name) for name in SAID)
     return _changes(
-        _with_before(rows, memories),
+        said,
         factors=write({"strength": pl.Float64(), "threshold": pl.Float64()}),
         before=_before(),
-        after=write(MOVE),
+        after=pl.when(superseded & original).then(write({**MOVE, **SAID})).otherwise(write(MOVE)),
         subject=pl.col("content_hash_before").fill_null(""),
     )
 
@@ -229,7 +234,7 @@ def _with_before(rows: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
     Only live memories can be archived or deleted; a superseded one can get another summary.
     """
-    stands = memories.select(*KEY, pl.col(*MOVE, "content_hash").name.suffix("_before"))
+    stands = memories.select(*KEY, pl.col(*MOVE, *SAID, "kind").name.suffix("_before"))
     live = pl.col("lifecycle_before").is_in(LIVE)
     deleted = pl.col("lifecycle_before") == Lifecycle.DELETED.value
     other_summary = pl.col("superseded_by").is_not_null() & pl.col("superseded_by").ne_missing(

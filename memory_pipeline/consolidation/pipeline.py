@@ -174,7 +174,8 @@ def forget(
     members: pl.DataFrame,
 ) -> pl.DataFrame:
     """What leaves the live set, and why: what the policy forgets, and summaries whose cluster is gone."""
-    chosen = forgetting.select(scored, memories, summaries, turn.policy, plan_id=turn.plan_id)
+    standing = pl.concat([summaries, _standing(memories, summaries, clusters)], how="diagonal")
+    chosen = forgetting.select(scored, memories, standing, turn.policy, plan_id=turn.plan_id)
     key = ["profile_id", "memory_id"]
     replaced = summaries.select("profile_id", memory_id="replaces").explode("memory_id")
     stale = (
@@ -185,6 +186,17 @@ def forget(
         .with_columns(action=pl.lit(Action.ARCHIVE.value), rule=pl.lit("stale_summary"), plan_id=pl.lit(turn.plan_id))
     )
     return TABLES["archived_set"].conform(pl.concat([chosen, stale], how="diagonal"))
+
+
+def _standing(memories: pl.DataFrame, summaries: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
+    """Live summaries of clusters that get no new one: a member that came back live is theirs again."""
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", "cluster_id", "memory_id", "members")
+    return (
+        live.rename({"memory_id": "summary_id"})
+        .join(clusters, on=["profile_id", "cluster_id"])
+        .join(summaries, on=["profile_id", "cluster_id"], how="anti")
+        .select("profile_id", "summary_id", "members", supersedes=pl.col("method").is_in(clustering.SUPERSEDING))
+    )
 
 
 def plan(

@@ -83,13 +83,15 @@ def propose(
             deciding.moves(archived_set, summaries, state.memories),
         ]
     ).filter(pl.col("action").is_in([action.value for action in actions]))
+    signature = ["profile_id", "signature"]
     barred = _barred(profiles, decisions, reverted)
-    faded = _faded(decisions.join(committed, on=["profile_id", "decision_id"], how="anti"), reverted)
-    desired = _permitted(_signed(changes), barred).join(faded, on=["profile_id", "signature"], how="anti")
+    earlier = projection.unmasked(decisions.join(committed, on=["profile_id", "decision_id"], how="anti"), reverted)
+    signed = _signed(changes)
+    spent = pl.concat([_faded(earlier), _forgotten(signed, earlier)])
+    desired = _permitted(signed, pl.concat([barred.select(signature), spent]))
     present = committed.filter(
         pl.col("action") != Action.WITHDRAW.value, pl.col("action").is_in([action.value for action in actions])
     )
-    signature = ["profile_id", "signature"]
     new = [desired.join(present, on=signature, how="anti")]
     if Action.WITHDRAW in actions:
         gone = _signed(deciding.withdrawals(present.join(desired, on=signature, how="anti")))
@@ -105,9 +107,19 @@ def _barred(profiles: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFr
     return undone.join(in_force, on=["profile_id", "signature"], how="anti").join(again, on="profile_id", how="anti")
 
 
-def _faded(earlier: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
+def _faded(earlier: pl.DataFrame) -> pl.DataFrame:
     """Links of earlier runs: what is proposed again has been pruned since, and comes back only for a new text."""
-    return projection.unmasked(earlier, reverted).filter(pl.col("action") == Action.LINK.value)
+    return earlier.filter(pl.col("action") == Action.LINK.value).select("profile_id", "signature")
+
+
+def _forgotten(desired: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
+    """Summaries that were let go for their low relevance: made again, they would be let go again the next night."""
+    moves = earlier.filter(pl.col("action").is_in(projection.MOVES)).sort("as_of", "seq", "ordinal")
+    gone = moves.unique(KEY, keep="last").filter(
+        pl.col("action").is_in([Action.DELETE.value, Action.ARCHIVE.value]), pl.col("rule") != "stale_summary"
+    )
+    made = desired.filter(pl.col("action") == Action.SUMMARISE.value)
+    return made.join(gone, on=KEY, how="semi").select("profile_id", "signature")
 
 
 def _permitted(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation import deciding
 from memory_pipeline.consolidation.associations import UNDIRECTED
 from memory_pipeline.consolidation.scoring import DAY, ENERGY_DECAY, KEY
-from memory_pipeline.lake.schemas import TABLES, Action, EventType, Lifecycle
+from memory_pipeline.lake.schemas import LIVE, TABLES, Action, EventType, Lifecycle
 from memory_pipeline.text import classification, identity
 
 WRONG_TO_NOTHING: Final = 10
@@ -96,7 +96,8 @@ def apply(state: State, decisions: pl.DataFrame) -> State:
 
     - summarise makes a memory, or brings it back, with an edge to each member;
     - link makes an edge, and prune takes away what was decided, never what an agent asserted;
-    - supersede, delete and archive move a memory; the last decision about it holds. A deleted one loses its edges.
+    - supersede, delete and archive move a memory; the last decision about it holds. A deleted one loses its edges;
+      one that a summary stands for comes back once it is changed or the summary leaves the live set.
 
     Applying decisions in two lots, in order, is the same as applying them at once.
     """
@@ -350,26 +351,53 @@ def _asserted(happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
 
 
 def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Let the last decision about each memory say where it stands."""
+    """Let the last decision about each memory say where it stands, and bring back originals whose summary fails them.
+
+    A summary stands for what an original said when it was merged, for as long as the summary is live: an original that
+    an agent has changed since, or whose summary has left the live set, is live again.
+    """
+    said = {**deciding.MOVE, **deciding.SAID}
     last = (
         ordered.filter(pl.col("action").is_in(MOVES))
         .unique(KEY, keep="last", maintain_order=True)
         .select(
             *KEY,
-            *(value.name.suffix("_after") for value in deciding.read("after", deciding.MOVE)),
+            *(value.name.suffix("_after") for value in deciding.read("after", said)),
             moved_by="plan_id",
             moved_at="as_of",
+            turn="turn",
         )
     )
+    gone = last.filter(~pl.col("lifecycle_after").is_in(LIVE)).select(
+        "profile_id", superseded_by="memory_id", gone="turn", gone_at="moved_at"
+    )
     moved = pl.col("moved_at").is_not_null()
-    return (
+    stands = (
         memories.join(last, on=KEY, how="left", maintain_order="left")
         .with_columns(
             *(pl.when(moved).then(f"{name}_after").otherwise(name).alias(name) for name in deciding.MOVE),
             lifecycle_since=pl.coalesce("moved_at", "lifecycle_since"),
             plan_id=pl.coalesce("moved_by", "plan_id"),
         )
-        .select(memories.columns)
+        .join(gone, on=["profile_id", "superseded_by"], how="left", maintain_order="left")
+    )
+    return _restored(stands).select(memories.columns)
+
+
+def _restored(stands: pl.DataFrame) -> pl.DataFrame:
+    """Bring back superseded originals that were changed since (`_after`), or whose summary is `gone` since a turn."""
+    differs = [pl.col(name).ne_missing(pl.col(f"{name}_after")) for name in deciding.SAID]
+    changed = pl.col("content_hash_after").is_not_null() & pl.any_horizontal(differs)
+    alone = pl.col("gone") > pl.col("turn").fill_null(-1)
+    back = (pl.col("kind") == _ORIGINAL) & (pl.col("superseded_kind") == "summary") & (changed | alone)
+    back = back.fill_null(value=False)
+    return stands.with_columns(
+        lifecycle=pl.when(back).then(pl.lit(Lifecycle.ACTIVE.value)).otherwise("lifecycle"),
+        lifecycle_since=pl.when(back)
+        .then(pl.max_horizontal("lifecycle_since", "updated_at", "gone_at"))
+        .otherwise("lifecycle_since"),
+        superseded_by=pl.when(~back).then("superseded_by"),
+        superseded_kind=pl.when(~back).then("superseded_kind"),
     )
 
 
