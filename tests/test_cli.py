@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -194,10 +195,11 @@ def test_the_report_says_what_was_found_merged_kept_apart_and_kept(fresh, tmp_pa
         assert part in shown
     assert re.search(r"One of \d+ merges of near duplicates\n(  - .+\n){2,}  = .+\n", shown)
     assert f"snapshot: {tmp_path / 'data' / 'snapshots' / 'memories.duckdb'}" in shown
-    commands = re.findall(r"memory-pipeline (explain|undo) (\S+) --profile (\S+)", shown)
-    assert [name for name, _, _ in commands] == ["explain", "undo"]
-    for name, memory, profile in commands:
-        assert call(name, memory, "-p", profile, home=tmp_path / "data").returncode == 0
+    commands = [shlex.split(told)[1:] for told in re.findall(r": (memory-pipeline .+)", shown)]
+    assert [args[2] for args in commands] == ["explain", "undo", "undo"]
+    for args in commands:
+        assert args[:2] == ["--home", str(tmp_path / "data")]
+        assert call(*args).returncode == 0
     assert max(len(line) for line in shown.splitlines() if line.startswith(" sample")) <= 80
 
 
@@ -367,6 +369,23 @@ def test_the_page_of_commands_is_made_from_the_commands(tmp_path):
     generator = [sys.executable, "-m", "typer", "memory_pipeline.service.commands", "utils", "docs", *options]
     subprocess.run(generator, check=True, capture_output=True, env=environment())
     assert made.read_text("utf-8") == (DOCS / "cli.md").read_text("utf-8"), "write it with: make docs"
+
+
+def test_every_command_that_pages_and_messages_name_is_there():
+    known = {line.removeprefix("## `memory-pipeline ").rstrip("`") for line in headings()}
+    root = DOCS.parent
+    pages = [root / "README.md", *DOCS.glob("*.md"), *root.glob(".ci/*"), *root.glob("memory_pipeline/**/*.py")]
+    named = {
+        name
+        for page in pages
+        for name in re.findall(r"memory-pipeline\"? (?:--home \S+ )?([a-z]+)\b", page.read_text("utf-8"))
+    }
+    assert {"consolidate", "doctor", "import"} <= named
+    assert named - known == set()
+
+
+def headings():
+    return [line for line in (DOCS / "cli.md").read_text("utf-8").splitlines() if line.startswith("## `")]
 
 
 def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample):

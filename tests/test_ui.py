@@ -3,13 +3,12 @@
 With the variable MEMORY_PIPELINE_SCREENSHOT naming a file, the picture of the asset graph is written there.
 """
 
+import http.client
 import json
 import os
 import re
 import shutil
 import socket
-import urllib.error
-import urllib.request
 
 import dagster as dg
 import homes
@@ -32,41 +31,53 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
+@pytest.fixture
+def home(tmp_path):
     """A small store in which no sensor has anything to ask for."""
-    folder = tmp_path_factory.mktemp("home")
-    with homes.filled(folder, homes.events(memories=60)) as lake:
+    with homes.filled(tmp_path, homes.events(memories=60)) as lake:
         lake.project()
-    return folder
+    return tmp_path
 
 
-def answers(address):
+LOADED = (
+    "{workspaceOrError {... on Workspace {locationEntries {locationOrLoadError {"
+    "... on PythonError {message causes {message}}}}}}}"
+)
+"""Asks whether the definitions are loaded, and why not."""
+
+
+def loaded(port):
+    """Whether the UI answers and has loaded the definitions; fails with its reason if it could not."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
-        with urllib.request.urlopen(f"{address}/server_info", timeout=5) as reply:  # noqa: S310 - our own address
-            return reply.status == 200
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", "/graphql", json.dumps({"query": LOADED}), headers)
+        (location,) = json.load(connection.getresponse())["data"]["workspaceOrError"]["locationEntries"]
+    except (ConnectionError, TimeoutError):
         return False
+    finally:
+        connection.close()
+    assert not location["locationOrLoadError"], location
+    return location["locationOrLoadError"] is not None
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server(home):
     """Run Dagster's UI and daemon; yields the address and a function that waits for a condition."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    address = f"http://127.0.0.1:{port}"
-    command = ("dagster", "dev", "-h", "127.0.0.1", "-p", port)
+        port = free.getsockname()[1]
+    command = ("dagster", "dev", "-h", "127.0.0.1", "-p", str(port))
     with servers.served(home, *command, reflection="false") as process:
 
         def wait(condition):
             return servers.until(process, condition, seconds=SECONDS, log=home / "server.log")
 
-        wait(lambda: answers(address))
-        yield address, wait
+        wait(lambda: loaded(port))
+        yield f"http://127.0.0.1:{port}", wait
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def page():
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=SWITCHES)
@@ -84,15 +95,15 @@ def page():
 
 
 def graph(page, address):
-    """Open the global asset graph with all groups expanded."""
+    """Open the global asset graph with all groups expanded, and return the names in it."""
     page.goto(f"{address}/asset-groups?expanded={','.join(f'global%40global%3A{group}' for group in GROUPS)}")
     names = page.locator("foreignObject [class*=assetName]")
     expect(names).to_have_count(sum(map(len, GROUPS.values())))
     return names
 
 
-def test_the_graph_shows_every_asset(page, server, home):
-    shown = graph(page, server[0]).all_inner_texts()
+def shows_every_asset(page, address, home):
+    shown = graph(page, address).all_inner_texts()
     patterns = [re.compile(re.escape(name).replace("…", ".*")) for name in shown]  # long names are cut in the middle
     keys = build_defs(settings=Settings(home=home)).resolve_asset_graph().get_all_asset_keys()
     for name in {key.to_user_string() for key in keys}:
@@ -101,16 +112,15 @@ def test_the_graph_shows_every_asset(page, server, home):
         expect(page.get_by_text(group, exact=True).first).to_be_visible()
 
 
-def test_an_asset_page_describes_the_asset_and_its_columns(page, server):
-    page.goto(f"{server[0]}/assets/clusters")
+def documents_an_asset(page, address):
+    page.goto(f"{address}/assets/clusters")
     expect(page.get_by_text("Groups of near duplicates and of similar memories.").first).to_be_visible()
     for name, column in TABLES["clusters"].schema.columns().items():
         expect(page.get_by_text(name, exact=True).first).to_be_visible()
         expect(page.get_by_text(column.description, exact=True).first).to_be_visible()
 
 
-def test_a_full_run_launched_by_hand_succeeds_and_leaves_a_snapshot(page, server, home):
-    address, wait = server
+def launches_a_full_run(page, address, home, wait):
     page.goto(f"{address}/locations/memory_pipeline/jobs/full/playground")
     expect(page.get_by_text("No errors")).to_be_visible()
     page.get_by_role("button", name="Launch Run").click()
@@ -118,17 +128,23 @@ def test_a_full_run_launched_by_hand_succeeds_and_leaves_a_snapshot(page, server
         done = dg.RunsFilter(job_name="full", statuses=[dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE])
         (run,) = wait(lambda: instance.get_runs(filters=done))
     assert run.status == dg.DagsterRunStatus.SUCCESS
-    assert (home / "snapshots" / "memories.duckdb").exists()
     page.goto(f"{address}/runs/{run.run_id}")
     expect(page.get_by_text("Success", exact=True).first).to_be_visible()
 
 
-def test_the_graph_is_green_after_it(page, server):
-    """Also the picture of the documentation."""
-    names = graph(page, server[0])
+def shows_that_all_is_well(page, address):
+    names = graph(page, address)
     page.get_by_label("panel_show_right").first.click()
     page.mouse.dblclick(SIZE["width"] - 100, 180)  # fits the graph into what the side panel has made free
-    green = page.locator("foreignObject [style*='--color-accent-green']")
-    expect(green).to_have_count(names.count())
+    expect(page.locator("foreignObject [style*='--color-accent-green']")).to_have_count(names.count())
     if picture := os.environ.get("MEMORY_PIPELINE_SCREENSHOT"):
         page.screenshot(path=picture, animations="disabled")
+
+
+def test_a_person_sees_the_graph_reads_about_an_asset_and_launches_a_run(page, server, home):
+    address, wait = server
+    shows_every_asset(page, address, home)
+    documents_an_asset(page, address)
+    launches_a_full_run(page, address, home, wait)
+    assert (home / "snapshots" / "memories.duckdb").exists()
+    shows_that_all_is_well(page, address)

@@ -23,7 +23,7 @@ EDGE_KEY: Final = TABLES["decided_edges"].key
 INSTANT_FORMAT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
 
 
-def _fields(table: str, *names: str) -> Fields:
+def _fields(table: str, *names: str) -> dict[str, pl.DataType]:
     types = TABLES[table].empty().schema
     return {name: types[name] for name in sorted(names)}
 
@@ -49,6 +49,17 @@ SUMMARY: Final = _fields(
     "stability_given",
 )
 """What a decision says of the summary it makes."""
+
+CLOSED: Final = _fields("memories", "valid_until", "superseded_by", "superseded_kind", "content_hash") | {
+    "other_hash": pl.String()
+}
+"""What a decision says of a memory whose fact a newer one changed: its end, and the texts of both for which it holds."""
+
+PROMOTED: Final = _fields("promotions", "tier", "at", "energy", "lifecycle", "category")
+"""What a decision raises; null means unchanged."""
+
+BLOCK: Final = _fields("core_memory_blocks", "content", "members", "version", "compiled_by")
+"""What a decision says of a core memory block."""
 
 CHANGES: Final = pl.Schema(
     {name: pl.String() for name in (*KEY, "action", "target_id", "rule", "reason", "factors", "before", "after")}

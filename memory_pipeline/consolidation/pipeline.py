@@ -268,8 +268,9 @@ def settle(
     vectors: pl.DataFrame,
     decisions: pl.DataFrame,
     reverted: pl.DataFrame,
+    derived: pl.DataFrame,
 ) -> Frames:
-    """Apply a plan and describe the state after it.
+    """Apply a plan and describe the state after it; `derived` edges are made anew if the memories change.
 
     Returns:
         `memories`, `decided_edges`, `derived_edges`, `memory_importance`, `scored_memories`, `association_edges` once
@@ -278,7 +279,8 @@ def settle(
     state = planning.post_state(projection.State(memories, decided), plan, present(turn, decisions, reverted))
     words, points = enrich(turn, state.memories, enrichment, vectors)
     enrichment, vectors = pl.concat([enrichment, words]), pl.concat([vectors, points])
-    derived = derive(turn, state.memories, enrichment, vectors)
+    if not state.memories.equals(TABLES["memories"].conform(memories)):
+        derived = derive(turn, state.memories, enrichment, vectors)
     measured = measure(turn, state.memories, enrichment, state.edges, derived)
     scored = score(turn, state.memories, measured, state.edges, derived)
     edges = associate(turn, state.edges, derived, state.edges.clear())

@@ -88,7 +88,8 @@ def propose(
     earlier = projection.unmasked(decisions.join(committed, on=["profile_id", "decision_id"], how="anti"), reverted)
     signed = _signed(changes)
     spent = pl.concat([_faded(earlier), _forgotten(signed, earlier)])
-    desired = _permitted(signed, pl.concat([barred.select(signature), spent]))
+    permitted = _permitted(signed, pl.concat([barred.select(signature), spent]))
+    desired = permitted.join(_hollow(permitted, summaries), on=KEY, how="anti")
     present = committed.filter(
         pl.col("action") != Action.WITHDRAW.value, pl.col("action").is_in([action.value for action in actions])
     )
@@ -131,6 +132,13 @@ def _permitted(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
         .select("profile_id", target_id="memory_id")
     )
     return permitted.join(summaries, on=["profile_id", "target_id"], how="anti")
+
+
+def _hollow(permitted: pl.DataFrame, summaries: pl.DataFrame) -> pl.DataFrame:
+    """Summaries that were to take the place of their members, and may take nobody's."""
+    stands = permitted.filter(pl.col("action") == Action.SUPERSEDE.value).select("profile_id", summary_id="target_id")
+    made = summaries.filter("supersedes").join(stands, on=["profile_id", "summary_id"], how="anti")
+    return made.select("profile_id", memory_id="summary_id")
 
 
 def _signed(changes: pl.DataFrame) -> pl.DataFrame:

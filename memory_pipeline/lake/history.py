@@ -31,6 +31,7 @@ SETTLED_FROM: Final = (
     "vectors",
     "decisions",
     "reverted",
+    "derived_edges",
 )
 """Tables of a run that its plan is applied to."""
 COMMITTED_FROM: Final = tuple(dict.fromkeys((*SETTLED_FROM, *PUBLISHED)))
@@ -56,8 +57,10 @@ def settle(tables: Tables, policies: Mapping[str, Policy]) -> dict[str, pl.DataF
         tables: the run's `SETTLED_FROM` and `consolidation_plan`.
         policies: the policies in play, by hash.
     """
-    takes = ("consolidation_plan", "memories", "decided_edges", "enrichment", "vectors", "decisions", "reverted")
-    frames = pipeline.each(tables["profiles"], policies, pipeline.settle, *(tables[name] for name in takes))
+    takes = ("memories", "decided_edges", "enrichment", "vectors", "decisions", "reverted", "derived_edges")
+    frames = pipeline.each(
+        tables["profiles"], policies, pipeline.settle, *(tables[name] for name in ("consolidation_plan", *takes))
+    )
     return {name: TABLES[name].conform(frame) for name, frame in zip(pipeline.SETTLED, frames, strict=True)}
 
 
@@ -153,7 +156,7 @@ def state(
     profiles: pl.DataFrame,
     policies: Mapping[str, Policy],
     *,
-    committed: int | None = None,
+    until: int | None = None,
     reverted: pl.DataFrame | None = None,
 ) -> dict[str, pl.DataFrame]:
     """Make the tables of a state from the ledger alone.
@@ -162,26 +165,30 @@ def state(
         lake: the store.
         profiles: whose state, at which `as_of` and `seq` (one of each), under which policy.
         policies: the policies in play, by hash.
-        committed: position of the last commit that counts; default: every one that `as_of` admits.
+        until: position of the last commit that counts; default: every one that `as_of` admits.
         reverted: what does not count; default: what is undone by now.
 
     Returns:
         The tables of `PUBLISHED`.
     """
     own = profiles["profile_id"].to_list()
+    masked = lake.ledger.reverted() if reverted is None else reverted
     clock, seq = profiles.row(0, named=True)["as_of"], profiles.row(0, named=True)["seq"]
     made = pipeline.run(
         {
             "profiles": profiles,
             "events": lake.events(as_of=clock, seq=seq, profiles=own),
-            "decisions": lake.ledger.decisions(as_of=clock, seq=committed, profiles=own),
-            "reverted": lake.ledger.reverted() if reverted is None else reverted,
+            "decisions": lake.ledger.decisions(as_of=clock, seq=seq, profiles=own),
+            "reverted": masked,
             "enrichment": lake.read("enrichment", profiles=own),
             "vectors": lake.read("vectors", profiles=own),
         },
         policies,
     )
-    after = settle(made | {"consolidation_plan": made["consolidation_plan"].clear()}, policies)
+    plan = made["consolidation_plan"]
+    committed = lake.ledger.decisions(as_of=clock, seq=until, profiles=own)
+    after = settle(made | {"decisions": committed, "consolidation_plan": plan.clear()}, policies)
+    after["consolidation_plan"] = plan.join(masked, on=["profile_id", "decision_id"], how="anti")
     return {name: after.get(name, made[name]) for name in PUBLISHED}
 
 
@@ -194,7 +201,7 @@ def rebuild(lake: Lake, profile_id: str) -> dict[str, pl.DataFrame]:
     runs = lake.ledger.runs([profile_id]).filter(pl.col("outcome") != "reverted").sort("commit_seq")
     if runs.is_empty():
         raise ValueError(f"profile {profile_id!r} has no run that stands; consolidate it first")
-    return _as_committed(lake, runs.row(-1, named=True), lake.ledger.reverted())
+    return _as_committed(lake, runs.tail(1), lake.ledger.reverted())
 
 
 def undo(
@@ -219,6 +226,7 @@ def undo(
         ValueError: nothing that stands has that id, it is ambiguous, or decisions build on it and `cascade` is off.
         Conflict: somebody else changed the profile meanwhile; nothing was changed.
     """
+    heads = lake.ledger.heads()  # before all else, so that whoever commits meanwhile makes this a conflict
     reverted = lake.ledger.reverted()
     standing = projection.unmasked(lake.ledger.decisions(), reverted)
     runs = lake.ledger.runs().filter(pl.col("outcome") != "reverted").sort("profile_id", "commit_seq")
@@ -240,11 +248,10 @@ def undo(
     masked = pl.concat([reverted, chosen.select("profile_id", "decision_id", seq=now_at)])
     own = sorted(set(chosen["profile_id"]) | set(undone_runs["profile_id"]))
     left = runs.join(undone_runs, on=["profile_id", "plan_id"], how="anti")
-    heads = lake.ledger.heads(own)
-    tables = [_tables_left(lake, left.filter(pl.col("profile_id") == one), masked) for one in own]
+    last = left.filter(pl.col("profile_id").is_in(own)).unique("profile_id", keep="last")
     lake.republish(
         pl.DataFrame({"profile_id": own, "head": [heads[one] for one in own]}),
-        {name: pl.concat([made[name] for made in tables]) for name in PUBLISHED},
+        _as_committed(lake, last, masked),
         revert=[
             Revert(
                 profile_id=one,
@@ -327,18 +334,21 @@ def _about(standing: pl.DataFrame, memory_id: str, profile_id: str | None) -> pl
     return found.filter(pl.col("seq") == pl.col("seq").max())
 
 
-def _tables_left(lake: Lake, runs: pl.DataFrame, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Tables of a profile after its last run that is left; empty ones if none is."""
-    if runs.is_empty():
-        return {name: TABLES[name].empty() for name in PUBLISHED}
-    return _as_committed(lake, runs.sort("commit_seq").row(-1, named=True), reverted)
+def _as_committed(lake: Lake, runs: pl.DataFrame, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Tables of profiles as a run of each published them, less what is reverted; profiles of one run are made together.
 
-
-def _as_committed(lake: Lake, run: Mapping[str, Any], reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Tables of a profile as a run of it published them, less what is reverted."""
-    profiles = lake.read("profiles", seq=run["commit_seq"], profiles=[run["profile_id"]])
-    policies = {run["policy_hash"]: _policy(lake, run)}
-    return state(lake, profiles, policies, committed=run["commit_seq"], reverted=reverted)
+    Args:
+        lake: the store.
+        runs: rows of `consolidation_runs`, one a profile.
+        reverted: what does not count.
+    """
+    tables = [{name: TABLES[name].empty() for name in PUBLISHED}]
+    for _, run in runs.sort("profile_id").group_by("run_id", "as_of", "base_seq", maintain_order=True):
+        until = max(run["commit_seq"])
+        profiles = lake.read("profiles", seq=until, profiles=run["profile_id"].to_list())
+        policies = {row["policy_hash"]: _policy(lake, row) for row in run.iter_rows(named=True)}
+        tables.append(state(lake, profiles, policies, until=until, reverted=reverted))
+    return {name: pl.concat([made[name] for made in tables]) for name in PUBLISHED}
 
 
 def _policy(lake: Lake, run: Mapping[str, Any]) -> Policy:

@@ -64,7 +64,8 @@ def chosen(
         ledger_digest=ledger.digest(position),
         as_of=as_of,
         seq=position,
-        heads=ledger.heads(own),
+        # A head beyond the state that is read is no base of a plan: the commit of such a plan is refused.
+        heads={profile_id: min(head, position) for profile_id, head in ledger.heads(own).items()},
         since=dict(past.select("profile_id", "reflected_seq").iter_rows()),
         task=task,
         trigger=trigger,

@@ -52,8 +52,14 @@ class Action(StrEnum):
     PRUNE = "prune"
     SUMMARISE = "summarise"
     SUPERSEDE = "supersede"
+    CLOSE = "close"
     DELETE = "delete"
     ARCHIVE = "archive"
+    EXPIRE = "expire"
+    COLD = "cold"
+    STUB = "stub"
+    PROMOTE = "promote"
+    COMPILE = "compile"
 
 
 def _text(description: str, *, key: bool = False, nullable: bool = False) -> dy.String:
@@ -124,6 +130,7 @@ class Events(dy.Schema):
     weight = _share("Weight of an asserted link, 0..1.", nullable=True)
     query = _text("Query that led to an access.", nullable=True)
     rank = dy.Int64(nullable=True, min=0, description="Rank of the memory in the answer that accessed it, from 1.")
+    expanded = dy.Bool(nullable=True, description="The access reached the memory only over an association.")
     helpful = dy.Bool(nullable=True, description="Feedback: helpful counts as an access, wrong lowers the confidence.")
 
 
@@ -144,12 +151,106 @@ class Profiles(dy.Schema):
     retry_reverted = dy.Bool(description="Propose again what was undone.")
 
 
+class Accesses(dy.Schema):
+    """Every access that counts: what reconsolidates a memory. A helpful feedback is one."""
+
+    profile_id = _profile()
+    seq = dy.Int64(primary_key=True, min=1, description="Position of the event in the ledger.")
+    ordinal = dy.Int64(primary_key=True, min=0, description="Place of the memory within the event.")
+    memory_id = _text("The memory.")
+    at = _instant("When it was accessed.")
+    session_id = _text("Session of the access.", nullable=True)
+    expanded = dy.Bool(description="Reached only over an association.")
+
+
+class TierChanges(dy.Schema):
+    """Lineage of tiers: every promotion of a memory, in place."""
+
+    profile_id = _profile()
+    memory_id = _text("The memory.", key=True)
+    at = dy.Datetime(
+        time_zone="UTC",
+        time_unit="us",
+        primary_key=True,
+        description="When it took effect, which may lie before the run.",
+    )
+    from_tier = _text("Tier before.")
+    to_tier = _text("Tier after.")
+    edge_type = _text("PROMOTED_TO (short_term) or CRYSTALLIZED_INTO (long_term).")
+    energy = _number("Energy at that instant.")
+    plan_id = _text("Plan that decided it.")
+
+
+class CoreMemoryBlocks(dy.Schema):
+    """What an agent reads at the start of every session, one row a block."""
+
+    profile_id = _profile()
+    block = _text(
+        "user_profile, project_context, behavioral_patterns, active_decisions or learned_preferences.", key=True
+    )
+    content = _text("The text: facts, joined by a line of three dashes.")
+    members = _words("Memories it was made from, in order.")
+    version = _count("Rises when the text changes.")
+    compiled_by = _text("rules, or the model that worded it.")
+    compiled_at = _instant("Clock of the run that changed it last.")
+    plan_id = _text("Plan that changed it last.")
+
+
+class Promotions(dy.Schema):
+    """What rises in this run, and why; null means unchanged."""
+
+    profile_id = _profile()
+    memory_id = _text("The memory.", key=True)
+    tier = _text("New tier: short_term or long_term.", nullable=True)
+    at = _instant("When the tier changes.", nullable=True)
+    energy = _number("Energy at that instant.", nullable=True)
+    lifecycle = _text("warm.", nullable=True)
+    category = _text("core.", nullable=True)
+    rule = _text("energy, session_end, used, core; several are joined by a plus sign.")
+    reason = _text("One sentence a person can read.")
+    plan_id = _text("Plan the row belongs to.")
+
+
+class FactChanges(dy.Schema):
+    """Pairs of memories of which the newer states another value of the same fact."""
+
+    profile_id = _profile()
+    memory_id = _text("The older memory.", key=True)
+    other_id = _text("The newer memory.", key=True)
+    relation = _text("update (the newer holds from its time on) or conflict (both stand).")
+    subject = _text("What the fact is about.", nullable=True)
+    attribute = _text("Which fact of it.", nullable=True)
+    value = _text("Value that the older states.", nullable=True)
+    other_value = _text("Value that the newer states.", nullable=True)
+    similarity = dy.Float32(nullable=True, description="Their cosine.")
+    at = _instant("Since when the newer holds.")
+    rule = _text("What gave it away, such as changed_value, negation or no_longer.")
+    reason = _text("One sentence a person can read.")
+    plan_id = _text("Plan the row belongs to.")
+
+
+class Completions(dy.Schema):
+    """What a language model was asked, and answered; asked once, replayed ever after. Append-only."""
+
+    profile_id = _profile()
+    request_hash = _text("SHA-256 of model, purpose and prompt, 32 hex digits.", key=True)
+    model = _text("The model.")
+    purpose = _text("summary or block.")
+    content = _text("The answer; null if there was none.", nullable=True)
+    outcome = _text("answered, or why not, such as budget or timeout.")
+    input_tokens = _count("Tokens asked.")
+    output_tokens = _count("Tokens answered.")
+    cost = dy.Float64(min=0.0, description="Money it cost, by the prices in the settings.")
+
+
 class Memories(dy.Schema):
     """Every memory, original or summary, one row each: the fold of the ledger."""
 
     profile_id = _profile()
     memory_id = _text("Id of the memory, unique within its profile.", key=True)
-    kind = _text("original, or the kind of summary: meta_pattern, compression, consolidation, episode, unit.")
+    kind = _text(
+        "original, or the kind of summary: meta_pattern, compression, consolidation, episode, session, agent, unit."
+    )
     content = _text("The text.")
     content_hash = _text("SHA-256 of speaker and text, 32 hex digits: the key of everything derived from the text.")
     speaker = _text("Who said it.", nullable=True)
@@ -181,9 +282,12 @@ class Memories(dy.Schema):
     stability_gain = _number(
         "What accesses added to the stability of retention: sum of 0.1*min(2, days since the access before/7)."
     )
-    energy_base = _number("Energy at `energy_at`, in closed form over all accesses.")
-    energy_at = _instant("Instant of `energy_base`: the last access, else creation.")
+    energy_base = _number("Energy at `energy_at`, in closed form over all accesses and reinforcements.")
+    energy_at = _instant("Instant of `energy_base`: the last access, reinforcement, tier change or creation.")
     tier = _text("working, short_term or long_term.")
+    tier_since = _instant("Since when; every tier has its own decay of energy.")
+    reinforcement_count = _count("Newer memories that reinforced it.")
+    last_reinforced_at = _instant("When one did last.", nullable=True)
     lifecycle = _text("active, warm, cold, stub, archived, expired or deleted.")
     lifecycle_since = _instant("Since when.")
     superseded_by = _text("Summary or newer memory that took its place.", nullable=True)
@@ -287,6 +391,7 @@ class ScoredMemories(dy.Schema):
     relevance = _share("Product of the five factors, at most 1.")
     stability = _share("Stability of retention.")
     retention = _share("Forgetting curve of the category.")
+    floored_at = _instant("When retention reaches its floor if nothing happens; null: never.", nullable=True)
     recency = _share("exp(-hours since last touch / (168 + 24 * accesses)).")
     energy = _number("Energy at as_of.")
     age_tier = _text("hot, warm, cold or archive, by age.")
@@ -301,7 +406,11 @@ class Clusters(dy.Schema):
 
     profile_id = _profile()
     cluster_id = _text("Hash of method and sorted member ids.", key=True)
-    method = _text("similarity_components or near_duplicates.")
+    method = _text("near_duplicates, fading_groups, similarity_components, coactivation or episodes.")
+    level = _text("episode, session or agent, for episodes.", nullable=True)
+    parent_id = _text("Cluster of the level above, for episodes.", nullable=True)
+    strength = _number("Largest shared-session count, for coactivation.", nullable=True)
+    first_coactivated_at = _instant("First access that two members shared a session in.", nullable=True)
     label = _text("Most telling words its members share.")
     dominant_type = _text("Most frequent type; ties alphabetical.")
     cluster_size = dy.Int64(min=2, description="Number of members.")
@@ -335,7 +444,9 @@ class Summaries(dy.Schema):
     profile_id = _profile()
     summary_id = _text("Hash of cluster and members' texts; the summary's memory_id.", key=True)
     cluster_id = _text("Cluster it stands for.")
-    kind = _text("meta_pattern, compression, consolidation, episode or unit.")
+    kind = _text("meta_pattern, compression, consolidation, episode, session, agent or unit.")
+    compiled_by = _text("rules, or the model that worded it.")
+    fallback = _text("Why the model's text was not taken, if one was asked.", nullable=True)
     memory_type = _text("MetaPattern, or the members' dominant type.")
     category = _text("Category of the members.")
     content = _text("Text to read.")
@@ -360,7 +471,7 @@ class ArchivedSet(dy.Schema):
 
     profile_id = _profile()
     memory_id = _text("The memory.", key=True)
-    action = _text("supersede, delete or archive.")
+    action = _text("supersede, delete, archive, expire, cold or stub.")
     rule = _text("Rule that decided, such as archive_threshold.")
     reason = _text("One sentence a person can read.")
     target_id = _text("Summary that takes its place.", nullable=True)
@@ -376,8 +487,10 @@ class Decisions(dy.Schema):
     decision_id = _text("Hash of plan and signature.", key=True)
     plan_id = _text("Plan it belongs to.")
     ordinal = _count("Order of application within the plan.")
-    action = _text("withdraw, link, prune, summarise, supersede, delete or archive.")
-    memory_id = _text("Memory concerned; the source of a link; the id of a new summary.")
+    action = _text(
+        "withdraw, link, prune, summarise, supersede, close, delete, archive, expire, cold, stub, promote or compile."
+    )
+    memory_id = _text("Memory concerned; the source of a link; the id of a new summary; the name of a block.")
     target_id = _text(
         "Other end: target of a link, summary that supersedes, decision that is withdrawn.", nullable=True
     )
@@ -480,6 +593,7 @@ TABLES: Final[dict[str, Table]] = {
         Table("events", Events, kept="appended"),
         Table("enrichment", Enrichment, kept="appended"),
         Table("vectors", Vectors, kept="appended"),
+        Table("completions", Completions, kept="appended"),
         Table("decisions", Decisions, kept="ledger"),
         Table("consolidation_runs", Runs, kept="ledger"),
         Table("dead_letters", DeadLetters, kept="ledger"),
@@ -487,15 +601,21 @@ TABLES: Final[dict[str, Table]] = {
         Table("profiles", Profiles),
         Table("memories", Memories),
         Table("decided_edges", Edges),
+        Table("accesses", Accesses),
+        Table("tier_changes", TierChanges),
+        Table("core_memory_blocks", CoreMemoryBlocks),
         Table("derived_edges", Edges),
         Table("memory_importance", MemoryImportance),
         Table("scored_memories", ScoredMemories),
+        Table("fact_changes", FactChanges),
         Table("proposed_edges", Edges),
         Table("association_edges", Edges),
         Table("clusters", Clusters),
         Table("cluster_members", ClusterMembers),
         Table("merge_refusals", MergeRefusals),
         Table("summaries", Summaries),
+        Table("promotions", Promotions),
+        Table("proposed_blocks", CoreMemoryBlocks),
         Table("archived_set", ArchivedSet),
         Table("consolidation_plan", Decisions),
     )

@@ -348,7 +348,7 @@ def run_job(job: str, config: dict[str, Any], *, plan_out: Path | None, as_json:
         if as_json:
             show_json(document)
         else:
-            report.plan(out(), launched.tables["consolidation_plan"], written=plan_out)
+            report.plan(out(), launched.tables["consolidation_plan"], home=settings.home, written=plan_out)
         return
     with existing_lake(settings) as lake:
         done = report.run_document(lake, launched.run_id)

@@ -6,6 +6,7 @@ What is not here: options and exit statuses (`cli.py`), and what `doctor` examin
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -98,7 +99,7 @@ def planned_profiles(file: Path) -> pl.DataFrame:
         raise ValueError(f"{file}: {error}") from error
 
 
-def plan(console: Console, decisions: pl.DataFrame, *, written: Path | None) -> None:
+def plan(console: Console, decisions: pl.DataFrame, *, home: Path, written: Path | None) -> None:
     """Print a plan: counts by action and rule, then some decisions of each kind with their reasons."""
     if decisions.is_empty():
         line(console, "The plan is empty: nothing to change.")
@@ -117,7 +118,7 @@ def plan(console: Console, decisions: pl.DataFrame, *, written: Path | None) -> 
         table(console, ("profile", "action", "memory", "reason"), some.iter_rows(), title=title)
     line(console, "Nothing was written to ledger, lake or snapshots.")
     if written:
-        line(console, f"The plan is in {written}; apply it with: memory-pipeline apply {written}")
+        line(console, f"The plan is in {written}; apply it with: {_command(home, 'apply', str(written))}")
 
 
 def run_document(lake: Lake, run_id: str) -> dict[str, Any]:
@@ -144,11 +145,12 @@ def run(console: Console, lake: Lake, done: Mapping[str, Any]) -> None:
     seq = max(row["commit_seq"] for row in done["profiles"])
     names = ("memories", "association_edges", "clusters", "merge_refusals", "scored_memories")
     tables = {name: lake.read(name, seq=seq, profiles=profiles) for name in names}
+    tables["clusters"] = tables["clusters"].filter(pl.col("method") != "near_duplicates")  # shown as merges
     plans = pl.DataFrame(done["profiles"]).select("profile_id", "plan_id")
     decided = lake.ledger.decisions(seq=seq, profiles=profiles).join(plans, on=["profile_id", "plan_id"], how="semi")
     _totals(console, done, tables)
     _clusters(console, tables["clusters"])
-    _merge(console, decided, tables["memories"])
+    _merge(console, decided, tables["memories"], home=lake.home)
     _refusals(console, tables["merge_refusals"], tables["memories"])
     held = [row["profile_id"] for row in done["profiles"] if row["outcome"] == "held"]
     if held:
@@ -160,7 +162,7 @@ def run(console: Console, lake: Lake, done: Mapping[str, Any]) -> None:
         )
     line(console)
     line(console, f"snapshot: {done['snapshot']}")
-    line(console, f"undo all of it: memory-pipeline undo {done['run_id']}")
+    line(console, f"undo all of it: {_command(lake.home, 'undo', done['run_id'])}")
 
 
 def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> None:
@@ -198,11 +200,7 @@ def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.D
 
 
 def _clusters(console: Console, clusters: pl.DataFrame) -> None:
-    largest = (
-        clusters.filter(pl.col("method") != "near_duplicates")
-        .sort(["cluster_size", "cohesion", "cluster_id"], descending=[True, True, False])
-        .head(SHOWN)
-    )
+    largest = clusters.sort(["cluster_size", "cohesion", "cluster_id"], descending=[True, True, False]).head(SHOWN)
     rows = [
         (label, size, mostly, f"{days:.0f}", f"{cohesion:.2f}", profile)
         for label, size, mostly, days, cohesion, profile in largest.select(
@@ -214,7 +212,7 @@ def _clusters(console: Console, clusters: pl.DataFrame) -> None:
         table(console, headers, rows, title=f"Largest of {clusters.height} clusters")
 
 
-def _merge(console: Console, decided: pl.DataFrame, memories: pl.DataFrame) -> None:
+def _merge(console: Console, decided: pl.DataFrame, memories: pl.DataFrame, *, home: Path) -> None:
     """Show one merge of the run: the texts, what became of them, and how to look at it or undo it."""
     merged = decided.filter(action=Action.SUPERSEDE.value)
     groups = merged.group_by("profile_id", "target_id").agg("memory_id").sort("profile_id", "target_id")
@@ -229,8 +227,8 @@ def _merge(console: Console, decided: pl.DataFrame, memories: pl.DataFrame) -> N
         line(console, f"  - {_flat(content)}")
     for content in own.filter(memory_id=summary)["content"]:
         line(console, f"  = {_flat(content)}")
-    line(console, f"  why: memory-pipeline explain {summary} --profile {profile}")
-    line(console, f"  undo: memory-pipeline undo {summary} --profile {profile}")
+    line(console, f"  why: {_command(home, 'explain', summary, '--profile', profile)}")
+    line(console, f"  undo: {_command(home, 'undo', summary, '--profile', profile)}")
 
 
 def _refusals(console: Console, refused: pl.DataFrame, memories: pl.DataFrame) -> None:
@@ -364,6 +362,12 @@ def when(instant: datetime | None, otherwise: str = "-") -> str:
 def _short(text: str) -> str:
     """Shorten the ids in a text: the first eight characters and the last four."""
     return _ID.sub(lambda found: f"{found[0][:8]}..{found[0][-4:]}", text)
+
+
+def _command(home: Path, *args: str) -> str:
+    """Return a command that can be copied; it names the data folder unless that is the default."""
+    where = [] if home == Path("data").resolve() else ["--home", str(home)]
+    return shlex.join(["memory-pipeline", *where, *args])
 
 
 def _flat(text: str) -> str:
