@@ -4,8 +4,10 @@
 
 Prints CPU seconds on one core, ratios and the growth from one size to the next, on generated statements: each is stored
 once, some again in other words, some with another value in one place. Clustering stands beside the bare similarity join
-that it cannot do without, the guard beside a plain difflib comparison of the same pairs, the extracts beside a mere
-joining of the texts. What the guard lets through is counted against what was generated.
+that it cannot do without, fading groups beside the loop over all pairs that the design describes (one NumPy product a
+pair, which flatters it), the guard beside a plain difflib comparison of the same pairs, the extracts beside a mere
+joining of the texts. What the guard lets through is counted against what was generated. Copies of one text are timed in
+thousands, since a store that is flooded with them must not stand still.
 """
 
 import argparse
@@ -96,14 +98,16 @@ def memories(contents: list[str]) -> pl.DataFrame:
         memory_type=pl.lit("Context"),
         lifecycle=pl.lit("active"),
         tier=pl.lit("working"),
-        created_at=pl.lit(AS_OF) - pl.col("place") * timedelta(minutes=17),
+        created_at=pl.lit(AS_OF) - pl.col("place") * timedelta(minutes=17) - pl.col("place") // 7 * timedelta(hours=1),
+        session_id=pl.format("s{}", pl.col("place") // 28),
         content_hash=identity.content_hashes(pl.Series([None] * len(contents), dtype=pl.String), texts),
     )
     return table.conform(filled)
 
 
 def scores(of: pl.DataFrame) -> pl.DataFrame:
-    return of.select("profile_id", "memory_id", relevance=pl.lit(1.0), importance=pl.lit(0.5), stability=pl.lit(0.3))
+    known = {"relevance": 1.0, "retention": 0.1, "importance": 0.5, "stability": 0.3}
+    return of.select("profile_id", "memory_id", **{name: pl.lit(value) for name, value in known.items()})
 
 
 def timed(function: Callable[[], Any]) -> tuple[Any, float]:
@@ -119,10 +123,17 @@ def grouped(n: int) -> dict[str, float]:
     enrichment = enriching.enrich(texts)
     given = texts.select("profile_id", "content_hash", "speaker", content="embedded")
     vectors = embedding.embed_texts(given, "hashing")
-    policy = Policy()
-    found, seconds = timed(
-        lambda: clustering.cluster(of, scores(of), enrichment, vectors, policy, as_of=AS_OF, plan_id="plan")
-    )
+    policy = Policy(methods=("near_duplicates", "similarity_components"))
+
+    def by(*methods: str) -> tuple[clustering.Clustering, float]:
+        chosen = policy.model_copy(update={"methods": methods or policy.methods})
+        tables = (of, scores(of), enrichment, vectors, TABLES["association_edges"].empty())
+        return timed(lambda: clustering.cluster(*tables, chosen, as_of=AS_OF, plan_id="plan"))
+
+    found, seconds = by()
+    _, nothing = by("coactivation")
+    fading, fading_seconds = by("fading_groups")
+    told, told_seconds = by("episodes")
     space = similarity.matrix(vectors["vector"])
     codes = np.zeros(len(space), dtype=np.int64)
     _, floor = timed(
@@ -142,8 +153,62 @@ def grouped(n: int) -> dict[str, float]:
     _, sizes = np.unique(statement, return_counts=True)
     copies = int((sizes * (sizes - 1) // 2).sum())
     print(f"{n:>9,}  copies found {right / copies:.3f}, precision {right / max(1, len(ours)):.4f}, "
-          f"refusals kept {len(found.merge_refusals):,}, clusters {len(found.clusters):,}")  # fmt: skip
-    return {"join alone": floor, "cluster": seconds}
+          f"refusals kept {len(found.merge_refusals):,}, clusters {len(found.clusters):,}, "
+          f"fading groups {len(fading.clusters):,}, episodes and sessions {len(told.clusters):,}")  # fmt: skip
+    if n == SIZES[0]:
+        peer = looped(space, policy) * (n / len(space)) ** 2
+        print(f"{'':>9}  fading groups take {(fading_seconds - nothing) / peer:.3f} of the loop over all pairs")
+    return {
+        "join alone": floor,
+        "near duplicates, clusters": seconds,
+        "only loading": nothing,
+        "fading groups": fading_seconds,
+        "episodes": told_seconds,
+    }
+
+
+def looped(space: np.ndarray, policy: Policy) -> float:
+    """CPU seconds of the greedy loop over all pairs."""
+
+    def loop() -> None:
+        taken: set[int] = set()
+        for seed in range(len(space)):
+            if seed in taken:
+                continue
+            group = [seed]
+            for other in range(len(space)):
+                if other == seed or other in taken:
+                    continue
+                if float(space[seed] @ space[other]) >= policy.fading_similarity:
+                    group.append(other)
+                if len(group) == policy.fading_size:
+                    taken.update(group)
+                    break
+
+    return timed(loop)[1]
+
+
+def flooded(n: int) -> dict[str, float]:
+    """CPU seconds of grouping n copies of one text, and of summing them up."""
+    of = memories(["The build has passed on all 3 servers"] * n)
+    texts = enriching.texts(of)
+    enrichment = enriching.enrich(texts)
+    vectors = embedding.embed_texts(
+        texts.select("profile_id", "content_hash", "speaker", content="embedded"), "hashing"
+    )
+    tables = (of, scores(of), enrichment, vectors, TABLES["association_edges"].empty())
+    spent = {}
+    for method in ("near_duplicates", "fading_groups", "similarity_components"):
+        policy = Policy(methods=(method,))
+        found, spent[f"{method} of copies"] = timed(
+            lambda policy=policy: clustering.cluster(*tables, policy, as_of=AS_OF, plan_id="plan")
+        )
+        if method == "near_duplicates":
+            merged = (found.clusters, found.cluster_members, of, scores(of), enrichment, TABLES["completions"].empty())
+            _, spent["compression of copies"] = timed(
+                lambda merged=merged, policy=policy: summarising.summarise(*merged, policy, plan_id="plan")
+            )
+    return spent
 
 
 def guarded(n: int) -> None:
@@ -170,6 +235,7 @@ def summed_up(count: int) -> None:
     enrichment = enriching.enrich(enriching.texts(of))
     names = [f"{place:032}" for place in range(count)]
     members = pl.DataFrame({"profile_id": "p", "cluster_id": np.repeat(names, sizes), "memory_id": of["memory_id"]})
+    known = TABLES["completions"].empty()
     clusters = pl.DataFrame(
         {
             "profile_id": "p",
@@ -180,9 +246,9 @@ def summed_up(count: int) -> None:
             "cluster_size": sizes,
             "temporal_span_days": 1.0,
         }
-    )
+    ).with_columns(level=pl.lit(None, pl.String))
     made_up, ours = timed(
-        lambda: summarising.summarise(clusters, members, of, scores(of), enrichment, Policy(), plan_id="plan")
+        lambda: summarising.summarise(clusters, members, of, scores(of), enrichment, known, Policy(), plan_id="plan")
     )
     _, peer = timed(
         lambda: (
@@ -198,10 +264,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Speed and quality of clustering, merge guard and summaries.")
     parser.add_argument("--full", action="store_true", help="also 100,000 memories")
     sizes = (*SIZES, 100_000) if parser.parse_args().full else SIZES
-    rows = [grouped(size) for size in sizes]
-    for name in rows[0]:
-        growth = [f"{later[name] / earlier[name]:.1f}x" for earlier, later in pairwise(rows)]
-        print(f"{name:<10} " + "  ".join(f"{row[name]:.2f} s" for row in rows) + "   growth " + " ".join(growth))
+    for rows in ([grouped(size) for size in sizes], [flooded(size) for size in (5_000, 50_000)]):
+        for name in rows[0]:
+            growth = [f"{later[name] / earlier[name]:.1f}x" for earlier, later in pairwise(rows)]
+            print(f"{name:<32} " + "  ".join(f"{row[name]:.2f} s" for row in rows) + "   growth " + " ".join(growth))
     guarded(20_000)
     summed_up(1_000)
 

@@ -22,9 +22,34 @@ from memory_pipeline.settings import Settings, load
 OWNER: Final = "team:memory"
 GROUPS: Final = {
     "ledger": ("events", "decisions", "reverted"),
-    "memories": ("memories", "decided_edges", "enrichment", "vectors"),
-    "associations": ("derived_edges", "memory_importance", "scored_memories", "proposed_edges", "association_edges"),
-    "consolidation": ("clusters", "cluster_members", "merge_refusals", "summaries", "archived_set"),
+    "memories": (
+        "memories",
+        "decided_edges",
+        "accesses",
+        "tier_changes",
+        "core_memory_blocks",
+        "enrichment",
+        "vectors",
+    ),
+    "associations": (
+        "derived_edges",
+        "memory_importance",
+        "scored_memories",
+        "deferred",
+        "fact_changes",
+        "proposed_edges",
+        "association_edges",
+    ),
+    "consolidation": (
+        "clusters",
+        "cluster_members",
+        "merge_refusals",
+        "completions",
+        "summaries",
+        "promotions",
+        "proposed_blocks",
+        "archived_set",
+    ),
     "publication": ("profiles", "consolidation_plan", "consolidation_commit", "snapshot"),
 }
 KINDS: Final = {

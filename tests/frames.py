@@ -26,6 +26,7 @@ def importance(of: pl.DataFrame, **columns: Any) -> pl.DataFrame:
     live = of.filter(pl.col("lifecycle").is_in(LIVE))
     defaults: dict[str, Any] = {
         "importance": pl.col("importance_given").fill_null(0.5),
+        "importance_unraised": pl.col("importance_given").fill_null(0.5),
         "importance_score": 10.0 * pl.col("importance_given").fill_null(0.5),
         "degree": pl.lit(0),
         "relationship_count": pl.lit(0),

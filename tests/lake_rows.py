@@ -19,6 +19,7 @@ PROCESSES.set_forkserver_preload(["memory_pipeline.lake.tables", "pytest", "hypo
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 REPLACED = [name for name, table in TABLES.items() if table.kept == "replaced"]
+ACCRUED = [name for name, table in TABLES.items() if table.kept == "accrued"]
 POLICY = Policy()
 
 
@@ -77,7 +78,9 @@ def rows(table: str, profile_id: str, plan_id: str, count: int = 2) -> pl.DataFr
                 name: [profile_id] * count
                 if name == "profile_id"
                 else names
-                if name in kept.key
+                if name in kept.key and kind == pl.String
+                else [*range(1, count + 1)]
+                if name in kept.key and kind == pl.Int64
                 else [_value(kind, plan_id)] * count
                 for name, kind in types.items()
             },
@@ -128,9 +131,11 @@ def plan(own: Sequence[str], plan_id: str, *, as_of: datetime = T0, decided: int
     return TABLES["decisions"].conform(pl.concat(frames))
 
 
-def tables(own: Sequence[str], plan_id: str, count: int = 2) -> dict[str, pl.DataFrame]:
-    """New rows of some profiles for every replaced table."""
-    return {name: pl.concat([rows(name, profile_id, plan_id, count) for profile_id in own]) for name in REPLACED}
+def tables(
+    own: Sequence[str], plan_id: str, count: int = 2, *, names: Sequence[str] = (*REPLACED, *ACCRUED)
+) -> dict[str, pl.DataFrame]:
+    """New rows of some profiles for every table that a commit writes, or those named."""
+    return {name: pl.concat([rows(name, profile_id, plan_id, count) for profile_id in own]) for name in names}
 
 
 def commit_of(

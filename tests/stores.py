@@ -54,7 +54,13 @@ def tables():
             {"memory_id": "c", "content": "Ann's desk is by the window", "valid_from": ago(10), "valid_until": AS_OF},
             {"memory_id": "d", "content": "Ann lives in Rome", "valid_until": ago(5)},
             {"memory_id": "e", "content": "hm", **gone},
-            {"memory_id": "f", "content": "The port is 80", "superseded_by": "g", "superseded_kind": "update"},
+            {
+                "memory_id": "f",
+                "content": "The port is 80",
+                "superseded_by": "g",
+                "superseded_kind": "update",
+                "valid_until": ago(3),
+            },
             {"memory_id": "g", "content": "The port is 81", "valid_from": ago(3), "valid_until": AS_OF + timedelta(1)},
             {"memory_id": "a", "profile_id": "q", "content": "Another tenant's note"},
         ]
@@ -75,6 +81,9 @@ def tables():
         ),
         "cluster_members": rows("cluster_members", [{"cluster_id": "k", "memory_id": name} for name in "ab"]),
         "merge_refusals": rows("merge_refusals", [{"memory_id": "f", "other_id": "g", "reason": "numbers"}]),
+        "core_memory_blocks": rows("core_memory_blocks", [{"block": "project_context", "content": "The port is 81"}]),
+        "tier_changes": rows("tier_changes", [{"memory_id": "g", "to_tier": "short_term", "energy": 2.5}]),
+        "fact_changes": rows("fact_changes", [{"memory_id": "f", "other_id": "g", "relation": "update"}]),
         "decisions": rows(
             "decisions",
             [
@@ -108,6 +117,19 @@ def tables():
     }
 
 
+def linked(folder):
+    """Files of the tables of which a snapshot shows the files themselves."""
+    return {"vectors": vectors(folder / "vectors"), "score_history": history(folder / "score_history")}
+
+
+def history(folder):
+    """What `g` scored after a run that stands and after one that nobody committed."""
+    folder.mkdir(parents=True)
+    scores = [{"memory_id": "g", "plan_id": plan, "strength": 0.5} for plan in ("plan1", "plan9")]
+    rows("score_history", scores).write_parquet(folder / "0.parquet")
+    return sorted(folder.iterdir())
+
+
 def vectors(folder):
     """Two immutable files of vectors, of which `d` is the zero vector: a text without words."""
     directions = {"f": [1, 0, 0], "g": [0.8, 0.6, 0], "c": [0, 1, 0], "d": [0, 0, 0], "e": [1, 0, 0]}
@@ -129,7 +151,7 @@ def commit(lake, published, *, plan_id="plan1", as_of=AS_OF):
             for name in names
         ],
     )
-    replaced = [name for name, table in TABLES.items() if table.kept == "replaced"]
+    replaced = [name for name, table in TABLES.items() if table.kept in ("replaced", "accrued")]
     decisions = published.get("decisions", TABLES["decisions"].empty()).filter(pl.col("plan_id") == plan_id)
     return lake.commit(
         Commit(

@@ -9,17 +9,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation import associations, scoring
+from memory_pipeline.consolidation import associations
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
 
+TEXT = Policy(associations=())
+CREATIVE = Policy(associations=("creative",))
 
-def derive(memories, *, vectors=None, entities=None, policy=None, as_of=AS_OF):
+
+def derive_from(memories, vectors, policy):
+    none = TABLES["accesses"].empty(), TABLES["decided_edges"].empty()
+    return associations.derive(memories, frames.enrichment({}, of=memories), vectors, *none, policy, as_of=AS_OF)
+
+
+def derive(memories, *, vectors=None, entities=None, policy=TEXT, as_of=AS_OF):
     return associations.derive(
         memories,
         frames.enrichment(entities or {}, of=memories),
         frames.vectors(vectors or {}, of=memories),
-        policy or Policy(),
+        TABLES["accesses"].empty(),
+        TABLES["decided_edges"].empty(),
+        policy,
         as_of=as_of,
     )
 
@@ -32,16 +42,16 @@ def angle(degrees):
     return [math.cos(math.radians(degrees)), math.sin(math.radians(degrees))]
 
 
-def discover(memories, *, vectors, edges=None, policy=None, as_of=AS_OF):
-    scored = scoring.score(
-        memories, frames.importance(memories), frames.edges([]), Policy(), as_of=as_of, plan_id="plan"
-    )
+def discover(memories, *, vectors, edges=None, policy=CREATIVE, as_of=AS_OF, relevance=0.5):
     return associations.discover(
         memories,
-        scored,
+        memories.select("profile_id", "memory_id", relevance=pl.lit(relevance)),
         frames.edges([]) if edges is None else edges,
         frames.vectors(vectors, of=memories),
-        policy or Policy(),
+        TABLES["accesses"].empty(),
+        TABLES["tier_changes"].empty(),
+        TABLES["fact_changes"].empty(),
+        policy,
         as_of=as_of,
         plan_id="plan",
     )
@@ -93,7 +103,7 @@ def test_caused_by_points_at_the_memory_that_the_parent_event_stored():
 def test_similar_to_needs_a_cosine_strictly_above_the_threshold():
     memories = frames.memories([{"memory_id": name, "created_at": ago(5)} for name in "abc"])
     vectors = {"a": [1.0, 0.0], "b": [3.0, 4.0], "c": [0.61, math.sqrt(1 - 0.61**2)]}
-    edges = derive(memories, vectors=vectors, policy=Policy(similar_to_threshold=0.6))
+    edges = derive(memories, vectors=vectors, policy=Policy(associations=(), similar_to_threshold=0.6))
     assert links(edges, "SIMILAR_TO") == {("a", "c"), ("b", "c")}
     assert edges["weight"].to_list() == pytest.approx(edges["similarity"].to_list())
 
@@ -103,9 +113,7 @@ def test_an_unknown_vector_is_similar_to_nothing(vector):
     memories = frames.memories([{"memory_id": name} for name in "abc"])
     known = {"a": [1.0, 0.0], "b": [1.0, 0.0]}
     vectors = frames.vectors(known | ({"c": vector} if vector else {}), of=memories)
-    edges = associations.derive(
-        memories, frames.enrichment({}, of=memories), vectors, Policy(similar_to_threshold=0.0), as_of=AS_OF
-    )
+    edges = derive_from(memories, vectors, Policy(associations=(), similar_to_threshold=0.0))
     assert links(edges, "SIMILAR_TO") == {("a", "b")}
 
 
@@ -114,16 +122,14 @@ def test_similar_to_joins_live_memories_of_one_profile_and_one_model():
     memories = frames.memories(rows)
     vectors = frames.vectors({"a": [1.0], "b": [1.0], "c": [1.0]}, of=memories)
     other_model = vectors.with_columns(pl.lit("another").alias("model"), vector=pl.lit([0.5, 0.5], pl.List(pl.Float32)))
-    edges = associations.derive(
-        memories, frames.enrichment({}, of=memories), pl.concat([vectors, other_model]), Policy(), as_of=AS_OF
-    )
+    edges = derive_from(memories, pl.concat([vectors, other_model]), TEXT)
     assert edges.is_empty()
 
 
 def test_references_weigh_the_entities_that_two_memories_share():
     memories = frames.memories([{"memory_id": name, "created_at": ago(9)} for name in "abcd"])
     entities = {"a": ["Ada", "Bath", "Cork"], "b": ["Ada", "Bath"], "c": ["Cork"], "d": []}
-    edges = derive(memories, entities=entities, policy=Policy(reference_share=0.5))
+    edges = derive(memories, entities=entities, policy=Policy(associations=(), reference_share=0.5))
     weights = {(source, target): weight for source, target, weight in edges.select("source", "target", "weight").rows()}
     assert weights == {("a", "b"): pytest.approx(2 / 3), ("a", "c"): 0.5}
     assert edges["edge_type"].unique().to_list() == ["REFERENCES"]
@@ -138,9 +144,79 @@ def test_an_entity_of_too_many_memories_makes_no_reference():
 def test_an_entity_of_many_memories_links_each_to_the_five_before_it():
     count = 60
     memories = frames.memories([{"memory_id": f"m{n:02}", "created_at": ago(count - n)} for n in range(count)])
-    edges = derive(memories, entities={f"m{n:02}": ["Ada"] for n in range(count)}, policy=Policy(reference_share=1.0))
+    entities = {f"m{n:02}": ["Ada"] for n in range(count)}
+    edges = derive(memories, entities=entities, policy=TEXT.model_copy(update={"reference_share": 1.0}))
     apart = [int(target[1:]) - int(source[1:]) for source, target in links(edges, "REFERENCES")]
     assert sorted(apart) == sorted(lag for lag in range(1, 6) for _ in range(count - lag))
+
+
+def across(memories, *, vectors, entities, **changes):
+    policy = Policy(associations=("cross_session",), reference_share=1.0, similar_to_threshold=0.9, **changes)
+    return derive(memories, vectors=vectors, entities=entities, policy=policy).filter(edge_type="REFERENCES")
+
+
+def test_alike_memories_of_two_sessions_that_name_the_same_are_linked_across():
+    rows = [{"memory_id": name, "session_id": session} for name, session in zip("abcde", "sstt", strict=False)]
+    memories = frames.memories([*rows, {"memory_id": "e", "session_id": None}])
+    vectors = {"a": angle(0), "b": angle(0), "c": angle(40), "d": angle(80), "e": angle(0)}
+    entities = {name: ["Ada"] for name in "abde"} | {"c": ["Ada", "Bath"]}
+    found = across(memories, vectors=vectors, entities=entities)
+    linked = found.filter(kind="cross_session")
+    assert linked.select("source", "target").rows() == [("a", "c"), ("b", "c")]
+    assert linked["weight"].to_list() == pytest.approx([math.cos(math.radians(40))] * 2)
+    assert linked["similarity"].to_list() == pytest.approx(linked["weight"].to_list())
+    assert set(found.filter(pl.col("kind").is_null())["weight"]) == {0.5}
+    assert len(found) == 10
+    assert len(across(memories, vectors=vectors, entities=entities, reference_edges=False)) == 2
+    assert across(memories, vectors=vectors, entities={"a": ["Ada"], "c": ["Bath"]}).is_empty()
+
+
+def test_a_link_across_sessions_reaches_over_any_number_of_mentions_between():
+    count = 20
+    rows = [{"memory_id": f"m{n:02}", "session_id": "st"[n > 0], "created_at": ago(count - n)} for n in range(count)]
+    memories = frames.memories(rows)
+    entities = {row["memory_id"]: ["Ada"] for row in rows}
+    vectors = {row["memory_id"]: angle(90) for row in rows} | {"m00": angle(0), "m19": angle(0)}
+    found = across(memories, vectors=vectors, entities=entities).filter(kind="cross_session")
+    assert found.select("source", "target").rows() == [("m00", "m19")]
+
+
+def test_an_entity_of_too_many_memories_links_nothing_across_sessions():
+    memories = frames.memories([{"memory_id": name, "session_id": name} for name in "ab"])
+    policy = Policy(associations=("cross_session",), reference_share=0.5)
+    edges = derive(memories, vectors={"a": [1.0], "b": [1.0]}, entities={"a": ["Ada"], "b": ["Ada"]}, policy=policy)
+    assert edges["edge_type"].to_list() == ["SIMILAR_TO"]
+
+
+@pytest.mark.parametrize(
+    ("ages", "cosine", "kept"),
+    [
+        ((23.9, 1), 0.69, True),
+        ((24, 1), 0.69, False),
+        ((24, 1), 0.7, True),
+        ((100, 100), 0.69, False),
+        ((200, 1), 0.69, False),
+        ((24 * 60, 24 * 50), 0.69, False),
+        ((24 * 60, 24 * 50), 0.9, True),
+    ],
+)
+def test_a_weak_similarity_does_not_outlive_the_first_day(ages, cosine, kept):
+    """What was pruned in the warm tier stays pruned; what was not keeps fading like any edge."""
+    memories = frames.memories(
+        [{"memory_id": name, "created_at": ago(hours=hours)} for name, hours in zip("ab", ages, strict=True)]
+    )
+    vectors = {"a": [1.0, 0.0], "b": [cosine, math.sqrt(1 - cosine**2)]}
+    policy = Policy(associations=(), similar_to_threshold=0.5, warm_prune_weight=0.7)
+    assert derive(memories, vectors=vectors, policy=policy).is_empty() is not kept
+    assert len(derive(memories, vectors=vectors, policy=policy.model_copy(update={"warm_prune_weight": None}))) == 1
+
+
+@pytest.mark.parametrize(("switch", "edge_type"), [("similar_edges", "REFERENCES"), ("reference_edges", "SIMILAR_TO")])
+def test_each_kind_of_edge_can_be_switched_off(switch, edge_type):
+    memories = frames.memories([{"memory_id": name} for name in "ab"])
+    policy = Policy(associations=(), reference_share=1.0, **{switch: False})
+    edges = derive(memories, vectors={"a": [1.0], "b": [1.0]}, entities={"a": ["Ada"], "b": ["Ada"]}, policy=policy)
+    assert edges["edge_type"].to_list() == [edge_type]
 
 
 # How edges fade
@@ -255,7 +331,8 @@ def test_the_first_creative_rule_that_matches_makes_the_edge(types, days, degree
 def test_with_contrast_two_decisions_contradict_or_nothing(days, degrees, kinds):
     rows = [{"memory_id": "a"}, {"memory_id": "b", "created_at": ago(100 - days)}]
     memories = frames.memories([row | {"memory_type": "Decision"} for row in rows])
-    found = discover(memories, vectors={"a": angle(0), "b": angle(degrees)}, policy=Policy(creative_contrast=True))
+    contrast = CREATIVE.model_copy(update={"creative_contrast": True})
+    found = discover(memories, vectors={"a": angle(0), "b": angle(degrees)}, policy=contrast)
     assert found["kind"].to_list() == kinds
     assert found["edge_type"].to_list() == ["CONTRADICTS"] * len(kinds)
 
@@ -287,19 +364,21 @@ def test_no_creative_rule_fires_on_an_unknown_cosine(vector):
     assert links(discover(memories, vectors=vectors), "DISCOVERED") == {("a", "b")}
 
 
-@pytest.mark.parametrize("change", [{"kind": "meta_pattern"}, {"lifecycle": "archived"}, {"last_accessed_at": None}])
-def test_only_live_originals_above_the_relevance_take_part(change):
-    rows = [{"memory_id": name, "last_accessed_at": AS_OF} for name in "ab"]
-    memories = frames.memories([rows[0], rows[1] | change])
-    found = discover(memories, vectors={"a": angle(0), "b": angle(90)}, policy=Policy(creative_min_relevance=0.1))
-    assert found.is_empty()
+@pytest.mark.parametrize(
+    ("change", "relevance", "count"),
+    [({}, 0.11, 1), ({}, 0.1, 0), ({"kind": "meta_pattern"}, 0.11, 0), ({"lifecycle": "archived"}, 0.11, 0)],
+)
+def test_only_live_originals_above_the_relevance_take_part(change, relevance, count):
+    memories = frames.memories([{"memory_id": "a"}, {"memory_id": "b"} | change])
+    policy = CREATIVE.model_copy(update={"creative_min_relevance": 0.1})
+    assert len(discover(memories, vectors={"a": angle(0), "b": angle(90)}, policy=policy, relevance=relevance)) == count
 
 
 def crowd(count, profile="p"):
     return frames.memories([{"memory_id": f"m{n:03}", "profile_id": profile} for n in range(count)])
 
 
-def drawn(memories, policy=None, as_of=AS_OF):
+def drawn(memories, policy=CREATIVE, as_of=AS_OF):
     vectors = {name: angle(50 * place) for place, name in enumerate(memories["memory_id"].unique().sort())}
     return discover(memories, vectors=vectors, policy=policy, as_of=as_of)
 
@@ -314,7 +393,7 @@ def test_the_sample_is_bounded_and_changes_with_interval_and_seed_alone():
     same = [drawn(memories, as_of=start + shift).select(ends) for shift in (timedelta(0), week - timedelta(seconds=1))]
     assert same[0].equals(same[1])
     assert not same[0].equals(drawn(memories, as_of=start + week).select(ends))
-    assert not found.select(ends).equals(drawn(memories, policy=Policy(seed=1)).select(ends))
+    assert not found.select(ends).equals(drawn(memories, policy=CREATIVE.model_copy(update={"seed": 1})).select(ends))
 
 
 @settings(max_examples=20)
@@ -327,7 +406,7 @@ def test_order_of_rows_and_other_profiles_change_no_edge(random):
     assert_frame_equal(mixed.filter(profile_id="p"), drawn(crowd(40)), check_exact=True)
     vectors = {name: angle(5 * place) for place, name in enumerate(memories["memory_id"].unique().sort())}
     entities = {name: [f"E{int(name[1:]) % 7}"] for name in vectors}
-    policy = Policy(reference_share=1.0)
+    policy = Policy(associations=(), reference_share=1.0)
     assert_frame_equal(
         derive(memories[places], vectors=vectors, entities=entities, policy=policy).filter(profile_id="p"),
         derive(crowd(40), vectors=vectors, entities=entities, policy=policy),
@@ -339,7 +418,7 @@ def test_undirected_edges_are_stored_once_with_the_smaller_id_first():
     memories = crowd(60)
     vectors = {name: angle(7 * place) for place, name in enumerate(memories["memory_id"])}
     entities = {name: [f"E{place % 9}"] for place, name in enumerate(memories["memory_id"])}
-    derived = derive(memories, vectors=vectors, entities=entities, policy=Policy(reference_share=1.0))
+    derived = derive(memories, vectors=vectors, entities=entities, policy=Policy(associations=(), reference_share=1.0))
     edges = associations.union(derived, drawn(memories))
     undirected = edges.filter(pl.col("edge_type").is_in(associations.UNDIRECTED))
     assert set(undirected["edge_type"]) == {"SIMILAR_TO", "REFERENCES", "DISCOVERED"}

@@ -14,9 +14,9 @@ from memory_pipeline.settings import Policy
 TYPES = ["RELATES_TO", "CAUSED_BY", "FOLLOWS", "SUMMARIZES", "SIMILAR_TO", "REFERENCES", "DISCOVERED", "ASSOCIATED"]
 
 
-def measure(memories, edges, importance=None):
+def measure(memories, edges, importance=None, policy=None):
     known = frames.importance(memories) if importance is None else importance
-    return centrality.measure(memories, known, frames.edges(edges), Policy())
+    return centrality.measure(memories, known, frames.edges(edges), policy or Policy())
 
 
 def column(result, name):
@@ -37,6 +37,10 @@ def column(result, name):
         ("SIMILAR_TO", "derived", 0, 0),
         ("REFERENCES", "derived", 0, 0),
         ("ASSOCIATED", "decided", 0, 0),
+        ("ASSOCIATED", "derived", 0, 0),
+        ("ASSOCIATED", "asserted", 1, 0),
+        ("REINFORCES", "decided", 1, 1),
+        ("SHORTCUT", "derived", 0, 0),
     ],
 )
 def test_what_an_edge_counts_for(edge_type, origin, related, pointed):
@@ -77,6 +81,31 @@ def test_importance_is_handed_on_and_one_half_stands_in():
     result = measure(memories, [], known)
     assert column(result, "importance") == {"a": 0.8, "b": 0.5}
     assert column(result, "importance_score") == {"a": 8.0, "b": 5.0}
+
+
+def test_a_link_too_weak_to_be_followed_does_not_count():
+    memories = frames.memories([{"memory_id": "a"}, {"memory_id": "b"}])
+    edges = [{"source": "a", "target": "b", "edge_type": "ASSOCIATED", "origin": "derived", "weight": 0.29}]
+    assert column(measure(memories, edges), "degree") == {"a": 1, "b": 1}
+    assert column(measure(memories, edges, policy=Policy(link_lifetime_days=90)), "degree") == {"a": 0, "b": 0}
+
+
+@pytest.mark.parametrize(
+    ("count", "given", "expected"),
+    [(2, 0.1, 0.1), (3, 0.1, 0.6), (4, 0.6, 0.6), (5, 0.1, 0.8), (9, 0.3, 0.8), (10, 0.1, 1.0), (3, 0.9, 0.9)],
+)
+def test_what_many_point_at_is_important_and_never_less_than_before(count, given, expected):
+    """A memory of importance .9 that three point at keeps it."""
+    memories = frames.memories([{"memory_id": name} for name in ["m", *(f"n{place:02}" for place in range(count))]])
+    edges = [{"source": f"n{place:02}", "target": "m"} for place in range(count)]
+    edges += [{"source": f"n{place:02}", "target": "m", "edge_type": "FOLLOWS"} for place in range(count)]
+    known = frames.importance(memories, importance=pl.lit(given))
+    raised = measure(memories, edges, known, Policy(centrality_importance=True))
+    assert column(raised, "importance")["m"] == expected
+    assert column(raised, "importance_score")["m"] == 10 * expected
+    assert column(raised, "importance")["n00"] == given
+    assert set(column(measure(memories, edges, known), "importance").values()) == {given}
+    assert set(column(measure(memories, edges, known), "in_degree").values()) == {0, count}
 
 
 def test_pagerank_equals_networkx():

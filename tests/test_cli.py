@@ -179,9 +179,15 @@ def test_only_the_profile_that_is_named_takes_part(copy):
     assert [(row["profile_id"], row["task"]) for row in run["profiles"]] == [("sample-2", "lightweight")]
 
 
-@pytest.mark.parametrize("task", ["decay", "creative", "cluster", "forget"])
+@pytest.mark.parametrize("task", ["decay", "creative", "cluster", "forget", "promote"])
 def test_a_task_decides_only_its_own(fresh, task):
-    own = {"decay": {"prune"}, "creative": {"link"}, "cluster": {"summarise", "supersede"}, "forget": set()}[task]
+    own = {
+        "decay": {"prune", "expire"},
+        "creative": {"link", "close"},
+        "cluster": {"summarise", "supersede"},
+        "forget": set(),
+        "promote": {"promote"},
+    }[task]
     document = told("consolidate", "--task", task, "--dry-run", "--as-of", NIGHT, home=fresh)
     assert {row["task"] for row in document["profiles"]} == {task}
     assert {decision["action"] for decision in document["plan"]} <= own
@@ -287,6 +293,19 @@ def query(path, sql):
         return connection.execute(sql).fetchall()[0][0]
 
 
+def test_profiles_lists_those_with_memories_and_those_with_settings(copy):
+    (copy / "memory_pipeline.toml").write_text("[profiles.new]\npreset = 'automem'\n", "utf-8")
+    found = {row["profile_id"]: row for row in told("profiles", home=copy)}
+    assert list(found) == ["new", "sample-1", "sample-2"]
+    assert [(row["preset"], row["own_settings"], row["memories"], row["last_task"]) for row in found.values()] == [
+        ("automem", True, 0, None),
+        ("default", False, 150, "full"),
+        ("default", False, 150, "full"),
+    ]
+    shown = text("profiles", home=copy)
+    assert all(part in shown for part in ("new", "automem", "own", "never", "full"))
+
+
 def test_config_tells_where_each_value_comes_from(fresh):
     shown = text("config", "show", "--preset", "automem", home=fresh, MEMORY_PIPELINE_SEED="7", COLUMNS="120")
     for name, value, origin in (
@@ -338,7 +357,9 @@ def test_ctrl_c_ends_a_run_in_one_line_and_changes_nothing(copy):
         assert lake.ledger.position() == before
 
 
-@pytest.mark.parametrize("args", [("remember", "one"), ("status",), ("import", "jsonl", "sample"), ("config", "show")])
+@pytest.mark.parametrize(
+    "args", [("remember", "one"), ("status",), ("import", "jsonl", "sample"), ("config", "show"), ("profiles",)]
+)
 def test_light_commands_load_nothing_heavy(fresh, sample, tmp_path, args):
     shutil.copytree(fresh, tmp_path / "data")
     argv = [
@@ -357,7 +378,7 @@ def test_light_commands_load_nothing_heavy(fresh, sample, tmp_path, args):
 
 
 def test_a_command_alone_shows_its_help():
-    for args in ((), ("import",), ("snapshot",), ("config",)):
+    for args in ((), ("import",), ("snapshot",), ("config",), ("token",)):
         done = CliRunner().invoke(app, [*args])
         assert (done.exit_code, done.stdout.startswith("Usage:")) == (2, True)
         assert CliRunner().invoke(app, [*args, "--help"]).exit_code == 0
@@ -407,10 +428,13 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample):
         "consolidate, apply": [run],
         "consolidate --dry-run": [plan[0]],
         "status": [told("status", home=home)],
+        "profiles": [told("profiles", home=home)],
         "explain": about,
         "undo": [told("undo", run["run_id"], home=copy)],
         "snapshot list": [told("snapshot", "list", home=home)],
         "config show": [told("config", "show", home=home)],
+        "config set, config unset": [told("config", "set", "seed", "1", home=copy)],
+        "token create, token list, token revoke": [told("token", "create", "--role", "admin", home=copy)],
         "doctor": [told("doctor", home=home)],
         "check": [told("check", home=home)],
     }

@@ -10,7 +10,8 @@ import homes
 import pytest
 from commands import NIGHT, call, process, refused, told
 
-from memory_pipeline.service import cli, commands
+from memory_pipeline.lake import status
+from memory_pipeline.service import cli
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,8 @@ def copy(home, tmp_path):
         ("import jsonl", ("Missing argument 'FILE...'", "see memory-pipeline import jsonl --help")),
         ("remember", ("Missing argument 'TEXT'",)),
         ("--home", ("'--home' requires an argument",)),
-        ("consolidate --task fly", ("--task", "'decay', 'creative', 'cluster', 'forget'", "given: fly")),
+        ("consolidate --task fly", ("--task", "'decay', 'creative', 'cluster', 'forget', 'promote'", "given: fly")),
+        ("consolidate --scope some", ("--scope", "'all', 'recent'", "given: some")),
         ("consolidate --max-archived-share 7", ("--max-archived-share", "less than or equal to 1", "given: 7")),
         ("consolidate --task decay --lightweight", ("--lightweight and --task exclude each other",)),
         ("consolidate --out plan.json", ("--out goes with --dry-run",)),
@@ -79,7 +81,7 @@ def test_what_is_not_there(home, line, parts):
     assert all(part in said for part in parts), said
 
 
-@pytest.mark.parametrize("line", ["status", "consolidate", "explain m", "undo m", "snapshot list", "check"])
+@pytest.mark.parametrize("line", ["status", "consolidate", "explain m", "undo m", "snapshot list", "check", "profiles"])
 def test_a_home_without_memories_is_not_made_by_looking(tmp_path, line):
     assert "no memories in" in refused(*line.split(), home=tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
@@ -190,7 +192,7 @@ def test_a_fault_of_our_own_is_one_line_too(home, monkeypatch):
     def fault(*_, **__):
         raise KeyError("lost")
 
-    monkeypatch.setattr(commands.status, "summary", fault)
+    monkeypatch.setattr(status, "summary", fault)
     assert refused("status", home=home) == "KeyError: 'lost': a fault of memory-pipeline; PYTHONDEVMODE=1 shows where"
     if not sys.flags.dev_mode:
         assert "Traceback" not in call("status", home=home).stderr

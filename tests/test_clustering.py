@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.consolidation import clustering, scoring
+from memory_pipeline.consolidation.strategies import near_duplicates
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import embedding, enriching
@@ -28,7 +29,7 @@ def scores(memories, relevance=None):
     return found if relevance is None else found.with_columns(relevance=pl.Series(relevance, dtype=pl.Float64))
 
 
-def clustered(memories, policy=None, *, vectors=None, relevance=None):
+def clustered(memories, policy=None, *, vectors=None, relevance=None, edges=None):
     """Cluster by real words; by the built-in vectors or, in a few dimensions, by given ones."""
     texts = enriching.texts(memories)
     if vectors is None:
@@ -42,6 +43,7 @@ def clustered(memories, policy=None, *, vectors=None, relevance=None):
         scores(memories, relevance),
         enriching.enrich(texts),
         known,
+        frames.edges([]) if edges is None else edges,
         policy or Policy(),
         as_of=AS_OF,
         plan_id="plan",
@@ -175,7 +177,14 @@ def test_vectors_of_another_model_do_not_count():
     texts = enriching.texts(memories)
     other = frames.vectors(at(0, 0), of=memories).with_columns(model=pl.lit("other"))
     found = clustering.cluster(
-        memories, scores(memories), enriching.enrich(texts), other, Policy(), as_of=AS_OF, plan_id="plan"
+        memories,
+        scores(memories),
+        enriching.enrich(texts),
+        other,
+        frames.edges([]),
+        Policy(),
+        as_of=AS_OF,
+        plan_id="plan",
     )
     assert found.clusters.is_empty()
 
@@ -207,7 +216,7 @@ def test_texts_of_one_template_refuse_each_other_within_bounds():
     found = clustered(memories, Policy(methods=("near_duplicates",), duplicate_similarity=0.6))
     assert groups(found) == []
     assert set(found.merge_refusals["reason"]) == {"numbers"}
-    assert 40 <= len(found.merge_refusals) <= 40 * clustering.NEAREST_REFUSALS
+    assert 40 <= len(found.merge_refusals) <= 40 * near_duplicates.NEAREST_REFUSALS
 
 
 # Similar memories
@@ -263,7 +272,10 @@ def _similar(linkage, largest):
 
 
 def test_merged_members_are_left_out_of_later_methods():
-    """They leave the live set in the same run; so the next run, which finds them gone, clusters alike."""
+    """They leave the live set in the same run; so the next run, which finds them gone, clusters alike.
+
+    It does not matter in which order a policy names the methods. Where no summary takes their place, they stay.
+    """
     memories = notes("alpha", "alpha.", "beta", "gamma", "delta", "epsilon", "zeta")
     angles = at(0, 0, 5, 10, 15, 20, 25)
     policy = Policy(linkage="single", duplicate_similarity=0.999999)
@@ -271,7 +283,9 @@ def test_merged_members_are_left_out_of_later_methods():
     assert groups(found, method="near_duplicates") == [["m0", "m1"]]
     assert groups(found, method="similarity_components") == [["m2", "m3", "m4", "m5", "m6"]]
     turned = policy.model_copy(update={"methods": ("similarity_components", "near_duplicates")})
-    both = clustered(memories, turned, vectors=angles)
+    assert clustered(memories, turned, vectors=angles).cluster_members.equals(found.cluster_members)
+    kept = policy.model_copy(update={"summarised": ("similarity_components",)})
+    both = clustered(memories, kept, vectors=angles)
     assert groups(both, method="similarity_components") == [[f"m{place}" for place in range(7)]]
     assert groups(both, method="near_duplicates") == [["m0", "m1"]]
     assert clustered(memories, Policy(methods=()), vectors=angles).clusters.is_empty()

@@ -1,6 +1,10 @@
-"""The reflection sensor in a running daemon: real ticks, real runs in processes of their own."""
+"""The triggers in a running daemon: real ticks, real runs in processes of their own."""
 
+import json
+import threading
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import dagster as dg
 import homes
@@ -8,40 +12,104 @@ import launches
 import pytest
 import servers
 
+from memory_pipeline.lake.events import parse
 from memory_pipeline.service import launch
 
-SECONDS = 80
-THRESHOLD = 20
+SECONDS = 120
+POLICY = """
+alert_url = "{address}"
+[policy]
+nightly_run = false
+reflection_threshold = 20
+session_trigger = false
+scheduled_sessions = 0
+step_count_trigger = 0
+idle_timeout_seconds = 0
+decay_interval_seconds = 0
+creative_interval_seconds = 0
+cluster_interval_seconds = 0
+[profiles.sample-1]
+step_count_trigger = 50
+[profiles.sample-2]
+session_trigger = true
+promote_interval_seconds = {promote}
+"""
 
 
 @pytest.fixture
 def lake(tmp_path):
-    """A store whose events are projected, so that only the reflection is due."""
-    with homes.filled(tmp_path, homes.events(memories=30)) as opened:
+    """A store whose events are projected and without an end of a session, so that only the reflection is due."""
+    told = [event for event in homes.events(memories=30) if event.event_type != "session.ended"]
+    with homes.filled(tmp_path, told) as opened:
         opened.project()
         yield opened
 
 
-def runs(instance, status):
-    return instance.get_runs(filters=dg.RunsFilter(job_name="reflect", statuses=[status]))
+@pytest.fixture
+def alerts():
+    """Receive reports of failed runs over HTTP; yields the address and what came."""
+    came = []
+
+    class Receive(BaseHTTPRequestHandler):
+        def do_POST(self):
+            came.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            """Keep the output of tests quiet."""
+
+    server = HTTPServer(("127.0.0.1", 0), Receive)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", came
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
-def quiet_ticks(instance):
-    """Ticks of the reflection sensor that found nothing due, newest first."""
-    states = [state for state in instance.all_instigator_state() if state.name == "reflection"]
+def runs(instance, status, job="reflect"):
+    return instance.get_runs(filters=dg.RunsFilter(job_name=job, statuses=[status]))
+
+
+def quiet_ticks(instance, sensor="reflection"):
+    """The last two ticks of a sensor, as far as they found nothing due."""
+    states = [state for state in instance.all_instigator_state() if state.name == sensor]
     ticks = [
         tick for state in states for tick in instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=2)
     ]
-    return [tick for tick in ticks if tick.skip_reason == "no profile has crossed its reflection threshold"]
+    return [tick for tick in ticks if tick.skip_reason == "nothing is due"]
+
+
+def tell(lake, event_type, count, profile_id):
+    now = datetime.now(UTC)
+    events = [
+        {
+            "event_type": event_type,
+            "profile_id": profile_id,
+            "session_id": "today",
+            "payload": {"content": f"Trifle {n}", "importance": 0.0} if event_type == "memory.stored" else {},
+        }
+        for n in range(count)
+    ]
+    lake.ledger.append([parse(event, recorded_at=now, origin="test") for event in events])
+
+
+def committed(lake, task):
+    """Profiles of the committed runs of a task, and what started them."""
+    return sorted(lake.ledger.runs().filter(task=task).select("profile_id", "trigger").rows())
 
 
 @contextmanager
-def daemon(home):
+def daemon(home, *, address="http://127.0.0.1:9", promote=0):
     """Run the daemon over a home; yields its instance and a function that waits for a condition."""
+    (home / "memory_pipeline.toml").write_text(POLICY.format(address=address, promote=promote), "utf-8")
     command = ("dagster-daemon", "run")
     with (
         launch.instance(home) as instance,
-        servers.served(home, *command, sensor_seconds=1, reflection_threshold=THRESHOLD) as process,
+        servers.served(home, *command, sensor_seconds=1) as process,
     ):
         yield (
             instance,
@@ -49,21 +117,39 @@ def daemon(home):
         )
 
 
-def test_the_reflection_sensor_fires_again_after_a_failed_run_and_once_for_one_crossing(lake):
+def test_every_kind_of_trigger_fires_when_it_should_and_stays_quiet_when_not(lake, alerts):
+    address, came = alerts
     stage = lake.home / "runs"
     stage.write_text("in the way", "utf-8")  # where a run stages its tables: the first run fails
-    with daemon(lake.home) as (instance, wait):
+    success = dg.DagsterRunStatus.SUCCESS
+    with daemon(lake.home, address=address, promote=60) as (instance, wait):
         failed = wait(lambda: runs(instance, dg.DagsterRunStatus.FAILURE))
         assert lake.ledger.runs().is_empty()
         assert failed[0].tags["dagster/sensor_name"] == "reflection"
+        report = wait(lambda: [one for one in came if one["job"] == "reflect"])[0]
+        assert (report["profiles"], report["task"]) == (["sample-1", "sample-2"], "reflect")
         stage.unlink()
-        (done,) = wait(lambda: runs(instance, dg.DagsterRunStatus.SUCCESS))
-        assert set(lake.ledger.runs().select("run_id", "task", "trigger").rows()) == {
-            (done.run_id, "reflect", "sensor")
-        }
-        wait(lambda: len(quiet_ticks(instance)) == 2)
-        assert [run.run_id for run in runs(instance, dg.DagsterRunStatus.SUCCESS)] == [done.run_id]
-        assert lake.ledger.runs().height == 2
+
+        wait(lambda: runs(instance, success))  # a failed reflection fires again
+        assert committed(lake, "reflect") == [("sample-1", "sensor"), ("sample-2", "sensor")]
+        wait(lambda: len(quiet_ticks(instance)) == 2)  # and once for one crossing
+        assert len(runs(instance, success)) == 1
+
+        wait(lambda: committed(lake, "promote"))  # by the schedule of its interval, for the one who asks for it
+        assert set(committed(lake, "promote")) == {("sample-2", "schedule")}
+        assert all(clock.second == 0 for clock in lake.ledger.runs().filter(task="promote")["as_of"])
+
+        tell(lake, "session.ended", 1, "sample-1")
+        tell(lake, "session.ended", 1, "sample-2")
+        wait(lambda: committed(lake, "full"))
+        tell(lake, "memory.stored", 20, "sample-1")  # the fiftieth
+        wait(lambda: committed(lake, "lightweight"))
+        wait(lambda: runs(instance, success, "projection"))
+        for sensor in ("sessions", "activity", "arrivals"):
+            wait(lambda sensor=sensor: len(quiet_ticks(instance, sensor)) == 2)
+        assert committed(lake, "full") == [("sample-2", "sensor")]
+        assert committed(lake, "lightweight") == [("sample-1", "sensor")]
+        assert lake.waiting() == (0, 0)
 
 
 def test_a_run_that_another_commit_overtakes_is_retried_whole_by_the_daemon(lake):

@@ -93,17 +93,28 @@ def test_every_table_has_the_blocking_check_of_its_schema(graph):
 def test_names_of_jobs_schedules_and_sensors(repository):
     jobs = {job.name for job in repository.get_all_jobs() if not job.name.startswith("__")}
     assert jobs == {
-        "full", "preview", "apply", "reflect", "lightweight", "decay", "creative", "cluster", "forget", "projection",
-        "undo", "maintenance",
+        "full", "preview", "apply", "reflect", "lightweight", "tick", "promote", "decay", "creative", "cluster",
+        "forget", "projection", "undo", "maintenance",
     }  # fmt: skip
     assert {(one.name, one.job_name) for one in repository.schedule_defs} == {
-        ("nightly", "full"), ("upkeep", "maintenance"),
+        ("nightly", "full"), ("reconsolidate_interval", "full"), ("promote_interval", "promote"),
+        ("decay_interval", "decay"), ("creative_interval", "creative"), ("cluster_interval", "cluster"),
+        ("forget_interval", "forget"), ("upkeep", "maintenance"),
     }  # fmt: skip
-    assert {(one.name, one.job_name) for one in repository.sensor_defs} == {
-        ("arrivals", "projection"), ("reflection", "reflect"),
+    asking = [one for one in repository.sensor_defs if one.name != "failures"]
+    assert {(one.name, one.job_name) for one in asking} == {
+        ("arrivals", "projection"), ("reflection", "reflect"), ("sessions", "full"), ("activity", "lightweight"),
+        ("ingestion", "tick"),
     }  # fmt: skip
+    assert all(one.description for one in [*repository.schedule_defs, *repository.sensor_defs])
+
+
+def test_everything_automatic_is_on_but_for_intervals_that_no_policy_asks_for(repository):
     automatic = [*repository.schedule_defs, *repository.sensor_defs]
-    assert {one.default_status.value for one in automatic} == {"RUNNING"}
+    off = {one.name for one in automatic if one.default_status.value != "RUNNING"}
+    assert off == {
+        f"{task}_interval" for task in ("reconsolidate", "promote", "decay", "creative", "cluster", "forget")
+    }
 
 
 def test_a_job_that_commits_takes_its_turn_and_is_retried_whole_after_a_crash(repository):
@@ -114,9 +125,13 @@ def test_a_job_that_commits_takes_its_turn_and_is_retried_whole_after_a_crash(re
         assert job.tags["dagster/retry_strategy"] == "ALL_STEPS"
         assert job.tags["dagster/retry_on_asset_or_op_failure"] == "false"
         assert int(job.tags["dagster/max_retries"]) > 0
+        assert int(job.tags["dagster/max_runtime"]) > 0, "a run whose machine went down must not be waited for"
 
 
-@pytest.mark.parametrize("job", ["full", "apply", "reflect", "lightweight", "decay", "creative", "cluster", "forget"])
+@pytest.mark.parametrize(
+    "job",
+    ["full", "apply", "reflect", "lightweight", "tick", "promote", "decay", "creative", "cluster", "forget"],
+)
 def test_a_job_that_commits_makes_everything(repository, graph, job):
     assert repository.get_job(job).asset_layer.selected_asset_keys == graph.get_all_asset_keys()
 
@@ -137,6 +152,24 @@ def test_schedules_and_sensors_follow_the_settings(tmp_path):
     nightly = repository.get_schedule_def("nightly")
     assert (nightly.cron_schedule, nightly.execution_timezone) == ("5 4 * * *", "Europe/Berlin")
     assert {sensor.minimum_interval_seconds for sensor in repository.sensor_defs} == {7}
+
+
+@pytest.mark.parametrize(
+    ("preset", "running"),
+    [
+        ("automem", {"decay_interval": "1 day", "creative_interval": "7 days", "cluster_interval": "30 days"}),
+        ("three_tier", {"promote_interval": "10 minutes", "decay_interval": "hour", "cluster_interval": "hour"}),
+        ("engram", {"reconsolidate_interval": "6 hours"}),
+    ],
+)
+def test_the_schedules_of_a_preset_are_on_and_say_how_often(tmp_path, preset, running):
+    (tmp_path / "memory_pipeline.toml").write_text(f'[policy]\npreset = "{preset}"\n', "utf-8")
+    repository = build_defs(settings=homes.settings(tmp_path)).get_repository_def()
+    found = {one.name: one for one in repository.schedule_defs if one.name.endswith("_interval")}
+    on = {name: one.description for name, one in found.items() if one.default_status.value == "RUNNING"}
+    assert set(running) <= set(on)
+    for name, every in running.items():
+        assert f"every {every.removeprefix('1 ')} under preset {preset}" in on[name]
 
 
 def test_the_pipeline_joins_another_project_and_leaves_its_io_alone(tmp_path):

@@ -66,7 +66,11 @@ memories = st.builds(
 accesses = st.lists(labels, min_size=1, max_size=4, unique=True).flatmap(
     lambda ids: st.fixed_dictionaries(
         {"memory_ids": st.just(ids)},
-        optional={"query": texts, "ranks": st.lists(st.integers(1, 99), min_size=len(ids), max_size=len(ids))},
+        optional={
+            "query": texts,
+            "ranks": st.lists(st.integers(1, 99), min_size=len(ids), max_size=len(ids)),
+            "expanded": st.lists(st.sampled_from(ids), max_size=3),
+        },
     )
 )
 links = st.fixed_dictionaries(
@@ -134,13 +138,15 @@ def expected_rows(seq: int, event: Event) -> list[dict[str, Any]]:
     payload = {name: getattr(event.payload, name) for name in type(event.payload).model_fields}
     payload["edge_kind"] = payload.pop("kind", None)
     payload["tags"] = None if payload.get("tags") is None else list(payload["tags"])
-    ids, ranks = payload.pop("memory_ids", None), payload.pop("ranks", None)
+    ids, ranks, expanded = (payload.pop(name, None) for name in ("memory_ids", "ranks", "expanded"))
     row = dict.fromkeys(TABLES["events"].schema.columns()) | event.model_dump(exclude={"payload"}) | payload
     row |= {"seq": seq, "ordinal": 0, "event_type": event.event_type.value}
     if ids is None:
         return [row]
     return [
-        row | {"ordinal": place, "memory_id": memory_id, "rank": ranks and ranks[place]}
+        row
+        | {"ordinal": place, "memory_id": memory_id, "rank": ranks and ranks[place]}
+        | {"expanded": memory_id in (expanded or ())}
         for place, memory_id in enumerate(ids)
     ]
 
@@ -226,6 +232,10 @@ def test_a_damaged_event_is_read_or_refused_in_plain_words(raw, damage, data):
         ({"event_type": "memory.accessed", "payload": {"memory_ids": ["a", "a"]}}, ["twice"]),
         ({"event_type": "memory.accessed", "payload": {"memory_ids": ["a"], "ranks": [1, 2]}}, ["ranks has 2 entries"]),
         ({"event_type": "memory.accessed", "payload": {"memory_ids": ["a"], "ranks": [0]}}, ["payload.ranks[0] is 0"]),
+        (
+            {"event_type": "memory.accessed", "payload": {"memory_ids": ["a"], "expanded": ["b"]}},
+            ["payload.expanded names 'b'", "not in payload.memory_ids"],
+        ),
         (
             {"event_type": "link.asserted", "memory_id": "m", "payload": {"target_id": "m", "edge_type": "X"}},
             ["target_id is the memory itself"],

@@ -1,4 +1,4 @@
-"""Components, average linkage, greedy groups and cohesion."""
+"""Components, unions under limits, average linkage and cohesion."""
 
 import networkx as nx
 import numpy as np
@@ -160,52 +160,70 @@ def test_pairs_below_the_minimum_do_not_link():
     assert found.tolist() == [0, 1, 2]
 
 
-def angles(*degrees):
-    turned = np.deg2rad(degrees)
-    vectors = np.stack([np.cos(turned), np.sin(turned)], axis=1).astype(np.float32)
-    pairs = similarity.threshold_join(vectors, np.zeros(len(degrees), dtype=np.int64), 0.70)
-    return pairs.left, pairs.right
-
-
-@pytest.mark.parametrize(
-    ("degrees", "fill", "expected"),
-    [
-        pytest.param([0] * 12, False, [0] * 5 + [5] * 5 + [10, 11], id="exactly five, two are left"),
-        pytest.param([0] * 12, True, [0] * 12, id="all that match"),
-        pytest.param([0] * 4, False, [0, 1, 2, 3], id="four are no group"),
-        pytest.param([0, 44, -44, 40, -40], False, [0] * 5, id="close to the first, not to each other"),
-        pytest.param([0, 44, 44, 44, 1, 1, 1, 1], False, [0] * 5 + [5, 6, 7], id="the first ones, not the closest"),
-        pytest.param([0, 30, 60, 62, 64, 66], False, [1, 1, 1, 1, 1, 5], id="one that fails leaves the others free"),
-    ],
-)
-def test_greedy_groups_of_five(degrees, fill, expected):
-    assert grouping.greedy_groups(np.arange(len(degrees)), *angles(*degrees), 5, fill=fill).tolist() == expected
-
-
-def test_a_later_row_takes_an_earlier_one_that_is_still_free():
-    pairs = np.array([[0, 1], [0, 3], [1, 3], [1, 2], [2, 4], [2, 5], [4, 5]])
-    found = grouping.greedy_groups(np.array([0, 1, 3, 4, 2, 5]), pairs[:, 0], pairs[:, 1], 3)
-    assert found.tolist() == [0, 0, 4, 0, 4, 4]
+def joined(vectors, minimum):
+    pairs = similarity.threshold_join(vectors, np.zeros(len(vectors), dtype=np.int64), minimum)
+    return pairs.left, pairs.right, pairs.similarity
 
 
 @UNHURRIED
-@given(graphs(), st.integers(2, 6), st.booleans(), st.integers(0, 2**32))
-def test_greedy_groups_follow_the_order_of_rows_not_of_pairs(graph, size, fill, seed):
-    n, left, right = graph
+@given(clouds(), st.sampled_from([None, 1, 2, 5, 7]), st.sampled_from(["single", "average"]), st.integers(0, 2**32))
+def test_a_row_that_counts_for_many_gives_the_groups_of_the_many(vectors, max_size, linkage, seed):
+    """Copies in runs of the largest size, of which only the last run is open, group as if each were a row."""
     rng = generator(seed)
-    order = rng.permutation(n)
-    near = np.zeros((n, n), dtype=bool)
-    near[left, right] = near[right, left] = True
-    expected = np.full(n, -1)
-    for row in order:
-        others = [other for other in order if near[row, other] and expected[other] < 0]
-        if expected[row] < 0 and len(others) >= size - 1:
-            expected[[row, *(others if fill else others[: size - 1])]] = row
-    expected = np.where(expected < 0, np.arange(n), expected)
-    assert np.array_equal(grouping.greedy_groups(order, left, right, size, fill=fill), expected)
-    shuffled = rng.permutation(len(left))
-    again = grouping.greedy_groups(order, right[shuffled], left[shuffled], size, fill=fill)
-    assert np.array_equal(again, expected)
+    vectors = np.unique(vectors[~similarity.unknown(vectors)], axis=0)
+    close = np.any(np.triu(vectors @ vectors.T / np.outer(*[similarity.lengths(vectors)] * 2) > 1 - 1e-6, k=1), axis=0)
+    vectors = vectors[~close]
+    source = np.repeat(np.arange(len(vectors)), rng.integers(1, 9, len(vectors)))
+    source = source[rng.permutation(len(source))]
+    limit = len(source) + 1 if max_size is None else max_size
+    turn = np.array([np.count_nonzero(source[:place] == one) // limit for place, one in enumerate(source)], dtype=int)
+    run = source * (len(source) + 1) + turn
+    _, first, of = np.unique(run, return_index=True, return_inverse=True)
+    heads = first[of]
+    sizes = np.bincount(heads, minlength=len(source))
+    nodes = np.flatnonzero((sizes > 0) & (sizes < limit))
+
+    def groups(rows, counts):
+        left, right, near = joined(vectors[rows], 0.6)
+        if linkage == "single":
+            return grouping.united(len(rows), left, right, near, max_size=max_size, sizes=counts)
+        return grouping.average_linkage(vectors[rows], left, right, near, minimum=0.6, max_size=max_size, sizes=counts)
+
+    labels = np.arange(len(source))
+    labels[nodes] = nodes[groups(source[nodes], sizes[nodes])] if len(nodes) else nodes
+    assert as_sets(labels[heads]) == as_sets(groups(source, None))
+
+
+def test_unions_are_split_at_the_loosest_pairs():
+    left, right = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 4])
+    close = np.array([0.9, 0.7, 0.8, 0.95])
+    assert grouping.united(6, left, right, close).tolist() == [0, 0, 0, 0, 0, 5]
+    assert grouping.united(6, left, right, close, max_size=3).tolist() == [0, 0, 2, 2, 2, 5]
+    assert grouping.united(6, right, left, close, max_size=3).tolist() == [0, 0, 2, 2, 2, 5]
+    apart = np.array([0]), np.array([4])
+    assert grouping.united(6, left, right, close, apart=apart).tolist() == [0, 0, 2, 2, 2, 5]
+    near = np.array([0, 3]), np.array([1, 4])
+    assert grouping.united(6, left, right, close, apart=near).tolist() == [0, 1, 1, 1, 4, 5]
+    weights = np.array([1, 1, 2, 1, 1, 9])
+    assert grouping.united(6, left, right, close, max_size=3, sizes=weights).tolist() == [0, 0, 2, 3, 3, 5]
+
+
+@UNHURRIED
+@given(clouds(), st.sampled_from([None, 2, 4]), st.integers(0, 2**32))
+def test_unions_depend_on_the_set_of_pairs_alone_and_hold_their_limits(vectors, max_size, seed):
+    rng = generator(seed)
+    left, right, near = joined(vectors, 0.7)
+    apart = np.flatnonzero(rng.random(len(left)) < 0.2)
+    apart = left[apart], right[apart]
+    labels = grouping.united(len(vectors), left, right, near, apart=apart, max_size=max_size)
+    order = rng.permutation(len(left))
+    turned = grouping.united(
+        len(vectors), right[order], left[order], near[order], apart=(apart[1][::-1], apart[0][::-1]), max_size=max_size
+    )
+    assert np.array_equal(labels, turned)
+    assert (labels[apart[0]] != labels[apart[1]]).all()
+    assert max_size is None or np.bincount(labels, minlength=1).max() <= max_size
+    assert all(np.flatnonzero(labels == label)[0] == label for label in np.unique(labels))
 
 
 @UNHURRIED
@@ -236,7 +254,6 @@ def test_nothing_groups_into_nothing():
     vectors = np.empty((0, 4), dtype=np.float32)
     assert grouping.components(0, NO_ROWS, NO_ROWS).shape == (0,)
     assert linked(vectors, 0.5).shape == (0,)
-    assert grouping.greedy_groups(NO_ROWS, NO_ROWS, NO_ROWS, 2).shape == (0,)
     assert grouping.cohesion(NO_ROWS, vectors).shape == (0,)
 
 
@@ -247,12 +264,6 @@ def test_wrong_input_is_refused():
         grouping.components(1, one, two)
     with pytest.raises(ValueError, match="two ends"):
         grouping.components(2, one, NO_ROWS)
-    with pytest.raises(ValueError, match="repeats"):
-        grouping.greedy_groups(np.arange(2), np.array([0, 1]), np.array([1, 0]), 2)
-    with pytest.raises(ValueError, match="size"):
-        grouping.greedy_groups(np.arange(2), one, two, 1)
-    with pytest.raises(ValueError, match="order"):
-        grouping.greedy_groups(np.zeros(2, dtype=np.int64), one, two, 2)
     with pytest.raises(ValueError, match="itself"):
         grouping.average_linkage(vectors, one, one, close, minimum=0.5)
     with pytest.raises(ValueError, match="max_size"):

@@ -73,7 +73,7 @@ def test_permuted_rows_change_nothing(lake):
     profiles = participation.chosen(lake, settings, as_of=homes.NIGHT)
     policies = participation.policies(settings, profiles)
     given = {name: participation.known(lake, name, profiles) for name in ("events", "decisions", "reverted")}
-    empty = {name: TABLES[name].empty() for name in ("enrichment", "vectors")}
+    empty = {name: TABLES[name].empty() for name in history.READ_OUT}
     straight = pipeline.run({"profiles": profiles} | given | empty, policies)
     shuffled = {name: frame.sample(fraction=1, shuffle=True, seed=5) for name, frame in given.items()}
     homes.same(straight | given, pipeline.run({"profiles": profiles} | shuffled | empty, policies) | given)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lake_rows import (
+    ACCRUED,
     POLICY,
     PROCESSES,
     REPLACED,
@@ -270,7 +271,7 @@ def test_an_empty_plan_is_committed_too(lake: Lake) -> None:
     assert lake.commit(commit_of(lake, ["ana"], "p", count=0, decided=0)) == {"ana": 1}
     assert lake.ledger.runs()["outcome"].to_list() == ["committed"]
     assert lake.read("memories").is_empty()
-    nobody = {name: TABLES[name].empty() for name in REPLACED}
+    nobody = {name: TABLES[name].empty() for name in (*REPLACED, *ACCRUED)}
     empty = {"profiles": nobody["profiles"], "decisions": TABLES["decisions"].empty(), "tables": nobody}
     commit = commit_of(lake, ["ana"], "q")
     assert lake.commit(type(commit)(**{**vars(commit), **empty})) == {}
@@ -333,7 +334,7 @@ def test_tables_must_fit_the_profiles(lake: Lake) -> None:
 
     with pytest.raises(ValueError, match="'clusters' is missing"):
         changed(tables={name: frame for name, frame in good.tables.items() if name != "clusters"})
-    with pytest.raises(ValueError, match="'vectors' is not replaced"):
+    with pytest.raises(ValueError, match="'vectors' is not written by commits"):
         changed(tables={**good.tables, "vectors": rows("vectors", "ana", "p")})
     with pytest.raises(ValueError, match="'memories' has rows of profile 'bo'"):
         changed(tables={**good.tables, "memories": rows("memories", "bo", "p")})
@@ -415,7 +416,7 @@ def test_an_undo_masks_decisions_and_changes_tables_in_one_step(lake: Lake) -> N
     first = lake.commit(commit_of(lake, ["ana"], "p1", decided=2))["ana"]
     undo = Revert(profile_id="ana", decision_ids=["p1/0"], plan_id="p1", reason="wrong", occurred_at=T0, recorded_at=T0)
     own = profiles(lake.ledger.heads(["ana"]), "p1")
-    at = lake.republish(own, tables(["ana"], "undone"), revert=[undo])
+    at = lake.republish(own, tables(["ana"], "undone", names=REPLACED), revert=[undo])
     assert at == {"ana": first + 1} == lake.ledger.heads()
     assert plans_seen(lake, first) == {"ana": {"p1"}}
     assert plans_seen(lake, first + 1) == {"ana": {"undone"}}
@@ -425,6 +426,6 @@ def test_an_undo_masks_decisions_and_changes_tables_in_one_step(lake: Lake) -> N
     assert lake.ledger.runs(seq=first)["outcome"].to_list() == ["committed"]
     assert lake.ledger.decisions().height == 2
     with pytest.raises(Conflict, match="head"):
-        lake.republish(own, tables(["ana"], "again"), revert=[undo])
+        lake.republish(own, tables(["ana"], "again", names=REPLACED), revert=[undo])
     with pytest.raises(ValueError, match="each profile"):
-        lake.republish(own, tables(["ana"], "again"), revert=[])
+        lake.republish(own, tables(["ana"], "again", names=REPLACED), revert=[])

@@ -1,5 +1,6 @@
+import json
 import math
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import frames
 import polars as pl
@@ -11,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation import projection
 from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.text import identity
 
 few = settings(max_examples=25, deadline=None)
 NO_DECISIONS = TABLES["decisions"].empty()
@@ -329,6 +331,434 @@ def test_every_stored_memory_is_there_exactly_once_and_holds_to_its_schema(strea
 @given(STREAMS)
 def test_projecting_is_folding_without_decisions(stream):
     same(projection.project(stream), projection.fold(stream, NO_DECISIONS))
+
+
+def said(value):
+    return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if isinstance(value, datetime) else value
+
+
+def decision(action, memory_id, as_of=AS_OF, *, target_id=None, profile_id="p", **after):
+    """A committed decision of a run with that clock; what it sets is given by name."""
+    return {
+        "profile_id": profile_id,
+        "action": action,
+        "memory_id": memory_id,
+        "target_id": target_id,
+        "as_of": as_of,
+        "after": json.dumps({name: said(value) for name, value in after.items()}),
+        "plan_id": f"plan of {as_of:%Y-%m-%d %H:%M}",
+    }
+
+
+def decisions(*rows):
+    """Table `decisions`: numbered within their plans in the order given, plans in the order of their clocks."""
+    table = TABLES["decisions"]
+    complete = [
+        {
+            "decision_id": f"d{place}",
+            "ordinal": place,
+            "seq": 1_000 + int((row["as_of"] - ago(1_000)) / timedelta(hours=1)),
+            **dict.fromkeys(("rule", "reason", "factors", "before", "signature"), ""),
+            "status": "committed",
+            **row,
+        }
+        for place, row in enumerate(rows)
+    ]
+    return table.conform(pl.DataFrame(complete, schema=table.empty().schema))
+
+
+LIFECYCLES = {
+    "archive": "archived", "delete": "deleted", "expire": "expired", "cold": "cold", "stub": "stub",
+}  # fmt: skip
+
+
+def moved(action, memory_id, as_of=AS_OF, **after):
+    return decision(action, memory_id, as_of, lifecycle=LIFECYCLES[action], **after)
+
+
+def summarised(memory_id, as_of=AS_OF, members=("a", "b"), **fields):
+    after = {
+        "kind": "compression", "content": f"summary {memory_id}", "content_hash": f"hash of {memory_id}",
+        "memory_type": "Context", "category": "episodic", "importance_given": 0.5, "confidence": 0.5,
+        "protected": False, "seq": 1, "access_count": 0, "members": members, "cluster_id": "c", "index_text": "words",
+        "stability_given": 0.3, "lifecycle": "active",
+    }  # fmt: skip
+    return decision("summarise", memory_id, as_of, **after | fields)
+
+
+def superseded(memory_id, summary_id, as_of=AS_OF, *, lifecycle="archived", **fields):
+    spoken = {"content_hash": digest(f"note {memory_id}"), "protected": False} | fields
+    target = {"superseded_by": summary_id, "superseded_kind": "summary", "lifecycle": lifecycle}
+    return decision("supersede", memory_id, as_of, target_id=summary_id, **target, **spoken)
+
+
+def closed(memory_id, newer, valid_until, as_of=AS_OF, *, text=None, newer_text=None, **fields):
+    return decision(
+        "close",
+        memory_id,
+        as_of,
+        target_id=newer,
+        valid_until=valid_until,
+        superseded_by=newer,
+        superseded_kind="update",
+        content_hash=digest(text or f"note {memory_id}"),
+        other_hash=digest(newer_text or f"note {newer}"),
+        **fields,
+    )
+
+
+def promoted(memory_id, as_of=AS_OF, **after):
+    return decision("promote", memory_id, as_of, **after)
+
+
+def reinforced(source, target, as_of=AS_OF, *, similarity=0.8, **fields):
+    return decision(
+        "link",
+        source,
+        as_of,
+        target_id=target,
+        **{
+            "source": source, "target": target, "edge_type": "REINFORCES", "weight": 0.8, "base_weight": 0.8,
+            "similarity": similarity, "algorithm": "reinforcement", "discovered_at": as_of,
+            "last_strengthened_at": as_of, "co_count": 0,
+        } | fields,
+    )  # fmt: skip
+
+
+def compiled(block, content, as_of=AS_OF, *, version=1, profile_id="p"):
+    after = {"content": content, "members": ["a"], "version": version, "compiled_by": "rules"}
+    return decision("compile", block, as_of, profile_id=profile_id, **after)
+
+
+def digest(content):
+    return identity.content_hash(None, content)
+
+
+def state_of(rows, *decided):
+    return projection.fold(events(rows), decisions(*decided))
+
+
+def stands(state, memory_id="a"):
+    row = memory(state, memory_id)
+    return row["lifecycle"], row["lifecycle_since"], row["superseded_by"], row["superseded_kind"]
+
+
+def test_accesses_say_when_in_which_session_and_whether_only_over_an_association():
+    rows = [
+        stored("a", ago(20)),
+        accessed("a", ago(9), session_id="s", expanded=True, event_id="twice"),
+        accessed("a", ago(30)),
+        feedback("a", helpful=True, occurred_at=ago(8)),
+        feedback("a", helpful=False),
+        accessed("unknown"),
+        accessed("a", ago(9), session_id="s", expanded=True, event_id="twice"),
+    ]
+    used = fold(*rows).accesses.drop("profile_id", "ordinal").rows()
+    assert used == [(2, "a", ago(9), "s", True), (3, "a", ago(20), None, False), (4, "a", ago(8), None, False)]
+
+
+def test_an_access_over_an_association_makes_less_stable():
+    row = memory(fold(stored("a", ago(50)), accessed("a", ago(43), expanded=True), accessed("a", ago(36))))
+    assert row["stability_gain"] == pytest.approx(0.03 + 0.1)
+    assert row["access_count"] == 2
+
+
+def test_replaying_the_ledger_resets_no_count():
+    """A rebuild of the real system starts every access count at zero again."""
+    rows = [stored("a"), *[accessed("a", ago(40 - n)) for n in range(5)]]
+    first = fold(*rows)
+    again = projection.fold(events(rows), NO_DECISIONS)
+    assert memory(first)["access_count"] == memory(again)["access_count"] == 5
+
+
+def test_a_tier_holds_from_its_instant_on_and_leaves_a_trace():
+    rows = [stored("a", ago(10)), accessed("a", ago(10)), accessed("a", ago(10)), accessed("a", ago(9))]
+    state = state_of(
+        rows,
+        promoted("a", tier="short_term", at=ago(10), energy=3.0),
+        promoted("a", AS_OF + WEEK, tier="long_term", at=AS_OF + WEEK, energy=5.5),
+    )
+    trace = state.tier_changes.select("at", "from_tier", "to_tier", "edge_type", "energy").rows()
+    assert trace == [
+        (ago(10), "working", "short_term", "PROMOTED_TO", 3.0),
+        (AS_OF + WEEK, "short_term", "long_term", "CRYSTALLIZED_INTO", 5.5),
+    ]
+    row = memory(state)
+    assert (row["tier"], row["tier_since"], row["energy_at"]) == ("long_term", AS_OF + WEEK, AS_OF + WEEK)
+    nine = 3 * math.exp(-0.05 * 24) + 1
+    assert row["energy_base"] == pytest.approx(nine * math.exp(-0.05 * 16 * 24))
+    assert row["plan_id"] == state.tier_changes["plan_id"][1]
+
+
+def test_a_late_access_lands_in_the_tier_that_was_in_force_then():
+    promotion = promoted("a", tier="short_term", at=ago(9), energy=2.5)
+    rows = [stored("a", ago(10)), accessed("a", ago(9))]
+    late = [*rows, accessed("a", ago(9, hours=10))]
+    before, after = memory(state_of(rows, promotion)), memory(state_of(late, promotion))
+    assert (after["energy_at"], after["tier_since"]) == (ago(9), ago(9))
+    assert after["energy_base"] - before["energy_base"] == pytest.approx(math.exp(-0.5 * 10))
+
+
+def test_a_tier_is_reached_only_from_the_one_below_and_once():
+    skipping = state_of([stored("a")], promoted("a", tier="long_term", at=ago(3), energy=9.0))
+    assert skipping.tier_changes.is_empty()
+    assert memory(skipping)["tier"] == "working"
+    twice = state_of(
+        [stored("a")],
+        promoted("a", tier="short_term", at=ago(3), energy=7.0),
+        promoted("a", AS_OF + WEEK, tier="short_term", at=ago(1), energy=7.0),
+        promoted("a", AS_OF + 2 * WEEK, tier="long_term", at=ago(3), energy=7.0),
+    )
+    microsecond = timedelta(microseconds=1)
+    assert twice.tier_changes.select("to_tier", "at").rows() == [
+        ("short_term", ago(3)),
+        ("long_term", ago(3) + microsecond),
+    ]
+    assert TABLES["tier_changes"].violations(twice.tier_changes).is_empty()
+
+
+def test_undoing_a_promotion_undoes_the_next_one_with_it():
+    both = decisions(
+        promoted("a", tier="short_term", at=ago(3), energy=7.0),
+        promoted("a", AS_OF + WEEK, tier="long_term", at=ago(2), energy=7.0),
+    )
+    state = projection.fold(events([stored("a")]), both.tail(1))
+    assert (memory(state)["tier"], state.tier_changes.height) == ("working", 0)
+
+
+def test_reinforcement_adds_energy_counts_and_goes_with_its_edge():
+    rows = [stored("a", ago(1)), stored("b", ago(1)), stored("c", ago(1))]
+    links = [reinforced("b", "a", ago(0.5)), reinforced("c", "a", similarity=None), reinforced("c", "b", ago(0.25))]
+    row = memory(state_of(rows, *links))
+    assert (row["reinforcement_count"], row["last_reinforced_at"], row["energy_at"]) == (1, ago(0.5), ago(0.5))
+    assert row["energy_base"] == pytest.approx(math.exp(-6) + 0.4)
+    assert (row["access_count"], row["last_accessed_at"]) == (0, None)
+    without = memory(state_of(rows, *links, moved("delete", "b", AS_OF + WEEK)))
+    assert (without["reinforcement_count"], without["last_reinforced_at"]) == (0, None)
+    assert (without["energy_base"], without["energy_at"]) == (1.0, ago(1))
+
+
+@pytest.mark.parametrize("action", ["expire", "cold", "stub"])
+def test_what_rests_is_active_again_from_its_next_use_or_change_on(action):
+    rest = moved(action, "a", ago(20))
+    rows = [stored("a", content="x" * 300), accessed("a", ago(20))]
+    asleep = state_of(rows, rest)
+    assert stands(asleep) == (LIFECYCLES[action], ago(20), None, None)
+    used = state_of([*rows, accessed("a", ago(9)), accessed("a", ago(19))], rest)
+    assert stands(used) == ("active", ago(19), None, None)
+    changed = state_of([*rows, updated("a", ago(18), content="y" * 300)], rest)
+    assert stands(changed) == ("active", ago(18), None, None)
+    assert memory(used)["content"] == "x" * 300
+    assert memory(changed)["content"] == "y" * 300
+    again = state_of([*rows, accessed("a", ago(19))], rest, moved(action, "a", ago(5)))
+    assert stands(again) == (LIFECYCLES[action], ago(5), None, None)
+
+
+@pytest.mark.parametrize("action", ["archive", "delete"])
+def test_what_was_archived_or_deleted_does_not_come_back_by_itself(action):
+    state = state_of(
+        [stored("a"), accessed("a", ago(9)), updated("a", ago(9), content="new")], moved(action, "a", ago(20))
+    )
+    assert memory(state)["lifecycle"] == LIFECYCLES[action]
+
+
+def test_a_stub_shows_the_beginning_of_its_text_and_keeps_its_hash():
+    full = "é" * 150 + "z" * 150
+    rows = [stored("a", content=full), stored("b", content="short")]
+    state = state_of(rows, moved("stub", "a"), moved("stub", "b"))
+    assert memory(state)["content"] == "[archived] " + full[:200]
+    assert memory(state)["content_hash"] == memory(fold(*rows))["content_hash"]
+    assert memory(state, "b")["content"] == "[archived] short"
+
+
+def test_what_a_summary_stands_for_is_not_brought_back_by_use():
+    merge = [summarised("S", ago(30)), superseded("a", "S", ago(30), lifecycle="cold")]
+    rows = [stored("a"), stored("b"), accessed("a", ago(9))]
+    assert stands(state_of(rows, *merge)) == ("cold", ago(30), "S", "summary")
+    stub = moved("stub", "a", ago(20), superseded_by="S", superseded_kind="summary")
+    assert stands(state_of(rows, *merge, stub)) == ("stub", ago(20), "S", "summary")
+    changed = [*rows, updated("a", ago(8), content="new")]
+    assert stands(state_of(changed, *merge, stub)) == ("active", ago(8), None, None)
+    assert memory(state_of(changed, *merge, stub))["content"] == "new"
+
+
+def test_a_stub_without_its_summary_waits_to_be_used():
+    merge = [summarised("S", ago(30)), superseded("a", "S", ago(30), lifecycle="cold")]
+    stub = moved("stub", "a", ago(20), superseded_by="S", superseded_kind="summary")
+    gone = moved("archive", "S", ago(15))
+    rows = [stored("a"), stored("b"), accessed("a", ago(18))]
+    waiting = state_of(rows, *merge, stub, gone)
+    assert stands(waiting) == ("stub", ago(20), None, None)
+    assert memory(waiting)["content"] == "[archived] note a"
+    used = state_of([*rows, accessed("a", ago(9))], *merge, stub, gone)
+    assert stands(used) == ("active", ago(9), None, None)
+    assert memory(used)["content"] == "note a"
+
+
+def test_a_summary_that_is_used_again_stands_for_its_members_again():
+    merge = [summarised("S", ago(30)), superseded("a", "S", ago(30)), moved("cold", "S", ago(20))]
+    rows = [stored("a"), stored("b")]
+    assert stands(state_of(rows, *merge)) == ("active", ago(20), None, None)
+    used = state_of([*rows, accessed("S", ago(9))], *merge)
+    assert stands(used, "S") == ("active", ago(9), None, None)
+    assert stands(used) == ("archived", ago(30), "S", "summary")
+
+
+def test_a_newer_fact_ends_the_validity_of_an_older_one_that_stays_live():
+    rows = [stored("a"), stored("b", LATER)]
+    row = memory(state_of(rows, closed("a", "b", LATER, ago(20))))
+    assert (row["valid_until"], row["superseded_by"], row["superseded_kind"]) == (LATER, "b", "update")
+    assert (row["lifecycle"], row["lifecycle_since"], row["plan_id"]) == (
+        "active",
+        FIRST,
+        f"plan of {ago(20):%Y-%m-%d %H:%M}",
+    )
+    earlier = [stored("a", valid_until=ago(70)), rows[1]]
+    assert memory(state_of(earlier, closed("a", "b", LATER, ago(20))))["valid_until"] == ago(70)
+
+
+OPEN = (None, None, None)
+
+
+def validity(state, memory_id="a"):
+    row = memory(state, memory_id)
+    return row["valid_until"], row["superseded_by"], row["superseded_kind"]
+
+
+@pytest.mark.parametrize(
+    ("more", "decided", "expected"),
+    [
+        ([updated("a", ago(9), content="new")], [], OPEN),
+        ([updated("b", ago(9), content="new")], [], OPEN),
+        ([updated("a", ago(9), protected=True)], [], (LATER, "b", "update")),
+        ([], [moved("delete", "b", ago(5))], OPEN),
+        ([], [moved("archive", "b", ago(5))], OPEN),
+        ([], [moved("cold", "b", ago(5))], (LATER, "b", "update")),
+        ([], [summarised("S", ago(5)), superseded("b", "S", ago(5))], (LATER, "b", "update")),
+        ([], [moved("archive", "a", ago(5), superseded_by="b", superseded_kind="update")], (LATER, "b", "update")),
+        ([], [summarised("S", ago(5)), superseded("a", "S", ago(5), valid_until=LATER)], (LATER, "S", "summary")),
+        (
+            [],
+            [
+                summarised("S", ago(5)),
+                superseded("a", "S", ago(5), valid_until=LATER),
+                moved("archive", "S", ago(4)),
+            ],
+            (LATER, "b", "update"),
+        ),
+    ],
+)
+def test_what_takes_the_end_of_validity_back(more, decided, expected):
+    rows = [stored("a"), stored("b", LATER), *more]
+    assert validity(state_of(rows, closed("a", "b", LATER, ago(20)), *decided)) == expected
+
+
+def test_of_two_newer_facts_the_last_that_still_stands_ends_the_older():
+    rows = [stored("a"), stored("b", LATER), stored("c", ago(30))]
+    closings = [closed("a", "b", LATER, ago(20)), closed("a", "c", ago(30), ago(10))]
+    assert validity(state_of(rows, *closings)) == (ago(30), "c", "update")
+    rows.append(updated("c", ago(9), content="new"))
+    assert validity(state_of(rows, *closings)) == (LATER, "b", "update")
+
+
+def test_the_last_move_decides_and_a_promotion_to_warm_is_one():
+    rows = [stored("a")]
+    warm = promoted("a", ago(20), lifecycle="warm")
+    assert stands(state_of(rows, warm)) == ("warm", ago(20), None, None)
+    assert stands(state_of(rows, warm, moved("archive", "a", ago(10)))) == ("archived", ago(10), None, None)
+    rows.append(accessed("a", ago(9)))
+    assert stands(state_of(rows, moved("cold", "a", ago(30)), warm)) == ("warm", ago(20), None, None)
+    assert stands(state_of(rows, warm, moved("cold", "a", ago(10)))) == ("active", ago(9), None, None)
+
+
+def test_a_promotion_to_core_changes_the_category_alone():
+    before = fold(stored("a"))
+    row = memory(state_of([stored("a")], promoted("a", ago(20), category="core")))
+    differs = {name for name, value in memory(before).items() if row[name] != value}
+    assert differs == {"category", "category_inferred", "plan_id"}
+    assert (row["category"], row["category_inferred"]) == ("core", False)
+
+
+def test_the_last_text_of_a_block_stands_and_an_empty_one_is_none():
+    early, late = ago(20), ago(10)
+    state = state_of(
+        [],
+        compiled("user_profile", "old", early),
+        compiled("user_profile", "new", late, version=2),
+        compiled("project_context", "text", early),
+        compiled("project_context", "", late, version=2),
+        compiled("project_context", "other", early, profile_id="q"),
+    )
+    columns = ["profile_id", "block", "content", "members", "version", "compiled_by", "compiled_at"]
+    assert state.blocks.select(columns).rows() == [
+        ("p", "user_profile", "new", ["a"], 2, "rules", late),
+        ("q", "project_context", "other", ["a"], 1, "rules", early),
+    ]
+
+
+def test_a_state_of_memories_and_edges_alone_can_be_applied_to():
+    rows = [stored("a"), accessed("a", ago(9)), stored("b")]
+    whole = fold(*rows)
+    bare = projection.State(whole.memories, whole.edges)
+    after = projection.apply(bare, decisions(moved("archive", "b")))
+    assert_frame_equal(after.memories, state_of(rows, moved("archive", "b")).memories, check_exact=True)
+
+
+CLOCKS = st.integers(0, 12).map(lambda days: ago(20) + timedelta(days=days, hours=3))
+CHOICES = {"profile_id": st.sampled_from(["p", "q"]), "as_of": CLOCKS}
+TIERS = st.sampled_from(["short_term", "long_term"])
+DECISION = st.one_of(
+    st.builds(moved, st.sampled_from(["archive", "delete", "expire", "cold"]), NAMES | st.just("S"), **CHOICES),
+    st.builds(promoted, NAMES, tier=TIERS, at=MOMENTS, energy=st.just(3.0), **CHOICES),
+    st.builds(promoted, NAMES, lifecycle=st.just("warm"), **CHOICES),
+    st.builds(promoted, NAMES, category=st.just("core"), **CHOICES),
+    st.builds(reinforced, NAMES, NAMES, similarity=st.sampled_from([0.75, 0.9]), discovered_at=MOMENTS, **CHOICES),
+    st.builds(summarised, st.just("S"), **CHOICES),
+    st.builds(superseded, NAMES, st.just("S"), **CHOICES),
+    st.builds(compiled, st.sampled_from(["x", "y"]), st.sampled_from(["", "one", "two"]), **CHOICES),
+)
+PLANS = st.lists(DECISION, max_size=14).map(lambda rows: decisions(*rows))
+TABLE_NAMES = ("memories", "edges", "accesses", "tier_changes", "blocks")
+
+
+def equal(one, other):
+    for name in TABLE_NAMES:
+        assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
+
+
+@few
+@given(STREAMS, PLANS, st.integers(-1, 13))
+def test_decisions_in_lots_are_decisions_at_once(stream, decided, day):
+    cut = pl.col("as_of") <= ago(20) + timedelta(days=day, hours=3)
+    first, second = decided.filter(cut), decided.filter(~cut)
+    whole = projection.fold(stream, decided)
+    equal(projection.apply(projection.fold(stream, first), second), whole)
+    equal(projection.apply(projection.apply(projection.fold(stream, NO_DECISIONS), first), second), whole)
+
+
+@few
+@given(STREAMS, PLANS, st.randoms(use_true_random=False))
+def test_neither_order_nor_repetition_of_rows_changes_any_table(stream, decided, random):
+    again = pl.concat([stream, stream.head(9).with_columns(pl.col("seq") + stream.height)])
+    shuffled = []
+    for frame in (again, decided):
+        places = list(range(frame.height))
+        random.shuffle(places)
+        shuffled.append(frame[places])
+    equal(projection.fold(*shuffled), projection.fold(stream, decided))
+
+
+@few
+@given(STREAMS, PLANS)
+def test_every_table_holds_to_its_schema_and_profiles_do_not_meet(stream, decided):
+    state = projection.fold(stream, decided)
+    names = ("memories", "decided_edges", "accesses", "tier_changes", "core_memory_blocks")
+    for name, attribute in zip(names, TABLE_NAMES, strict=True):
+        assert TABLES[name].violations(getattr(state, attribute)).is_empty(), name
+    own = pl.col("profile_id") == "p"
+    alone = projection.fold(stream.filter(own), decided.filter(own))
+    for name in TABLE_NAMES:
+        assert_frame_equal(getattr(alone, name), getattr(state, name).filter(own), check_exact=True)
 
 
 def test_helpers_agree_with_the_fold():

@@ -1,6 +1,9 @@
 """Sensors and schedules on a real instance: what makes them ask for a run, and what makes them ask again."""
 
+import json
+import threading
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import dagster as dg
 import homes
@@ -8,15 +11,36 @@ import launches
 import pytest
 
 from memory_pipeline import build_defs
+from memory_pipeline.jobs import consolidation, intervals
 from memory_pipeline.lake.events import parse
+from memory_pipeline.sensors import failures
 from memory_pipeline.sensors.requests import in_flight
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
+QUIET = {
+    "nightly_run": False,
+    "reflection": False,
+    "session_trigger": False,
+    "scheduled_sessions": 0,
+    "step_count_trigger": 0,
+    "idle_timeout_seconds": 0,
+    "decay_interval_seconds": 0,
+    "creative_interval_seconds": 0,
+    "cluster_interval_seconds": 0,
+}
+REFLECTING = {"reflection": True, "reflection_threshold": 20}
 
 
 @pytest.fixture
 def instance():
     with dg.DagsterInstance.ephemeral() as opened:
+        yield opened
+
+
+@pytest.fixture
+def kept(tmp_path_factory):
+    """An instance with a folder: the tick of a schedule opens it anew."""
+    with dg.DagsterInstance.local_temp(str(tmp_path_factory.mktemp("dagster"))) as opened:
         yield opened
 
 
@@ -27,9 +51,15 @@ def told():
 
 @pytest.fixture
 def lake(tmp_path, told):
-    homes.settings(tmp_path, reflection_threshold=20)
+    chosen(tmp_path, **REFLECTING)
     with homes.filled(tmp_path, told) as opened:
         yield opened
+
+
+def chosen(home, *, top="", **policy):
+    """Let only what is named trigger anything."""
+    lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in (QUIET | policy).items())
+    (home / "memory_pipeline.toml").write_text(f"{top}\n[policy]\n{lines}\n", "utf-8")
 
 
 def defs(home):
@@ -44,6 +74,19 @@ def tick(home, instance, name):
     return result.run_requests, result.skip_message
 
 
+def struck(home, instance, schedule, at):
+    """Evaluate a schedule at an instant; returns what it requests, and why it does not."""
+    given = {"instance": instance, "scheduled_execution_time": at, "resources": defs(home).resources}
+    with dg.build_schedule_context(**given) as context:
+        result = schedule.evaluate_tick(context)
+    return result.run_requests, result.skip_message
+
+
+def interval(home, name):
+    found = {one.name: one for one in intervals.schedules(homes.settings(home))}
+    return found[f"{name}_interval"]
+
+
 def carried_out(home, instance, request, job):
     """Run what was requested."""
     definition = defs(home).resolve_job_def(job)
@@ -56,16 +99,16 @@ def asked(request):
     return request.run_config["resources"]["run"]["config"]
 
 
-def remembered(lake, number, *, importance):
-    event = {
+def remembered(lake, number, *, importance=0.5, at=NOW, kind="memory.stored", **event):
+    payload = {"content": f"We moved the launch to day {number}.", "importance": importance}
+    told = {
         "event_id": f"new-{number}",
-        "event_type": "memory.stored",
+        "event_type": kind,
         "profile_id": "sample-1",
-        "occurred_at": NOW.isoformat(),
-        "memory_id": f"new-{number}",
-        "payload": {"content": f"We moved the launch to day {number}.", "importance": importance},
-    }
-    lake.ledger.append([parse(event, recorded_at=NOW, origin="test")])
+        "occurred_at": at,
+        "payload": payload if kind == "memory.stored" else {},
+    } | event
+    lake.ledger.append([parse(told, recorded_at=at, origin="test")])
 
 
 # --- reflection
@@ -86,7 +129,7 @@ def test_reflection_does_not_ask_twice_for_one_crossing(lake, instance):
     assert set(lake.ledger.runs()["task"]) == {"reflect"}
     requests, skipped = tick(lake.home, instance, "reflection")
     assert not requests
-    assert skipped == "no profile has crossed its reflection threshold"
+    assert skipped == "nothing is due"
 
 
 def test_reflection_asks_again_for_the_next_crossing_and_only_for_that_profile(lake, instance):
@@ -102,12 +145,10 @@ def test_reflection_asks_again_for_the_next_crossing_and_only_for_that_profile(l
 
 def test_reflection_asks_again_after_a_run_that_failed(lake, instance):
     (request,), _ = tick(lake.home, instance, "reflection")
-    lake.project()
-    for path in lake.home.glob("lake/events/*.parquet"):
-        kept = path.read_bytes()
-        path.write_bytes(b"torn")
-        assert not carried_out(lake.home, instance, request, "reflect").success
-        path.write_bytes(kept)
+    in_the_way = lake.home / "runs"
+    in_the_way.write_text("where a run stages its tables", "utf-8")
+    assert not carried_out(lake.home, instance, request, "reflect").success
+    in_the_way.unlink()
     (again,), _ = tick(lake.home, instance, "reflection")
     assert asked(again) == asked(request)
     assert carried_out(lake.home, instance, again, "reflect").success
@@ -115,54 +156,109 @@ def test_reflection_asks_again_after_a_run_that_failed(lake, instance):
 
 
 @pytest.mark.parametrize("status", [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTED])
-def test_reflection_waits_for_the_run_that_it_asked_for(lake, instance, status):
-    run = instance.create_run_for_job(defs(lake.home).resolve_job_def("reflect"), status=status)
-    assert in_flight(instance, "reflect") == run.run_id
+@pytest.mark.parametrize("job", ["reflect", "full"])
+def test_reflection_waits_for_a_run_that_would_do_it(lake, instance, job, status):
+    run = instance.create_run_for_job(defs(lake.home).resolve_job_def(job), status=status)
+    assert in_flight(instance, job) == run.run_id
     requests, skipped = tick(lake.home, instance, "reflection")
     assert not requests
-    assert skipped == f"run {run.run_id} is still reflecting"
+    assert skipped == f"run {run.run_id} has not ended"
     instance.report_run_canceled(run)
     assert tick(lake.home, instance, "reflection")[0]
 
 
-def test_reflection_can_be_switched_off(lake, instance):
-    (lake.home / "memory_pipeline.toml").write_text("[policy]\nreflection = false\n", "utf-8")
+@pytest.mark.parametrize("switch", ["reflection", "enabled"])
+def test_reflection_can_be_switched_off_and_be_made_by_hand_all_the_same(lake, instance, switch):
+    chosen(lake.home, **REFLECTING | {switch: False})
     assert not tick(lake.home, instance, "reflection")[0]
+    assert launches.run(lake.home, instance, "reflect", task="reflect", as_of=homes.NIGHT.isoformat()).success
 
 
-def test_sensors_of_an_empty_store_ask_for_nothing(tmp_path, instance):
-    for name in ("reflection", "arrivals"):
-        assert not tick(tmp_path, instance, name)[0]
+# --- the other sensors
+
+
+def test_every_sensor_of_an_empty_store_asks_for_nothing(tmp_path, instance):
+    names = {one.name for one in defs(tmp_path).get_repository_def().sensor_defs} - {"failures"}
+    assert names == {"arrivals", "reflection", "sessions", "activity", "ingestion"}
+    for name in names:
+        assert not tick(tmp_path, instance, name)[0], name
+
+
+@pytest.mark.parametrize(
+    ("name", "job", "policy", "calls"),
+    [
+        ("sessions", "full", {"session_trigger": True}, {"kind": "session.ended", "session_id": "s"}),
+        ("sessions", "full", {"scheduled_sessions": 1}, {"kind": "session.ended", "session_id": "s"}),
+        ("activity", "lightweight", {"step_count_trigger": 1}, {}),
+        ("activity", "lightweight", {"idle_timeout_seconds": 300}, {}),
+        ("ingestion", "tick", {"ingestion_cycles": 1}, {}),
+    ],
+    ids=["session_end", "sessions", "steps", "idle", "ingestion"],
+)
+def test_a_sensor_asks_once_for_the_profile_in_which_something_happened(lake, instance, name, job, policy, calls):
+    homes.night(lake)
+    chosen(lake.home, **policy)
+    assert not tick(lake.home, instance, name)[0]
+    remembered(lake, 1, **calls)
+    (request,), _ = tick(lake.home, instance, name)
+    assert (asked(request)["profiles"], asked(request)["task"]) == (["sample-1"], job)
+    assert carried_out(lake.home, instance, request, job).success
+    runs = lake.ledger.runs().filter(run_id="run").height
+    assert (runs, lake.ledger.runs()["task"].to_list().count(job)) == (2, 1 + 2 * (job == "full"))
+    assert not tick(lake.home, instance, name)[0]
+    chosen(lake.home, enabled=False, **policy)
+    remembered(lake, 2, **calls)
+    assert not tick(lake.home, instance, name)[0]
+
+
+def test_a_pause_is_no_pause_while_something_happens(lake, instance):
+    homes.night(lake)
+    chosen(lake.home, idle_timeout_seconds=300)
+    remembered(lake, 1, at=datetime.now(UTC))
+    assert not tick(lake.home, instance, "activity")[0]
+
+
+def test_a_backlog_that_one_profile_cannot_get_done_does_not_keep_the_others_waiting(lake, instance):
+    chosen(lake.home, top="sensor_seconds = 1", session_trigger=True)
+    in_the_way = lake.home / "runs"
+    in_the_way.write_text("where a run stages its tables", "utf-8")
+    (first,), _ = tick(lake.home, instance, "sessions")
+    for _ in range(2):
+        assert not carried_out(lake.home, instance, first, "full").success
+    assert tick(lake.home, instance, "sessions")[1].startswith("2 runs failed in a row; the next is tried at ")
+    in_the_way.unlink()
+    asked_for = []
+    while not asked_for:
+        asked_for = tick(lake.home, instance, "sessions")[0]
+    assert [asked(one)["profiles"] for one in asked_for] == [["sample-1"]]
+    assert carried_out(lake.home, instance, asked_for[0], "full").success
+    (rest,), _ = tick(lake.home, instance, "sessions")
+    assert asked(rest)["profiles"] == ["sample-2"]
 
 
 # --- arrivals
 
 
-def test_arrivals_ask_for_a_projection_until_it_is_done(lake, instance, told):
+def test_arrivals_ask_for_a_projection_until_it_is_done(lake, instance):
     (request,), _ = tick(lake.home, instance, "arrivals")
-    assert request.tags["memory_pipeline/events"] == str(len(told))
+    assert asked(request).get("profiles", []) == []
     assert carried_out(lake.home, instance, request, "projection").success
     assert lake.waiting() == (0, 0)
     assert lake.read("enrichment").height > 0
     requests, skipped = tick(lake.home, instance, "arrivals")
     assert not requests
-    assert skipped == "0 new events, 0 of them accesses, which wait a little"
+    assert skipped == "nothing is due"
 
 
 def test_arrivals_let_accesses_alone_wait_a_little(lake, instance):
-    (request,), _ = tick(lake.home, instance, "arrivals")
-    carried_out(lake.home, instance, request, "projection")
-    access = {
-        "event_type": "memory.accessed",
-        "profile_id": "sample-1",
-        "occurred_at": NOW.isoformat(),
-        "payload": {"memory_ids": ["m"]},
-    }
-    lake.ledger.append([parse(access, recorded_at=NOW, origin="test")])
-    requests, skipped = tick(lake.home, instance, "arrivals")
-    assert not requests
-    assert skipped == "1 new events, 1 of them accesses, which wait a little"
-    remembered(lake, 1, importance=0.5)
+    lake.project()
+    access = {"kind": "memory.accessed", "payload": {"memory_ids": ["m"]}}
+    remembered(lake, 1, at=datetime.now(UTC), **access)
+    assert not tick(lake.home, instance, "arrivals")[0]
+    remembered(lake, 2, at=datetime.now(UTC) - timedelta(minutes=5), **access)
+    assert tick(lake.home, instance, "arrivals")[0]
+    lake.project()
+    remembered(lake, 3, at=datetime.now(UTC))
     assert tick(lake.home, instance, "arrivals")[0]
 
 
@@ -171,17 +267,33 @@ def test_a_commit_of_the_pipeline_is_no_arrival(lake, instance):
     assert not tick(lake.home, instance, "arrivals")[0]
 
 
-# --- schedules
+# --- the nightly run
 
 
 def test_the_nightly_run_is_as_of_its_tick_and_late_ticks_keep_theirs(lake, instance):
-    schedule = defs(lake.home).get_repository_def().get_schedule_def("nightly")
+    chosen(lake.home, nightly_run=True)
+    schedule = consolidation.nightly(homes.settings(lake.home))
     for late in range(3):
         at = homes.NIGHT - timedelta(days=late)
-        context = dg.build_schedule_context(instance=instance, scheduled_execution_time=at)
-        (request,) = schedule.evaluate_tick(context).run_requests
+        (request,), _ = struck(lake.home, instance, schedule, at)
         assert datetime.fromisoformat(asked(request)["as_of"]) == at
         assert asked(request)["trigger"] == "schedule"
+        assert asked(request)["profiles"] == ["sample-1", "sample-2"]
+
+
+@pytest.mark.parametrize("switch", ["nightly_run", "enabled"])
+def test_the_nightly_run_leaves_out_whom_it_does_not_concern(lake, instance, switch):
+    chosen(lake.home, nightly_run=True)
+    own = f"[profiles.sample-2]\n{switch} = false\n"
+    with (lake.home / "memory_pipeline.toml").open("a", encoding="utf-8") as file:
+        file.write(own)
+    schedule = consolidation.nightly(homes.settings(lake.home))
+    assert asked(struck(lake.home, instance, schedule, homes.NIGHT)[0][0])["profiles"] == ["sample-1"]
+    chosen(lake.home, **{"nightly_run": True, switch: False})
+    assert struck(lake.home, instance, schedule, homes.NIGHT) == (
+        [],
+        "no profile with a memory has a nightly run",
+    )
 
 
 def test_a_tick_before_the_last_commit_of_a_profile_leaves_it_alone_and_succeeds(lake, instance):
@@ -190,3 +302,159 @@ def test_a_tick_before_the_last_commit_of_a_profile_leaves_it_alone_and_succeeds
     assert result.success, launches.why(result)
     runs = lake.ledger.runs().sort("commit_seq").select("profile_id", "trigger").rows()
     assert runs == [("sample-1", "manual"), ("sample-2", "schedule")]
+
+
+def test_a_night_that_failed_is_asked_for_again_and_one_that_was_made_is_not(lake, instance):
+    chosen(lake.home, nightly_run=True)
+    assert asked(tick(lake.home, instance, "sessions")[0][0])["profiles"] == ["sample-1", "sample-2"]
+    homes.night(lake, as_of=datetime.now(UTC))
+    assert not tick(lake.home, instance, "sessions")[0]
+
+
+# --- intervals
+
+
+@pytest.mark.parametrize(
+    ("task", "seconds", "cron"),
+    [
+        ("promote", 600, "* * * * *"),
+        ("decay", 3_600, "*/6 * * * *"),
+        ("decay", 86_400, "0 * * * *"),
+        ("reconsolidate", 21_600, "*/30 * * * *"),
+    ],
+)
+def test_a_task_of_an_interval_runs_at_its_tick_and_not_again_before_the_next(lake, kept, task, seconds, cron):
+    chosen(lake.home, **{f"{task}_interval_seconds": seconds})
+    job = "full" if task == "reconsolidate" else task
+    schedule = interval(lake.home, task)
+    assert (schedule.job_name, schedule.cron_schedule) == (job, cron)
+    assert schedule.default_status == dg.DefaultScheduleStatus.RUNNING
+    (request,), _ = struck(lake.home, kept, schedule, homes.NIGHT)
+    expected = {"profiles": ["sample-1", "sample-2"], "task": job, "trigger": "schedule"}
+    assert {name: asked(request).get(name, "full") for name in expected} == expected
+    assert carried_out(lake.home, kept, request, job).success
+    assert lake.ledger.runs()["as_of"].unique().to_list() == [homes.NIGHT]
+    for passed, due in ((seconds - 1, False), (seconds, True), (50 * seconds, True)):
+        requests, _ = struck(lake.home, kept, schedule, homes.NIGHT + timedelta(seconds=passed))
+        assert len(requests) == due, "however many ticks were missed, one run catches up"
+
+
+def test_a_task_that_failed_is_due_again(lake, kept):
+    chosen(lake.home, decay_interval_seconds=3_600)
+    schedule = interval(lake.home, "decay")
+    (request,), _ = struck(lake.home, kept, schedule, homes.NIGHT)
+    in_the_way = lake.home / "runs"
+    in_the_way.write_text("where a run stages its tables", "utf-8")
+    assert not carried_out(lake.home, kept, request, "decay").success
+    assert struck(lake.home, kept, schedule, homes.NIGHT + timedelta(minutes=6))[0]
+
+
+def test_every_schedule_is_listed_and_says_what_it_does(lake):
+    chosen(lake.home, promote_interval_seconds=600, decay_interval_seconds=5_400)
+    found = {one.name: one for one in intervals.schedules(homes.settings(lake.home))}
+    assert {name: one.description for name, one in found.items()} == {
+        "reconsolidate_interval": "Off: no policy sets reconsolidate_interval_seconds.",
+        "promote_interval": "Runs promote every 10 minutes under preset default (promote_interval_seconds).",
+        "decay_interval": "Runs decay every 90 minutes under preset default (decay_interval_seconds).",
+        "creative_interval": "Off: no policy sets creative_interval_seconds.",
+        "cluster_interval": "Off: no policy sets cluster_interval_seconds.",
+        "forget_interval": "Off: no policy sets forget_interval_seconds.",
+    }
+    running = {name for name, one in found.items() if one.default_status == dg.DefaultScheduleStatus.RUNNING}
+    assert running == {"promote_interval", "decay_interval"}
+
+
+# --- failures
+
+
+@pytest.fixture
+def receiver():
+    """Receive reports over HTTP; yields its address and what came."""
+    came = []
+
+    class Receive(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            came.append((self.headers["Content-Type"], json.loads(body)))
+            self.send_response(204 if self.path == "/alert" else 500)
+            self.end_headers()
+
+        def log_message(self, *_):
+            """Keep the output of tests quiet."""
+
+    server = HTTPServer(("127.0.0.1", 0), Receive)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", came
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def reported(home, instance, result, capfd):
+    """Evaluate the failure sensor for a failed run and return what it logged."""
+    definitions = defs(home)
+    (event,) = (one for one in result.all_events if one.is_run_failure)
+    built = dg.build_run_status_sensor_context(
+        "failures",
+        dagster_event=event,
+        dagster_run=instance.get_run_by_id(result.run_id),
+        dagster_instance=instance,
+        resources=definitions.resources,
+        partition_key=None,
+    )
+    capfd.readouterr()
+    with built.for_run_failure() as context:
+        definitions.get_repository_def().get_sensor_def("failures")(context)
+    return [line for line in "".join(capfd.readouterr()).splitlines() if "[consolidation]" in line]
+
+
+def failed(home, instance, **options):
+    return launches.run(home, instance, **{"profiles": ["nobody"], "trigger": "sensor"} | options)
+
+
+def test_a_failed_run_is_logged_and_reported_with_profile_reason_and_remedy(lake, instance, receiver, capfd):
+    address, came = receiver
+    chosen(lake.home, top=f'alert_url = "{address}/alert"')
+    result = failed(lake.home, instance)
+    (line,) = reported(lake.home, instance, result, capfd)
+    reason, remedy = "profile 'nobody' has no memory", "known are sample-1, sample-2"
+    assert line.endswith(f"[consolidation] full failed for nobody: {reason}; {remedy}")
+    ((kind, document),) = came
+    assert kind == "application/json"
+    assert datetime.fromisoformat(document.pop("failed_at"))
+    assert document == {
+        "job": "full",
+        "run_id": result.run_id,
+        "task": "full",
+        "trigger": "sensor",
+        "profiles": ["nobody"],
+        "reason": reason,
+        "remedy": remedy,
+        "retried": False,
+    }
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/alert", "{receiver}/broken"])
+def test_a_report_that_cannot_be_made_is_logged_and_no_failure(lake, instance, receiver, capfd, address):
+    chosen(lake.home, top=f'alert_url = "{address.format(receiver=receiver[0])}"')
+    lines = reported(lake.home, instance, failed(lake.home, instance), capfd)
+    assert len(lines) == 2
+    assert "alert_url could not be told: " in lines[1]
+    assert "alert" not in lines[1].partition("told: ")[2], "an address can be a secret"
+
+
+def test_without_an_address_a_failure_is_only_logged(lake, instance, capfd):
+    assert len(reported(lake.home, instance, failed(lake.home, instance), capfd)) == 1
+
+
+def test_a_report_says_that_the_run_is_tried_again(lake, instance, capfd, monkeypatch):
+    result = failed(lake.home, instance)
+    instance.add_run_tags(result.run_id, {"dagster/will_retry": "true"})
+    told = []
+    monkeypatch.setattr(failures, "post", lambda _, found: told.append(found))
+    chosen(lake.home, top='alert_url = "http://127.0.0.1:9"')
+    reported(lake.home, instance, result, capfd)
+    assert [one["retried"] for one in told] == [True]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memory_pipeline.service import documentation
 from memory_pipeline.settings import (
-    AUTOMEM_VARIABLES,
+    ALIASES,
     MEMORY_TYPES,
     Policy,
     Settings,
@@ -21,6 +21,7 @@ from memory_pipeline.settings import (
     preset_names,
 )
 
+DEPLOYMENTS = Path(__file__).parent.parent / "deploy" / "automem"
 PAGE = Path(__file__).parent.parent / "docs" / "settings.md"
 
 
@@ -107,13 +108,14 @@ def test_variables_of_automem_are_understood(tmp_path):
         "CONSOLIDATION_CREATIVE_INTERVAL_SECONDS": "7200",
         "CONSOLIDATION_CLUSTER_INTERVAL_SECONDS": "0",
         "CONSOLIDATION_FORGET_INTERVAL_SECONDS": "86400",
+        "CONSOLIDATION_DECAY_IMPORTANCE_THRESHOLD": "0.3",
         "CONSOLIDATION_HISTORY_LIMIT": "5",
         "CONSOLIDATION_PROTECTED_TYPES": "Decision, Preference",
         "CONSOLIDATION_GRACE_PERIOD_DAYS": "30",
         "CONSOLIDATION_ARCHIVE_THRESHOLD": "0.2",
         "CONSOLIDATION_DELETE_THRESHOLD": "0.05",
     }
-    assert set(given_values) == set(AUTOMEM_VARIABLES)
+    assert set(given_values) == {alias.name for alias in ALIASES if alias.name.startswith("CONSOLIDATION_")}
     settings = load(tmp_path, environment=given_values)
     policy = settings.policy
     assert settings.sensor_seconds == 60
@@ -122,6 +124,7 @@ def test_variables_of_automem_are_understood(tmp_path):
     assert (policy.cluster_interval_seconds, policy.forget_interval_seconds) == (0, 86400)
     assert (policy.history_limit, policy.grace_period_days) == (5, 30.0)
     assert (policy.archive_threshold, policy.delete_threshold) == (0.2, 0.05)
+    assert policy.decay_importance_threshold == 0.3
     found = origins(settings)["policy.archive_threshold"]
     assert found == (0.2, "environment CONSOLIDATION_ARCHIVE_THRESHOLD")
 
@@ -129,6 +132,158 @@ def test_variables_of_automem_are_understood(tmp_path):
 def test_our_own_variable_beats_that_of_automem(tmp_path):
     both = {"CONSOLIDATION_ARCHIVE_THRESHOLD": "0.2", "MEMORY_PIPELINE_ARCHIVE_THRESHOLD": "0.3"}
     assert load(tmp_path, environment=both).policy.archive_threshold == 0.3
+
+
+OTHERS = {
+    "automem": {
+        "min_cluster_size": (7, "cluster_min_size", 7),
+        "similarity_threshold": (0.6, "cluster_similarity", 0.6),
+        "base_decay_rate": (0.02, "base_decay_rate", 0.02),
+        "relationship_preservation": (0.4, "relationship_preservation", 0.4),
+        "CONSOLIDATION_FORGET_INTERVAL_SECONDS": (43200, "forget_interval_seconds", 43200),
+    },
+    "cognitive": {
+        "consolidation_retention_threshold": (0.3, "fading_retention", 0.3),
+        "consolidation_group_size": (8, "fading_size", 8),
+        "consolidation_similarity_threshold": (0.85, "fading_similarity", 0.85),
+    },
+    "engram": {
+        "S_base": (100, "recency_base_hours", 100.0),
+        "S_boost": (12, "recency_access_hours", 12.0),
+        "w_r": (2, "w_recency", 2.0),
+        "w_i": (3, "w_importance", 3.0),
+        "w_v": (4, "w_relevance", 4.0),
+        "w_u": (0, "w_affinity", 0.0),
+        "REFLECTION_THRESHOLD": (99, "reflection_threshold", 99.0),
+        "similarity_threshold": (0.6, "similar_to_threshold", 0.6),
+    },
+    "three_tier": {
+        "workingToShortThreshold": (2.5, "short_term_energy", 2.5),
+        "shortToLongThreshold": (6, "long_term_energy", 6.0),
+        "workingDecay": (0.4, "working_decay", 0.4),
+        "shortTermDecay": (0.04, "short_term_decay", 0.04),
+        "longTermDecay": (0.002, "long_term_decay", 0.002),
+        "coactivationThreshold": (4, "coactivation_min", 4),
+        "semanticSimilarityThreshold": (0.8, "reinforcement_similarity", 0.8),
+        "promotionBatchSize": (10, "promotion_batch", 10),
+        "promotionIntervalMinutes": (5, "promote_interval_seconds", 300),
+        "clusteringIntervalMinutes": (30, "cluster_interval_seconds", 1800),
+        "decayIntervalMinutes": (0.5, "decay_interval_seconds", 30),
+    },
+    "superlocal": {
+        "enabled": (False, "enabled", False),
+        "step_count_trigger": (40, "step_count_trigger", 40),
+        "session_trigger": (False, "session_trigger", False),
+        "idle_timeout_seconds": (200, "idle_timeout_seconds", 200),
+        "scheduled_sessions": (4, "scheduled_sessions", 4),
+        "core_memory_char_limit": (1000, "core_memory_char_limit", 1000),
+        "block_char_limit": (250, "block_char_limit", 250),
+        "compression_similarity": (0.9, "duplicate_similarity", 0.9),
+        "promotion_min_access": (4, "promotion_min_access", 4),
+        "promotion_min_trust": (0.6, "promotion_min_confidence", 0.6),
+        "decay_days_threshold": (20, "edge_decay_days", 20.0),
+    },
+}
+
+
+def spelled(value):
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_names_of_other_systems_mean_the_same_in_the_settings_file(home, name):
+    table = "[policy.consolidation]\n" if name == "superlocal" else "[policy]\n"
+    lines = [f"{own} = {spelled(value)}" for own, (value, _, _) in OTHERS[name].items()]
+    settings = load(
+        home(f"[policy]\npreset = '{name}'\n{table if name == 'superlocal' else ''}" + "\n".join(lines)), environment={}
+    )
+    found = origins(settings)
+    for own, (_, setting, value) in OTHERS[name].items():
+        said = f" consolidation.{own}" if name == "superlocal" else f" {own}" if own != setting else ""
+        assert found[f"policy.{setting}"] == (value, f"memory_pipeline.toml [policy]{said}")
+        assert type(getattr(settings.policy, setting)) is type(Policy.model_fields[setting].default) or value == 0.3
+
+
+def test_a_name_that_two_systems_use_goes_by_the_preset_of_its_table(home):
+    text = "[policy]\npreset = 'automem'\nsimilarity_threshold = 0.6\n[profiles.ana]\npreset = 'engram'\n"
+    settings = load(
+        home(text + "similarity_threshold = 0.9\n[profiles.bo]\nsimilarity_threshold = 0.7"), environment={}
+    )
+    assert settings.policy.cluster_similarity == 0.6
+    ana, bo = settings.policy_of("ana"), settings.policy_of("bo")
+    assert (ana.similar_to_threshold, ana.cluster_similarity) == (0.9, 0.6)
+    assert (bo.similar_to_threshold, bo.cluster_similarity) == (0.85, 0.7)
+    assert load(home(text), environment={}, preset_name="engram").policy.cluster_similarity == 0.6
+    alone = home("[policy]\nsimilarity_threshold = 0.6")
+    assert load(alone, environment={"MEMORY_PIPELINE_PRESET": "engram"}).policy.similar_to_threshold == 0.6
+    told = "cluster_similarity under the preset automem and similar_to_threshold under the preset engram; write which"
+    with pytest.raises(SettingsError, match=told):
+        load(alone, environment={})
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[policy]\npreset = 'automem'\nsimilarity_threshold = 0.6\ncluster_similarity = 0.6", "is given twice"),
+        ("[policy]\nS_base = 3\nrecency_base_hours = 3", "it means recency_base_hours; remove one"),
+        ("min_cluster_size = 3", "min_cluster_size is unknown; write it below [policy]"),
+        ("[policy]\nCONSOLIDATION_TICK_SECONDS = 3", "write it at the top"),
+        ("[policy]\nworkingToShortThreshhold = 3", "did you mean 'workingToShortThreshold'?"),
+        ("[policy.consolidation]\nenable = true", "did you mean 'consolidation.enabled'?"),
+        (
+            "[policy]\npromotionIntervalMinutes = -1",
+            "[policy] promotionIntervalMinutes: policy.promote_interval_seconds",
+        ),
+        ("[policy]\npromotionIntervalMinutes = true", "promote_interval_seconds = True"),
+        ("alert_url = 'here'", "alert_url = 'here'"),
+    ],
+)
+def test_names_of_other_systems_are_checked_like_ours(home, text, told):
+    with pytest.raises(SettingsError) as error:
+        load(home(text), environment={})
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_what_has_no_effect_is_said_once_and_shown(home, caplog):
+    folder = home("[policy]\nreinforcement_bonus = 0.217\ndecayBatchSize = 100\n")
+    for _ in range(2):
+        settings = load(folder, environment={})
+    assert [
+        record.getMessage().partition(" = 0.217 ")[2] for record in caplog.records if "bonus" in record.message
+    ] == ["has no effect: none of AutoMem's formulas uses it"]
+    assert settings.policy == Policy()
+    rows = {row.name: (row.value, row.description) for row in settings.explained()}
+    assert rows["policy.reinforcement_bonus"] == (0.217, "No effect: none of AutoMem's formulas uses it.")
+
+
+def test_the_tick_of_automem_may_stand_at_the_top_of_the_file(home):
+    assert load(home("CONSOLIDATION_TICK_SECONDS = 60"), environment={}).sensor_seconds == 60
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_preset_that_is_chosen_is_enabled(tmp_path, name):
+    assert load(tmp_path, environment={}, preset_name=name).policy.enabled
+
+
+def test_a_text_is_checked_instead_of_the_file(home):
+    folder = home("[policy]\nseed = 1")
+    assert load(folder, environment={}, text="[policy]\nseed = 2").policy.seed == 2
+
+
+@pytest.mark.parametrize("name", ["high-traffic", "development", "constrained"])
+def test_deployments_of_automem_load(tmp_path, name):
+    (tmp_path / "memory_pipeline.toml").write_bytes((DEPLOYMENTS / f"{name}.toml").read_bytes())
+    policy = load(tmp_path, environment={}).policy
+    seconds = {
+        "high-traffic": (1800, 7200, 43_200, 86_400),
+        "development": (3600, 3600, 86_400, 604_800),
+        "constrained": (86_400, 604_800, 2_592_000, 43_200),
+    }[name]
+    tasks = ("decay", "creative", "cluster", "forget")
+    assert tuple(getattr(policy, f"{task}_interval_seconds") for task in tasks) == seconds
+    assert policy.decay_importance_threshold == (0.3 if name == "constrained" else None)
+    assert policy.preset == "automem"
 
 
 def test_an_empty_value_unsets(home):
@@ -153,7 +308,7 @@ def test_an_empty_value_unsets(home):
         ("[policy", ("cannot be read as TOML", "correct or remove it")),
         ("home = 'x'", ("home is unknown",)),
         ("[policy]\npreset = 'automen'", ("preset 'automen' is unknown", "did you mean 'automem'?")),
-        ("[policy]\npreset = 3", ("preset 3 is unknown", "known are automem, default")),
+        ("[policy]\npreset = 3", ("preset 3 is unknown", "known are automem, cognitive, default")),
     ],
 )
 def test_a_name_that_is_unknown_is_refused_with_the_remedy(home, text, told):
@@ -185,7 +340,7 @@ def test_a_variable_that_names_no_setting_is_refused(tmp_path, variable, nearest
         ("creative_sample = 1", ("creative_sample = 1", "greater than or equal to 2")),
         ("reflection_threshold = 0", ("reflection_threshold = 0", "greater than 0")),
         ("linkage = 'double'", ("linkage = 'double'", "'single' or 'average'")),
-        ("methods = ['fading_groups']", ("methods", "'fading_groups'", "near_duplicates")),
+        ("methods = ['fading']", ("methods", "'fading'", "near_duplicates")),
         ("protected_types = ['Decison']", ("protected_types", "'Decison'", "did you mean 'Decision'?")),
         ("embedder = 'openai'", ("embedder = 'openai'", "'hashing'")),
         ("history_limit = 0", ("history_limit = 0", "greater than or equal to 1")),
@@ -208,6 +363,10 @@ def test_a_value_out_of_range_is_refused_with_place_name_and_value(home, line, t
         ("nightly = '0 2 * * 3-3'", ("day of the week '3-3'",)),
         ("timezone = 'Europe/Zürich'", ("timezone = 'Europe/Zürich'", "did you mean 'Europe/Zurich'?")),
         ("keep_snapshots = 0", ("keep_snapshots = 0", "greater than or equal to 1")),
+        ("time_budget_seconds = -1", ("time_budget_seconds = -1", "greater than or equal to 0")),
+        ("alert_url = 'mail'", ("alert_url = 'mail'", "https?")),
+        ("llm_base_url = 'api'", ("llm_base_url = 'api'", "write it like https://api.openai.com/v1")),
+        ("llm_money_budget = 3", ("llm_money_budget is set without prices",)),
     ],
 )
 def test_so_is_one_of_the_deployment(home, line, told):
@@ -248,7 +407,7 @@ def test_a_preset_changes_what_its_file_says_and_nothing_else(tmp_path, name):
 
 
 def test_the_presets_that_ship():
-    assert preset_names() == ["automem", "default"]
+    assert preset_names() == ["automem", "cognitive", "default", "engram", "superlocal", "three_tier"]
     assert preset("default") == {}
 
 
@@ -259,7 +418,7 @@ def test_the_page_of_settings_is_made_from_the_models():
 def test_the_page_of_settings_names_every_setting_preset_and_variable():
     page = documentation.settings()
     settings = (set(Policy.model_fields) | set(Settings.model_fields)) - {"home", "policy", "profiles", "origins"}
-    assert all(f"| `{name}` |" in page for name in settings | set(AUTOMEM_VARIABLES))
+    assert all(f"| `{name}` |" in page for name in settings | {alias.name for alias in ALIASES})
     assert all(f"### {name}" in page for name in preset_names())
 
 

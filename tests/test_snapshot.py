@@ -10,7 +10,7 @@ import duckdb
 import polars as pl
 import pytest
 from frames import AS_OF, ago
-from stores import commit, tables, vectors
+from stores import commit, linked, tables, vectors
 
 from memory_pipeline.lake import dictionary, snapshot
 from memory_pipeline.lake.dictionary import RELATIONS
@@ -56,7 +56,7 @@ def elsewhere(file, *queries):
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     home = tmp_path_factory.mktemp("home [1] *'s")  # none of these is a pattern or ends a literal
-    return snapshot.build(home, tables(), vectors(home / "lake" / "vectors"), name=NAME, created_at=CREATED)
+    return snapshot.build(home, tables(), linked(home / "lake"), name=NAME, created_at=CREATED)
 
 
 @pytest.fixture
@@ -93,6 +93,10 @@ def test_current_memories_are_live_valid_and_not_superseded(query):
         ("p", "s"),
         ("q", "a"),
     ]
+
+
+def test_score_history_tells_of_runs_that_stand_only(query):
+    assert query("SELECT plan_id, memory_id, strength FROM score_history") == [("plan1", "g", 0.5)]
 
 
 def test_archived_set_tells_of_every_memory_that_left_by_which_rule_and_for_which_summary(query):
@@ -178,17 +182,17 @@ def test_the_documentation_is_the_dictionary():
 
 def test_rows_in_any_order_give_the_same_content(file, tmp_path):
     shuffled = {name: frame.sample(fraction=1.0, shuffle=True, seed=7) for name, frame in tables().items()}
-    files = vectors(tmp_path / "lake")
-    other = snapshot.build(tmp_path, shuffled, files[::-1], name=NAME, created_at=CREATED)
+    files = {name: paths[::-1] for name, paths in linked(tmp_path / "lake").items()}
+    other = snapshot.build(tmp_path, shuffled, files, name=NAME, created_at=CREATED)
     queries = [f"FROM {name}" for name in RELATIONS]
     for one, another in zip(elsewhere(file, *queries), elsewhere(other, *queries), strict=True):
         assert sorted(map(str, one)) == sorted(map(str, another))
 
 
 def test_a_snapshot_outlives_the_files_of_the_lake(tmp_path):
-    files = vectors(tmp_path / "lake")
+    files = linked(tmp_path / "lake")
     made = snapshot.build(tmp_path, tables(), files, name=NAME, created_at=CREATED)
-    assert all(path.stat().st_nlink == 2 for path in files)
+    assert all(path.stat().st_nlink == 2 for paths in files.values() for path in paths)
     shutil.rmtree(tmp_path / "lake")
     assert elsewhere(made, "SELECT memory_id FROM similar_to('g', 1)") == [[["e"]]]
 
@@ -198,13 +202,13 @@ def test_where_hard_links_are_impossible_vectors_are_copied(tmp_path, monkeypatc
         raise PermissionError
 
     monkeypatch.setattr(Path, "hardlink_to", refuse)
-    made = snapshot.build(tmp_path, tables(), vectors(tmp_path / "lake"), name=NAME, created_at=CREATED)
+    made = snapshot.build(tmp_path, tables(), linked(tmp_path / "lake"), name=NAME, created_at=CREATED)
     shutil.rmtree(tmp_path / "lake")
     assert elsewhere(made, "SELECT count(*) FROM vectors") == [[[5]]]
 
 
 def test_an_empty_store_gives_a_valid_snapshot(tmp_path):
-    made = snapshot.build(tmp_path, {}, [], name="000000000000-00000000", created_at=CREATED)
+    made = snapshot.build(tmp_path, {}, {}, name="000000000000-00000000", created_at=CREATED)
     found = elsewhere(made, *(f"FROM {name}" for name in RELATIONS))
     filled = {name for name, answer in zip(RELATIONS, found, strict=True) if answer}
     assert filled == {"snapshot_info", "data_dictionary"}
@@ -248,7 +252,7 @@ def test_an_export_never_overwrites_and_names_what_is_missing(file, tmp_path):
 def test_wrong_input_is_refused_and_leaves_nothing(change, message, tmp_path):
     given = {"tables": tables(), "name": NAME} | change
     with pytest.raises(ValueError, match=message):
-        snapshot.build(tmp_path, given["tables"], [], name=given["name"], created_at=CREATED)
+        snapshot.build(tmp_path, given["tables"], {}, name=given["name"], created_at=CREATED)
     assert not any(path.is_file() for path in tmp_path.rglob("*"))
 
 
@@ -256,7 +260,7 @@ def test_a_build_that_fails_half_way_leaves_nothing(tmp_path):
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(b"no parquet")
     with pytest.raises(duckdb.Error):
-        snapshot.build(tmp_path, tables(), [broken], name=NAME, created_at=CREATED)
+        snapshot.build(tmp_path, tables(), {"vectors": [broken]}, name=NAME, created_at=CREATED)
     assert list((tmp_path / "snapshots").glob("*.*")) == []
 
 
@@ -268,7 +272,7 @@ def test_listing_and_pruning_know_published_and_past_snapshots(tmp_path):
         "000000000003-c-20250101",
         "000000000002-b-20250101",
     ):
-        snapshot.build(tmp_path, {}, [], name=name, created_at=CREATED)
+        snapshot.build(tmp_path, {}, {}, name=name, created_at=CREATED)
     listed = snapshot.listing(tmp_path)
     assert listed["name"].to_list()[:2] == ["000000000003-c-20250101", "000000000003-c"]
     assert listed.filter("newest")["name"].to_list() == ["000000000003-c"]
@@ -279,7 +283,7 @@ def test_listing_and_pruning_know_published_and_past_snapshots(tmp_path):
         "000000000003-c-20250101",
     ]
     assert snapshot.listing(tmp_path)["name"].to_list() == ["000000000003-c", "000000000002-b-20250101"]
-    kept = {path.name for path in (tmp_path / "snapshots" / "vectors").iterdir()}
+    kept = {path.name for path in (tmp_path / "snapshots" / "files").iterdir()}
     assert kept == {"000000000003-c", "000000000002-b-20250101"}
     with pytest.raises(ValueError, match="keep = 0 would remove the newest"):
         snapshot.prune(tmp_path, 0)
@@ -400,7 +404,7 @@ def test_a_snapshot_outlives_a_sweep_and_pruning_keeps_the_linked_one(lake):
 
 def test_pruning_removes_what_unfinished_builds_left_only_once_it_is_old(lake):
     snapshot.publish(lake)
-    left = [lake.home / "snapshots" / ".x.duckdb.1.aside", lake.home / "snapshots" / "vectors" / "000000000009-x"]
+    left = [lake.home / "snapshots" / ".x.duckdb.1.aside", lake.home / "snapshots" / "files" / "000000000009-x"]
     left[0].touch()
     left[1].mkdir()
     snapshot.prune(lake.home, 1)

@@ -1,6 +1,7 @@
 """Summaries: no fact of a member is lost, nothing is said twice, and the same group gives the same summary."""
 
-from datetime import timedelta
+import time
+from datetime import UTC, datetime, timedelta
 
 import frames
 import polars as pl
@@ -9,23 +10,27 @@ from frames import AS_OF, ago
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.consolidation import clustering, scoring, summarising, wording
+from memory_pipeline.consolidation import clustering, lineage, prompting, scoring, strategies, summarising, wording
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import embedding, enriching, facts, tokens
 
 UNHURRIED = settings(deadline=None, max_examples=60)  # a busy machine is no failure
-METHOD = {kind: method for method, kind in clustering.KINDS.items()}
+METHOD = {kind: method for method, kind in strategies.KINDS.items()}
 FACTS = ("numbers", "dates", "entities")
+LEVELS = ("episode", "session", "agent")
 
 
 def clusters(*groups, kind="meta_pattern", profile="p", label="hiking, rainier"):
     """Tables `clusters` and `cluster_members` of given groups of memory ids."""
+    level = kind if kind in summarising.LEVELS else None
+    method = METHOD.get(kind, "episodes")
     rows = [
         {
             "profile_id": profile,
-            "cluster_id": clustering.cluster_id(METHOD[kind], sorted(group)),
-            "method": METHOD[kind],
+            "cluster_id": clustering.cluster_id(method, sorted(group), level),
+            "method": method,
+            "level": level,
             "label": label,
             "dominant_type": "Insight",
             "cluster_size": len(group),
@@ -46,11 +51,14 @@ def clusters(*groups, kind="meta_pattern", profile="p", label="hiking, rainier")
     )
 
 
-def summarised(memories, found, policy=None):
-    policy = policy or Policy()
+EVERY_KIND = Policy(summarised=tuple(strategies.STRATEGIES))
+
+
+def summarised(memories, found, policy=EVERY_KIND, completions=None):
     scored = scoring.score(memories, frames.importance(memories), frames.edges([]), policy, as_of=AS_OF, plan_id="plan")
     enrichment = enriching.enrich(enriching.texts(memories))
-    made = summarising.summarise(*found, memories, scored, enrichment, policy, plan_id="plan")
+    known = TABLES["completions"].empty() if completions is None else completions
+    made = summarising.summarise(*found, memories, scored, enrichment, known, policy, plan_id="plan")
     TABLES["summaries"].schema.validate(made)
     return made
 
@@ -162,6 +170,87 @@ def test_a_sentence_names_theme_size_and_span():
     assert merged.startswith("2025-12-12: I went hiking")
 
 
+def test_texts_are_joined_where_a_policy_asks_for_that():
+    memories = frames.memories(
+        {"content": text, "speaker": name, "created_at": ago(3, hours=-place)}
+        for place, (text, name) in enumerate([("I run 5 km", "Ann"), ("We row", None), ("I run 5 km", "Ann")])
+    )
+    found = clusters(ids(0, 1, 2), kind="consolidation")
+    made = summarised(memories, found, Policy(summary_text="concat"))
+    assert made["content"].to_list() == ["Summary: Ann: I run 5 km | We row"]
+
+
+def test_only_patterns_are_told_in_a_sentence():
+    memories = frames.memories({"content": text} for text in TRIP)
+    policy = EVERY_KIND.model_copy(update={"summary_text": "sentence"})
+    for kind in (*METHOD, "session"):
+        (content,) = summarised(memories, clusters(ids(0, 2, 3), kind=kind), policy)["content"]
+        assert content.startswith("Pattern of 3 memories") == (kind == "meta_pattern")
+
+
+def test_a_flood_of_copies_is_summed_up_at_once():
+    memories = frames.memories(
+        {"memory_id": f"m{place:05}", "content": "We use 3 servers in Oslo"} for place in range(5000)
+    )
+    start = time.process_time()
+    (row,) = summarised(memories, clusters(memories["memory_id"].to_list(), kind="compression")).rows(named=True)
+    assert time.process_time() - start < 20.0
+    assert row["content"] == "We use 3 servers in Oslo"
+    assert len(row["members"]) == 5000
+
+
+# In a model's words
+
+MODEL = EVERY_KIND.model_copy(update={"llm_model": "some-model"})
+RUNS = ["Anna ran 5 km in Oslo on 2024-03-12", "Anna ran 9 km in Rome on 2024-03-15"]
+
+
+def answered(memories, found, content, outcome="answered"):
+    """Table `completions`: one answer to what is asked about the clusters."""
+    enrichment = enriching.enrich(enriching.texts(memories))
+    scored = scoring.score(memories, frames.importance(memories), frames.edges([]), MODEL, as_of=AS_OF, plan_id="plan")
+    due = lineage.due(*found, memories, scored, enrichment, MODEL)
+    asked = prompting.summary_requests(due, MODEL)
+    return TABLES["completions"].conform(
+        asked.with_columns(
+            content=pl.lit(content, pl.String),
+            outcome=pl.lit(outcome),
+            output_tokens=pl.lit(9),
+            cost=pl.lit(0.0),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "outcome", "fallback"),
+    [
+        ("In March 2024 Anna ran 5 km in Oslo (Mar 12) and 9 km in Rome (Mar 15).", "answered", None),
+        ("Anna ran 5 km in Oslo on 2024-03-12 and 9 km in Rome in 2027.", "answered", "invented 2027"),
+        ("Anna ran 5 km in Oslo on 2024-03-12 and 9 km in Rome.", "answered", "lacks 2024-03-15"),
+        ("Ben ran 5 km in Oslo on 2024-03-12 and 9 km in Rome on 2024-03-15.", "answered", "invented Ben"),
+        (None, "timeout", "timeout"),
+    ],
+)
+def test_a_models_text_is_taken_if_it_is_faithful(content, outcome, fallback):
+    memories = frames.memories({"content": text, "created_at": datetime(2024, 3, 16, tzinfo=UTC)} for text in RUNS)
+    for kind in ("consolidation", "episode"):
+        found = clusters(ids(0, 1), kind=kind)
+        by_rules = summarised(memories, found).rows(named=True)[0]
+        (row,) = summarised(memories, found, MODEL, answered(memories, found, content, outcome)).rows(named=True)
+        assert row["fallback"] == fallback
+        assert row["compiled_by"] == ("rules" if fallback else "some-model")
+        assert row["content"] == (by_rules["content"] if fallback else content)
+        assert row["index_text"] == by_rules["index_text"]
+        assert row["summary_id"] == by_rules["summary_id"]
+        assert by_rules["fallback"] is None
+
+
+def test_a_model_that_was_not_asked_leaves_the_rules():
+    memories = frames.memories({"content": text} for text in RUNS)
+    (row,) = summarised(memories, clusters(ids(0, 1)), MODEL).rows(named=True)
+    assert (row["compiled_by"], row["fallback"]) == ("rules", "not asked")
+
+
 # Facts
 
 PIECES = [
@@ -176,13 +265,33 @@ CONTENTS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map(" ".jo
 @UNHURRIED
 @given(
     st.lists(st.tuples(CONTENTS, st.sampled_from([None, "Ann", "Ben Lee"])), min_size=2, max_size=8),
-    st.sampled_from(sorted(METHOD)),
+    st.sampled_from([*METHOD, "session", "agent"]),
+    st.sampled_from(["extractive", "concat"]),
 )
-def test_no_fact_is_lost(texts, kind):
+def test_no_fact_is_lost(texts, kind, how):
+    """A text that cannot hold them all takes the place of nothing."""
     memories = frames.memories({"content": text, "speaker": speaker} for text, speaker in texts)
-    made = summarised(memories, clusters(memories["memory_id"].to_list(), kind=kind))
+    policy = EVERY_KIND.model_copy(update={"summary_text": how})
+    made = summarised(memories, clusters(memories["memory_id"].to_list(), kind=kind), policy)
+    assert not made.is_empty()
     assert lost(made, memories).rows() == []
     assert made["index_text"][0]
+
+
+def test_a_text_that_cannot_hold_a_fact_takes_the_place_of_nothing():
+    """No text can be made to name what is not read as a name."""
+    memories = frames.memories({"content": text} for text in RUNS)
+    enrichment = enriching.enrich(enriching.texts(memories))
+    odd = enrichment.with_columns(entities=pl.lit(["no name"], pl.List(pl.String)))
+    scored = scoring.score(memories, frames.importance(memories), frames.edges([]), MODEL, as_of=AS_OF, plan_id="plan")
+    for kind, count in (("compression", 0), ("consolidation", 0), ("episode", 1), ("meta_pattern", 1)):
+        found = clusters(ids(0, 1), kind=kind)
+        known = TABLES["completions"].empty()
+        made = [
+            summarising.summarise(*found, memories, scored, read, known, EVERY_KIND, plan_id="plan")
+            for read in (enrichment, odd)
+        ]
+        assert [len(one) for one in made] == [1, count]
 
 
 def test_lost_facts_are_found():
@@ -237,10 +346,20 @@ def test_what_a_summary_inherits():
     assert row["protected"]
     assert row["protected_reason"] == "asked to"
     assert row["replaces"] == []
-    meta = summarised(memories, clusters(["m0", "m1", "m2", "m3"]))
-    assert meta.select("kind", "memory_type", "category", "supersedes").rows() == [
-        ("meta_pattern", "MetaPattern", "semantic", False)
+    kinds = ("meta_pattern", "consolidation", "unit", "episode", "session", "agent")
+    made = [summarised(memories, clusters(ids(0, 1, 2, 3), kind=kind)) for kind in kinds]
+    assert pl.concat(made).select("kind", "memory_type", "category", "supersedes").rows() == [
+        ("meta_pattern", "MetaPattern", "semantic", False),
+        ("consolidation", "Insight", "episodic", True),
+        *((kind, "Insight", "episodic", False) for kind in kinds[2:]),
     ]
+    assert len(set(pl.concat(made)["summary_id"])) == len(kinds)
+
+
+def test_only_methods_that_the_policy_names_get_a_summary():
+    memories = store()
+    assert summarised(memories, clusters(ids(0, 1), kind="unit"), Policy()).is_empty()
+    assert len(summarised(memories, clusters(ids(0, 1), kind="unit"), Policy(summarised=("coactivation",)))) == 1
 
 
 @pytest.mark.parametrize(("ends", "expected"), [((5, 5), 5), ((5, 4), None), ((5, None), None), ((None, None), None)])
@@ -285,7 +404,7 @@ def test_the_id_follows_from_members_and_their_texts():
     other = summarised(store(), clusters(ids(0, 1, 2), kind="compression"))
     assert other["summary_id"][0] != first["summary_id"][0]
     hashes = sorted(store().head(3)["content_hash"])
-    expected = summarising.summary_id("similarity_components", "meta_pattern", ids(0, 1, 2), hashes)
+    expected = lineage.summary_id("similarity_components", "meta_pattern", ids(0, 1, 2), hashes)
     assert first["summary_id"][0] == expected
 
 
@@ -346,6 +465,51 @@ def test_a_meta_pattern_without_its_cluster_is_stale():
     assert found["reason"][0]
 
 
+@pytest.mark.parametrize("lifecycle", ["archived", "cold", "stub"])
+def test_wherever_a_member_went_it_keeps_a_summary(lifecycle):
+    known = {"memory_id": "s", "kind": "consolidation", "members": ids(0, 1, 2)}
+    memories = store(known).with_columns(
+        lifecycle=pl.when(pl.col("memory_id").is_in(ids(0, 1, 2))).then(pl.lit(lifecycle)).otherwise("lifecycle"),
+        superseded_by=pl.when(pl.col("memory_id").is_in(ids(0, 1, 2))).then(pl.lit("s")),
+    )
+    assert summarised(memories, clusters(ids(0, 1), kind="consolidation"))["replaces"].to_list() == [[]]
+    assert summarised(memories, clusters(ids(0, 1, 2, 3), kind="consolidation"))["replaces"].to_list() == [["s"]]
+
+
+def test_an_episode_that_grew_replaces_its_summary_and_only_that():
+    known = [
+        {"memory_id": kind, "kind": kind, "members": ids(0, 1), "cluster_id": "gone"} for kind in ("episode", "session")
+    ]
+    made = summarised(store(*known), clusters(ids(0, 1, 2), kind="episode"))
+    assert made["replaces"].to_list() == [["episode"]]
+    assert summarising.stale(store(*known), *clusters(ids(0, 1, 2), kind="episode")).rows() == [
+        ("p", "session", "The cluster that it stood for is gone.")
+    ]
+
+
+@pytest.mark.parametrize("kind", ["episode", "session", "agent", "unit", "meta_pattern"])
+def test_a_summary_that_nothing_stands_for_any_more_is_stale(kind):
+    """But not the last word on what is no longer live of an episode."""
+    known = {"memory_id": "s", "kind": kind, "members": ids(0, 1), "cluster_id": "gone"}
+    nothing = clusters(ids(5, 6), kind=kind)
+    assert summarising.stale(store(known), *nothing)["memory_id"].to_list() == ["s"]
+    gone = store(known).with_columns(
+        lifecycle=pl.when(pl.col("memory_id") == "m0").then(pl.lit("archived")).otherwise("lifecycle")
+    )
+    kept = kind in summarising.LEVELS
+    assert summarising.stale(gone, *nothing)["memory_id"].to_list() == ([] if kept else ["s"])
+    deleted = gone.with_columns(lifecycle=pl.col("lifecycle").replace("archived", "deleted"))
+    assert summarising.stale(deleted, *nothing)["memory_id"].to_list() == ["s"]
+    grown = clusters(ids(0, 1, 2), kind=kind)
+    assert summarising.stale(store(known), *grown).is_empty()
+
+
+@pytest.mark.parametrize("kind", ["compression", "consolidation"])
+def test_a_summary_that_took_the_place_of_its_members_is_never_stale(kind):
+    known = {"memory_id": "s", "kind": kind, "members": ids(0, 1), "cluster_id": "gone"}
+    assert summarising.stale(store(known), *clusters()).is_empty()
+
+
 def test_a_summary_is_made_of_originals_only():
     known = {"memory_id": "s", "kind": "meta_pattern", "members": ids(0, 1, 2)}
     with pytest.raises(ValueError, match="'s' of cluster"):
@@ -390,38 +554,73 @@ def test_summaries_depend_on_their_own_members_alone(texts, random):
 WALKS = ["hiking the trail at the lake", "hiking boots for the trail", "the hiking trail in snow", "dentist"]
 
 
-def test_a_second_run_proposes_nothing():
-    """Once merged and summed up, the same memories give the same groups, and these have their summaries."""
-    policy = Policy(duplicate_similarity=0.85, cluster_similarity=0.3, cluster_min_size=2, linkage="single")
-    copies = [f"{text}{mark}" for text in TRIP[::2] for mark in ("", "!", " :)")]
-    memories = frames.memories({"content": text, "created_at": ago(20)} for text in [*copies, *WALKS])
+def run(memories, policy, edges):
+    """Summaries to be made, and those that are stale."""
+    texts = enriching.texts(memories)
+    enrichment = enriching.enrich(texts)
+    vectors = embedding.embed_texts(
+        texts.select("profile_id", "content_hash", "speaker", content="embedded"), "hashing"
+    )
+    scored = scoring.score(memories, frames.importance(memories), edges, policy, as_of=AS_OF, plan_id="plan")
+    found = clustering.cluster(memories, scored, enrichment, vectors, edges, policy, as_of=AS_OF, plan_id="plan")
+    tables = found.clusters, found.cluster_members
+    known = TABLES["completions"].empty()
+    made = summarising.summarise(*tables, memories, scored, enrichment, known, policy, plan_id="plan")
+    return made, summarising.stale(memories, *tables)
 
-    def run(memories):
-        texts = enriching.texts(memories)
-        enrichment = enriching.enrich(texts)
-        given = texts.select("profile_id", "content_hash", "speaker", content="embedded")
-        vectors = embedding.embed_texts(given, "hashing")
-        scored = scoring.score(
-            memories, frames.importance(memories), frames.edges([]), policy, as_of=AS_OF, plan_id="plan"
-        )
-        found = clustering.cluster(memories, scored, enrichment, vectors, policy, as_of=AS_OF, plan_id="plan")
-        tables = found.clusters, found.cluster_members
-        made = summarising.summarise(*tables, memories, scored, enrichment, policy, plan_id="plan")
-        return made, summarising.stale(memories, *tables)
 
-    made, stale = run(memories)
-    assert set(made["kind"]) == set(METHOD)
-    assert stale.is_empty()
+def applied(memories, made, lifecycle):
+    """The memories once the summaries stand, and the members of those that supersede have gone."""
     behind = made.filter("supersedes").explode("members").select("profile_id", "summary_id", memory_id="members")
+    left = pl.col("summary_id").is_not_null()
     memories = memories.join(behind, on=["profile_id", "memory_id"], how="left", maintain_order="left").with_columns(
         superseded_by="summary_id",
-        superseded_kind=pl.when(pl.col("summary_id").is_not_null()).then(pl.lit("summary")),
-        lifecycle=pl.when(pl.col("summary_id").is_null()).then("lifecycle").otherwise(pl.lit("archived")),
+        superseded_kind=pl.when(left).then(pl.lit("summary")),
+        lifecycle=pl.when(left).then(pl.lit(lifecycle)).otherwise("lifecycle"),
     )
     new = made.rename({"summary_id": "memory_id"}).select(
         "memory_id", "kind", "content", "content_hash", "index_text", "members", "cluster_id"
     )
-    memories = pl.concat([memories.drop("summary_id"), frames.memories(new.rows(named=True))])
-    again, stale = run(memories)
+    return pl.concat([memories.drop("summary_id"), frames.memories(new.rows(named=True))])
+
+
+@pytest.mark.parametrize(
+    ("methods", "kinds", "lifecycle"),
+    [
+        (("near_duplicates", "similarity_components"), {"compression", "meta_pattern"}, "archived"),
+        (("near_duplicates", "fading_groups", "episodes"), {"compression", "consolidation", *LEVELS}, "cold"),
+        (("near_duplicates", "coactivation"), {"compression", "unit"}, "archived"),
+    ],
+)
+def test_a_second_run_proposes_nothing(methods, kinds, lifecycle):
+    """Once merged and summed up, the same memories give the same groups, and these have their summaries."""
+    policy = Policy(
+        methods=methods,
+        summarised=methods,
+        episode_levels=LEVELS,
+        duplicate_similarity=0.85,
+        cluster_similarity=0.3,
+        cluster_min_size=2,
+        fading_similarity=0.3,
+        fading_size=2,
+        linkage="single",
+    )
+    copies = [f"{text}{mark}" for text in TRIP[::2] for mark in ("", "!", " :)")]
+    memories = frames.memories(
+        {
+            "content": text,
+            "created_at": ago(200, hours=place // 4),
+            "session_id": f"s{place // 8}",
+            "agent_id": "a",
+        }
+        for place, text in enumerate([*copies, *WALKS])
+    )
+    edges = frames.edges(
+        {"source": "m10", "target": f"m{other}", "edge_type": "COACTIVATED", "co_count": 4} for other in (11, 12)
+    )
+    made, stale = run(memories, policy, edges)
+    assert set(made["kind"]) == kinds
+    assert stale.is_empty()
+    again, stale = run(applied(memories, made, lifecycle), policy, edges)
     assert again.is_empty()
     assert stale.is_empty()

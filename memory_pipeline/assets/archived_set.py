@@ -3,7 +3,7 @@
 import polars as pl
 
 from memory_pipeline.assets.tables import Each, table
-from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation import stages
 
 
 @table
@@ -14,6 +14,8 @@ def archived_set(
     summaries: pl.DataFrame,
     clusters: pl.DataFrame,
     cluster_members: pl.DataFrame,
+    promotions: pl.DataFrame,
+    deferred: pl.DataFrame,
 ) -> pl.DataFrame:
     """Memories that a summary takes the place of or that fell below a threshold; never a protected one."""
-    return each(pipeline.forget, scored_memories, memories, summaries, clusters, cluster_members)
+    return each(stages.forget, scored_memories, memories, summaries, clusters, cluster_members, promotions, deferred)

@@ -3,7 +3,7 @@
 import polars as pl
 
 from memory_pipeline.assets.tables import Each, table
-from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation import stages
 
 
 @table
@@ -12,6 +12,7 @@ def association_edges(
     decided_edges: pl.DataFrame,
     derived_edges: pl.DataFrame,
     proposed_edges: pl.DataFrame,
+    accesses: pl.DataFrame,
 ) -> pl.DataFrame:
     """Derived, decided and proposed edges at their present weight."""
-    return each(pipeline.associate, decided_edges, derived_edges, proposed_edges)
+    return each(stages.associate, decided_edges, derived_edges, proposed_edges, accesses)

@@ -3,7 +3,7 @@
 import polars as pl
 
 from memory_pipeline.assets.tables import Each, tables
-from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation import stages
 
 
 @tables(
@@ -14,9 +14,11 @@ from memory_pipeline.consolidation import pipeline
 def clusters(
     each: Each,
     memories: pl.DataFrame,
+    deferred: pl.DataFrame,
     scored_memories: pl.DataFrame,
     enrichment: pl.DataFrame,
     vectors: pl.DataFrame,
+    association_edges: pl.DataFrame,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Group memories by each method of the policy; nothing ever joins two profiles."""
-    return each(pipeline.cluster, memories, scored_memories, enrichment, vectors)
+    return each(stages.cluster, memories, deferred, scored_memories, enrichment, vectors, association_edges)

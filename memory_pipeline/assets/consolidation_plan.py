@@ -4,7 +4,7 @@ import polars as pl
 
 from memory_pipeline.assets.resources import Store
 from memory_pipeline.assets.tables import Each, table
-from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation import stages
 
 
 @table
@@ -14,21 +14,35 @@ def consolidation_plan(
     profiles: pl.DataFrame,
     memories: pl.DataFrame,
     decided_edges: pl.DataFrame,
+    accesses: pl.DataFrame,
+    tier_changes: pl.DataFrame,
+    core_memory_blocks: pl.DataFrame,
     summaries: pl.DataFrame,
     archived_set: pl.DataFrame,
     proposed_edges: pl.DataFrame,
+    fact_changes: pl.DataFrame,
+    promotions: pl.DataFrame,
+    proposed_blocks: pl.DataFrame,
+    deferred: pl.DataFrame,
     decisions: pl.DataFrame,
     reverted: pl.DataFrame,
 ) -> pl.DataFrame:
     """Proposed decisions, each with rule, reason and factors: the desired state less the present one."""
     plan = each(
-        pipeline.plan,
+        stages.plan,
         profiles,
         memories,
         decided_edges,
+        accesses,
+        tier_changes,
+        core_memory_blocks,
         summaries,
         archived_set,
         proposed_edges,
+        fact_changes,
+        promotions,
+        proposed_blocks,
+        deferred,
         decisions,
         reverted,
     )

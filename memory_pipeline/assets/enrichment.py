@@ -4,7 +4,7 @@ import polars as pl
 
 from memory_pipeline.assets.resources import Store
 from memory_pipeline.assets.tables import Each, tables
-from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation import stages
 
 
 @tables(
@@ -14,4 +14,4 @@ from memory_pipeline.consolidation import pipeline
 def enrichment(each: Each, store: Store, memories: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Enrich the texts that have no words or no vector yet."""
     known = (store.lake.read(name) for name in ("enrichment", "vectors"))
-    return each(pipeline.enrich, memories, *known)
+    return each(stages.enrich, memories, *known)

@@ -29,6 +29,10 @@ FIGURES: Final[Mapping[str, Sequence[pl.Expr]]] = {
     ],
     "association_edges": [pl.col("weight").mean().alias("mean_weight")],
     "clusters": [pl.col("cluster_size").max().alias("largest"), pl.col("cohesion").mean().alias("mean_cohesion")],
+    "completions": [
+        pl.col("cost").sum().alias("cost"),
+        (pl.col("input_tokens") + pl.col("output_tokens")).sum().alias("tokens"),
+    ],
     "summaries": [pl.col("members").list.len().sum().alias("members")],
     "consolidation_plan": [(pl.col("status") == "held").sum().alias("held")],
 }
@@ -43,6 +47,10 @@ PICTURES: Final[Mapping[str, str]] = {
     "association_edges": "edge_type",
     "clusters": "cluster_size",
     "merge_refusals": "reason",
+    "fact_changes": "rule",
+    "promotions": "rule",
+    "tier_changes": "to_tier",
+    "completions": "outcome",
     "archived_set": "rule",
     "consolidation_plan": "action",
 }

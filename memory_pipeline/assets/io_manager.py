@@ -2,8 +2,8 @@
 
 Within a run tables stay in memory and are staged beside (`runs/<run id>/`), so that a partial launch can be looked at
 and a failed run can be taken up again. Inputs come from this run, else from the newest commit. Nothing here makes a
-table visible to readers, but for the appended ones (`enrichment`, `vectors`), whose rows are keyed by content and
-change nothing that was there.
+table visible to readers, but for the appended ones (`enrichment`, `vectors`, `completions`), whose rows are keyed by
+content and change nothing that was there.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ class Frames(dg.IOManager):
                 if not dry:
                     lake.append(name, obj)
                 frame = pl.concat([lake.read(name), obj]).unique(table.key, keep="first").sort(table.key)
-            elif table.kept == "replaced" and not dry:
+            elif table.kept in ("replaced", "passing") and not dry:
                 lake.stage(self._run_ids[0], name, frame)
         self._frames[name] = frame
 

@@ -3,7 +3,7 @@
 import polars as pl
 
 from memory_pipeline.assets.tables import Each, table
-from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation import stages
 
 
 @table
@@ -11,8 +11,9 @@ def memory_importance(
     each: Each,
     memories: pl.DataFrame,
     enrichment: pl.DataFrame,
-    decided_edges: pl.DataFrame,
     derived_edges: pl.DataFrame,
+    decided_edges: pl.DataFrame,
+    accesses: pl.DataFrame,
 ) -> pl.DataFrame:
     """Importance, PageRank, community and neighbours of each live memory."""
-    return each(pipeline.measure, memories, enrichment, decided_edges, derived_edges)
+    return each(stages.measure, memories, enrichment, derived_edges, decided_edges, accesses)

@@ -29,7 +29,11 @@ class Run(dg.ConfigurableResource[None]):
     )
     seq: int = Field(default=0, ge=0, description="Ledger position to read up to; 0: the head.")
     profiles: list[str] = Field(default=[], description="Profiles that take part; empty: every profile with a memory.")
-    task: str = Field(default="full", description="full, reflect, lightweight, decay, creative, cluster or forget.")
+    task: str = Field(
+        default="full",
+        description="full, reflect, lightweight, decay, creative, cluster, forget, promote or tick.",
+    )
+    scope: str = Field(default="all", description="all, or recent: sessions touched since the last reflection.")
     trigger: str = Field(default="manual", description="What started the run: schedule, sensor, manual or cli.")
     preset: str = Field(default="", description="Preset to use instead of each profile's own.")
     dry: bool = Field(default=False, description="Keep every table in memory and write nothing.")
@@ -121,6 +125,7 @@ class Store:
                 seq=run.seq,
                 profiles=run.profiles,
                 task=run.task,
+                scope=run.scope,
                 trigger=run.trigger,
                 max_archived_share=None if run.max_archived_share < 0 else run.max_archived_share,
                 retry_reverted=run.retry_reverted,

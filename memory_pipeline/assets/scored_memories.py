@@ -3,7 +3,7 @@
 import polars as pl
 
 from memory_pipeline.assets.tables import Each, table
-from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation import stages
 
 
 @table
@@ -15,4 +15,4 @@ def scored_memories(
     derived_edges: pl.DataFrame,
 ) -> pl.DataFrame:
     """Relevance, retention, recency and energy with each factor, and why a memory is protected."""
-    return each(pipeline.score, memories, memory_importance, decided_edges, derived_edges)
+    return each(stages.score, memories, memory_importance, decided_edges, derived_edges)

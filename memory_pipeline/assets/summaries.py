@@ -3,7 +3,7 @@
 import polars as pl
 
 from memory_pipeline.assets.tables import Each, table
-from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation import stages
 
 
 @table
@@ -14,6 +14,7 @@ def summaries(
     memories: pl.DataFrame,
     scored_memories: pl.DataFrame,
     enrichment: pl.DataFrame,
+    completions: pl.DataFrame,
 ) -> pl.DataFrame:
     """Summaries of clusters that have none yet, from the originals only, with every date, number and name."""
-    return each(pipeline.summarise, clusters, cluster_members, memories, scored_memories, enrichment)
+    return each(stages.summarise, clusters, cluster_members, memories, scored_memories, enrichment, completions)

@@ -50,13 +50,27 @@ SUMMARY: Final = _fields(
 )
 """What a decision says of the summary it makes."""
 
+WORDED: Final = _fields("summaries", "compiled_by", "fallback")
+"""What a decision says of who worded the summary it makes."""
+
 CLOSED: Final = _fields("memories", "valid_until", "superseded_by", "superseded_kind", "content_hash") | {
     "other_hash": pl.String()
 }
-"""What a decision says of a memory whose fact a newer one changed: its end, and the texts of both for which it holds."""
+"""What a decision says of a memory whose fact a newer one changed: its end, and the texts for which that holds."""
 
 PROMOTED: Final = _fields("promotions", "tier", "at", "energy", "lifecycle", "category")
 """What a decision raises; null means unchanged."""
+
+_ENDED: Final = ("valid_until", "superseded_by", "superseded_kind")
+
+LEAVES: Final = {
+    Action.DELETE.value: Lifecycle.DELETED.value,
+    Action.ARCHIVE.value: Lifecycle.ARCHIVED.value,
+    Action.EXPIRE.value: Lifecycle.EXPIRED.value,
+    Action.COLD.value: Lifecycle.COLD.value,
+    Action.STUB.value: Lifecycle.STUB.value,
+}
+"""Where a memory goes by an action that takes it out of the live set; a superseded one goes where the policy says."""
 
 BLOCK: Final = _fields("core_memory_blocks", "content", "members", "version", "compiled_by")
 """What a decision says of a core memory block."""
@@ -176,20 +190,25 @@ def summaries(made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         action=pl.lit(Action.SUMMARISE.value),
         rule=pl.col("kind"),
         reason=pl.format("One {} stands for {} memories.", "kind", "size"),
-        factors=write({"size": pl.Int64()} | {name: SUMMARY[name] for name in numbers}),
+        factors=write({"size": pl.Int64()} | WORDED | {name: SUMMARY[name] for name in numbers}),
         before=_before(),
         after=write(SUMMARY),
         subject=pl.lit(""),
     )
 
 
-def moves(archived: pl.DataFrame, made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Changes that take memories out of the live set: one a memory, supersede before delete before archive.
+def moves(
+    archived: pl.DataFrame, made: pl.DataFrame, memories: pl.DataFrame, *, superseded_lifecycle: str = "archived"
+) -> pl.DataFrame:
+    """Changes that take memories out of the live set, or from the cold to a stub: one a memory, the strongest.
+
+    What a summary stands for, superseded or archived, is marked so; what a newer memory changed before stays marked.
 
     Args:
         archived: table `archived_set`.
         made: table `summaries`; those they replace are superseded too.
         memories: table `memories`.
+        superseded_lifecycle: where memories go whose place a summary takes.
     """
     replaced = made.select("profile_id", "replaces", target_id="summary_id").explode("replaces").drop_nulls()
     found = pl.concat(
@@ -207,13 +226,17 @@ def moves(archived: pl.DataFrame, made: pl.DataFrame, memories: pl.DataFrame) ->
         how="diagonal",
     )
     first = found.sort(_place(), "rule", "target_id").unique(KEY, keep="first", maintain_order=True)
-    superseded = pl.col("action") == Action.SUPERSEDE.value
+    superseded = (pl.col("action") == Action.SUPERSEDE.value) | (
+        (pl.col("action") == Action.ARCHIVE.value) & pl.col("target_id").is_not_null()
+    )
     original = pl.col("kind_before") == "original"
-    deleted = pl.col("action") == Action.DELETE.value
-    rows = first.with_columns(
-        lifecycle=pl.when(deleted).then(pl.lit(Lifecycle.DELETED.value)).otherwise(pl.lit(Lifecycle.ARCHIVED.value)),
-        superseded_by=pl.when(superseded).then("target_id"),
-        superseded_kind=pl.when(superseded).then(pl.lit("summary")),
+    stands = memories.select(*KEY, "superseded_by", "superseded_kind")
+    rows = first.join(stands, on=KEY, how="left", maintain_order="left").with_columns(
+        lifecycle=pl.when(superseded)
+        .then(pl.lit(superseded_lifecycle))
+        .otherwise(pl.col("action").replace_strict(LEAVES, default=Lifecycle.ARCHIVED.value, return_dtype=pl.String)),
+        superseded_by=pl.when(superseded).then("target_id").otherwise("superseded_by"),
+        superseded_kind=pl.when(superseded).then(pl.lit("summary")).otherwise("superseded_kind"),
     )
     said = _with_before(rows, memories).with_columns(pl.col(f"{name}_before").alias(name) for name in SAID)
     return _changes(
@@ -222,6 +245,104 @@ def moves(archived: pl.DataFrame, made: pl.DataFrame, memories: pl.DataFrame) ->
         before=_before(),
         after=pl.when(superseded & original).then(write({**MOVE, **SAID})).otherwise(write(MOVE)),
         subject=pl.col("content_hash_before").fill_null(""),
+    )
+
+
+def closings(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Changes that end the validity of memories whose fact a newer memory states anew; both stay where they are.
+
+    Args:
+        fact_changes: table `fact_changes`; conflicts end nothing.
+        memories: table `memories`.
+    """
+    stands = memories.select(*KEY, "content_hash", pl.col("valid_until", "superseded_by", "superseded_kind"))
+    newer = memories.select("profile_id", other_id="memory_id", other_hash="content_hash")
+    rows = (
+        fact_changes.filter(pl.col("relation") == "update")
+        .join(stands.rename({name: f"{name}_before" for name in _ENDED}), on=KEY)
+        .join(newer, on=["profile_id", "other_id"])
+        .filter(pl.col("superseded_by_before").ne_missing(pl.col("other_id")))
+        .with_columns(
+            target_id="other_id",
+            superseded_by="other_id",
+            superseded_kind=pl.lit("update"),
+            valid_until=pl.min_horizontal("at", "valid_until_before"),
+        )
+    )
+    return _changes(
+        rows,
+        action=pl.lit(Action.CLOSE.value),
+        factors=write({"similarity": pl.Float64()}),
+        before=write({name: CLOSED[name] for name in _ENDED}, suffix="_before"),
+        after=write(CLOSED),
+        subject=pl.concat_str("content_hash", "other_hash", separator=" "),
+    )
+
+
+def promotions(risen: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Changes that raise memories in tier, lifecycle or category.
+
+    Args:
+        risen: table `promotions`.
+        memories: table `memories`.
+    """
+    stands = memories.select(*KEY, pl.col("tier", "lifecycle", "category").name.suffix("_before"))
+    rows = risen.join(stands, on=KEY)
+    kinds = {name: PROMOTED[name] for name in ("tier", "lifecycle", "category")}
+    return _changes(
+        rows,
+        action=pl.lit(Action.PROMOTE.value),
+        target_id=pl.lit(None, pl.String),
+        factors=write({"energy": PROMOTED["energy"]}),
+        before=write(kinds, suffix="_before"),
+        after=write(PROMOTED),
+        subject=pl.concat_str(
+            "tier",
+            pl.col("at").dt.epoch("us").cast(pl.String),
+            "lifecycle",
+            "category",
+            separator=" ",
+            ignore_nulls=True,
+        ),
+    )
+
+
+def deferrals(deferred: pl.DataFrame) -> pl.DataFrame:
+    """Changes that change nothing but say what a run left for the next one: table `deferred`."""
+    return _changes(
+        deferred,
+        action=pl.lit(Action.DEFER.value),
+        target_id=pl.lit(None, pl.String),
+        rule=pl.lit("time_budget"),
+        reason=pl.lit("The time budget of the run left it for the next one, where it comes first."),
+        factors=write({"place": pl.Int64()}),
+        before=pl.lit("{}"),
+        after=pl.lit("{}"),
+        subject=pl.lit(""),
+    )
+
+
+def blocks(proposed: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
+    """Changes that give core memory blocks a new text; the block's name stands where others name a memory.
+
+    Args:
+        proposed: table `proposed_blocks`.
+        present: table `core_memory_blocks`.
+    """
+    stands = present.select("profile_id", "block", *(pl.col(name).name.suffix("_before") for name in BLOCK))
+    rows = proposed.join(stands, on=["profile_id", "block"], how="left", maintain_order="left")
+    known = pl.col("content_before").is_not_null()
+    return _changes(
+        rows.with_columns(size=pl.col("members").list.len().cast(pl.Int64)),
+        action=pl.lit(Action.COMPILE.value),
+        memory_id=pl.col("block"),
+        target_id=pl.lit(None, pl.String),
+        rule=pl.col("compiled_by"),
+        reason=pl.format("Version {} of the block {}, from {} memories.", "version", "block", "size"),
+        factors=write({"size": pl.Int64()}),
+        before=pl.when(known).then(write(BLOCK, suffix="_before")).otherwise(pl.lit("{}")),
+        after=write(BLOCK),
+        subject=pl.concat_str(pl.col("version").cast(pl.String), "content", separator=" "),
     )
 
 
@@ -243,7 +364,7 @@ def withdrawals(decisions: pl.DataFrame) -> pl.DataFrame:
 def _with_before(rows: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     """Add where each memory stands, and leave out what would change nothing.
 
-    Only live memories can be archived or deleted; a superseded one can get another summary.
+    Only live memories can leave, and only cold ones become stubs; a superseded one can get another summary.
     """
     stands = memories.select(*KEY, pl.col(*MOVE, *SAID, "kind").name.suffix("_before"))
     live = pl.col("lifecycle_before").is_in(LIVE)
@@ -252,7 +373,14 @@ def _with_before(rows: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         pl.col("superseded_by_before")
     )
     comes_back = pl.col("lifecycle") == Lifecycle.ACTIVE.value
-    changes = pl.when(comes_back).then(~live).otherwise(live | (other_summary & ~deleted))
+    cold = pl.col("lifecycle_before") == Lifecycle.COLD.value
+    changes = (
+        pl.when(comes_back)
+        .then(~live)
+        .when(pl.col("lifecycle") == Lifecycle.STUB.value)
+        .then(cold)
+        .otherwise(live | (other_summary & ~deleted))
+    )
     return rows.join(stands, on=KEY, how="left", maintain_order="left").filter(
         pl.col("lifecycle_before").is_null() | changes
     )

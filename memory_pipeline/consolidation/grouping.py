@@ -1,10 +1,11 @@
-"""Groups of rows made from pairs: components, average linkage, greedy groups, and how tight a group is.
+"""Groups of rows made from pairs: components, unions under limits, average linkage, and how tight a group is.
 
 Rows are numbers 0 to n - 1 and a grouping is one label a row, so a caller keeps its own table beside it. A result
 depends on the set of pairs, never on their order. What does not live here: which pairs there are (`similarity`), and
-which groups are large enough, guarded or worth a summary (the stages).
+which groups are large enough, guarded or worth a summary (the stages), and groups taken one after the other (`greedy`).
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
 from math import isqrt
 from typing import Any, Final
@@ -56,6 +57,61 @@ def components(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer
     return labels
 
 
+def united(
+    n: int,
+    left: NDArray[np.integer[Any]],
+    right: NDArray[np.integer[Any]],
+    similarity: NDArray[np.floating[Any]],
+    *,
+    apart: tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]] | None = None,
+    max_size: int | None = None,
+    sizes: NDArray[np.integer[Any]] | None = None,
+) -> NDArray[np.int64]:
+    """Components of pairs, split so that none holds a pair of `apart` or is larger than `max_size`.
+
+    Where one would, the closest pairs unite first, ties to the smallest rows, and a pair that would bring together what
+    must stay apart, or too many, does not.
+
+    Args:
+        n: Number of rows.
+        left: One row of each pair.
+        right: The other row.
+        similarity: How close each pair is.
+        apart: Pairs of rows that no group may hold together: both ends.
+        max_size: Largest group; None: no limit.
+        sizes: What each row counts for; None: one.
+
+    Returns:
+        The smallest row of its group for each row, int64 [n]. Costs O(n + pairs), with about 2 µs for each pair of a
+        component that has to be split.
+
+    Raises:
+        ValueError: If an end lies outside the rows.
+    """
+    labels = components(n, left, right)
+    weights = np.ones(n, dtype=np.int64) if sizes is None else sizes.astype(np.int64)
+    limit = int(weights.sum()) if max_size is None else max_size
+    totals = np.zeros(n, dtype=np.int64)
+    np.add.at(totals, labels, weights)
+    broken = totals > limit
+    enemies: dict[int, set[int]] = defaultdict(set)
+    if apart is not None:
+        check_ends(n, *apart)
+        together = labels[apart[0]] == labels[apart[1]]
+        broken[labels[apart[0][together]]] = True
+        for one, other in zip(apart[0][together].tolist(), apart[1][together].tolist(), strict=True):
+            enemies[one].add(other)
+            enemies[other].add(one)
+    torn = np.flatnonzero(broken[labels])
+    inside = np.flatnonzero(broken[labels[left]])
+    low, high = np.minimum(left[inside], right[inside]), np.maximum(left[inside], right[inside])
+    order = np.lexsort((high, low, -similarity[inside]))
+    roots = _roots(low[order].tolist(), high[order].tolist(), enemies, weights, limit)
+    _, first, group = np.unique([roots.get(row, row) for row in torn.tolist()], return_index=True, return_inverse=True)
+    labels[torn] = torn[first[group]] if len(torn) else torn
+    return labels
+
+
 def average_linkage(
     vectors: NDArray[np.float32],
     left: NDArray[np.integer[Any]],
@@ -64,6 +120,7 @@ def average_linkage(
     *,
     minimum: float,
     max_size: int | None = None,
+    sizes: NDArray[np.integer[Any]] | None = None,
     memory_budget_mb: int = 1024,
 ) -> NDArray[np.int64]:
     """Clusters by average linkage: the closest two merge while their mean cosine reaches `minimum`.
@@ -86,6 +143,8 @@ def average_linkage(
         similarity: Stored similarity of each pair; pairs below `minimum` are ignored.
         minimum: Smallest mean cosine between two clusters that merge, inclusive.
         max_size: Most members of a cluster; None: no limit.
+        sizes: How many equal members each row stands for; None: one. Equal members merge before all others, so the
+            clusters are those of the members themselves, without the pairs among them.
         memory_budget_mb: Bound on the scratch memory of one component.
 
     Returns:
@@ -100,10 +159,11 @@ def average_linkage(
             " give a mean from 0 to 1, and at least 1 of the others"
         )
         raise ValueError(message)
-    _check_distinct(len(vectors), left, right)
-    limit = len(vectors) if max_size is None else max_size
+    check_distinct(len(vectors), left, right)
+    weights = np.ones(len(vectors), dtype=np.int64) if sizes is None else sizes.astype(np.int64)
+    limit = int(weights.sum()) if max_size is None else max_size
     least = float(np.float32(minimum))
-    clusters = _Clusters.of(np.arange(len(vectors)), vectors)
+    clusters = _Clusters.of(np.arange(len(vectors)), vectors, weights)
     ends, means = np.sort(np.stack([left, right]), axis=0), similarity.astype(np.float64)
     while True:
         near = (means >= least - _SLACK) & (clusters.sizes[ends].sum(axis=0) <= limit)
@@ -111,61 +171,9 @@ def average_linkage(
         labels = clusters.labels[_merge(clusters, pieces, limit)][clusters.place]
         if (pieces.floor == least).all():
             return labels
-        clusters = _Clusters.of(labels, vectors)
+        clusters = _Clusters.of(labels, vectors, weights)
         ends = _distinct(len(clusters.sizes), clusters.place[left], clusters.place[right])
         means = clusters.means(ends)
-
-
-def greedy_groups(
-    order: NDArray[np.integer[Any]],
-    left: NDArray[np.integer[Any]],
-    right: NDArray[np.integer[Any]],
-    size: int,
-    *,
-    fill: bool = False,
-) -> NDArray[np.int64]:
-    """Groups taken greedily: each free row in turn takes its first free neighbours.
-
-    A row that finds fewer than `size - 1` free neighbours takes none, and all of them stay free for later rows. What
-    counts is the order of the rows, not how close they are.
-
-    Args:
-        order: The rows 0 to n - 1 in the order in which they take and are taken.
-        left: One row of each pair of neighbours, each pair once.
-        right: The other row.
-        size: Rows of a group, the taking row included; at least 2.
-        fill: Take all free neighbours instead of the first `size - 1`.
-
-    Returns:
-        The row that took it (its own number for that row, and for a row in no group) for each row, int64 [n].
-        Costs O(n + pairs·log pairs).
-
-    Raises:
-        ValueError: If `order` is no order of all rows, a pair repeats or `size` is below 2.
-    """
-    n = len(order)
-    if size < 2:  # noqa: PLR2004
-        message = f"size is {size}; a group has at least 2 rows"
-        raise ValueError(message)
-    if not np.array_equal(np.sort(order), np.arange(n)):
-        message = f"order must hold each row from 0 to {n - 1} once"
-        raise ValueError(message)
-    _check_distinct(n, left, right)
-    place = np.argsort(order)
-    rows, others = np.concatenate([left, right]), np.concatenate([right, left])
-    others = others[np.lexsort((place[others], rows))]
-    degrees = np.bincount(rows, minlength=n)
-    stops = np.cumsum(degrees)
-    labels, free = np.arange(n), np.ones(n, dtype=np.bool_)
-    for row in order[degrees[order] >= size - 1].tolist():
-        if free[row]:
-            near = others[stops[row] - degrees[row] : stops[row]]
-            near = near[free[near]]
-            if len(near) >= size - 1:
-                taken = near if fill else near[: size - 1]
-                labels[taken] = row
-                free[taken] = free[row] = False
-    return labels
 
 
 def cohesion(labels: NDArray[np.integer[Any]], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -186,12 +194,37 @@ def cohesion(labels: NDArray[np.integer[Any]], vectors: NDArray[np.float32]) -> 
     paired = np.flatnonzero(counts[group] > 1)
     paired = paired[np.argsort(group[paired], kind="stable")]
     groups, counts = groups[counts > 1], counts[counts > 1]
-    sums = _sums(vectors, known[paired], counts)
+    sums = _sums(vectors, known[paired], counts, np.ones(len(paired), dtype=np.int64))
     means = (np.einsum("ij,ij->i", sums, sums) - counts) / (counts * (counts - 1))
     result = np.full(len(labels), np.nan)
     inside = np.flatnonzero(np.isin(labels, groups))
     result[inside] = np.clip(means[np.searchsorted(groups, labels[inside])], -1.0, 1.0)
     return result
+
+
+def _roots(
+    left: list[int], right: list[int], enemies: dict[int, set[int]], weights: NDArray[np.int64], limit: int
+) -> dict[int, int]:
+    """Unite the ends of pairs in order, unless enemies would meet or a group outgrow the limit: a root for each row."""
+    parents: dict[int, int] = {}
+    sizes = weights.tolist()
+
+    def root(row: int) -> int:
+        while (parent := parents.get(row, row)) != row:
+            parents[row] = row = parents.get(parent, parent)
+        return row
+
+    for one, other in zip(left, right, strict=True):
+        kept, gone = sorted((root(one), root(other)), key=lambda row: (-len(enemies[row]), row))
+        if kept == gone or gone in enemies[kept] or sizes[kept] + sizes[gone] > limit:
+            continue
+        parents[gone] = kept
+        sizes[kept] += sizes[gone]
+        for enemy in enemies.pop(gone):
+            enemies[enemy].discard(gone)
+            enemies[enemy].add(kept)
+            enemies[kept].add(enemy)
+    return {row: root(row) for row in parents}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,12 +238,15 @@ class _Clusters:
     scales: NDArray[np.float64]
 
     @classmethod
-    def of(cls, labels: NDArray[np.int64], vectors: NDArray[np.float32]) -> "_Clusters":
+    def of(cls, labels: NDArray[np.int64], vectors: NDArray[np.float32], weights: NDArray[np.int64]) -> "_Clusters":
         """The clusters by the label of each row; a single row is its own point, exactly."""
-        heads, place, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-        many = np.flatnonzero(sizes > 1)
-        rows = np.flatnonzero(sizes[place] > 1)
-        sums = _sums(vectors, rows[np.argsort(place[rows], kind="stable")], sizes[many])
+        heads, place, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        sizes = np.zeros(len(heads), dtype=np.int64)
+        np.add.at(sizes, place, weights)
+        many = np.flatnonzero(counts > 1)
+        rows = np.flatnonzero(counts[place] > 1)
+        rows = rows[np.argsort(place[rows], kind="stable")]
+        sums = _sums(vectors, rows, counts[many], weights[rows])
         points, scales = vectors[heads] if len(many) else vectors, np.ones(len(heads))
         points[many], scales[many] = sums, np.sqrt(np.einsum("ij,ij->i", sums, sums)) / sizes[many]
         return cls(heads, place, sizes, points, scales)
@@ -306,10 +342,12 @@ def _link(means: NDArray[np.float64], sizes: NDArray[np.int64], minimum: float, 
         labels[labels == gone] = kept
 
 
-def _sums(vectors: NDArray[np.float32], rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Sums of unit vectors over runs of known rows, `counts` rows each."""
+def _sums(
+    vectors: NDArray[np.float32], rows: NDArray[np.int64], counts: NDArray[np.int64], weights: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Weighted sums of unit vectors over runs of known rows, `counts` rows each."""
     sums = np.empty((len(counts), vectors.shape[1]))
-    lengths = vector_similarity.lengths(vectors)[rows, None]
+    lengths = vector_similarity.lengths(vectors)[rows, None] / weights[:, None]
     starts = np.cumsum(counts) - counts
     for column in range(0, vectors.shape[1] if len(counts) else 0, _COLUMNS):
         columns = slice(column, column + _COLUMNS)
@@ -324,7 +362,8 @@ def _distinct(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[
     return np.stack(np.divmod(keys, max(n, 1)))
 
 
-def _check_distinct(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> None:
+def check_distinct(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> None:
+    """Raise ValueError unless each pair joins two different rows from 0 to n - 1 and stands there once."""
     check_ends(n, left, right)
     if _distinct(n, left, right).shape[1] < len(left):
         message = "a pair repeats or joins a row to itself; give each pair of two rows once"

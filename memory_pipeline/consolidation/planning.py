@@ -28,6 +28,12 @@ FORMAT: Final = "memory-pipeline/plan@1"
 QUOTA_FLOOR: Final = 20
 """So many memories may leave in one run, whatever their share."""
 
+LEAVING: Final = (Action.SUPERSEDE.value, *deciding.LEAVES)
+"""Actions after which a memory is not live, or less than it was."""
+
+_STAYING: Final = (Action.CLOSE.value, Action.PROMOTE.value)
+"""Actions about memories that stay."""
+
 _SIGNED: Final = ("profile_id", "action", "memory_id", "target_id", "rule", "subject")
 _PLAN: Final = TABLES["consolidation_plan"]
 
@@ -45,16 +51,22 @@ def propose(
     archived_set: pl.DataFrame,
     proposed_edges: pl.DataFrame,
     pruned_edges: pl.DataFrame,
+    fact_changes: pl.DataFrame,
+    promotions: pl.DataFrame,
+    proposed_blocks: pl.DataFrame,
+    deferred: pl.DataFrame,
     committed: pl.DataFrame,
     decisions: pl.DataFrame,
     reverted: pl.DataFrame,
     actions: frozenset[Action] = frozenset(Action),
+    superseded_lifecycle: str = "archived",
 ) -> pl.DataFrame:
     """Return what to decide so that the state becomes the desired one.
 
     Whatever the state already is makes no decision. A memory gets one decision that moves it: supersede before delete
-    before archive. What was undone is left out, and with a summary all that it would supersede, unless its profile asks
-    for it again. What was committed at this very instant is not decided twice, and withdrawn if no longer desired.
+    before archive before expire before cold before stub; one that leaves is neither promoted nor closed. What was
+    undone is left out, and with a summary all that it would supersede, unless its profile asks for it again. What was
+    committed at this very instant is not decided twice, and withdrawn if no longer desired.
 
     Args:
         profiles: who takes part; a decision belongs to its profile's plan.
@@ -63,10 +75,15 @@ def propose(
         archived_set: table `archived_set`: memories that leave the live set.
         proposed_edges: table `proposed_edges`: edges to add.
         pruned_edges: rows of `decided_edges` that have faded.
+        fact_changes: table `fact_changes`: memories whose validity a newer one ends.
+        promotions: table `promotions`: memories that rise.
+        proposed_blocks: table `proposed_blocks`: core memory blocks with a new text.
+        deferred: table `deferred`: memories that the run's time budget left out.
         committed: decisions in force that were committed at exactly this instant.
         decisions: every committed decision of the profiles.
         reverted: table `reverted`.
         actions: what this run may decide; without `withdraw` nothing is withdrawn.
+        superseded_lifecycle: where memories go whose place a summary takes.
 
     Returns:
         Table `consolidation_plan`, every decision `proposed`.
@@ -80,7 +97,11 @@ def propose(
             deciding.links(proposed_edges.join(state.edges, on=deciding.EDGE_KEY, how="anti"), state.memories),
             deciding.prunes(pruned_edges.join(standing, on=deciding.EDGE_KEY, how="semi")),
             deciding.summaries(made, state.memories),
-            deciding.moves(archived_set, summaries, state.memories),
+            deciding.moves(archived_set, summaries, state.memories, superseded_lifecycle=superseded_lifecycle),
+            deciding.closings(fact_changes, state.memories),
+            deciding.promotions(promotions, state.memories),
+            deciding.blocks(proposed_blocks, state.blocks),
+            deciding.deferrals(deferred),
         ]
     ).filter(pl.col("action").is_in([action.value for action in actions]))
     signature = ["profile_id", "signature"]
@@ -89,7 +110,13 @@ def propose(
     signed = _signed(changes)
     spent = pl.concat([_faded(earlier), _forgotten(signed, earlier)])
     permitted = _permitted(signed, pl.concat([barred.select(signature), spent]))
-    desired = permitted.join(_hollow(permitted, summaries), on=KEY, how="anti")
+    full = permitted.join(_hollow(permitted, summaries), on=KEY, how="anti")
+    leaving = full.filter(pl.col("action").is_in(LEAVING)).select(*KEY, leaves=pl.lit(value=True)).unique()
+    desired = (
+        full.join(leaving, on=KEY, how="left")
+        .filter(pl.col("leaves").is_null() | ~pl.col("action").is_in(_STAYING))
+        .drop("leaves")
+    )
     present = committed.filter(
         pl.col("action") != Action.WITHDRAW.value, pl.col("action").is_in([action.value for action in actions])
     )
@@ -109,15 +136,19 @@ def _barred(profiles: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFr
 
 
 def _faded(earlier: pl.DataFrame) -> pl.DataFrame:
-    """Links of earlier runs: what is proposed again has been pruned since, and comes back only for a new text."""
-    return earlier.filter(pl.col("action") == Action.LINK.value).select("profile_id", "signature")
+    """Links of earlier runs: what is proposed again has been pruned since, and comes back only for a new text.
+
+    An auto-link comes back when both memories are recalled together again; who proposes it has seen to that.
+    """
+    links = earlier.filter((pl.col("action") == Action.LINK.value) & ~pl.col("rule").str.starts_with("auto_link"))
+    return links.select("profile_id", "signature")
 
 
 def _forgotten(desired: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
     """Summaries that were let go for their low relevance: made again, they would be let go again the next night."""
     moves = earlier.filter(pl.col("action").is_in(projection.MOVES)).sort("as_of", "seq", "ordinal")
     gone = moves.unique(KEY, keep="last").filter(
-        pl.col("action").is_in([Action.DELETE.value, Action.ARCHIVE.value]), pl.col("rule") != "stale_summary"
+        pl.col("action").is_in(list(deciding.LEAVES)), pl.col("rule") != "stale_summary"
     )
     made = desired.filter(pl.col("action") == Action.SUMMARISE.value)
     return made.join(gone, on=KEY, how="semi").select("profile_id", "signature")
@@ -204,13 +235,13 @@ def live(memories: pl.DataFrame) -> dict[str, int]:
 def quota(plan: pl.DataFrame, state: State) -> pl.DataFrame:
     """Return how many live originals each profile has, and how many of them a plan takes away without a summary.
 
-    What a summary takes the place of is not lost, and a summary that goes away leaves its members.
+    What has a summary is not lost, and a summary that goes away leaves its members.
 
     Returns:
         `profile_id`, `live`, `leaving`, `share` (0..1), one row a profile with live originals.
     """
     originals = state.memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("kind") == "original").select(KEY)
-    lost = plan.filter(pl.col("action").is_in([Action.DELETE.value, Action.ARCHIVE.value]))
+    lost = plan.filter(pl.col("action").is_in(list(deciding.LEAVES)) & pl.col("target_id").is_null())
     leaving = originals.join(lost, on=KEY, how="semi").group_by("profile_id").agg(leaving=pl.len().cast(pl.Int64))
     return (
         originals.group_by("profile_id")
@@ -244,7 +275,10 @@ def hold(plan: pl.DataFrame, profiles: pl.DataFrame, state: State, *, floor: int
 
 
 def dependants(decisions: pl.DataFrame, chosen: pl.DataFrame) -> pl.DataFrame:
-    """Return the decisions that build on others: on a summary, whatever concerns it; on an edge, that it was pruned.
+    """Return the decisions that build on others.
+
+    On a summary builds whatever concerns it; on an edge, that it was pruned; on a promotion the next one; on the cold,
+    that a memory became a stub.
 
     Args:
         decisions: decisions in force.
@@ -275,6 +309,10 @@ def _built_on(decisions: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
     links = base.filter(pl.col("action") == Action.LINK.value).with_columns(typed).select(*edge, since="seq")
     pruned = decisions.filter(pl.col("action") == Action.PRUNE.value).with_columns(typed).join(links, on=edge)
     named.append(pruned.filter(pl.col("seq") >= pl.col("since")).drop("edge_type"))
+    for first, then in ((Action.PROMOTE, Action.PROMOTE), (Action.COLD, Action.STUB)):
+        earlier = base.filter(pl.col("action") == first.value).group_by(KEY).agg(since=pl.col("seq").min())
+        later = decisions.filter(pl.col("action") == then.value).join(earlier, on=KEY)
+        named.append(later.filter(pl.col("seq") > pl.col("since")))
     return pl.concat(named).drop("since").unique(["profile_id", "decision_id"])
 
 
@@ -334,7 +372,7 @@ def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.Dat
     )
     original = pl.col("kind") == "original"
     replaced = pl.col("action") == Action.SUPERSEDE.value
-    lost = pl.col("action").is_in([Action.DELETE.value, Action.ARCHIVE.value])
+    lost = pl.col("action").is_in(list(deciding.LEAVES))
     stale = ~original & (pl.col("rule") == "stale_summary")
     bad = moved.filter((replaced & original & pl.col("barred")) | (lost & ~stale & pl.col("is_protected")))
     why = pl.coalesce("protection_reason", pl.lit("explicit flag or category core"))
@@ -344,8 +382,10 @@ def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.Dat
 def _strays(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl.DataFrame]:
     made = plan.filter(pl.col("action") == Action.SUMMARISE.value)
     known = pl.concat([post.memories.select(KEY), made.select(KEY)])
-    members = made.with_columns(deciding.read("after", {"members": pl.List(pl.String())})).explode("members")
-    concerned = plan.filter(pl.col("action") != Action.WITHDRAW.value)
+    compiled = plan.filter(pl.col("action") == Action.COMPILE.value)
+    listed = deciding.read("after", {"members": pl.List(pl.String())})
+    members = pl.concat([made, compiled]).with_columns(listed).explode("members")
+    concerned = plan.filter(~pl.col("action").is_in([Action.WITHDRAW.value, Action.COMPILE.value]))
     named = pl.concat(
         [
             concerned.select("profile_id", "action", "memory_id"),
@@ -427,18 +467,21 @@ def _decided_twice(plan: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def document(plan: pl.DataFrame, profiles: pl.DataFrame) -> dict[str, Any]:
+def document(plan: pl.DataFrame, profiles: pl.DataFrame, completions: pl.DataFrame | None = None) -> dict[str, Any]:
     """Return a plan as a JSON document that `read` understands, with a SHA-256 of its content.
 
     Args:
         plan: table `consolidation_plan`.
         profiles: table `profiles` of the same run.
+        completions: what a language model answered in it, so that nobody has to ask again when the plan is applied.
     """
     content = {
         "format": FORMAT,
         "profiles": _rows("profiles", profiles),
         "plan": _rows("consolidation_plan", plan),
     }
+    if completions is not None and completions.height:
+        content["completions"] = _rows("completions", completions)
     return content | {"sha256": _checksum(content)}
 
 
@@ -456,6 +499,11 @@ def read(document: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
     if document.get("sha256") != _checksum(content):
         raise ValueError("sha256 does not match the content: the plan was changed since it was written; plan again")
     return _table("consolidation_plan", content["plan"]), _table("profiles", content["profiles"])
+
+
+def carried(document: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the table `completions` that a document carries."""
+    return _table("completions", document.get("completions", []))
 
 
 def _rows(name: str, frame: pl.DataFrame) -> list[dict[str, Any]]:

@@ -4,45 +4,43 @@ Events are folded by (when they happened, ledger position), so it does not matte
 given; decisions are applied on top, by (clock of the run, ledger position, action, place in the plan). The same `apply`
 makes the state after a plan, so a snapshot equals a rebuild.
 What is not here: which events and decisions belong to a state (the caller filters them), what a decision's JSON holds
-(`deciding`), and edges that follow from the memories themselves (`associations`).
+(`deciding`), what agents wrote (`folding`), where decisions leave a memory (`settling`), how energy is reckoned
+(`energy`), and edges that follow from the memories themselves (`associations`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import deciding
-from memory_pipeline.consolidation.associations import UNDIRECTED
-from memory_pipeline.consolidation.scoring import DAY, ENERGY_DECAY, KEY
-from memory_pipeline.lake.schemas import LIVE, TABLES, Action, EventType, Lifecycle
-from memory_pipeline.text import classification, identity
-
-WRONG_TO_NOTHING: Final = 10
-"""So often must somebody say that a memory was wrong until full confidence is gone."""
+from memory_pipeline.consolidation import deciding, energy, folding, settling
+from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.lake.schemas import TABLES, Action
 
 MEMBER_WEIGHT: Final = 0.8
 """Weight of the edge from a summary to each of its members."""
 
-_GIVEN: Final = ("content", "valid_from", "valid_until", "protected", "protected_reason")
-"""What an update can change."""
-
-MOVES: Final = (Action.SUMMARISE.value, Action.SUPERSEDE.value, Action.DELETE.value, Action.ARCHIVE.value)
+MOVES: Final = settling.MOVES
 """Actions that set where a memory stands."""
 
-_ORIGINAL: Final = "original"
+_LINEAGE: Final = {"short_term": ("working", "PROMOTED_TO"), "long_term": ("short_term", "CRYSTALLIZED_INTO")}
+"""Tier before, and name of the change, by the tier that a memory rises to."""
 
 
 @dataclass(frozen=True)
 class State:
-    """Every memory, and every edge that an agent asserted or a run decided."""
+    """Every memory, how it was used and rose, every edge that an agent asserted or a run decided, and the blocks."""
 
     memories: pl.DataFrame
     """Table `memories`."""
     edges: pl.DataFrame
     """Table `decided_edges`, at the weight last given, undecayed."""
+    accesses: pl.DataFrame = field(default_factory=TABLES["accesses"].empty)
+    """Table `accesses`."""
+    tier_changes: pl.DataFrame = field(default_factory=TABLES["tier_changes"].empty)
+    """Table `tier_changes`."""
+    blocks: pl.DataFrame = field(default_factory=TABLES["core_memory_blocks"].empty)
+    """Table `core_memory_blocks`."""
 
 
 def fold(events: pl.DataFrame, decisions: pl.DataFrame) -> State:
@@ -52,18 +50,27 @@ def fold(events: pl.DataFrame, decisions: pl.DataFrame) -> State:
         events: table `events` up to an instant and a ledger position; other events than agents' have no effect.
         decisions: table `decisions`, those in force at that state (see `unmasked`).
 
-    Cost: a sort of the accesses, hash joins, and one SHA-256 a memory; a million events take a few seconds.
+    Cost: sorts of the accesses, hash joins, and one SHA-256 a memory; a million events take a few seconds.
     """
-    return apply(_project(events, _made(_ordered(decisions))), decisions)
+    ordered = _ordered(decisions)
+    return _applied(_written(events, settling.made(ordered)), ordered)
 
 
 def project(events: pl.DataFrame) -> State:
     """Return the state after these events alone, as if no run had decided anything."""
-    return _project(events, TABLES["memories"].empty())
+    return _applied(_written(events, TABLES["memories"].empty()), _ordered(TABLES["decisions"].empty()))
+
+
+def _written(events: pl.DataFrame, summaries: pl.DataFrame) -> State:
+    """Return what agents wrote, about summaries too."""
+    written = folding.fold(events, summaries)
+    state = State(settling.unclosed(written.memories), written.edges, written.accesses)
+    reckoned = energy.latest(state.memories, state.accesses, state.edges, state.tier_changes)
+    return replace(state, memories=state.memories.with_columns(reckoned.drop(KEY)))
 
 
 def unmasked(decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
-    """Return the decisions in force: not undone, not withdrawn, and no supersession by a summary that is not in force.
+    """Return the decisions in force: not undone, not withdrawn, and not for a summary that is not in force.
 
     Args:
         decisions: table `decisions`.
@@ -79,7 +86,7 @@ def unmasked(decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
         .agg(since=pl.col("seq").min())
     )
     orphans = (
-        standing.filter(_is(Action.SUPERSEDE))
+        standing.filter(_is(Action.SUPERSEDE) | _is(Action.ARCHIVE))
         .join(summaries, on=["profile_id", "target_id"], how="semi")
         .join(since, on=["profile_id", "target_id"], how="left")
         .filter(pl.col("since").is_null() | (pl.col("since") > pl.col("seq")))
@@ -96,17 +103,26 @@ def apply(state: State, decisions: pl.DataFrame) -> State:
 
     - summarise makes a memory, or brings it back, with an edge to each member;
     - link makes an edge, and prune takes away what was decided, never what an agent asserted;
-    - supersede, delete and archive move a memory; the last decision about it holds. A deleted one loses its edges;
-      one that a summary stands for comes back once it is changed or the summary leaves the live set.
+    - supersede, delete, archive, expire, cold and stub move a memory; the last decision about it holds. A deleted one
+      loses its edges; one that a summary stands for comes back once it is changed or the summary leaves the live set;
+      one that expired, went cold or became a stub once an agent turns to it again;
+    - close ends the validity of a memory whose fact a newer one states anew;
+    - promote raises tier, lifecycle or category; a tier holds from its instant on, one step at a time;
+    - compile gives a core memory block its text; an empty one takes the block away.
 
     Applying decisions in two lots, in order, is the same as applying them at once.
     """
-    if decisions.is_empty():
-        return State(TABLES["memories"].conform(state.memories), TABLES["decided_edges"].conform(state.edges))
-    ordered = _ordered(decisions)
-    made = _made(ordered).join(state.memories, on=KEY, how="anti")
-    memories = _moved(pl.concat([state.memories, made]), ordered)
-    return State(TABLES["memories"].conform(memories), _connected(state.edges, memories, ordered))
+    return _applied(state, _ordered(decisions))
+
+
+def _applied(state: State, ordered: pl.DataFrame) -> State:
+    new = settling.made(ordered).join(state.memories, on=KEY, how="anti")
+    known = pl.concat([settling.opened(state.memories), settling.unclosed(new)])
+    memories = settling.settled(known, ordered, state.accesses)
+    edges = _connected(state.edges, memories, ordered)
+    tier_changes = _raised(state.tier_changes, memories, ordered)
+    after = State(memories, edges, state.accesses, tier_changes, _compiled(state.blocks, ordered))
+    return replace(after, memories=TABLES["memories"].conform(_charged(after, state)))
 
 
 def _ordered(decisions: pl.DataFrame) -> pl.DataFrame:
@@ -116,288 +132,6 @@ def _ordered(decisions: pl.DataFrame) -> pl.DataFrame:
         decisions.sort("as_of", "seq", place, "ordinal", "profile_id", "decision_id")
         .with_row_index("turn")
         .with_columns(pl.col("turn").cast(pl.Int64))
-    )
-
-
-def _made(ordered: pl.DataFrame) -> pl.DataFrame:
-    """Summaries as memories, as the first decision for each made them."""
-    first = ordered.filter(_is(Action.SUMMARISE)).unique(KEY, keep="first", maintain_order=True)
-    said = first.select(
-        *KEY,
-        *deciding.read("after", deciding.SUMMARY),
-        "plan_id",
-        event_id="decision_id",
-        created_at="as_of",
-        energy_at="as_of",
-        lifecycle_since="as_of",
-    )
-    return _complete(said.with_columns(memory_type_inferred=pl.lit(False), category_inferred=pl.lit(False)))
-
-
-def _complete(memories: pl.DataFrame) -> pl.DataFrame:
-    """Add the columns of a memory that nothing has happened to yet."""
-    table = TABLES["memories"]
-    fresh = {
-        "confidence": pl.lit(0.5),
-        "protected": pl.lit(False),
-        "tags": pl.lit([], pl.List(pl.String)),
-        "access_count": pl.lit(0),
-        "access_sessions": pl.lit(0),
-        "stability_gain": pl.lit(0.0),
-        "energy_base": pl.lit(1.0),
-        "energy_at": pl.col("created_at"),
-        "tier": pl.lit("working"),
-        "lifecycle": pl.lit(Lifecycle.ACTIVE.value),
-        "lifecycle_since": pl.col("created_at"),
-        "members": pl.lit([], pl.List(pl.String)),
-    }
-    filled = memories.with_columns(
-        pl.col(name).fill_null(value) if name in memories.columns else value.alias(name)
-        for name, value in fresh.items()
-    )
-    missing = [pl.lit(None).alias(name) for name in table.schema.columns() if name not in filled.columns]
-    return table.conform(filled.with_columns(missing))
-
-
-def _project(events: pl.DataFrame, summaries: pl.DataFrame) -> State:
-    """Fold events about originals, and about summaries that decisions made.
-
-    An event about an original counts whenever it happened, at the earliest at the creation. An event about a summary
-    counts if it happened later than the summary: an earlier one was about one that was undone since.
-    """
-    happened = events.with_columns(at=pl.min_horizontal("occurred_at", "recorded_at"))
-    stored = _stored(happened)
-    memories = pl.concat([stored, summaries.join(stored, on=KEY, how="anti")])
-    known = memories.select(*KEY, "created_at", original=pl.col("kind") == _ORIGINAL)
-    memories = _used(_updated(memories, happened, known), happened, known)
-    return State(TABLES["memories"].conform(_described(memories)), _asserted(happened, known))
-
-
-def _of(kind: EventType) -> pl.Expr:
-    return pl.col("event_type") == kind.value
-
-
-def _stored(happened: pl.DataFrame) -> pl.DataFrame:
-    """One memory for each id, by the first event that stored it; what is to be read out of the text is null."""
-    first = (
-        happened.filter(_of(EventType.STORED) & pl.col("memory_id").is_not_null())
-        .sort("at", "seq")
-        .unique(KEY, keep="first", maintain_order=True)
-    )
-    named = first.with_columns(
-        kind=pl.lit(_ORIGINAL), created_at="at", importance_given="importance", content_hash=pl.lit(None, pl.String)
-    )
-    inferred = [
-        pl.lit(None, pl.Boolean).alias("memory_type_inferred"),
-        pl.lit(None, pl.Boolean).alias("category_inferred"),
-    ]
-    return _complete(named.with_columns(inferred))
-
-
-def _about(happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Events about known memories that count, `at` the creation at the earliest."""
-    return (
-        happened.join(known, on=KEY)
-        .filter(pl.col("original") | (pl.col("at") > pl.col("created_at")))
-        .with_columns(pl.max_horizontal("at", "created_at").alias("at"))
-    )
-
-
-def _updated(memories: pl.DataFrame, happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Give each field the value that was given last."""
-    updates = _about(happened.filter(_of(EventType.UPDATED)).select(*KEY, "at", "seq", *_GIVEN), known)
-    if updates.is_empty():
-        return memories
-    last = (
-        updates.sort("at", "seq")
-        .group_by(KEY)
-        .agg(
-            pl.col(_GIVEN).drop_nulls().last().name.suffix("_given"),
-            changed_at=pl.col("at").max(),
-        )
-    )
-    changed = memories.join(last, on=KEY, how="left", maintain_order="left").with_columns(
-        content_hash=pl.when(pl.col("content_given").is_null()).then("content_hash"),
-        updated_at=pl.coalesce("changed_at", "updated_at"),
-        **{name: pl.coalesce(f"{name}_given", name) for name in _GIVEN},
-    )
-    return changed.with_columns(protected_reason=pl.when("protected").then("protected_reason")).select(memories.columns)
-
-
-def _used(memories: pl.DataFrame, happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Count accesses and feedback. What is delivered twice counts once."""
-    feedback = _of(EventType.FEEDBACK)
-    uses = (
-        happened.filter(_of(EventType.ACCESSED) | feedback)
-        .select("event_id", "ordinal", *KEY, "at", "seq", "session_id", wrong=feedback & ~pl.col("helpful"))
-        .filter(pl.col("wrong").is_not_null())
-        .sort("seq", "ordinal")
-        .unique(["profile_id", "event_id", "ordinal"], keep="first", maintain_order=True)
-    )
-    row = known.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
-    uses = _about(uses, row)
-    if uses.is_empty():
-        return memories
-    wrong = np.bincount(uses.filter("wrong")["row"].to_numpy(), minlength=memories.height)
-    accesses = uses.filter(~pl.col("wrong")).sort("row", "at", "seq", "ordinal")
-    gain, energy, last = _touches(accesses, row["created_at"].dt.epoch("us").to_numpy())
-    counts = accesses.group_by("row").agg(accessed=pl.len(), sessions=pl.col("session_id").drop_nulls().n_unique())
-    counted = row.select("row").join(counts, on="row", how="left", maintain_order="left").fill_null(0)
-    touched = counted["accessed"] > 0
-    return memories.with_columns(
-        confidence=(pl.col("confidence") - pl.Series(wrong / WRONG_TO_NOTHING)).clip(lower_bound=0.0),
-        access_count=pl.col("access_count") + counted["accessed"],
-        access_sessions=counted["sessions"],
-        stability_gain=pl.Series(gain),
-        energy_base=pl.Series(energy),
-        energy_at=pl.Series(last).cast(pl.Datetime("us", "UTC")),
-        last_accessed_at=pl.when(touched).then(pl.Series(last).cast(pl.Datetime("us", "UTC"))),
-    )
-
-
-def _touches(
-    accesses: pl.DataFrame, created: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Stability gained, energy at the last touch, and instant of the last touch, of each memory.
-
-    Stability grows with each access by 0.1 * min(2, days since the access before / 7) (cognitive-memory). Energy is the
-    sum over creation and accesses of exp(-0.5 * hours since) (three-tier), in closed form.
-
-    Args:
-        accesses: `row` of the memory and `at`, sorted by them.
-        created: creation of each memory, in microseconds.
-    """
-    row, at = accesses["row"].to_numpy(), accesses["at"].dt.epoch("us").to_numpy()
-    first = np.ones(len(row), dtype=bool)
-    first[1:] = row[1:] != row[:-1]
-    before = np.where(first, created[row], np.concatenate([at[:1], at[:-1]]))
-    gains = 0.1 * np.minimum(2.0, (at - before) / DAY / 7.0)
-    last = created.copy()
-    last[row] = at
-    hourly = -ENERGY_DECAY["working"] * 24.0 / DAY
-    echoes = _sums(row, np.exp(hourly * (last[row] - at)), len(created))
-    return _sums(row, gains, len(created)), np.exp(hourly * (last - created)) + echoes, last
-
-
-def _sums(row: NDArray[np.int64], values: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    """Sum the values of each row, in the order given; without any value NumPy would count integers."""
-    return np.bincount(row, values, minlength=rows).astype(np.float64, copy=False)
-
-
-def _described(memories: pl.DataFrame) -> pl.DataFrame:
-    """Give originals a type and category, inferred from the text where none is known, and new texts their hash."""
-    original = memories.filter(pl.col("kind") == _ORIGINAL).with_columns(
-        memory_type=classification.canonical_type(pl.col("memory_type")),
-        category=classification.canonical_category(pl.col("category")),
-    )
-    described = original.with_columns(
-        memory_type_inferred=pl.col("memory_type").is_null(), category_inferred=pl.col("category").is_null()
-    )
-    for column, inferred in (("memory_type", classification.memory_type), ("category", classification.category)):
-        read = (
-            described.filter(pl.col(column).is_null())
-            .select("content")
-            .unique()
-            .with_columns(inferred(pl.col("content")).alias("inferred"))
-        )
-        described = (
-            described.join(read, on="content", how="left", maintain_order="left")
-            .with_columns(pl.coalesce(column, "inferred").alias(column))
-            .drop("inferred")
-        )
-    every = pl.concat([described, memories.filter(pl.col("kind") != _ORIGINAL)])
-    texts = every.select("speaker", "content").iter_rows()
-    hashes = pl.Series([identity.content_hash(*text) for text in texts], dtype=pl.String)
-    return every.with_columns(content_hash=pl.coalesce("content_hash", hashes))
-
-
-def _asserted(happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Edges that agents asserted between known memories; the last assertion of an edge gives its weight."""
-    undirected = pl.col("edge_type").is_in(UNDIRECTED)
-    smaller, larger = pl.min_horizontal("memory_id", "target_id"), pl.max_horizontal("memory_id", "target_id")
-    ends = known.rename({"memory_id": "target_id"})
-    said = (
-        _about(happened.filter(_of(EventType.LINKED), pl.col("memory_id") != pl.col("target_id")), known)
-        .drop("created_at", "original")
-        .join(ends, on=["profile_id", "target_id"])
-        .filter(pl.col("original") | (pl.col("at") > pl.col("created_at")))
-        .with_columns(pl.max_horizontal("at", "created_at").alias("at"), pl.col("edge_type").str.to_uppercase())
-        .with_columns(
-            source=pl.when(undirected).then(smaller).otherwise("memory_id"),
-            target=pl.when(undirected).then(larger).otherwise("target_id"),
-        )
-    )
-    edges = (
-        said.sort("at", "seq")
-        .group_by(deciding.EDGE_KEY)
-        .agg(
-            kind=pl.col("edge_kind").drop_nulls().last(),
-            base_weight=pl.col("weight").drop_nulls().last().fill_null(1.0),
-            discovered_at=pl.col("at").min(),
-            last_strengthened_at=pl.col("at").max(),
-        )
-    )
-    return TABLES["decided_edges"].conform(
-        edges.with_columns(
-            weight="base_weight",
-            origin=pl.lit("asserted"),
-            confidence=pl.lit(None),
-            similarity=pl.lit(None),
-            algorithm=pl.lit("agent"),
-            co_count=pl.lit(0),
-            plan_id=pl.lit(""),
-        )
-    )
-
-
-def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Let the last decision about each memory say where it stands, and bring back originals whose summary fails them.
-
-    A summary stands for what an original said when it was merged, for as long as the summary is live: an original that
-    an agent has changed since, or whose summary has left the live set, is live again.
-    """
-    said = {**deciding.MOVE, **deciding.SAID}
-    last = (
-        ordered.filter(pl.col("action").is_in(MOVES))
-        .unique(KEY, keep="last", maintain_order=True)
-        .select(
-            *KEY,
-            *(value.name.suffix("_after") for value in deciding.read("after", said)),
-            moved_by="plan_id",
-            moved_at="as_of",
-            turn="turn",
-        )
-    )
-    gone = last.filter(~pl.col("lifecycle_after").is_in(LIVE)).select(
-        "profile_id", superseded_by="memory_id", gone="turn", gone_at="moved_at"
-    )
-    moved = pl.col("moved_at").is_not_null()
-    stands = (
-        memories.join(last, on=KEY, how="left", maintain_order="left")
-        .with_columns(
-            *(pl.when(moved).then(f"{name}_after").otherwise(name).alias(name) for name in deciding.MOVE),
-            lifecycle_since=pl.coalesce("moved_at", "lifecycle_since"),
-            plan_id=pl.coalesce("moved_by", "plan_id"),
-        )
-        .join(gone, on=["profile_id", "superseded_by"], how="left", maintain_order="left")
-    )
-    return _restored(stands).select(memories.columns)
-
-
-def _restored(stands: pl.DataFrame) -> pl.DataFrame:
-    """Bring back superseded originals that were changed since (`_after`), or whose summary is `gone` since a turn."""
-    differs = [pl.col(name).ne_missing(pl.col(f"{name}_after")) for name in deciding.SAID]
-    changed = pl.col("content_hash_after").is_not_null() & pl.any_horizontal(differs)
-    alone = pl.col("gone") > pl.col("turn").fill_null(-1)
-    back = (pl.col("kind") == _ORIGINAL) & (pl.col("superseded_kind") == "summary") & (changed | alone)
-    back = back.fill_null(value=False)
-    return stands.with_columns(
-        lifecycle=pl.when(back).then(pl.lit(Lifecycle.ACTIVE.value)).otherwise("lifecycle"),
-        lifecycle_since=pl.when(back)
-        .then(pl.max_horizontal("lifecycle_since", "updated_at", "gone_at"))
-        .otherwise("lifecycle_since"),
-        superseded_by=pl.when(~back).then("superseded_by"),
-        superseded_kind=pl.when(~back).then("superseded_kind"),
     )
 
 
@@ -460,3 +194,89 @@ def _decided(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
             .drop("created_at")
         )
     return found
+
+
+def _raised(tier_changes: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
+    """Add the first promotion of each memory to each tier, of those that take it from the tier below.
+
+    A change takes effect after the one before, by a microsecond at least: a promotion by one touch after another.
+    """
+    asked = (
+        ordered.filter(_is(Action.PROMOTE))
+        .select(
+            *(*KEY, "turn", "plan_id", "as_of"),
+            *deciding.read("after", {name: deciding.PROMOTED[name] for name in ("tier", "at", "energy")}),
+        )
+        .join(memories.select(*KEY, "created_at"), on=KEY)
+        .filter(pl.col("as_of") >= pl.col("created_at"))
+        .with_columns(at=pl.max_horizontal(pl.coalesce("at", "as_of"), "created_at"))
+    )
+    stood = tier_changes.with_columns(turn=pl.lit(-1, pl.Int64))
+    for tier, (below, edge_type) in _LINEAGE.items():
+        start = stood.filter(pl.col("to_tier") == below).select(*KEY, since="at", from_turn="turn")
+        steps = asked.filter(pl.col("tier") == tier).join(start, on=KEY, how="left")
+        if below in _LINEAGE:
+            steps = steps.filter(pl.col("turn") > pl.col("from_turn"))
+        new = (
+            steps.join(stood.filter(pl.col("to_tier") == tier), on=KEY, how="anti")
+            .sort("turn")
+            .unique(KEY, keep="first", maintain_order=True)
+            .with_columns(
+                at=pl.max_horizontal("at", pl.col("since") + pl.duration(microseconds=1)),
+                from_tier=pl.lit(below),
+                to_tier=pl.lit(tier),
+                edge_type=pl.lit(edge_type),
+            )
+        )
+        stood = pl.concat([stood, new.select(stood.columns)])
+    return TABLES["tier_changes"].conform(stood)
+
+
+def _charged(after: State, before: State) -> pl.DataFrame:
+    """Return the memories of `after` with the energy of those that were reinforced or rose otherwise than before."""
+    was, now = _reinforcements(before.edges), _reinforcements(after.edges)
+    concerned = pl.concat(
+        [
+            after.tier_changes.join(before.tier_changes, on=[*KEY, "to_tier"], how="anti").select(KEY),
+            was.join(now, on=was.columns, how="anti").select(KEY),
+            now.join(was, on=was.columns, how="anti").select(KEY),
+        ]
+    ).unique()
+    own = after.memories.join(concerned, on=KEY, how="semi")
+    counts = now.group_by(KEY).agg(
+        reinforcement_count=pl.len().cast(pl.Int64), last_reinforced_at=pl.col("discovered_at").max()
+    )
+    reckoned = (
+        energy.latest(own, after.accesses, after.edges, after.tier_changes)
+        .join(counts, on=KEY, how="left")
+        .with_columns(pl.col("reinforcement_count").fill_null(0), anew=pl.lit(value=True))
+    )
+    news = [name for name in reckoned.columns if name not in {*KEY, "anew"}]
+    return after.memories.join(reckoned, on=KEY, how="left", suffix="_news", maintain_order="left").with_columns(
+        pl.when("anew").then(f"{name}_news").otherwise(name).alias(name) for name in news
+    )
+
+
+def _reinforcements(edges: pl.DataFrame) -> pl.DataFrame:
+    """What reinforced which memory, when and how much."""
+    known = edges.filter(pl.col("edge_type") == "REINFORCES", pl.col("similarity").is_finite())
+    return known.select("profile_id", "source", "discovered_at", "similarity", memory_id="target")
+
+
+def _compiled(blocks: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
+    """Give each core memory block the text that was decided last; an empty one is no block."""
+    texts = (
+        ordered.filter(_is(Action.COMPILE))
+        .unique(KEY, keep="last", maintain_order=True)
+        .select(
+            "profile_id",
+            "plan_id",
+            *deciding.read("after", deciding.BLOCK),
+            block="memory_id",
+            compiled_at="as_of",
+        )
+    )
+    stood = blocks.join(texts, on=["profile_id", "block"], how="anti")
+    return TABLES["core_memory_blocks"].conform(
+        pl.concat([stood, texts.filter(pl.col("content") != "").select(stood.columns)])
+    )

@@ -14,6 +14,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation.energy import ENERGY_DECAY
 from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 
@@ -31,8 +32,13 @@ RETENTION_DAYS: Final[dict[str, float]] = {
 """Time scale of the forgetting curve, in days: what is procedural is never forgotten, and a category that is not listed
 is forgotten like an episode."""
 
-ENERGY_DECAY: Final[dict[str, float]] = {"working": 0.5, "short_term": 0.05, "long_term": 0.001}
-"""Energy lost per hour in each tier."""
+RETENTION_FLOORS: Final[dict[str, float]] = {"core": 0.60}
+"""Retention below which a category never falls; others stop at `RETENTION_FLOOR`."""
+
+RETENTION_FLOOR: Final = 0.02
+
+POWER: Final = 1.4427
+"""Exponent of the power curve of retention, 1 / ln 2."""
 
 AGE_TIERS: Final[dict[str, float]] = {"hot": 1.0, "warm": 7.0, "cold": 30.0}
 """Age in days at which each tier ends, exclusive; what is older is `archive`."""
@@ -79,8 +85,8 @@ def score(
         live.join(_effects(live, caused), on=KEY, how="left", maintain_order="left")
         .join(_supersedes(memories), on=KEY, how="left", maintain_order="left")
         .with_columns(_ages(as_of))
-        .with_columns(*_relevance_factors(policy), *_curves())
-        .with_columns(_relevance(policy), _retention())
+        .with_columns(*_relevance_factors(policy), *_curves(policy))
+        .with_columns(_relevance(policy), *_retention(policy))
         .with_columns(
             _strength(policy).alias("strength"),
             _protection(policy).alias("protection_reason"),
@@ -99,20 +105,28 @@ def days_between(earlier: pl.Expr, later: pl.Expr) -> pl.Expr:
 
 def _ages(as_of: datetime) -> list[pl.Expr]:
     now, created = pl.lit(as_of, dtype=INSTANT), pl.col("created_at")
+    used = pl.coalesce("last_accessed_at", created)
     return [
+        used.alias("used_at"),
         days_between(created, now).alias("age_days"),
-        days_between(pl.coalesce("last_accessed_at", created), now).alias("idle_days"),
+        days_between(used, now).alias("idle_days"),
+        days_between(created, pl.min_horizontal(used, now)).alias("used_age_days"),
         (24.0 * days_between(pl.max_horizontal("last_accessed_at", created), now)).alias("untouched_hours"),
         (24.0 * days_between(pl.col("energy_at"), now)).alias("energy_hours"),
     ]
 
 
 def _relevance_factors(policy: Policy) -> list[pl.Expr]:
-    """AutoMem: its design has access_base 0 and access_weight 1, its release 0.16 has .3 and .3."""
-    idle = pl.col("idle_days")
+    """AutoMem: its design has access_base 0 and access_weight 1, its release 0.16 has .3 and .3.
+
+    What is less important than the threshold keeps the age and idleness that it had when it was used last.
+    """
+    kept = (pl.col("importance") < pl.lit(policy.decay_importance_threshold, pl.Float64)).fill_null(value=False)
+    age = pl.when(kept).then("used_age_days").otherwise("age_days")
+    idle = pl.when(kept).then(0.0).otherwise("idle_days")
     access = pl.when(idle < 1.0).then(1.0).otherwise((-0.05 * idle).exp())
     return [
-        (-policy.base_decay_rate * pl.col("age_days")).exp().alias("age_factor"),
+        (-policy.base_decay_rate * age).exp().alias("age_factor"),
         (policy.access_base + policy.access_weight * access).alias("access_factor"),
         (1.0 + policy.relationship_preservation * pl.col("relationship_count").log1p()).alias("relationship_factor"),
         (0.5 + pl.col("importance")).alias("importance_factor"),
@@ -127,11 +141,13 @@ def _relevance(policy: Policy) -> pl.Expr:
     return pl.max_horizontal(product, floor).clip(upper_bound=1.0).alias("relevance")
 
 
-def _curves() -> list[pl.Expr]:
+def _curves(policy: Policy) -> list[pl.Expr]:
     """Stability of retention (cognitive-memory), recency (ADR-0008), energy (three-tier) and the tier by age."""
     given = pl.coalesce("stability_given", 0.1 + 0.3 * pl.col("importance"))
     decay = pl.col("tier").replace_strict(ENERGY_DECAY, return_dtype=pl.Float64)
-    lifetime = 168.0 + 24.0 * pl.col("access_count")
+    uses = pl.col("access_count")
+    lengthened = uses.log1p() if policy.recency_stability == "log" else uses
+    lifetime = policy.recency_base_hours + policy.recency_access_hours * lengthened
     tiers = [pl.when(pl.col("age_days") < end).then(pl.lit(tier)) for tier, end in AGE_TIERS.items()]
     return [
         (given + pl.col("stability_gain")).clip(upper_bound=1.0).alias("stability"),
@@ -141,15 +157,28 @@ def _curves() -> list[pl.Expr]:
     ]
 
 
-def _retention() -> pl.Expr:
-    scale = pl.col("category").replace_strict(
-        RETENTION_DAYS, default=RETENTION_DAYS["episodic"], return_dtype=pl.Float64
-    )
+def _retention(policy: Policy) -> list[pl.Expr]:
+    """Forgetting curve of cognitive-memory, and the instant at which it reaches its floor if nothing happens.
+
+    With a rate of S * B * scale days: exp(-days / rate), which reaches a floor f after rate * ln(1 / f) days; or the
+    power curve (1 + days / rate) ** -POWER, which does so after rate * (f ** (-1 / POWER) - 1) days.
+    """
+    category = pl.col("category")
+    scale = category.replace_strict(RETENTION_DAYS, default=RETENTION_DAYS["episodic"], return_dtype=pl.Float64)
+    floor = category.replace_strict(RETENTION_FLOORS, default=RETENTION_FLOOR, return_dtype=pl.Float64)
     boost = (1.0 + 2.0 * pl.col("importance")).clip(upper_bound=3.0)
-    rate = 1.0 / (pl.col("stability").clip(lower_bound=0.01) * boost * scale)
-    curve = (-pl.col("idle_days") * rate).exp()
-    floor = pl.when(pl.col("category") == "core").then(0.60).otherwise(0.02)
-    return pl.max_horizontal(curve, floor).alias("retention")
+    rate = pl.col("stability").clip(lower_bound=0.01) * boost * scale
+    spent = pl.col("idle_days") * (1.0 / rate)
+    if policy.retention_curve == "power":
+        curve, reached = (-POWER * spent.log1p()).exp(), (floor.log() * (-1.0 / POWER)).exp() - 1.0
+    else:
+        curve, reached = (-spent).exp(), -floor.log()
+    days = rate * reached
+    lasting = pl.duration(microseconds=(pl.when(days.is_finite()).then(days) * DAY).ceil().cast(pl.Int64))
+    return [
+        pl.max_horizontal(curve, floor).alias("retention"),
+        (pl.col("used_at") + lasting).alias("floored_at"),
+    ]
 
 
 def _strength(policy: Policy) -> pl.Expr:

@@ -1,30 +1,28 @@
-"""Summaries: one memory that stands for many, with what it inherits from them.
+"""Summaries: one memory that stands for many, in the words of its members or of a model.
 
-A summary is made of originals only, never of other summaries, and its id follows from its members and their texts: the
-same group gives the same summary at any instant. What is not here: which memories belong together (`clustering`), how
-an extract is worded (`wording`), and what becomes of the members (`forgetting`).
+What is not here: which memories belong together (`clustering`), which summaries are due and what they inherit
+(`lineage`), how an extract is worded (`wording`), what a model is asked (`prompting`), and what becomes of the members
+(`forgetting`).
 """
 
-import hashlib
-from collections.abc import Iterable
 from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import wording
-from memory_pipeline.consolidation.clustering import KINDS, SUPERSEDING
+from memory_pipeline.consolidation import lineage, prompting, wording
+from memory_pipeline.consolidation.lineage import CLUSTER, SUMMARY
 from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.strategies import KINDS, STRATEGIES, summary_kind
 from memory_pipeline.lake.schemas import LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import identity, importance
+from memory_pipeline.text import identity
 
-META_PATTERN: Final = "MetaPattern"
-"""Type of the memory that stands for a cluster whose members stay."""
+RULES: Final = "rules"
+"""Who words a summary that no model does."""
+LEVELS: Final = ("episode", "session", "agent")
+"""Kinds of summaries that tell what happened."""
 THEME_WORDS: Final = 3
 """Words of a cluster's label that a sentence names."""
-_CLUSTER: Final = ["profile_id", "cluster_id"]
-_SUMMARY: Final = ["profile_id", "summary_id"]
-_TEXT: Final = ["profile_id", "content_hash"]
 
 
 def summarise(
@@ -33,20 +31,17 @@ def summarise(
     memories: pl.DataFrame,
     scored: pl.DataFrame,
     enrichment: pl.DataFrame,
+    completions: pl.DataFrame,
     policy: Policy,
     *,
     plan_id: str,
 ) -> pl.DataFrame:
     """Make the summaries of clusters that have none yet.
 
-    Clusters of near duplicates give a compression, which supersedes its members; clusters of similar memories give a
-    meta pattern, whose members stay. A summary replaces a live one of its kind if half of all members of either are
-    members of both, or if it has all members of that one; a compression only if every archived member still has a
-    summary then.
-
-    From its members a summary inherits the largest importance and access count, the mean stability, the smallest
-    confidence, the earliest start of validity, its end if they share it, explicit protection, and their most frequent
-    category (a meta pattern is semantic).
+    Each method of clustering has its kind of summary. A compression or consolidation supersedes its members, and is
+    made only if its text holds every date, number and name of theirs; under all others the members stay. A summary
+    replaces a live one of its kind if half of all members of either are members of both, or if it has all members of
+    that one; one that supersedes only if every member that has left still has a summary then.
 
     Args:
         clusters: table `clusters`.
@@ -54,7 +49,9 @@ def summarise(
         memories: table `memories`, with the members and the live summaries.
         scored: table `scored_memories` of the same state; members that are not live have no row there.
         enrichment: table `enrichment`, with the texts of the members.
-        policy: how meta patterns are worded.
+        completions: table `completions`: what the policy's model answered, if it has one. An answer that lacks or
+            invents a fact is not taken, and rules word the summary.
+        policy: which methods get a summary, and how it is worded.
         plan_id: plan that the rows belong to.
 
     Returns:
@@ -65,17 +62,13 @@ def summarise(
 
     Cost: about 1 s for 1,000 clusters of 17 short texts.
     """
-    members = _members(clusters, cluster_members, memories, scored, enrichment)
-    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", summary_id="memory_id")
-    members = members.join(live, on=_SUMMARY, how="anti", maintain_order="left")
-    texts = wording.extracts(members)
-    if policy.summary_text == "sentence":
-        texts = texts.join(_sentences(members.filter(~pl.col("whole"))), on=_SUMMARY, how="left").with_columns(
-            content=pl.coalesce("sentence", "content")
-        )
-    groups = _inherited(members)
-    made = groups.join(texts, on=_SUMMARY, how="left", maintain_order="left").join(
-        _replaced(groups, memories), on=_SUMMARY, how="left", maintain_order="left"
+    members = lineage.due(clusters, cluster_members, memories, scored, enrichment, policy)
+    texts = _worded(members, completions, policy)
+    groups = lineage.inherited(members)
+    made = (
+        groups.join(texts, on=SUMMARY, how="left", maintain_order="left")
+        .join(_replaced(groups, memories), on=SUMMARY, how="left", maintain_order="left")
+        .filter(~pl.col("supersedes") | pl.col("complete"))
     )
     nobody = pl.Series([None] * len(made), dtype=pl.String)
     return TABLES["summaries"].conform(
@@ -88,7 +81,10 @@ def summarise(
 
 
 def stale(memories: pl.DataFrame, clusters: pl.DataFrame, cluster_members: pl.DataFrame) -> pl.DataFrame:
-    """Live meta patterns whose cluster is gone and whose members no present cluster shares by half.
+    """Live summaries whose cluster is gone and whose members no present cluster of their kind shares by half.
+
+    A summary that superseded its members is never stale, and one of an episode, a session or an agent is not while a
+    member of it has left the live set: it may be all that is left of it.
 
     Args:
         memories: table `memories`.
@@ -98,13 +94,15 @@ def stale(memories: pl.DataFrame, clusters: pl.DataFrame, cluster_members: pl.Da
     Returns:
         profile_id, memory_id and reason, sorted.
     """
-    kind = KINDS["similarity_components"]
-    alone = memories.filter(pl.col("lifecycle").is_in(LIVE) & (pl.col("kind") == kind)).join(
-        clusters, on=_CLUSTER, how="anti"
+    kinds = [strategy.kind for strategy in STRATEGIES.values() if not strategy.supersedes]
+    live = pl.col("lifecycle").is_in(LIVE)
+    alone = (
+        memories.filter(live & pl.col("kind").is_in([*kinds, *LEVELS]))
+        .join(clusters, on=CLUSTER, how="anti")
+        .join(_last_words(memories), on=KEY, how="anti")
     )
     present = (
-        cluster_members.join(clusters.select(*_CLUSTER, "method"), on=_CLUSTER)
-        .with_columns(kind=pl.col("method").replace_strict(KINDS, return_dtype=pl.String))
+        cluster_members.join(clusters.select(*CLUSTER, kind=summary_kind()), on=CLUSTER)
         .group_by("profile_id", "kind", summary_id="cluster_id")
         .agg(members="memory_id")
     )
@@ -116,85 +114,51 @@ def stale(memories: pl.DataFrame, clusters: pl.DataFrame, cluster_members: pl.Da
     )
 
 
-def summary_id(method: str, kind: str, members: Iterable[str], content_hashes: Iterable[str]) -> str:
-    """Id of a summary: 32 hex digits of the SHA-256 of method, kind, and its members' sorted ids and texts."""
-    parts = ["\x1f".join(part) for part in ((method, kind), members, content_hashes)]
-    return hashlib.sha256("\x1e".join(parts).encode()).hexdigest()[:32]
-
-
-def _members(
-    clusters: pl.DataFrame,
-    cluster_members: pl.DataFrame,
-    memories: pl.DataFrame,
-    scored: pl.DataFrame,
-    enrichment: pl.DataFrame,
-) -> pl.DataFrame:
-    """One row a cluster and member, by cluster and age, with the id of the summary and all that it needs to know."""
-    originals = memories.filter(pl.col("kind") == "original").drop("kind", "cluster_id", "plan_id", "members")
-    if strange := cluster_members.join(originals, on=KEY, how="anti").rows(named=True):
-        raise ValueError(
-            f"memory {strange[0]['memory_id']!r} of cluster {strange[0]['cluster_id']!r} is no original memory; "
-            "cluster the memories of the same state"
-        )
-    rated = importance.effective(originals, enrichment).rename({"importance": "effective"})
-    about = clusters.select(*_CLUSTER, "method", "label", "dominant_type", "cluster_size", "temporal_span_days")
-    facts = enrichment.select(*_TEXT, "keywords", "entities", "numbers", "dates", "tokens", "gist")
-    members = (
-        cluster_members.join(about, on=_CLUSTER)
-        .join(originals, on=KEY)
-        .join(rated, on=KEY)
-        .join(scored.select(*KEY, "importance", "stability"), on=KEY, how="left")
-        .join(facts, on=_TEXT, how="left")
-        .with_columns(
-            pl.col("keywords", "entities", "numbers", "dates").fill_null([]),
-            pl.col("tokens").fill_null(0),
-            pl.coalesce("importance", "effective").alias("importance"),
-            kind=pl.col("method").replace_strict(KINDS, return_dtype=pl.String),
-            whole=pl.col("method").is_in(SUPERSEDING),
-        )
-        .with_columns(
-            pl.coalesce("stability", (0.1 + 0.3 * pl.col("importance") + pl.col("stability_gain")).clip(0.0, 1.0))
-        )
-        .sort(*_CLUSTER, "created_at", "memory_id")
+def _last_words(memories: pl.DataFrame) -> pl.DataFrame:
+    """Summaries of episodes, sessions and agents with a member that is neither live nor deleted."""
+    left = memories.filter(~pl.col("lifecycle").is_in([*LIVE, Lifecycle.DELETED.value])).select(
+        "profile_id", members="memory_id"
     )
-    groups = members.group_by(_CLUSTER, maintain_order=True).agg(
-        pl.col("method", "kind").first(), pl.col("memory_id", "content_hash").sort()
-    )
-    ids = [summary_id(*row) for row in groups.select("method", "kind", "memory_id", "content_hash").iter_rows()]
-    named = groups.select(*_CLUSTER, summary_id=pl.Series(ids, dtype=pl.String))
-    return members.join(named, on=_CLUSTER, how="left", maintain_order="left")
+    told = memories.filter(pl.col("kind").is_in(LEVELS)).select(*KEY, "members").explode("members")
+    return told.join(left, on=["profile_id", "members"], how="semi").select(KEY).unique()
 
 
-def _inherited(members: pl.DataFrame) -> pl.DataFrame:
-    """One row a summary: what it takes over from its members."""
+def _worded(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """The text of each summary: summary_id, content, index_text, complete, compiled_by and fallback."""
+    asked = members.select(*CLUSTER, "memory_id", "created_at", "speaker", "content")
+    answers = prompting.accepted(asked, completions, policy).rename({"content": "answer"})
+    named = answers.join(members.select(*CLUSTER, "summary_id").unique(), on=CLUSTER).drop("cluster_id")
+    taken = pl.col("answer").is_not_null()
     return (
-        members.group_by(_SUMMARY, maintain_order=True)
-        .agg(
-            pl.col("cluster_id", "kind", "dominant_type").first(),
-            pl.col("whole").first().alias("supersedes"),
-            pl.col("memory_id").sort().alias("members"),
-            pl.col("importance", "access_count").max(),
-            pl.col("stability").mean().clip(0.0, 1.0),
-            pl.col("confidence", "valid_from").min(),
-            pl.when(pl.col("valid_until").n_unique() == 1).then(pl.col("valid_until").first()).alias("valid_until"),
-            pl.col("protected").any(),
-            pl.col("protected_reason").filter(pl.col("protected")).drop_nulls().first(),
-            pl.col("category").mode().sort().first(),
-        )
+        _by_rules(members, policy)
+        .join(named, on=SUMMARY, how="left", maintain_order="left")
         .with_columns(
-            memory_type=pl.when("supersedes").then("dominant_type").otherwise(pl.lit(META_PATTERN)),
-            category=pl.when("supersedes").then("category").otherwise(pl.lit("semantic")),
+            pl.coalesce("answer", "content").alias("content"),
+            pl.col("complete") | taken,
+            compiled_by=pl.when(taken).then(pl.lit(policy.llm_model, pl.String)).otherwise(pl.lit(RULES)),
         )
+    )
+
+
+def _by_rules(members: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """The text of each summary by rules: summary_id, content, index_text and complete."""
+    versions = members.with_columns(whole=pl.col("kind") == KINDS["near_duplicates"])
+    texts = wording.extracts(versions, joined=policy.summary_text == "concat")
+    if policy.summary_text != "sentence":
+        return texts
+    patterns = members.filter(pl.col("kind") == KINDS["similarity_components"])
+    return texts.join(_sentences(patterns), on=SUMMARY, how="left", maintain_order="left").with_columns(
+        content=pl.coalesce("sentence", "content")
     )
 
 
 def _sentences(members: pl.DataFrame) -> pl.DataFrame:
     """Each group in a sentence, with the gist of the member that shows its theme best (the oldest of several)."""
     theme = pl.col("keywords").list.set_intersection(pl.col("label").str.split(", ")).list.len()
-    best = members.sort(theme, descending=True, maintain_order=True).group_by(_SUMMARY).first()
+    best = members.sort(theme, descending=True, maintain_order=True).group_by(SUMMARY).first()
     told = ("cluster_size", "label", "temporal_span_days", "dominant_type", "gist")
     sentences = [_sentence(*row) for row in best.select(told).iter_rows()]
-    return best.select(*_SUMMARY, sentence=pl.Series(sentences, dtype=pl.String))
+    return best.select(*SUMMARY, sentence=pl.Series(sentences, dtype=pl.String))
 
 
 def _sentence(size: int, label: str, days: float, dominant_type: str, gist: str | None) -> str:
@@ -207,29 +171,29 @@ def _sentence(size: int, label: str, days: float, dominant_type: str, gist: str 
 def _replaced(groups: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     """The live summaries that each new one takes the place of: profile_id, summary_id, replaces."""
     live = pl.col("lifecycle").is_in(LIVE)
-    old = memories.filter(live & pl.col("kind").is_in(list(KINDS.values())))
+    old = memories.filter(live & (pl.col("kind") != "original"))
     shared = _shared(groups, old).filter(_half() | (pl.col("shared") == pl.col("old_size")))
     held = groups.filter("supersedes").explode("members").select("profile_id", memory_id="members")
     stranded = (
-        memories.filter(pl.col("lifecycle") == Lifecycle.ARCHIVED.value)
+        memories.filter(~live & (pl.col("lifecycle") != Lifecycle.DELETED.value) & (pl.col("kind") == "original"))
         .join(held, on=KEY, how="anti")
         .select("profile_id", old_id="superseded_by")
     )
     return (
         shared.join(stranded, on=["profile_id", "old_id"], how="anti")
-        .group_by(_SUMMARY)
+        .group_by(SUMMARY)
         .agg(replaces=pl.col("old_id").sort())
     )
 
 
 def _shared(groups: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:
     """How many members groups and live summaries of their kind share: summary_id, old_id, shared, size and old_size."""
-    ours = groups.select(*_SUMMARY, "kind", "members", size=pl.col("members").list.len())
+    ours = groups.select(*SUMMARY, "kind", "members", size=pl.col("members").list.len())
     theirs = old.select("profile_id", "kind", "members", old_id="memory_id", old_size=pl.col("members").list.len())
     return (
         ours.explode("members")
         .join(theirs.explode("members"), on=["profile_id", "kind", "members"])
-        .group_by(*_SUMMARY, "old_id", "size", "old_size")
+        .group_by(*SUMMARY, "old_id", "size", "old_size")
         .agg(shared=pl.len())
     )
 

@@ -1,22 +1,151 @@
-"""When something is due: values in, values out.
+"""When something is due: tables in, tables out.
 
-Every function is told what happened since the last run that succeeded, never since the last one that was requested, so
-that a run that failed is due again.
-What is not here: who asks and what is launched (`sensors/`, `jobs/`).
+Every rule is told what happened since the last run that succeeded, never since the last one that was requested, so that
+a run that failed is due again. However much was missed, one run catches up with it.
+What is not here: how the counts are read (`lake/activity.py`), who asks and what is launched (`sensors/`, `jobs/`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 import polars as pl
 
+from memory_pipeline.lake.schemas import INSTANT
+from memory_pipeline.settings import Policy, next_tick
+
 ACCESS_PAUSE: Final = timedelta(minutes=5)
-"""Shortest time between two projections that accesses alone call for."""
+"""Accesses alone wait so long for a projection: they come in together."""
+
+NIGHT_GRACE: Final = timedelta(minutes=15)
+"""The schedule asks for the nightly run at its tick; so long after it, a night that was missed or failed is due."""
+
+DAY: Final = 86_400
+
+TASKS: Final = ("full", "reflect", "lightweight", "tick", "decay", "creative", "cluster", "forget", "promote")
+"""Tasks of which the last successful run matters."""
+
+INTERVALS: Final[Mapping[str, str]] = {
+    "full": "reconsolidate_interval_seconds",
+    "promote": "promote_interval_seconds",
+    "decay": "decay_interval_seconds",
+    "creative": "creative_interval_seconds",
+    "cluster": "cluster_interval_seconds",
+    "forget": "forget_interval_seconds",
+}
+"""Tasks that can have an interval of their own, and the setting that names it."""
+
+THROUGHPUT: Final = 200.0
+"""Memories a second that a run is taken to manage before any was measured."""
+
+MEASURED_RUNS: Final = 10
+"""Runs that the throughput is measured over."""
+
+_SWITCHES: Final = (
+    "enabled",
+    "nightly_run",
+    "reflection",
+    "reflection_threshold",
+    "session_trigger",
+    "scheduled_sessions",
+    "step_count_trigger",
+    "idle_timeout_seconds",
+    "ingestion_cycles",
+)
+
+DUE: Final = pl.Schema(
+    {"profile_id": pl.String(), "trigger": pl.String(), "task": pl.String(), "reason": pl.String(), "since": INSTANT}
+)
+"""What is due: whose, by which rule, which task, why in one sentence, and the clock of its last run (null: none)."""
+
+PROGRESS: Final = pl.Schema({"profile_id": pl.String(), "task": pl.String(), "as_of": INSTANT, "base_seq": pl.Int64()})
+"""Last successful run of each task: its clock, and the ledger position it read up to."""
+
+ACTIVITY: Final = pl.Schema(
+    {
+        "profile_id": pl.String(),
+        "first_event_at": INSTANT,
+        "last_event_at": INSTANT,
+        "untouched": pl.Int64(),
+        "stored": pl.Int64(),
+        "sessions_ended": pl.Int64(),
+        "sessions_seen": pl.Int64(),
+        "batches": pl.Int64(),
+        "importance_score": pl.Float64(),
+        "new_events": pl.Int64(),
+        "new_accesses": pl.Int64(),
+        "access_since": INSTANT,
+    }
+)
+"""What agents did, one row a profile with a memory; the pipeline's own events never count.
+
+`first_event_at` and `last_event_at` are when the ledger took the first and the last event. `untouched` (events of any
+kind) and `stored` (memories) came since the last run of lightweight or full, `sessions_ended` and `sessions_seen`
+(distinct sessions) since the last full one, `batches` (accepted batches of memories) since the last tick or full,
+`importance_score` (its sum over originals, by ledger position) since the last reflection or full. `new_events`,
+`new_accesses` and `access_since` (when the first of these accesses was taken) are what the lake does not hold yet.
+"""
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """One reason for a run."""
+
+    trigger: str
+    task: str
+    holds: pl.Expr
+    reason: pl.Expr
+
+
+def due(
+    activity: pl.DataFrame,
+    progress: pl.DataFrame,
+    policies: Mapping[str, Policy],
+    *,
+    now: datetime,
+    night: datetime | None = None,
+) -> pl.DataFrame:
+    """Return what is due now.
+
+    A full run does what every other task would: where one is due, the others of that profile wait for it. A projection
+    does not.
+
+    Args:
+        activity: what agents did (see `ACTIVITY`).
+        progress: last successful run of each task (see `PROGRESS`).
+        policies: policy of each profile of `activity`; without one, or with one that is not enabled, nothing is due.
+        now: the present.
+        night: last tick of the nightly schedule at or before `now`, if there is one.
+
+    Returns:
+        See `DUE`; sorted by profile and trigger.
+    """
+    known = (
+        activity.match_to_schema(ACTIVITY)
+        .join(_switches(policies), on="profile_id")
+        .filter("enabled")
+        .join(_settled(progress), on="profile_id", how="left")
+    )
+    found = [
+        known.filter(rule.holds.fill_null(value=False)).select(
+            "profile_id",
+            trigger=pl.lit(rule.trigger),
+            task=pl.lit(rule.task),
+            reason=rule.reason,
+            since=_last(rule.task) if rule.task in TASKS else pl.lit(None, INSTANT),
+        )
+        for rule in _rules(now, night)
+    ]
+    whole = pl.concat([DUE.to_frame(), *found])
+    full = whole.filter(pl.col("task") == "full").select("profile_id").unique()
+    lesser = whole.filter(~pl.col("task").is_in(["full", "projection"]))
+    kept = whole.join(lesser.join(full, on="profile_id", how="semi"), on=["profile_id", "trigger"], how="anti")
+    return kept.sort("profile_id", "trigger")
 
 
 def reflection(memories: pl.DataFrame, reflected: Mapping[str, int], *, threshold: float) -> pl.DataFrame:
-    """Profiles in which enough of importance was stored since the last committed reflection (ADR-0008, Park et al.).
+    """Profiles in which more importance than `threshold` was stored since a position (ADR-0008, Park et al.).
 
     Args:
         memories: `profile_id`, `kind`, `seq` (ledger position) and `importance` (0..1) of stored memories; only
@@ -26,7 +155,7 @@ def reflection(memories: pl.DataFrame, reflected: Mapping[str, int], *, threshol
 
     Returns:
         `profile_id`, `importance_score` (the sum, to six decimals, so that float noise cannot tip it over) and
-        `memories` (how many), sorted by profile; only profiles that are due.
+        `memories` (how many), sorted by profile.
     """
     since = pl.col("profile_id").replace_strict(dict(reflected), default=0, return_dtype=pl.Int64)
     return (
@@ -41,6 +170,20 @@ def reflection(memories: pl.DataFrame, reflected: Mapping[str, int], *, threshol
     )
 
 
+def settled_by(task: str) -> tuple[str, ...]:
+    """Return the tasks whose success settles a task: itself, and a full run."""
+    return ("full",) if task == "full" else (task, "full")
+
+
+def interval(policy: Policy, task: str) -> int:
+    """Return the seconds after which a task is due of its own, 0 for never.
+
+    The nightly run does every task; where it is on, an interval of a day or more needs no run beside it.
+    """
+    seconds = int(getattr(policy, INTERVALS[task])) if task in INTERVALS else 0
+    return 0 if policy.nightly_run and seconds >= DAY else seconds
+
+
 def next_due(last: datetime | None, interval_seconds: int, now: datetime) -> datetime | None:
     """When a task is next due: None for an interval of 0 (never), `now` for what never ran or is overdue.
 
@@ -51,15 +194,141 @@ def next_due(last: datetime | None, interval_seconds: int, now: datetime) -> dat
     return now if last is None else max(now, last + timedelta(seconds=interval_seconds))
 
 
-def projection(new_events: int, new_accesses: int, *, last: datetime | None, now: datetime) -> bool:
-    """Whether new events call for a projection: at once, but for accesses alone at most every five minutes.
+def last_tick(expression: str, timezone: str, now: datetime) -> datetime | None:
+    """Return the last instant at or before `now` that a cron expression names, in UTC; None if it never came.
 
     Args:
-        new_events: events that agents wrote since the last projection.
-        new_accesses: how many of them are accesses.
-        last: when the last projection was done.
-        now: the present.
+        expression: minute, hour, day of the month, month, day of the week.
+        timezone: zone of the clock that it means.
+        now: timezone-aware.
     """
-    if new_events > new_accesses:
-        return True
-    return new_accesses > 0 and (last is None or now - last >= ACCESS_PAUSE)
+    for days in (1, 8, 32, 367, 366 * 8 + 2):
+        tick = next_tick(expression, timezone, now - timedelta(days=days))
+        if tick is not None and tick <= now:
+            while (later := next_tick(expression, timezone, tick)) is not None and later <= now:
+                tick = later
+            return tick
+    return None
+
+
+def row_limit(budget_seconds: int, runs: pl.DataFrame) -> int | None:
+    """Return how many memories a run can take on within its time budget; None: as many as there are.
+
+    Args:
+        budget_seconds: the time budget; 0: no limit.
+        runs: rows of `consolidation_runs`. The last ten runs that did something count, all their profiles together:
+            long runs, which tell most, weigh most.
+    """
+    if budget_seconds == 0:
+        return None
+    measured = (
+        runs.group_by("run_id")
+        .agg(pl.col("memories").sum(), pl.col("duration_seconds").max(), pl.col("committed_at").max())
+        .filter((pl.col("memories") > 0) & (pl.col("duration_seconds") > 0))
+        .sort("committed_at", "run_id")
+        .tail(MEASURED_RUNS)
+    )
+    memories, seconds = measured.select(pl.sum("memories", "duration_seconds")).row(0)
+    return max(1, int(budget_seconds * (memories / seconds if seconds else THROUGHPUT)))
+
+
+def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
+    """Every rule, over the joined rows of `due`."""
+    pause, present = pl.duration(seconds="idle_timeout_seconds"), pl.lit(now, INSTANT)
+    every, ended, cycles = pl.col("scheduled_sessions"), pl.col("sessions_ended"), pl.col("ingestion_cycles")
+    step, stored, batches = pl.col("step_count_trigger"), pl.col("stored"), pl.col("batches")
+    # A session is over when it is said to be, or when another has begun.
+    over = (ended >= every) | (pl.col("sessions_seen") > every)
+    score, threshold = pl.col("importance_score"), pl.col("reflection_threshold")
+    accesses, events = pl.col("new_accesses"), pl.col("new_events")
+    waited = (accesses > 0) & (present - pl.col("access_since") >= ACCESS_PAUSE)
+    yield _Rule(
+        "session_end",
+        "full",
+        pl.col("session_trigger") & (ended > 0),
+        pl.format("{} sessions ended since the last full run", ended),
+    )
+    yield _Rule(
+        "sessions",
+        "full",
+        (every > 0) & over,
+        pl.format("{} sessions since the last full run, of {}", pl.max_horizontal(ended, "sessions_seen"), every),
+    )
+    yield _Rule(
+        "idle",
+        "lightweight",
+        (pl.col("idle_timeout_seconds") > 0) & (pl.col("untouched") > 0) & (present - pl.col("last_event_at") >= pause),
+        pl.format("nothing happened for {} seconds", "idle_timeout_seconds"),
+    )
+    yield _Rule(
+        "steps",
+        "lightweight",
+        (step > 0) & (stored >= step),
+        pl.format("{} memories stored since the last lightweight run, of {}", stored, step),
+    )
+    yield _Rule(
+        "ingestion",
+        "tick",
+        (cycles > 0) & (batches >= cycles),
+        pl.format("{} batches of memories since the last tick, of {}", batches, cycles),
+    )
+    yield _Rule(
+        "reflection",
+        "reflect",
+        pl.col("reflection") & (score > threshold),
+        pl.format("importance {} stored since the last reflection, of {}", score.round(1), threshold.round(1)),
+    )
+    yield _Rule(
+        "arrivals",
+        "projection",
+        (events > accesses) | waited,
+        pl.format("{} new events, {} of them accesses", events, accesses),
+    )
+    yield from _timed(present, night)
+
+
+def _timed(present: pl.Expr, night: datetime | None) -> Iterable[_Rule]:
+    """Rules that time alone makes hold."""
+    if night is not None:
+        tick = pl.lit(night, INSTANT)
+        missed = pl.coalesce(_last("full"), "first_event_at") < tick
+        late = pl.col("nightly_run") & missed & (present - tick >= NIGHT_GRACE)
+        yield _Rule("nightly", "full", late, pl.lit(f"the nightly run of {night:%Y-%m-%d %H:%M} UTC is not made"))
+    for task in INTERVALS:
+        seconds, last = pl.col(f"{task}_interval"), _last(task)
+        over = last.is_null() | (present - last >= pl.duration(seconds=seconds))
+        yield _Rule(
+            "interval" if task == "full" else task,
+            task,
+            (seconds > 0) & over,
+            pl.format("{} is due every {} seconds", pl.lit(task), seconds),
+        )
+
+
+def _last(task: str) -> pl.Expr:
+    """Clock of the last run that settled a task."""
+    return pl.max_horizontal(f"{settler}_at" for settler in settled_by(task))
+
+
+def _switches(policies: Mapping[str, Policy]) -> pl.DataFrame:
+    """What the policies say about triggers, one row a profile."""
+    rows = [
+        {"profile_id": profile_id}
+        | {name: getattr(policy, name) for name in _SWITCHES}
+        | {f"{task}_interval": interval(policy, task) for task in INTERVALS}
+        for profile_id, policy in policies.items()
+    ]
+    flags = {"enabled", "nightly_run", "reflection", "session_trigger"}
+    types: dict[str, pl.DataType] = {"profile_id": pl.String()}
+    types |= {name: pl.Boolean() if name in flags else pl.Int64() for name in _SWITCHES}
+    types |= {"reflection_threshold": pl.Float64()} | {f"{task}_interval": pl.Int64() for task in INTERVALS}
+    return pl.DataFrame(rows, schema=types)
+
+
+def _settled(progress: pl.DataFrame) -> pl.DataFrame:
+    """One row a profile: the clock of its last run of each task."""
+    return (
+        progress.match_to_schema(PROGRESS)
+        .group_by("profile_id")
+        .agg(pl.col("as_of").filter(pl.col("task") == task).max().alias(f"{task}_at") for task in TASKS)
+    )

@@ -107,20 +107,38 @@ class Draft:
                 self.add(sentence)
 
 
-def extracts(members: pl.DataFrame) -> pl.DataFrame:
+def extracts(members: pl.DataFrame, *, joined: bool = False) -> pl.DataFrame:
     """Write the extract of each group of memories.
 
     Args:
         members: one row a group and member: profile_id, summary_id, memory_id, created_at, speaker, content; tokens,
             numbers, dates and entities of the content (as in `enrichment`); whole (Boolean): the members say one thing
             in several ways, so the fullest is kept whole and the others only add to it.
+        joined: do not choose, but put the different texts of each group one behind the other: "Summary: a | b | c".
 
     Returns:
-        profile_id, summary_id, content and index_text (the words that tell most, in order), one row a group, sorted. A
-        content is at most half as long as its members together, or `LEAST_BUDGET` tokens, unless the facts or the text
-        that is kept whole need more. Cost: about 1 s for 1,000 groups of 17 short texts.
+        profile_id, summary_id, content, index_text (the words that tell most, in order) and complete (the content holds
+        every fact of the members), one row a group, sorted. A content is at most half as long as its members together,
+        or `LEAST_BUDGET` tokens, unless the facts or the text that is kept whole need more. Cost: about 1 s for 1,000
+        groups of 17 short texts; linear in their number and size.
     """
     ordered = members.sort(*_GROUP, "created_at", "memory_id").with_row_index("member")
+    written = _completed(_joined(ordered) if joined else _chosen(ordered), ordered)
+    return written.join(_index_texts(ordered), on=_GROUP, how="left", maintain_order="left").with_columns(
+        pl.col("index_text").fill_null(pl.col("content"))
+    )
+
+
+def _joined(ordered: pl.DataFrame) -> pl.DataFrame:
+    """The different texts of each group, each with its speaker, one behind the other."""
+    said = pl.concat_str("speaker", "content", separator=": ", ignore_nulls=True)
+    return ordered.group_by(_GROUP, maintain_order=True).agg(
+        content=pl.lit("Summary: ") + said.unique(maintain_order=True).str.join(" | ")
+    )
+
+
+def _chosen(ordered: pl.DataFrame) -> pl.DataFrame:
+    """The telling sentences of each group."""
     sentences = _sentences(ordered)
     groups = ordered.group_by(_GROUP, maintain_order=True).agg(
         "member", "content", owed=_held(), tokens=pl.col("tokens").sum(), whole=pl.col("whole").first()
@@ -131,10 +149,7 @@ def extracts(members: pl.DataFrame) -> pl.DataFrame:
         owed = [frozenset(held) for held in row["owed"]]
         budget = max(LEAST_BUDGET, row["tokens"] // 2)
         texts.append(_version(own, owed, budget, row["content"]) if row["whole"] else _digest(own, owed, budget))
-    written = _completed(groups.select(*_GROUP, content=pl.Series(texts, dtype=pl.String)), ordered)
-    return written.join(_index_texts(ordered), on=_GROUP, how="left", maintain_order="left").with_columns(
-        pl.col("index_text").fill_null(pl.col("content"))
-    )
+    return groups.select(*_GROUP, content=pl.Series(texts, dtype=pl.String))
 
 
 def missing_facts(kept: pl.DataFrame, owed: pl.DataFrame) -> pl.DataFrame:
@@ -315,9 +330,13 @@ def _rendered(sentences: Iterable[Sentence], *, dated: bool) -> str:
 
 
 def _completed(written: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Add whole members whose facts got lost where sentences were put together, and in the last resort the facts."""
+    """Add whole members whose facts got lost where sentences were put together, and in the last resort the facts.
+
+    Returns:
+        `written` with `complete`: nothing is lost.
+    """
+    missing = missing_facts(facts.facts(written), members)
     for what, mark in (("content_member", ""), ("fact", "Also: ")):
-        missing = missing_facts(facts.facts(written), members)
         if missing.is_empty():
             break
         held = pl.concat(
@@ -334,7 +353,11 @@ def _completed(written: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
         written = written.join(lost, on=_GROUP, how="left", maintain_order="left").select(
             *_GROUP, content=pl.concat_str("content", "more", separator="\n", ignore_nulls=True)
         )
-    return written
+        missing = missing_facts(facts.facts(written), members)
+    lacking = missing.select(_GROUP).unique().with_columns(complete=pl.lit(value=False))
+    return written.join(lacking, on=_GROUP, how="left", maintain_order="left").with_columns(
+        pl.col("complete").fill_null(value=True)
+    )
 
 
 def _index_texts(members: pl.DataFrame) -> pl.DataFrame:

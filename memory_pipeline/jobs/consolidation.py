@@ -5,7 +5,8 @@ from typing import Final
 import dagster as dg
 
 from memory_pipeline.assets.consolidation_commit import RETRY
-from memory_pipeline.assets.resources import Run
+from memory_pipeline.assets.resources import Run, Store
+from memory_pipeline.lake import activity
 from memory_pipeline.settings import Settings
 
 WRITES: Final = {
@@ -13,6 +14,7 @@ WRITES: Final = {
     "dagster/max_retries": "3",  # a run whose process died is run again
     "dagster/retry_strategy": "ALL_STEPS",  # a step retry would commit a plan made on a state that moved on
     RETRY: "false",  # what a step refuses it would refuse again; the commit says so when it was only late
+    "dagster/max_runtime": "14400",  # a run whose machine went down is failed after four hours, and makes room
 }
 
 
@@ -35,8 +37,10 @@ JOBS: Final = [
     )
     for name, selection, run, description in (
         ("full", EVERYTHING, Run(), "Consolidate everything and publish a snapshot."),
-        ("lightweight", EVERYTHING, Run(task="lightweight"), "Rescore, and prune what has faded; nothing else."),
+        ("lightweight", EVERYTHING, Run(task="lightweight"), "Compile core memory and prune faded edges; no more."),
         ("reflect", EVERYTHING, Run(task="reflect"), "Link and summarise the sessions touched since the last one."),
+        ("tick", EVERYTHING, Run(task="tick"), "Let faded memories go cold, and merge groups of them."),
+        ("promote", EVERYTHING, Run(task="promote"), "Move memories to higher tiers."),
         ("decay", EVERYTHING, Run(task="decay"), "Rescore and prune faded edges."),
         ("creative", EVERYTHING, Run(task="creative"), "Look for associations between memories that nothing links."),
         ("cluster", EVERYTHING, Run(task="cluster"), "Group and summarise."),
@@ -57,10 +61,17 @@ def nightly(settings: Settings) -> dg.ScheduleDefinition:
         cron_schedule=settings.nightly,
         execution_timezone=settings.timezone,
         default_status=dg.DefaultScheduleStatus.RUNNING,
-        description="Consolidates every profile, as of the instant of the tick.",
+        description="Consolidates every profile whose policy has a nightly run, as of the instant of the tick.",
     )
-    def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-        run = Run(as_of=context.scheduled_execution_time.isoformat(), trigger="schedule")
+    def schedule(
+        context: dg.ScheduleEvaluationContext, store: dg.ResourceParam[Store]
+    ) -> dg.RunRequest | dg.SkipReason:
+        names = activity.profiles(store.lake)["profile_id"]
+        policies = {name: store.settings.policy_of(name) for name in names}
+        chosen = [name for name, policy in policies.items() if policy.enabled and policy.nightly_run]
+        if not chosen:
+            return dg.SkipReason("no profile with a memory has a nightly run")
+        run = Run(profiles=chosen, as_of=context.scheduled_execution_time.isoformat(), trigger="schedule")
         return dg.RunRequest(run_config=dg.RunConfig(resources={"run": run}))
 
     return schedule

@@ -4,11 +4,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import dagster as dg
+import polars as pl
 from pydantic import Field
 
 from memory_pipeline.assets.resources import Store
 from memory_pipeline.jobs.consolidation import WRITES
-from memory_pipeline.lake import history, snapshot
+from memory_pipeline.lake import history, snapshot, status
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.sensors.requests import FINISHED, UNFINISHED
 from memory_pipeline.settings import Settings
 
@@ -32,10 +34,10 @@ def revert(context: dg.OpExecutionContext, config: Undo, store: dg.ResourceParam
 
 @dg.op(description="Sweep what nothing refers to, drop old snapshots and old run history.")
 def sweep(context: dg.OpExecutionContext, store: dg.ResourceParam[Store]) -> None:
-    """Keep the store small; never touches a file that a table or a kept snapshot needs."""
+    """Keep the store small; never touches a file that a table, an undo or a kept snapshot needs."""
     settings, now = store.settings, datetime.now(UTC)
     live = {run.run_id for run in context.instance.get_runs(filters=dg.RunsFilter(statuses=list(UNFINISHED)))}
-    swept = store.lake.sweep(live=live)
+    swept = store.lake.sweep(live=live, oldest=oldest_kept(store.lake, settings.keep_snapshots))
     pruned = snapshot.prune(store.lake.home, settings.keep_snapshots)
     old = context.instance.get_run_records(
         filters=dg.RunsFilter(
@@ -45,10 +47,24 @@ def sweep(context: dg.OpExecutionContext, store: dg.ResourceParam[Store]) -> Non
     )
     for record in old:
         context.instance.delete_run(record.dagster_run.run_id)
-    used = sum(file.stat().st_size for file in store.lake.home.rglob("*") if file.is_file())
     context.add_output_metadata(
-        {"files_swept": len(swept), "snapshots_dropped": len(pruned), "runs_dropped": len(old), "disk_bytes": used}
+        {
+            "files_swept": len(swept),
+            "snapshots_dropped": len(pruned),
+            "runs_dropped": len(old),
+            "disk_bytes": status.disk_bytes(store.lake.home),
+        }
     )
+
+
+def oldest_kept(lake: Lake, versions: int) -> int:
+    """Return the ledger position of the oldest of so many last commits; 0 while there are fewer.
+
+    From there on every table can be read as it was. An undo needs none of this: it makes the tables again from the
+    ledger, and from the table `profiles`, of which every version stays.
+    """
+    commits = lake.ledger.runs().group_by("run_id").agg(pl.col("commit_seq").min())["commit_seq"].sort(descending=True)
+    return int(commits[versions - 1]) if len(commits) >= versions else 0
 
 
 @dg.job(tags=WRITES, description="Take back a run, a merge or one decision; the ledger keeps both.")
@@ -74,4 +90,5 @@ def daily(settings: Settings) -> dg.ScheduleDefinition:
         cron_schedule=settings.maintenance,
         execution_timezone=settings.timezone,
         default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Sweeps what nothing refers to, drops old snapshots, old versions of tables and old run history.",
     )

@@ -42,7 +42,7 @@ class Commit:
     decisions: pl.DataFrame
     """The plan: what was decided, and what is held back (the table `consolidation_plan`)."""
     tables: Mapping[str, pl.DataFrame]
-    """For every replaced table the new rows of those profiles."""
+    """For every replaced or accrued table the new rows of those profiles."""
     policies: Mapping[str, Policy]
     """Policies in play, by hash."""
     live: Mapping[str, int]
@@ -61,9 +61,10 @@ def check(profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], decisions:
     Raises:
         ValueError: a table is missing, unknown or has rows of other profiles, or a decision belongs to no plan.
     """
-    wanted = {name for name, table in TABLES.items() if table.kept == "replaced"}
+    written = ("replaced",) if decisions is None else ("replaced", "accrued")
+    wanted = {name for name, table in TABLES.items() if table.kept in written}
     if wrong := sorted(wanted ^ set(tables)):
-        what = "is missing" if wrong[0] in wanted else "is not replaced by commits"
+        what = "is missing" if wrong[0] in wanted else "is not written by commits"
         raise ValueError(f"table {wrong[0]!r} {what}; give the new rows of exactly {', '.join(sorted(wanted))}")
     own = profiles["profile_id"]
     for name, frame in tables.items():

@@ -7,6 +7,7 @@ What is not here: what the rows mean (`lake/ledger.py`, `lake/catalogue.py`, `la
 import errno
 import os
 import re
+import sqlite3
 import tempfile
 import weakref
 from collections.abc import Collection, Iterator
@@ -296,6 +297,23 @@ class Database:
         """
         with explained(self.home), self._handle.lock:
             yield
+
+    def shrink(self) -> None:
+        """Give the space of what was removed back to the disk, unless the ledger is in use.
+
+        Raises:
+            LakeError: see `explained`.
+        """
+        with self.exclusive():
+            raw = self._handle.engine.raw_connection()
+            try:
+                raw.cursor().execute("VACUUM")
+                raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            except sqlite3.OperationalError as error:
+                if "lock" not in str(error):
+                    raise
+            finally:
+                raw.close()
 
     def close(self) -> None:
         """Close this process's connections; the next use opens new ones."""

@@ -17,7 +17,7 @@ from memory_pipeline.lake.schemas import TABLES, Decisions, Memories, Summaries
 
 
 class CurrentMemories(Memories):
-    """Live memories that nothing superseded and whose validity holds at the profile's as_of."""
+    """Live memories whose facts hold at the profile's as_of: what a newer memory changed is not among them."""
 
 
 class AllSummaries(Summaries):
@@ -68,6 +68,10 @@ class SnapshotInfo(dy.Schema):
     live = dy.Int64(min=0, description="Live memories.")
 
 
+class CommittedScores(TABLES["score_history"].schema):  # type: ignore[misc]
+    """What every memory scored after each run that stands: how it faded, and by which score."""
+
+
 class DataDictionary(dy.Schema):
     """Every column of this snapshot."""
 
@@ -111,6 +115,9 @@ RELATIONS: Final[dict[str, Relation]] = {
                 "cluster_members",
                 "merge_refusals",
                 "memory_importance",
+                "core_memory_blocks",
+                "tier_changes",
+                "fact_changes",
                 "consolidation_runs",
                 "dead_letters",
             )
@@ -119,6 +126,7 @@ RELATIONS: Final[dict[str, Relation]] = {
         Relation("archived_set", LeftMemories),
         Relation("decisions", AllDecisions),
         Relation("vectors", TABLES["vectors"].schema, is_view=True),
+        Relation("score_history", CommittedScores, is_view=True),
         Relation("snapshot_info", SnapshotInfo),
         Relation("data_dictionary", DataDictionary),
     )

@@ -280,6 +280,7 @@ _PAYLOAD_TYPES: Final = {
     "kind": pl.String(),
     "memory_ids": pl.List(pl.String()),
     "ranks": pl.List(pl.Int64()),
+    "expanded": pl.List(pl.String()),
 }
 """Every field a payload can have, as it stands in JSON."""
 
@@ -301,12 +302,13 @@ def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     said = pl.read_ndjson(BytesIO("\n".join(lines).encode()), schema=_PAYLOAD_TYPES)
     events = (
         table.drop("payload")
-        .hstack(said.rename({"kind": "edge_kind"}))
+        .hstack(said.rename({"kind": "edge_kind", "expanded": "expanded_ids"}))
         .with_columns(
             pl.col("occurred_at", "recorded_at").cast(INSTANT),
             pl.col("valid_from", "valid_until").str.to_datetime(WRITTEN, time_unit="us", time_zone="UTC"),
             ordinal=pl.lit(0, pl.Int64),
             rank=pl.lit(None, pl.Int64),
+            expanded=pl.lit(None, pl.Boolean),
         )
     )
     named = pl.col("memory_ids")
@@ -317,6 +319,8 @@ def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
         memory_id=named.list.get(pl.col("ordinal")),
         rank=pl.col("ranks").list.get(pl.col("ordinal"), null_on_oob=True),
     )
+    reached = pl.col("expanded_ids").list.contains(pl.col("memory_id")).fill_null(value=False)
+    accesses = accesses.with_columns(expanded=reached)
     return TABLES["events"].conform(pl.concat([events.filter(named.is_null()), accesses]))
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import pipeline, planning, projection
+from memory_pipeline.consolidation import pipeline, planning, projection, stages
 from memory_pipeline.lake import participation, snapshot
 from memory_pipeline.lake.schemas import TABLES, Action
 from memory_pipeline.lake.tables import Commit, Lake, Revert
@@ -22,17 +22,12 @@ Tables = Mapping[str, pl.DataFrame]
 
 PUBLISHED: Final = tuple(name for name, table in TABLES.items() if table.kept == "replaced")
 """Tables that a commit replaces."""
-SETTLED_FROM: Final = (
-    "profiles",
-    "memories",
-    "decided_edges",
-    "scored_memories",
-    "enrichment",
-    "vectors",
-    "decisions",
-    "reverted",
-    "derived_edges",
-)
+ACCRUED: Final = tuple(name for name, table in TABLES.items() if table.kept == "accrued")
+"""Tables that a commit adds to: each is a selection from `scored_memories`."""
+_SETTLE_TAKES: Final = (*stages.STATE, "enrichment", "vectors", "decisions", "reverted", "derived_edges")
+READ_OUT: Final = ("enrichment", "vectors", "completions")
+"""Tables of what was read out of texts or asked about them: given to every run, and only ever added to."""
+SETTLED_FROM: Final = ("profiles", "scored_memories", *_SETTLE_TAKES)
 """Tables of a run that its plan is applied to."""
 COMMITTED_FROM: Final = tuple(dict.fromkeys((*SETTLED_FROM, *PUBLISHED)))
 """Tables of a run that its commit reads."""
@@ -51,17 +46,15 @@ class InvariantBroken(ValueError):
 
 
 def settle(tables: Tables, policies: Mapping[str, Policy]) -> dict[str, pl.DataFrame]:
-    """Apply the plan of a run: the tables of `pipeline.SETTLED` as they are once it is committed.
+    """Apply the plan of a run: the tables of `stages.SETTLED` as they are once it is committed.
 
     Args:
         tables: the run's `SETTLED_FROM` and `consolidation_plan`.
         policies: the policies in play, by hash.
     """
-    takes = ("memories", "decided_edges", "enrichment", "vectors", "decisions", "reverted", "derived_edges")
-    frames = pipeline.each(
-        tables["profiles"], policies, pipeline.settle, *(tables[name] for name in ("consolidation_plan", *takes))
-    )
-    return {name: TABLES[name].conform(frame) for name, frame in zip(pipeline.SETTLED, frames, strict=True)}
+    takes = ("consolidation_plan", *_SETTLE_TAKES)
+    frames = pipeline.each(tables["profiles"], policies, stages.settle, *(tables[name] for name in takes))
+    return {name: TABLES[name].conform(frame) for name, frame in zip(stages.SETTLED, frames, strict=True)}
 
 
 def violations(tables: Tables, policies: Mapping[str, Policy], *, after: Tables | None = None) -> pl.DataFrame:
@@ -77,7 +70,7 @@ def violations(tables: Tables, policies: Mapping[str, Policy], *, after: Tables 
     return pipeline.each(
         tables["profiles"],
         policies,
-        pipeline.inspect,
+        stages.inspect,
         *(tables[name] for name in takes),
         after["memories"],
         after["decided_edges"],
@@ -107,7 +100,8 @@ def commit(
         Commit(
             profiles=tables["profiles"],
             decisions=tables["consolidation_plan"],
-            tables={name: after.get(name, tables[name]) for name in PUBLISHED},
+            tables={name: after.get(name, tables[name]) for name in PUBLISHED}
+            | {name: TABLES[name].conform(after["scored_memories"]) for name in ACCRUED},
             policies=policies,
             live=planning.live(tables["memories"]),
             run_id=run_id,
@@ -137,7 +131,7 @@ def consolidate(lake: Lake, settings: Settings, profiles: pl.DataFrame, *, run_i
     lake.project()
     policies = participation.policies(settings, profiles)
     tables = preview(lake, settings, profiles)
-    for name in ("enrichment", "vectors"):
+    for name in READ_OUT:
         lake.append(name, tables[name])
     commit(lake, tables, policies, run_id=run_id, started_at=started_at)
     return tables
@@ -147,7 +141,7 @@ def preview(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str,
     """Run every stage in this process up to the plan, and write nothing."""
     own = profiles["profile_id"].to_list()
     given = {name: participation.known(lake, name, profiles) for name in ("events", "decisions", "reverted")}
-    kept = {name: lake.read(name, profiles=own) for name in ("enrichment", "vectors")}
+    kept = {name: lake.read(name, profiles=own) for name in READ_OUT}
     return pipeline.run({"profiles": profiles} | given | kept, participation.policies(settings, profiles))
 
 
@@ -180,8 +174,7 @@ def state(
             "events": lake.events(as_of=clock, seq=seq, profiles=own),
             "decisions": lake.ledger.decisions(as_of=clock, seq=seq, profiles=own),
             "reverted": masked,
-            "enrichment": lake.read("enrichment", profiles=own),
-            "vectors": lake.read("vectors", profiles=own),
+            **{name: lake.read(name, profiles=own) for name in READ_OUT},
         },
         policies,
     )
@@ -307,7 +300,7 @@ def snapshot_at(lake: Lake, as_of: datetime) -> Path:
     return snapshot.build(
         lake.home,
         {name: tables[name] for name in snapshot.SOURCES},
-        lake.paths("vectors"),
+        {name: lake.paths(name) for name in snapshot.LINKED},
         name=f"{seq:012d}-{profiles['plan_id'][0][:8]}-{as_of:%Y%m%dT%H%M%SZ}",
         created_at=datetime.now(UTC),
         as_of=as_of,

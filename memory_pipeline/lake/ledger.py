@@ -138,6 +138,10 @@ class Ledger:
         """Keep other writers out over several transactions (see `Database.exclusive`)."""
         return self._database.exclusive()
 
+    def shrink(self) -> None:
+        """Give unused space back to the disk (see `Database.shrink`)."""
+        self._database.shrink()
+
     def append(self, events: Sequence[Event]) -> Appended:
         """Append a batch of agents' events in one transaction, each event id once.
 
@@ -237,6 +241,8 @@ class Ledger:
 
     def read(self, after: int = 0, until: int | None = None, limit: int | None = None) -> list[tuple[Any, ...]]:
         """Return events as rows of `seq` and `events.COLUMNS`, in the order in which they came.
+
+        The payload of an event that was compacted is empty here (see `compaction.filled`).
 
         Args:
             after: position before the first one wanted.

@@ -119,7 +119,7 @@ linked AS (
     || ' by ' || d.rule || ': ' || d.reason || ' [plan ' || d.plan_id || ', ' || d.as_of
     || if(d.reverted, ', undone]', ']')
   FROM decisions d JOIN asked a ON d.profile_id = a.profile_id
-    AND (d.memory_id = id OR (d.target_id = id AND d.action IN ('link', 'prune')))
+    AND (d.memory_id = id OR (d.target_id = id AND d.action IN ('link', 'prune', 'close')))
   UNION ALL
   SELECT s.profile_id, 7, 0, 'in summary', s.memory_id || ' (' || s.kind || '): ' || s.content
   FROM memories s JOIN asked a ON s.profile_id = a.profile_id AND list_contains(s.members, id)

@@ -27,6 +27,7 @@ def chosen(
     seq: int = 0,
     profiles: Collection[str] = (),
     task: str = "full",
+    scope: str = "all",
     trigger: str = "manual",
     max_archived_share: float | None = None,
     retry_reverted: bool = False,
@@ -40,15 +41,18 @@ def chosen(
         seq: ledger position to read up to; 0: the head.
         profiles: who takes part; none: all.
         task: what may be decided.
+        scope: all, or recent: only what concerns sessions touched since the last reflection.
         trigger: what started the run.
         max_archived_share: quota instead of the policy's.
         retry_reverted: propose again what was undone.
 
     Raises:
-        ValueError: the task is unknown, or a named profile has no memory.
+        ValueError: task or scope is unknown, or a named profile has no memory.
     """
     if task not in pipeline.TASKS:
         raise ValueError(f"task {task!r} is unknown; known are {', '.join(pipeline.TASKS)}")
+    if scope not in ("all", "recent"):
+        raise ValueError(f"scope {scope!r} is unknown; known are all, recent")
     ledger = lake.ledger
     known = ledger.profiles().filter(pl.col("memories") > 0)["profile_id"].to_list()
     if unknown := sorted(set(profiles) - set(known)):
@@ -68,6 +72,7 @@ def chosen(
         heads={profile_id: min(head, position) for profile_id, head in ledger.heads(own).items()},
         since=dict(past.select("profile_id", "reflected_seq").iter_rows()),
         task=task,
+        scope=scope,
         trigger=trigger,
         max_archived_share=max_archived_share,
         retry_reverted=retry_reverted,

@@ -137,6 +137,9 @@ class Accessed(Noted):
     memory_ids: tuple[Identifier, ...] = Field(min_length=1, description="The memories recalled, each once.")
     query: Text | None = Field(None, description="Query that led to them.")
     ranks: tuple[Rank, ...] | None = Field(None, description="Rank of each in the answer, from 1, in the same order.")
+    expanded: tuple[Identifier, ...] | None = Field(
+        None, description="Those of them that were reached only over an association."
+    )
 
     @model_validator(mode="after")
     def _aligned(self) -> Self:
@@ -146,6 +149,10 @@ class Accessed(Noted):
             raise ValueError(
                 f"payload.ranks has {len(self.ranks)} entries for {len(self.memory_ids)} memory_ids; "
                 "give one rank a memory or leave it out"
+            )
+        if strangers := sorted(set(self.expanded or ()) - set(self.memory_ids)):
+            raise ValueError(
+                f"payload.expanded names {strangers[0]!r}, which is not in payload.memory_ids; name memories recalled"
             )
         return self
 

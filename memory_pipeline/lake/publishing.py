@@ -62,7 +62,7 @@ def add_rows(ledger: Ledger, table: Table, rows: pl.DataFrame) -> int:
     def attempt() -> int | None:
         with ledger.reading() as connection:
             seen = catalogue.visible(connection, table.name)
-        with _tidy(ledger) as written:
+        with tidy(ledger) as written:
             paths = [ledger.home / file.path for file in seen]
             known = files.collect(paths, table, pl.col("profile_id").is_in(own), columns=table.key)
             new = rows.join(known, on=table.key, how="anti", maintain_order="left")
@@ -104,7 +104,7 @@ def add_events(ledger: Ledger, frame: pl.DataFrame, *, after: int) -> bool:
         frame: all events after a position, up to some later one, in order.
         after: that position.
     """
-    with _tidy(ledger) as written:
+    with tidy(ledger) as written:
         written.append(files.write(folder(ledger.home, "events"), frame))
         with ledger.writing() as connection:
             if catalogue.marked(connection, Mark.PROJECTED) != after:
@@ -122,6 +122,8 @@ def replace_rows(
 ) -> dict[str, int]:
     """Put new rows of some profiles in the place of their old ones, and write to the ledger why: all or nothing.
 
+    Rows of accrued tables are added; nothing of theirs is replaced.
+
     Args:
         ledger: where the catalogue is.
         profiles: whose rows, and the head from which they were made (the table `profiles`).
@@ -138,7 +140,7 @@ def replace_rows(
         with ledger.reading() as connection:
             commits.verify(connection, profiles)
             seen = {name: catalogue.visible(connection, name) for name in new}
-        with _tidy(ledger) as written:
+        with tidy(ledger) as written:
             changes = [_merged(ledger.home, TABLES[name], seen[name], new[name], own, written) for name in new]
             with ledger.writing() as connection:
                 commits.verify(connection, profiles)
@@ -162,7 +164,7 @@ def bucket_of(profile_id: str) -> int:
 
 
 def _merge(ledger: Ledger, table: Table, parts: Sequence[File]) -> None:
-    with _tidy(ledger) as written:
+    with tidy(ledger) as written:
         rows = files.collect([ledger.home / file.path for file in parts], table).sort(table.key)
         written.append(files.write(folder(ledger.home, table.name), rows))
         with ledger.writing() as connection:
@@ -176,6 +178,10 @@ def _merged(
     home: Path, table: Table, seen: Sequence[File], new: pl.DataFrame, own: Sequence[str], written: list[Written]
 ) -> _Change:
     """Write the files of a table with new rows of some profiles, and say which old files they replace."""
+    if table.kept == "accrued":
+        if new.height:
+            written.append(files.write(folder(home, table.name), new))
+        return _Change(table.name, removed=[], added=[(0, written[-1])] if new.height else [])
     split = any(file.bucket for file in seen)
     large = split or sum(file.rows for file in seen) + new.height > BUCKET_ROWS
     buckets = {bucket_of(profile_id) for profile_id in own}
@@ -220,7 +226,7 @@ def _persistently(ledger: Ledger, attempt: Callable[[], T | None]) -> T:
 
 
 @contextmanager
-def _tidy(ledger: Ledger) -> Iterator[list[Written]]:
+def tidy(ledger: Ledger) -> Iterator[list[Written]]:
     """Collect files that are being written; in the end remove those that the catalogue does not name.
 
     The catalogue is asked, since only it knows whether an interrupted transaction went through.

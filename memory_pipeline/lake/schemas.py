@@ -60,6 +60,7 @@ class Action(StrEnum):
     STUB = "stub"
     PROMOTE = "promote"
     COMPILE = "compile"
+    DEFER = "defer"
 
 
 def _text(description: str, *, key: bool = False, nullable: bool = False) -> dy.String:
@@ -134,6 +135,14 @@ class Events(dy.Schema):
     helpful = dy.Bool(nullable=True, description="Feedback: helpful counts as an access, wrong lowers the confidence.")
 
 
+class Payloads(dy.Schema):
+    """What events said, word for word, moved here from the ledger's database once they are old."""
+
+    profile_id = _profile()
+    seq = dy.Int64(primary_key=True, min=1, description="Position of the event in the ledger.")
+    payload = _text("Its payload, as canonical JSON.")
+
+
 class Profiles(dy.Schema):
     """Who takes part in a run and from which state, one row a profile."""
 
@@ -145,8 +154,10 @@ class Profiles(dy.Schema):
     head = _count("Position of the profile's last commit, revert or update; the commit is refused if it moved.")
     plan_id = _text("Hash of ledger, policy, as_of and seq.")
     trigger = _text("What started the run: schedule, sensor, manual, cli.")
-    task = _text("What the run does: full, lightweight, reflect, decay, creative, cluster, forget.")
+    task = _text("What the run does: full, lightweight, reflect, decay, creative, cluster, forget, promote or tick.")
+    scope = _text("all, or recent: only what concerns sessions touched since the last reflection.")
     since = _count("Ledger position of the last committed reflection: what came later is recent.")
+    row_limit = _count("Most memories that the run compares and groups, from its time budget; 0: all.")
     max_archived_share = _share("Largest share of the live memories that may leave in this run.")
     retry_reverted = dy.Bool(description="Propose again what was undone.")
 
@@ -211,6 +222,15 @@ class Promotions(dy.Schema):
     plan_id = _text("Plan the row belongs to.")
 
 
+class Deferred(dy.Schema):
+    """Memories that a run's time budget left out; they come first in the next one."""
+
+    profile_id = _profile()
+    memory_id = _text("The memory.", key=True)
+    place = _count("Place in the order of work: deferred before, then most important, then most accessed; from 0.")
+    plan_id = _text("Plan the row belongs to.")
+
+
 class FactChanges(dy.Schema):
     """Pairs of memories of which the newer states another value of the same fact."""
 
@@ -233,7 +253,10 @@ class Completions(dy.Schema):
     """What a language model was asked, and answered; asked once, replayed ever after. Append-only."""
 
     profile_id = _profile()
-    request_hash = _text("SHA-256 of model, purpose and prompt, 32 hex digits.", key=True)
+    request_hash = _text(
+        "SHA-256 of model, purpose and prompt, 32 hex digits; a try without an answer adds a full stop and its number.",
+        key=True,
+    )
     model = _text("The model.")
     purpose = _text("summary or block.")
     content = _text("The answer; null if there was none.", nullable=True)
@@ -364,6 +387,7 @@ class MemoryImportance(dy.Schema):
     profile_id = _profile()
     memory_id = _text("The memory.", key=True)
     importance = _share("Importance: given, else from hint and rule; raised by centrality where the policy says so.")
+    importance_unraised = _share("Importance before it was raised: what protects a memory.")
     importance_score = dy.Float64(min=0.0, max=10.0, description="importance x 10, as the reflection trigger sums it.")
     degree = _count("Distinct neighbours over all edges.")
     relationship_count = _count("Distinct neighbours over asserted and committed edges.")
@@ -401,6 +425,23 @@ class ScoredMemories(dy.Schema):
     plan_id = _text("Plan the row belongs to.")
 
 
+class ScoreHistory(dy.Schema):
+    """What every memory scored after each commit: how it faded, and by which score."""
+
+    profile_id = _profile()
+    plan_id = _text("Plan of the commit.", key=True)
+    memory_id = _text("The memory.", key=True)
+    as_of = _instant("Clock of the run.")
+    strength = _share("The score its profile's decisions used.")
+    relevance = _share("Relevance.")
+    retention = _share("Retention.")
+    recency = _share("Recency.")
+    energy = _number("Energy.")
+    importance = _share("Importance used.")
+    idle_days = _number("Days since the last access, else creation.")
+    is_protected = dy.Bool(description="Barred from leaving the live set.")
+
+
 class Clusters(dy.Schema):
     """Groups of memories, one row a cluster."""
 
@@ -410,12 +451,14 @@ class Clusters(dy.Schema):
     level = _text("episode, session or agent, for episodes.", nullable=True)
     parent_id = _text("Cluster of the level above, for episodes.", nullable=True)
     strength = _number("Largest shared-session count, for coactivation.", nullable=True)
-    first_coactivated_at = _instant("First access that two members shared a session in.", nullable=True)
+    first_coactivated_at = _instant("When two members first shared a session, for coactivation.", nullable=True)
     label = _text("Most telling words its members share.")
     dominant_type = _text("Most frequent type; ties alphabetical.")
     cluster_size = dy.Int64(min=2, description="Number of members.")
     temporal_span_days = _number("Days between the oldest and the newest member.")
-    cohesion = dy.Float64(min=-1.0, max=1.0, description="Mean cosine between members.")
+    cohesion = dy.Float64(
+        min=-1.0, max=1.0, nullable=True, description="Mean cosine between members; null where it is not known."
+    )
     plan_id = _text("Plan the row belongs to.")
 
 
@@ -434,7 +477,7 @@ class MergeRefusals(dy.Schema):
     memory_id = _text("The one memory (smaller id).", key=True)
     other_id = _text("The other.", key=True)
     similarity = dy.Float32(description="Their cosine.")
-    reason = _text("numbers, dates, negation, names, validity or words: what they disagree in.")
+    reason = _text("numbers, dates, negation, names, validity, words or conflict: what they disagree in.")
     detail = _text("The disagreement itself, as two sorted lists.")
 
 
@@ -488,7 +531,8 @@ class Decisions(dy.Schema):
     plan_id = _text("Plan it belongs to.")
     ordinal = _count("Order of application within the plan.")
     action = _text(
-        "withdraw, link, prune, summarise, supersede, close, delete, archive, expire, cold, stub, promote or compile."
+        "withdraw, link, prune, summarise, supersede, close, delete, archive, expire, cold, stub, promote, compile or "
+        "defer."
     )
     memory_id = _text("Memory concerned; the source of a link; the id of a new summary; the name of a block.")
     target_id = _text(
@@ -511,7 +555,7 @@ class Runs(dy.Schema):
     profile_id = _profile()
     plan_id = _text("Plan.", key=True)
     run_id = _text("Run that computed it.")
-    task = _text("full, lightweight, reflect, decay, creative, cluster or forget.")
+    task = _text("full, lightweight, reflect, decay, creative, cluster, forget, promote or tick.")
     trigger = _text("schedule, sensor, manual or cli.")
     preset = _text("Preset of the profile.")
     policy_hash = _text("Hash of the policy.")
@@ -542,9 +586,10 @@ class Table:
 
     name: str
     schema: type[dy.Schema]
-    kept: Literal["replaced", "appended", "ledger"] = "replaced"
-    """replaced: a commit puts new rows in the place of a profile's old ones; appended: rows are only ever added, by
-    the stage that makes them; ledger: the rows stand in the ledger's own database."""
+    kept: Literal["replaced", "accrued", "appended", "moved", "ledger", "passing"] = "replaced"
+    """replaced: a commit puts new rows in the place of a profile's old ones; accrued: it adds rows; appended: rows are
+    only ever added, by the stage that makes them; moved: maintenance adds rows that stood in the ledger's database;
+    ledger: the rows stand there; passing: kept within a run only."""
 
     @property
     def key(self) -> list[str]:
@@ -591,6 +636,7 @@ TABLES: Final[dict[str, Table]] = {
     table.name: table
     for table in (
         Table("events", Events, kept="appended"),
+        Table("payloads", Payloads, kept="moved"),
         Table("enrichment", Enrichment, kept="appended"),
         Table("vectors", Vectors, kept="appended"),
         Table("completions", Completions, kept="appended"),
@@ -601,12 +647,14 @@ TABLES: Final[dict[str, Table]] = {
         Table("profiles", Profiles),
         Table("memories", Memories),
         Table("decided_edges", Edges),
-        Table("accesses", Accesses),
+        Table("accesses", Accesses, kept="passing"),
         Table("tier_changes", TierChanges),
         Table("core_memory_blocks", CoreMemoryBlocks),
         Table("derived_edges", Edges),
         Table("memory_importance", MemoryImportance),
         Table("scored_memories", ScoredMemories),
+        Table("score_history", ScoreHistory, kept="accrued"),
+        Table("deferred", Deferred),
         Table("fact_changes", FactChanges),
         Table("proposed_edges", Edges),
         Table("association_edges", Edges),

@@ -1,8 +1,9 @@
 """Snapshots: one DuckDB file a ledger position, for people with nothing but `duckdb`.
 
 A snapshot holds every published table with comments, a data dictionary and macros. It is derived: deleting one loses
-nothing, and any position can be built again. Small tables are copied in; vectors stay immutable Parquet, hard-linked
-under `snapshots/vectors/`, so that they outlive a sweep of the lake.
+nothing, and any position can be built again. Most tables are copied in; the large ones that only grow, vectors and the
+history of scores, stay immutable Parquet, hard-linked under `snapshots/files/`, so that they outlive a sweep of the
+lake.
 What is not here: the tables' meaning (`lake/schemas.py`, `lake/dictionary.py`) and their making (`consolidation/`).
 """
 
@@ -21,7 +22,8 @@ import duckdb
 import polars as pl
 from filelock import FileLock
 
-from memory_pipeline.consolidation import projection
+from memory_pipeline.consolidation import deciding, projection
+from memory_pipeline.consolidation.planning import LEAVING
 from memory_pipeline.lake import dictionary
 from memory_pipeline.lake.database import explained
 from memory_pipeline.lake.dictionary import RELATIONS, Relation
@@ -40,12 +42,18 @@ SOURCES: Final = (
     "cluster_members",
     "merge_refusals",
     "memory_importance",
+    "core_memory_blocks",
+    "tier_changes",
+    "fact_changes",
     "decisions",
     "reverted",
     "consolidation_runs",
     "dead_letters",
 )
-"""Tables of the lake that a snapshot is made from, besides the files of `vectors`."""
+"""Tables of the lake that are copied into a snapshot."""
+
+LINKED: Final = ("vectors", "score_history")
+"""Tables of the lake of which a snapshot shows the files themselves."""
 
 _NAME: Final = re.compile(r"\d{12}-\w+")
 """Ledger position and beginning of a plan's id: the snapshot of what was published at that position."""
@@ -93,7 +101,7 @@ def _made(lake: Lake, seq: int | None) -> Path:
     return build(
         lake.home,
         {name: lake.read(name, seq=position) for name in SOURCES},
-        lake.paths("vectors", seq=position),
+        {name: lake.paths(name, seq=position) for name in LINKED},
         name=f"{position:012d}-{_last_plan(runs)}",
         created_at=datetime.now(UTC),
     )
@@ -102,7 +110,7 @@ def _made(lake: Lake, seq: int | None) -> Path:
 def build(
     home: Path,
     tables: Mapping[str, pl.DataFrame],
-    vectors: Sequence[Path],
+    files: Mapping[str, Sequence[Path]],
     *,
     name: str,
     created_at: datetime,
@@ -111,12 +119,12 @@ def build(
     """Write `<home>/snapshots/<name>.duckdb` from given tables; the same rows in any order give the same content.
 
     The file is written aside, synced and renamed, so that a reader sees all of it or nothing. Seconds for a million
-    memories: tables go in as Arrow, vectors not at all.
+    memories: tables go in as Arrow, linked files not at all.
 
     Args:
         home: data folder.
         tables: tables named in `SOURCES`; one that is left out is empty.
-        vectors: immutable Parquet files of the table `vectors`.
+        files: immutable Parquet files of the tables named in `LINKED`.
         name: ledger position in 12 digits, a dash, the beginning of a plan's id; for the state at a past instant a
             dash and that instant besides.
         created_at: stands in `snapshot_info`.
@@ -130,17 +138,18 @@ def build(
     if unknown := sorted(set(tables) - set(SOURCES)):
         raise ValueError(f"table {unknown[0]!r} is no source of a snapshot; known are {', '.join(SOURCES)}")
     folder = home.resolve() / "snapshots"
-    (folder / "vectors").mkdir(parents=True, exist_ok=True)
+    (folder / "files").mkdir(parents=True, exist_ok=True)
     given = {table: TABLES[table].conform(tables.get(table, TABLES[table].empty())) for table in SOURCES}
     frames = _relations(given) | {"snapshot_info": _information(given, name, created_at, as_of)}
-    linked = _keep(vectors, folder / "vectors" / name)
+    linked = {table: _keep(files.get(table, ()), folder / "files" / name / table) for table in LINKED}
     final = folder / f"{name}.duckdb"
     with _aside(final) as aside, duckdb.connect(str(aside)) as connection:
         connection.execute("BEGIN")
         for table, frame in frames.items():
             _fill(connection, RELATIONS[table], frame)
         connection.execute(_current_memories())
-        connection.execute(_vectors(linked))
+        for table, paths in linked.items():
+            connection.execute(_linked(RELATIONS[table], paths, only=_STANDING if table == "score_history" else ""))
         for macro in MACROS:
             connection.execute(f"CREATE MACRO {macro.signature} AS TABLE {macro.query}")
             connection.execute(f"COMMENT ON MACRO TABLE {macro.name} IS {quoted(macro.description)}")
@@ -151,7 +160,7 @@ def build(
 
 
 def export(source: Lake | Path, file: Path) -> Path:
-    """Write one self-contained file, vectors included, that works wherever it is taken.
+    """Write one self-contained file, linked tables included, that works wherever it is taken.
 
     Args:
         source: the store, for its present state, or a snapshot.
@@ -169,11 +178,13 @@ def export(source: Lake | Path, file: Path) -> Path:
     with _aside(file) as aside:
         shutil.copyfile(snapshot, aside)
         with duckdb.connect(str(aside)) as connection:
-            if connection.execute("SELECT 1 FROM duckdb_views() WHERE view_name = 'vectors'").fetchall():
-                connection.execute("CREATE TABLE vectors_within AS FROM vectors")
-                connection.execute("DROP VIEW vectors")
-                connection.execute("ALTER TABLE vectors_within RENAME TO vectors")
-                _describe(connection, Relation("vectors", RELATIONS["vectors"].schema))
+            views = connection.execute("SELECT view_name FROM duckdb_views()").fetchall()
+            for table in LINKED:
+                if (table,) in views:
+                    connection.execute(f"CREATE TABLE {table}_within AS FROM {table}")
+                    connection.execute(f"DROP VIEW {table}")
+                    connection.execute(f"ALTER TABLE {table}_within RENAME TO {table}")
+                    _describe(connection, Relation(table, RELATIONS[table].schema))
     return file
 
 
@@ -187,7 +198,7 @@ def listing(home: Path) -> pl.DataFrame:
     """Return the snapshots of a store, newest position first, those of past instants included.
 
     Returns:
-        name, ledger_position, plan (beginning of its id), bytes (without vectors), created_at, newest, path.
+        name, ledger_position, plan (beginning of its id), bytes (without linked files), created_at, newest, path.
     """
     files, linked = _files(home, _ANY)[::-1], newest(home)
     states = [path.stat() for path in files]
@@ -214,7 +225,7 @@ def listing(home: Path) -> pl.DataFrame:
 
 
 def prune(home: Path, keep: int) -> list[Path]:
-    """Remove all but the newest `keep` snapshots, with their vectors, and what unfinished builds left behind.
+    """Remove all but the newest `keep` snapshots, with their linked files, and what unfinished builds left behind.
 
     Of the snapshots of past instants those made last stay, `keep` too. The newest one, to which the link points, always
     stays. Returns the snapshots that were removed.
@@ -233,9 +244,9 @@ def prune(home: Path, keep: int) -> list[Path]:
         removed = [*published[:-keep], *past[:-keep]]
         for path in removed:
             path.unlink()
-            shutil.rmtree(folder / "vectors" / path.stem, ignore_errors=True)
+            shutil.rmtree(folder / "files" / path.stem, ignore_errors=True)
         kept = {path.stem for path in files} - {path.stem for path in removed}
-        abandoned = [path for path in folder.glob("vectors/*") if path.name not in kept]
+        abandoned = [path for path in folder.glob("files/*") if path.name not in kept]
         for path in (*abandoned, *folder.glob(".*.aside*")):
             if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
                 _remove(path)
@@ -294,7 +305,7 @@ def _point(link: Path, target: Path) -> None:
 
 def _keep(files: Sequence[Path], folder: Path) -> list[Path]:
     """Return hard links to immutable files in `folder`, each made unless it is there."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     kept = [folder / path.name for path in sorted(files)]
     for source, link in zip(sorted(files), kept, strict=True):
         if not link.exists():
@@ -322,14 +333,18 @@ def _relations(given: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     decisions = decisions.with_columns(pl.col("reverted").fill_null(value=False))
     return plain | {
         "decisions": decisions,
-        "summaries": _summaries(given["memories"]),
+        "summaries": _summaries(given["memories"], given["decisions"]),
         "archived_set": _left(given["memories"], projection.unmasked(given["decisions"], given["reverted"])),
         "data_dictionary": dictionary.rows(),
     }
 
 
-def _summaries(memories: pl.DataFrame) -> pl.DataFrame:
+def _summaries(memories: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
     """Every summary, from the memories, since a run's own table has only those it made."""
+    made = decisions.filter(pl.col("action") == Action.SUMMARISE.value).sort("seq", "ordinal")
+    worded = made.unique(["profile_id", "memory_id"], keep="last", maintain_order=True).select(
+        "profile_id", *deciding.read("factors", deciding.WORDED), summary_id="memory_id"
+    )
     key = ["profile_id", "summary_id"]
     replaced = memories.filter(pl.col("superseded_kind") == "summary").select(
         "profile_id", "memory_id", "kind", summary_id="superseded_by"
@@ -341,14 +356,20 @@ def _summaries(memories: pl.DataFrame) -> pl.DataFrame:
     summaries = memories.filter(pl.col("kind") != "original").rename(
         {"memory_id": "summary_id", "importance_given": "importance", "stability_given": "stability"}
     )
-    return summaries.join(effects, on=key, how="left", maintain_order="left").with_columns(
-        pl.col("replaces").fill_null([]), pl.col("supersedes").fill_null(value=False)
+    return (
+        summaries.join(effects, on=key, how="left", maintain_order="left")
+        .join(worded, on=key, how="left", maintain_order="left")
+        .with_columns(
+            pl.col("replaces").fill_null([]),
+            pl.col("supersedes").fill_null(value=False),
+            pl.col("compiled_by").fill_null("rules"),
+        )
     )
 
 
 def _left(memories: pl.DataFrame, in_force: pl.DataFrame) -> pl.DataFrame:
     """Memories that are not live, with the last decision in force that took each of them out."""
-    leaving = in_force.filter(pl.col("action").is_in([Action.SUPERSEDE, Action.DELETE, Action.ARCHIVE]))
+    leaving = in_force.filter(pl.col("action").is_in(list(LEAVING)))
     last = (
         leaving.sort("seq", "ordinal")
         .unique(["profile_id", "memory_id"], keep="last", maintain_order=True)
@@ -414,21 +435,26 @@ def _current_memories() -> str:
     at = "coalesce(s.as_of, s.created_at)"
     return f"""
     CREATE VIEW current_memories AS SELECT m.* FROM memories m JOIN snapshot_info s USING (profile_id)
-    WHERE m.lifecycle IN ({", ".join(map(quoted, LIVE))}) AND m.superseded_by IS NULL
+    WHERE m.lifecycle IN ({", ".join(map(quoted, LIVE))})
+      AND (m.superseded_by IS NULL OR m.superseded_kind = 'update')
       AND (m.valid_from IS NULL OR m.valid_from <= {at}) AND (m.valid_until IS NULL OR {at} < m.valid_until)"""  # noqa: S608
 
 
-def _vectors(files: Sequence[Path]) -> str:
-    """SQL of the view over the Parquet files; their paths are absolute and taken as they are, not as patterns."""
-    types = RELATIONS["vectors"].types
+_STANDING: Final = """WHERE (profile_id, plan_id) IN (
+    SELECT (profile_id, plan_id) FROM consolidation_runs WHERE outcome <> 'reverted')"""
+"""Rows of runs that stand."""
+
+
+def _linked(relation: Relation, files: Sequence[Path], *, only: str) -> str:
+    """SQL of a view over Parquet files; their paths are absolute and taken as they are, not as patterns."""
     if not files:
-        return (
-            f"CREATE VIEW vectors AS SELECT {', '.join(f'NULL::{t} AS {_column(n)}' for n, t in types.items())} LIMIT 0"
-        )
-    literal = (re.sub(r"([*?\[])", r"[\1]", str(path)) for path in files)
+        nothing = ", ".join(f"NULL::{kind} AS {_column(name)}" for name, kind in relation.types.items())
+        return f"CREATE VIEW {relation.name} AS SELECT {nothing} LIMIT 0"
+    columns = ", ".join(f"{_column(name)}::{kind} AS {_column(name)}" for name, kind in relation.types.items())
+    literal = ", ".join(quoted(re.sub(r"([*?\[])", r"[\1]", str(path))) for path in files)
     return (
-        f"CREATE VIEW vectors AS SELECT {', '.join(f'{_column(n)}::{t} AS {_column(n)}' for n, t in types.items())} "  # noqa: S608
-        f"FROM read_parquet([{', '.join(map(quoted, literal))}], hive_partitioning := false)"
+        f"CREATE VIEW {relation.name} AS SELECT {columns} "  # noqa: S608
+        f"FROM read_parquet([{literal}], hive_partitioning := false) {only}"
     )
 
 

@@ -1,6 +1,7 @@
-"""How far each profile has come: last runs, what waits, what has been stored since the last reflection."""
+"""The store described for a person: how far each profile has come, what ran last, what is due, what waits."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -8,14 +9,14 @@ from typing import Any, Final
 import polars as pl
 import sqlalchemy as sa
 
-from memory_pipeline.consolidation import projection, triggers
+from memory_pipeline.consolidation import triggers
+from memory_pipeline.lake import activity
 from memory_pipeline.lake.database import EVENTS
 from memory_pipeline.lake.ledger import PIPELINE
 from memory_pipeline.lake.schemas import INSTANT, LIVE
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.lake.wording import nearest
 from memory_pipeline.settings import Policy, Settings, next_tick
-from memory_pipeline.text import enriching, importance
 
 TASKS: Final = ("decay", "creative", "cluster", "forget")
 """AutoMem's tasks, in order."""
@@ -41,26 +42,6 @@ def progress(lake: Lake) -> pl.DataFrame:
         )
         .sort("profile_id")
     )
-
-
-def unreflected(lake: Lake, settings: Settings) -> pl.DataFrame:
-    """Profiles in which enough of importance was stored since their last committed reflection.
-
-    Returns:
-        `profile_id`, `importance_score` (the sum), `memories`; see `triggers.reflection`. Cost: linear in the events
-        since the oldest last reflection.
-    """
-    reflected = dict(progress(lake).select("profile_id", "reflected_seq").iter_rows())
-    since = pl.col("profile_id").replace_strict(reflected, default=0, return_dtype=pl.Int64)
-    memories = projection.project(lake.events().filter(pl.col("seq") > since)).memories
-    words = enriching.enrich(enriching.texts(memories))
-    scored = memories.join(importance.effective(memories, words), on=["profile_id", "memory_id"])
-    due = [
-        triggers.reflection(own, reflected, threshold=policy.reflection_threshold)
-        for (profile_id,), own in scored.group_by(["profile_id"], maintain_order=True)
-        if (policy := settings.policy_of(str(profile_id))).reflection
-    ]
-    return pl.concat(due).sort("profile_id") if due else pl.DataFrame(schema={"profile_id": pl.String})
 
 
 def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | None = None) -> dict[str, Any]:
@@ -89,21 +70,26 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
             raise ValueError(f"profile {profile_id!r} has no memory; {remedy}")
     runs = lake.ledger.runs(profiles["profile_id"].to_list()).sort("commit_seq", descending=True)
     standing = runs.filter(pl.col("outcome") != "reverted")
+    due = activity.due(lake, settings, now=now)
     rows = [
-        row | {"preset": settings.policy_of(row["profile_id"]).preset}
+        row
+        | {
+            "preset": policy.preset,
+            "enabled": policy.enabled,
+            "tasks": _tasks(runs.filter(profile_id=row["profile_id"]), settings, policy, now),
+            "due": due.filter(profile_id=row["profile_id"]).select("trigger", "task", "reason").to_dicts(),
+        }
         for row in _profiles(lake, profiles, standing).iter_rows(named=True)
+        if (policy := settings.policy_of(row["profile_id"]))
     ]
-    last = {task: _last(standing, task) for task in TASKS}
-    oldest = min((row["waiting_since"] for row in rows if row["waiting_since"]), default=None)
     policy = settings.policy_of(profile_id or "")
+    tasks = _tasks(runs, settings, policy, now)
+    oldest = min((row["waiting_since"] for row in rows if row["waiting_since"]), default=None)
     return {
         "home": str(lake.home),
         "profiles": rows,
-        **{f"last_{task}": last[task] for task in TASKS},
-        "tasks": [
-            {"task": task, "last": last[task], "next_due": _next_due(task, last[task], settings, policy, now)}
-            for task in TASKS
-        ],
+        **{f"last_{row['task']}": row["last"] for row in tasks if row["task"] in TASKS},
+        "tasks": tasks,
         "history": [_ran(row) for row in runs.head(policy.history_limit).iter_rows(named=True)],
         "position": lake.ledger.position(),
         "lag_seconds": max(0.0, (now - oldest).total_seconds()) if oldest else 0.0,
@@ -114,12 +100,13 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
 
 def disk_bytes(home: Path) -> int:
     """Bytes that a data folder takes, Dagster's own storage included; a hard-linked file counts once."""
-    files = {
-        (stat.st_dev, stat.st_ino): stat.st_size
-        for path in home.rglob("*")
-        if (stat := path.lstat()) and path.is_file()
-    }
-    return sum(files.values())
+    sizes = {}
+    for path in home.rglob("*"):
+        with suppress(FileNotFoundError):  # what a run or a sweep removes meanwhile
+            if path.is_file():
+                stat = path.lstat()
+                sizes[stat.st_dev, stat.st_ino] = stat.st_size
+    return sum(sizes.values())
 
 
 def _profiles(lake: Lake, profiles: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
@@ -167,14 +154,28 @@ def _ran(run: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _tasks(runs: pl.DataFrame, settings: Settings, policy: Policy, now: datetime) -> list[dict[str, Any]]:
+    """Say of each task when it was last done, and when time alone calls for it again."""
+    return [
+        {"task": task, "last": _last(runs, task), "next_due": _next_due(task, runs, settings, policy, now)}
+        for task in triggers.TASKS
+    ]
+
+
 def _last(runs: pl.DataFrame, task: str) -> datetime | None:
     """Clock of the last run that did a task; a full run does them all."""
-    last: datetime | None = runs.filter(pl.col("task").is_in([task, "full"])).select(pl.col("as_of").max()).item()
+    done = pl.col("task").is_in(triggers.settled_by(task))
+    last: datetime | None = runs.filter(done).select(pl.col("as_of").max()).item()
     return last
 
 
-def _next_due(task: str, last: datetime | None, settings: Settings, policy: Policy, now: datetime) -> datetime | None:
-    """When a task is next due: by its own interval under AutoMem's policy, else with the nightly run."""
-    if policy.preset == "automem":
-        return triggers.next_due(last, getattr(policy, f"{task}_interval_seconds"), now)
-    return next_tick(settings.nightly, settings.timezone, now)
+def _next_due(task: str, runs: pl.DataFrame, settings: Settings, policy: Policy, now: datetime) -> datetime | None:
+    """When a task is next due: by its own interval, or with the next full run, whichever comes first."""
+    if not policy.enabled:
+        return None
+    ways = [
+        triggers.next_due(_last(runs, one), triggers.interval(policy, one), now) for one in triggers.settled_by(task)
+    ]
+    if policy.nightly_run:
+        ways.append(next_tick(settings.nightly, settings.timezone, now))
+    return min((way for way in ways if way is not None), default=None)

@@ -15,7 +15,7 @@ from typing import Final, Self
 
 import polars as pl
 
-from memory_pipeline.lake import catalogue, commits, database, events, files, publishing
+from memory_pipeline.lake import catalogue, commits, compaction, database, events, files, publishing
 from memory_pipeline.lake.catalogue import File, Mark
 from memory_pipeline.lake.commits import Commit, Conflict, StaleInstant
 from memory_pipeline.lake.database import LakeError, explained
@@ -96,7 +96,7 @@ class Lake:
         """
         with self.ledger.reading() as connection:
             oldest = catalogue.marked(connection, Mark.OLDEST)
-            if seq is not None and seq < oldest and TABLES[table].kept == "replaced":
+            if seq is not None and seq < oldest and TABLES[table].kept == "replaced" and table != "profiles":
                 raise LakeError(
                     f"table {table!r} as of position {seq} is no longer kept; ask for {oldest} or later, or run the "
                     "pipeline for that position again"
@@ -124,7 +124,9 @@ class Lake:
         folds = pl.when(own).then(occurred).otherwise(pl.min_horizontal(occurred, recorded))
         projected = self._projected()
         stored = self._stored("events", seq, profiles, pl.col("seq") <= projected, *known)
-        newer = events.frame(self.ledger.read(projected, seq)).filter(*_wanted(profiles), *known)
+        newer = events.frame(compaction.filled(self.ledger, self.ledger.read(projected, seq))).filter(
+            *_wanted(profiles), *known
+        )
         return pl.concat([stored, newer]).with_columns(occurred_at=folds).sort("occurred_at", "seq", "ordinal")
 
     def waiting(self) -> tuple[int, int]:
@@ -156,7 +158,7 @@ class Lake:
         """
         while True:
             after = self._projected()
-            rows = self.ledger.read(after, limit=PROJECTED_AT_ONCE)
+            rows = compaction.filled(self.ledger, self.ledger.read(after, limit=PROJECTED_AT_ONCE))
             if not rows:
                 publishing.merge_small(self.ledger, TABLES["events"])
                 return after
@@ -195,13 +197,17 @@ class Lake:
         """
         commits.check(commit.profiles, commit.tables, commit.decisions)
         try:
-            return publishing.replace_rows(
+            positions = publishing.replace_rows(
                 self.ledger, commit.profiles, commit.tables, lambda connection: commits.record(connection, commit)
             )
         except Conflict:
             with self.ledger.writing() as connection:
                 commits.note(connection, commit, "conflict")
             raise
+        for table in TABLES.values():
+            if table.kept == "accrued":
+                publishing.merge_small(self.ledger, table)
+        return positions
 
     def republish(
         self, profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], *, revert: Sequence[Revert]
@@ -246,6 +252,7 @@ class Lake:
         """Let go of missing and damaged files and return what `verify` said of them; nothing is lost for good.
 
         The table `events` is projected anew at once. The others miss those rows until the next run makes them again.
+        Files of `payloads` exist only once: those stay catalogued until a backup is put in their place.
         """
         found = self.verify()
         bad, again = set(found["path"]), {"events"} & set(found["table"])
@@ -253,7 +260,8 @@ class Lake:
             gone = [
                 file
                 for file in catalogue.every(connection)
-                if file.table_name in again or str(self.home / file.path) in bad
+                if file.table_name in again
+                or (str(self.home / file.path) in bad and TABLES[file.table_name].kept != "moved")
             ]
             catalogue.forget(connection, gone, self.home)
             catalogue.keep_from(connection, max((file.removed_seq or 0 for file in gone), default=0))
@@ -272,13 +280,15 @@ class Lake:
             older_than: how long something must have been left alone: longer than any commit takes.
             live: runs whose staging folders stay, whatever their age.
             oldest: ledger position from which on tables shall be readable as they were; what was replaced before it
-                is let go. Default: every state is kept.
+                is let go, but for `profiles`, which an undo of any run needs. Default: every state is kept.
 
         Returns:
             What was removed.
         """
         with self.ledger.writing() as connection:
-            catalogue.forget(connection, catalogue.replaced_before(connection, oldest), self.home)
+            replaced = catalogue.replaced_before(connection, oldest)
+            gone = [file for file in replaced if file.table_name != "profiles"]
+            catalogue.forget(connection, gone, self.home)
             catalogue.keep_from(connection, oldest)
         latest = time.time() - older_than.total_seconds()
         with explained(self.home), self.ledger.exclusive():

@@ -30,7 +30,7 @@ class Factor:
     """One score of a memory, with its meaning or formula."""
 
     name: str
-    value: float | int | str
+    value: float | int | str | datetime
     meaning: str
 
 
@@ -56,6 +56,8 @@ class Explanation:
     clusters: tuple[Row, ...]
     refusals: tuple[Row, ...]
     """Memories that it was not merged with, and why."""
+    facts: tuple[Row, ...]
+    """Memories that state another value of the same fact, and which of the two holds."""
     decisions: tuple[Row, ...]
     """Committed decisions about it, oldest first, with `run_id` and whether each was `reverted`."""
     events: tuple[Row, ...]
@@ -80,6 +82,7 @@ class Explanation:
             *_section(
                 "not merged with", [f"{row['other']}: {row['reason']}: {row['detail']}" for row in self.refusals]
             ),
+            *_section("other values of its facts", [_fact(row) for row in self.facts]),
             *_section("decisions", [_decision(row) for row in self.decisions], shown=None),
             *_section("written by", [_event(row) for row in self.events]),
             *_section("members", [_text(row) + f" (event {row['event_id']})" for row in self.members], shown=None),
@@ -147,6 +150,7 @@ def explain(lake: Lake, memory_id: str, *, profile_id: str | None = None, as_of:
         edges=_rows(edges.sort(["weight", "other", "edge_type"], descending=[True, False, False])),
         clusters=_rows(tables.all("clusters").join(tables.about("cluster_members"), on="cluster_id", how="semi")),
         refusals=_rows(tables.between("merge_refusals", "memory_id", "other_id")),
+        facts=_rows(tables.between("fact_changes", "memory_id", "other_id")),
         decisions=tables.decisions(),
         events=tables.events(),
         members=_rows(memories.filter(pl.col("memory_id").is_in(memory["members"]))),
@@ -176,7 +180,8 @@ class _Tables:
 
     def decisions(self) -> tuple[Row, ...]:
         ledger, own = self.lake.ledger, [self.profile_id]
-        linked = pl.col("action").is_in([Action.LINK, Action.PRUNE]) & (pl.col("target_id") == self.memory_id)
+        two_sided = pl.col("action").is_in([Action.LINK, Action.PRUNE, Action.CLOSE])
+        linked = two_sided & (pl.col("target_id") == self.memory_id)
         found = ledger.decisions(seq=self.seq, profiles=own).filter((pl.col("memory_id") == self.memory_id) | linked)
         undone = ledger.reverted(seq=self.seq).select("profile_id", "decision_id", reverted=True)
         runs = ledger.runs(own).select("profile_id", "plan_id", "run_id")
@@ -240,7 +245,7 @@ def _factors(scored: Row) -> tuple[Factor, ...]:
     return tuple(
         Factor(name=name, value=scored[name], meaning=column.description or "")
         for name, column in ScoredMemories.columns().items()
-        if name not in _NO_SCORES
+        if name not in _NO_SCORES and scored[name] is not None
     )
 
 
@@ -267,7 +272,9 @@ def _section(title: str, lines: Sequence[str], *, shown: int | None = _SHOWN) ->
     return [title, *(f"  {line}" for line in lines[:shown]), *more] if lines else []
 
 
-def _figure(value: float | str) -> str:
+def _figure(value: float | str | datetime) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="minutes")
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
@@ -286,6 +293,11 @@ def _cluster(row: Row) -> str:
         f"{row['label']}: {row['method']}, {row['cluster_size']} memories, cohesion {_figure(row['cohesion'])} "
         f"({row['cluster_id']})"
     )
+
+
+def _fact(row: Row) -> str:
+    place = "newer" if row["other"] == row["other_id"] else "older"
+    return f"{row['relation']}: {place} {row['other']} by {row['rule']}: {row['reason']}"
 
 
 def _decision(row: Row) -> str:

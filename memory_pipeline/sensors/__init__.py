@@ -1,13 +1,13 @@
-"""Sensors: each asks a pure function of `consolidation.triggers` whether something is due, and yields requests."""
+"""Sensors: each asks whether something is due (`consolidation.triggers`), and requests one run for all who are."""
 
 from collections.abc import Sequence
 
 import dagster as dg
 
-from memory_pipeline.sensors import arrivals, reflection
+from memory_pipeline.sensors import asking, failures
 from memory_pipeline.settings import Settings
 
 
 def sensors(settings: Settings) -> Sequence[dg.SensorDefinition]:
     """Make every sensor for a deployment."""
-    return [arrivals.sensor(settings), reflection.sensor(settings)]
+    return [*(asking.sensor(question, settings) for question in asking.QUESTIONS), failures.sensor(settings)]

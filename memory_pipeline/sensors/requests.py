@@ -1,17 +1,101 @@
-"""What every sensor asks before it requests a run."""
+"""How a run is requested: for all profiles that are due at once, and one of a job at a time.
 
+What is not here: when something is due (`consolidation/triggers.py`), and who asks (`asking.py`, `jobs/intervals.py`).
+"""
+
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import dagster as dg
 
+from memory_pipeline.assets.resources import Run, Store
+from memory_pipeline.consolidation import triggers
+from memory_pipeline.lake import activity
+
 FINISHED: Final = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 UNFINISHED: Final = tuple(status for status in dg.DagsterRunStatus if status not in FINISHED)
 
+LONGEST_PAUSE: Final = timedelta(hours=1)
+"""A job that fails again and again is tried at least this often."""
 
-def in_flight(instance: dg.DagsterInstance, job_name: str) -> str | None:
-    """Return the id of a run of the job that is queued or running, if any.
+_REMEMBERED: Final = 12
+"""Runs that are looked at: by then the pause has reached its longest."""
+
+
+def in_flight(instance: dg.DagsterInstance, *jobs: str) -> str | None:
+    """Return the id of a run of one of the jobs that is queued or running, if any.
 
     A sensor asks this instead of setting a run key: a run key is used up also by a run that failed.
     """
-    runs = instance.get_runs(filters=dg.RunsFilter(job_name=job_name, statuses=list(UNFINISHED)), limit=1)
-    return runs[0].run_id if runs else None
+    for job in jobs:
+        runs = instance.get_runs(filters=dg.RunsFilter(job_name=job, statuses=list(UNFINISHED)), limit=1)
+        if runs:
+            return runs[0].run_id
+    return None
+
+
+def request(
+    context: dg.SensorEvaluationContext | dg.ScheduleEvaluationContext,
+    store: Store,
+    job: str,
+    rules: Collection[str],
+    *,
+    clock: datetime | None = None,
+) -> dg.RunRequest | dg.SkipReason:
+    """Request one run of a job for every profile for which one of the rules holds, or say why there is none.
+
+    While a run of that job, or a full one, is queued or running, nothing is requested. After a failure the next tick
+    asks again, after several in a row later and later, and then for one profile after the other: what one profile
+    cannot get done does not keep the others waiting.
+
+    Args:
+        context: the tick.
+        store: the data folder.
+        job: the job, named like its task.
+        rules: triggers that call for it.
+        clock: instant of a schedule's tick, which is the run's own clock; default: the present, and the run's start.
+    """
+    if running := in_flight(context.instance, *triggers.settled_by(job)):
+        return dg.SkipReason(f"run {running} has not ended")
+    now = clock or datetime.now(UTC)
+    found = activity.due(store.lake, store.settings, now=now)
+    found = found.filter(found["trigger"].is_in(list(rules)))
+    if found.is_empty():
+        return dg.SkipReason("nothing is due")
+    failed, last = _failures(context.instance, job)
+    if failed > 1 and datetime.now(UTC) < (again := last + _pause(failed, store.settings.sensor_seconds)):
+        return dg.SkipReason(f"{failed} runs failed in a row; the next is tried at {again:%Y-%m-%d %H:%M:%S} UTC")
+    names = found["profile_id"].unique().sort().to_list()
+    chosen = names if failed < 2 else [names[failed % len(names)]]  # noqa: PLR2004 - the second failure is no accident
+    for profile_id, reason in found.select("profile_id", "reason").iter_rows():
+        context.log.info("[consolidation] %s is due for %s: %s", job, profile_id, reason)
+    run = Run(
+        # A projection reads the events of all profiles, and so is done with the texts of all of them.
+        profiles=[] if job == "projection" else chosen,
+        task=job if job in triggers.TASKS else "full",
+        trigger="schedule" if clock else "sensor",
+        as_of=clock.isoformat() if clock else "",
+    )
+    return dg.RunRequest(
+        run_config=dg.RunConfig(resources={"run": run}),
+        tags={"memory_pipeline/due": ",".join(found["trigger"].unique().sort())},
+    )
+
+
+def _failures(instance: dg.DagsterInstance, job: str) -> tuple[int, datetime]:
+    """Count the runs of a job that failed since its last success, and say when the last of them ended."""
+    records = instance.get_run_records(
+        filters=dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]),
+        limit=_REMEMBERED,
+    )
+    failed = 0
+    while failed < len(records) and records[failed].dagster_run.status == dg.DagsterRunStatus.FAILURE:
+        failed += 1
+    ended = records[0].end_time if failed else None
+    return failed, datetime.fromtimestamp(ended or 0.0, UTC)
+
+
+def _pause(failed: int, seconds: int) -> timedelta:
+    """Return how long to wait after so many failures: twice as long after each."""
+    return min(LONGEST_PAUSE, timedelta(seconds=seconds * 2 ** (failed - 1)))

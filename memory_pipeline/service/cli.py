@@ -34,12 +34,12 @@ def _status() -> int:
     """Run a command and return its exit status."""
     import typer  # noqa: PLC0415
 
-    from memory_pipeline.service import commands  # noqa: PLC0415
+    from memory_pipeline.service import commands, options  # noqa: PLC0415
 
     try:
         return int(commands.app(standalone_mode=False) or 0)
     except typer.TyperException as error:
-        _complain(commands.misuse(error))
+        _complain(options.misuse(error))
         return error.exit_code
     except BrokenPipeError:
         raise

@@ -1,8 +1,9 @@
 """The commands of `memory-pipeline`: each reads its options, calls the lake or Dagster, and prints.
 
 Modules that take long to load (Dagster, SciPy, DuckDB) are imported by the commands that need them, so that
-`remember`, `import` and `status` start at once. What is printed stands in `report.py`, what is examined in `doctor.py`,
-how a job is started in `launch.py`, what becomes of a failure in `cli.py`.
+`remember`, `import` and `status` start at once. Settings stand in `config_commands.py`, servers and tokens in
+`server_commands.py`, options in `options.py`, what is printed in `report.py`, what is examined in `doctor.py`, how a
+job is started in `launch.py`, what becomes of a failure in `cli.py`.
 """
 
 import json
@@ -10,45 +11,32 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
-from enum import StrEnum
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
-from rich.console import Console
-from typer.core import TyperGroup
 
 from memory_pipeline.interop import beam, importing, jsonl, locomo
 from memory_pipeline.interop import sample as generator
-from memory_pipeline.lake import status
-from memory_pipeline.lake.events import DeadLetter, Event, InvalidEvent, parse
-from memory_pipeline.lake.schemas import EventType
+from memory_pipeline.lake.events import DeadLetter, Event, InvalidEvent
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.service import report
-from memory_pipeline.settings import HOME_VARIABLE, Settings, load
-
-
-class Commands(TyperGroup):
-    """A group of commands: alone it shows its help, and `--home` may stand before a command's name and after it."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Move `--home DIR` to the front; what follows `--` stays."""
-        if not args:
-            sys.stdout.write(ctx.get_help() + "\n")
-            raise typer.Exit(2)
-        end = args.index("--") if "--" in args else len(args)
-        found: list[str] = []
-        rest: list[str] = []
-        given = iter(args[:end])
-        for arg in given:
-            if arg == "--home":
-                found += [arg, *islice(given, 1)]
-            else:
-                (found if arg.startswith("--home=") else rest).append(arg)
-        return super().parse_args(ctx, [*found, *rest, *args[end:]])
-
+from memory_pipeline.service import actions, config_commands, report, server_commands
+from memory_pipeline.service.actions import Scope, Task
+from memory_pipeline.service.options import (
+    Commands,
+    InstantOption,
+    JsonOption,
+    Misused,
+    ProfileOption,
+    State,
+    err,
+    existing_lake,
+    instant,
+    out,
+    settings_in_force,
+    show_json,
+)
+from memory_pipeline.settings import HOME_VARIABLE
 
 app = typer.Typer(
     name="memory-pipeline",
@@ -62,52 +50,13 @@ importers = typer.Typer(
     cls=Commands, help="Bring conversations and events in. A file can be imported again without harm."
 )
 snapshots = typer.Typer(cls=Commands, help="The state as DuckDB files. Now, or at any past instant.")
-settings_commands = typer.Typer(cls=Commands, help="Settings in force.")
 app.add_typer(importers, name="import")
 app.add_typer(snapshots, name="snapshot")
-app.add_typer(settings_commands, name="config")
+app.add_typer(config_commands.app, name="config")
+app.add_typer(server_commands.app)
+app.add_typer(server_commands.tokens, name="token")
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files to read.", show_default=False)]
-ProfileOption = Annotated[
-    str | None, typer.Option("--profile", "-p", metavar="NAME", help="Profile (tenant).", show_default=False)
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else (docs/json.md).")]
-InstantOption = Annotated[
-    str | None,
-    typer.Option(
-        "--as-of", metavar="T", help="Instant, such as 2026-03-01T02:00:00Z; default: now.", show_default=False
-    ),
-]
-
-
-class Misused(typer.TyperException):
-    """The command line itself is wrong."""
-
-    exit_code = 2
-
-
-def misuse(error: typer.TyperException) -> str:
-    """Say what is wrong with a command line: option, value, remedy."""
-    said = error.format_message().replace("Value error, ", "").rstrip(".")
-    cause = error.__cause__
-    given = f" (given: {cause.errors()[0]['input']})" if isinstance(cause, ValidationError) else ""
-    command = getattr(getattr(error, "ctx", None), "command_path", None)
-    return f"{said}{given}" + (f"; see {command} --help" if command else "")
-
-
-class Task(StrEnum):
-    """One task of a consolidation."""
-
-    DECAY = "decay"
-    CREATIVE = "creative"
-    CLUSTER = "cluster"
-    FORGET = "forget"
-
-
-class State:
-    """What the options before the command say."""
-
-    home: Path | None = None
 
 
 @app.callback()
@@ -124,48 +73,6 @@ def common(
 ) -> None:
     """Remember where the data are."""
     State.home = home
-
-
-def settings_in_force(preset: str | None = None) -> Settings:
-    """Read the settings of the chosen home."""
-    return load(State.home, preset_name=preset)
-
-
-def existing_lake(settings: Settings) -> Lake:
-    """Open a lake that must be there."""
-    if not (settings.home / "ledger.sqlite").is_file():
-        raise ValueError(f"no memories in {settings.home}; import some, or name the data folder with --home")
-    return Lake(settings.home)
-
-
-def out() -> Console:
-    """Where results go."""
-    return Console(highlight=False)
-
-
-def err() -> Console:
-    """Where errors and progress go."""
-    return Console(stderr=True, highlight=False)
-
-
-def show_json(value: Any) -> None:
-    """Print JSON: sorted keys, instants as ISO 8601."""
-    sys.stdout.write(json.dumps(value, indent=2, sort_keys=True, default=_plain, ensure_ascii=False) + "\n")
-
-
-def _plain(value: object) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-def instant(text: str | None) -> datetime | None:
-    """Read an instant; without offset it is UTC."""
-    if text is None:
-        return None
-    try:
-        given = datetime.fromisoformat(text)
-        return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        raise Misused(f"--as-of {text!r} is no instant; write it like 2026-03-01T02:00:00Z") from None
 
 
 @app.command()
@@ -242,22 +149,18 @@ def remember(
     as_json: JsonOption = False,
 ) -> None:
     """Store one memory."""
-    payload = {"content": text, "memory_type": memory_type, "importance": importance, "protected": protect or None}
     try:
-        event = parse(
-            {
-                "event_type": EventType.STORED.value,
-                "profile_id": profile,
-                "session_id": session,
-                "payload": {name: value for name, value in payload.items() if value is not None},
-            },
-            recorded_at=datetime.now(UTC),
-            origin="memory-pipeline remember",
+        event = actions.remember(
+            settings_in_force().home,
+            text,
+            profile_id=profile,
+            memory_type=memory_type,
+            importance=importance,
+            session_id=session,
+            protect=protect,
         )
     except InvalidEvent as error:
         raise Misused(error.reason) from error
-    with Lake(settings_in_force().home) as lake:
-        lake.ledger.append([event])
     if as_json:
         show_json({"memory_id": event.memory_id, "profile_id": profile, "event_id": event.event_id})
         return
@@ -274,9 +177,12 @@ def consolidate(
         str | None, typer.Option(metavar="NAME", help="Preset to use instead of each profile's own.")
     ] = None,
     lightweight: Annotated[
-        bool, typer.Option("--lightweight", help="Only what is fast: rescore, prune faded edges.")
+        bool, typer.Option("--lightweight", help="Only what is fast: core memory blocks, faded edges.")
     ] = False,
     task: Annotated[Task | None, typer.Option(help="Only this task.")] = None,
+    scope: Annotated[
+        Scope, typer.Option(help="all, or recent: the sessions touched since the last reflection.")
+    ] = Scope.ALL,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and write nothing.")] = False,
     plan_out: Annotated[
         Path | None, typer.Option("--out", metavar="plan.json", help="With --dry-run: file for the plan, for `apply`.")
@@ -288,7 +194,10 @@ def consolidate(
     retry_reverted: Annotated[bool, typer.Option("--retry-reverted", help="Propose again what was undone.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Consolidate now, through Dagster. With --dry-run only show what would be done."""
+    """Consolidate now, through Dagster. With --dry-run only show what would be done.
+
+    Without --task everything is done; under the preset automem that is decay, creative, cluster and forget, in order.
+    """
     if lightweight and task:
         raise Misused("--lightweight and --task exclude each other; give one of them")
     if plan_out and not dry_run:
@@ -303,6 +212,7 @@ def consolidate(
             "as_of": clock.isoformat() if clock else "",
             "profiles": profile or [],
             "task": chosen,
+            "scope": scope.value,
             "preset": preset or "",
             "dry": dry_run,
             "retry_reverted": retry_reverted,
@@ -361,6 +271,8 @@ def run_job(job: str, config: dict[str, Any], *, plan_out: Path | None, as_json:
 @app.command("status")
 def show_status(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
     """Say what is remembered and what is due. Also what waits, what ran last, and what the disk holds."""
+    from memory_pipeline.lake import status  # noqa: PLC0415
+
     settings = settings_in_force()
     with existing_lake(settings) as lake:
         found = status.summary(lake, settings, now=datetime.now(UTC), profile_id=profile)
@@ -368,6 +280,18 @@ def show_status(profile: ProfileOption = None, as_json: JsonOption = False) -> N
         show_json(found)
     else:
         report.status(out(), found)
+
+
+@app.command("profiles")
+def show_profiles(as_json: JsonOption = False) -> None:
+    """List the profiles. What each remembers, under which preset, and what ran last."""
+    settings = settings_in_force()
+    with existing_lake(settings) as lake:
+        found = report.profiles_document(lake, settings, now=datetime.now(UTC))
+    if as_json:
+        show_json(found)
+    else:
+        report.profiles(out(), found)
 
 
 @app.command()
@@ -449,21 +373,6 @@ def snapshot_open(as_of: InstantOption = None) -> None:
     with existing_lake(settings_in_force()) as lake:
         path = snapshot.publish(lake) if clock is None else history.snapshot_at(lake, clock)
     sys.stdout.write(f"{path}\n")
-
-
-@settings_commands.command("show")
-def config_show(
-    profile: ProfileOption = None,
-    preset: Annotated[str | None, typer.Option(metavar="NAME", help="As if this preset were chosen.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show every setting and where it comes from."""
-    settings = settings_in_force(preset)
-    rows = settings.explained(profile)
-    if as_json:
-        show_json([row.model_dump(mode="json") for row in rows])
-    else:
-        report.settings(out(), rows)
 
 
 @app.command()

@@ -17,7 +17,7 @@ from typing import Final
 import duckdb
 import polars as pl
 
-from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation import stages
 from memory_pipeline.lake import history, publishing, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.service import launch
@@ -120,9 +120,9 @@ def rebuild(lake: Lake, settings: Settings, lost: Collection[str]) -> list[str]:
         tables = {name: pl.concat([one[name] for one in made.values()]) for name in history.PUBLISHED if name in lost}
         profiles = pl.DataFrame({"profile_id": list(made), "head": [heads[one] for one in made]})
         publishing.replace_rows(lake.ledger, profiles, tables, lambda _: dict.fromkeys(made, position))
-    turn = pipeline.Turn(policy=settings.policy, as_of=datetime.now(UTC), plan_id="")
+    turn = stages.Turn(policy=settings.policy, as_of=datetime.now(UTC), plan_id="")
     texts, words, vectors = (lake.read(name) for name in ("memories", "enrichment", "vectors"))
-    for name, rows in zip(("enrichment", "vectors"), pipeline.enrich(turn, texts, words, vectors), strict=True):
+    for name, rows in zip(("enrichment", "vectors"), stages.enrich(turn, texts, words, vectors), strict=True):
         lake.append(name, rows)
     return [profile_id for profile_id in own if profile_id not in made]
 

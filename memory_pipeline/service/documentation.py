@@ -13,10 +13,11 @@ from pydantic import BaseModel
 
 from memory_pipeline.lake import dictionary, events
 from memory_pipeline.settings import (
-    AUTOMEM_VARIABLES,
+    ALIASES,
     ENVIRONMENT_PREFIX,
     HOME_VARIABLE,
     SETTINGS_FILE,
+    Alias,
     Policy,
     Settings,
     preset_names,
@@ -43,11 +44,22 @@ protected_types = ["Decision", "Insight", "Preference"]
 ```
 """
 
+_OTHERS: Final = """
+## Names of other systems
+
+Understood as they are, so that a configuration can move over unchanged: in the settings file, with `config set`, and
+those in capitals that begin with `CONSOLIDATION_` also as variables of the environment. Under every preset, but for a
+name that two systems use: that one means what it means under the preset of its table. SuperLocalMemory's names may also
+stand in a table `consolidation`, such as `[policy.consolidation]`. Names that are the same here are not listed, such as
+`base_decay_rate`.
+
+| name | preset | setting |
+|---|---|---|"""
+
 
 def settings() -> str:
-    """Return the page `docs/settings.md`: every setting, AutoMem's variables, every preset."""
+    """Return the page `docs/settings.md`: every setting, the names of other systems, every preset."""
     deployment = [name for name in Settings.model_fields if name not in {"home", "policy", "profiles", "origins"}]
-    variables = [f"| `{variable}` | `{name}` |" for variable, name in AUTOMEM_VARIABLES.items()]
     presets = [f"### {name}\n\n```toml\n{preset_text(name).rstrip()}\n```\n" for name in preset_names()]
     return "\n".join(
         [
@@ -58,11 +70,8 @@ def settings() -> str:
             "\n## Policy\n",
             "Under `[policy]` for every profile, or under `[profiles.NAME]` for one.\n",
             *_table(Policy, list(Policy.model_fields)),
-            "\n## AutoMem's variables\n",
-            "Understood by their own names, so that a deployment can move over as it is.\n",
-            "| variable | setting |",
-            "|---|---|",
-            *variables,
+            _OTHERS,
+            *(f"| `{alias.name}` | {alias.preset} | {_meant(alias)} |" for alias in ALIASES),
             "\n## Presets\n",
             "A preset changes some defaults; this is all it does.\n",
             *presets,
@@ -86,6 +95,13 @@ def _table(model: type[BaseModel], names: list[str]) -> list[str]:
         for name in names
     ]
     return ["| setting | takes | default | meaning |", "|---|---|---|---|", *rows]
+
+
+def _meant(alias: Alias) -> str:
+    """Say which setting another system's name means, and in which unit."""
+    if alias.setting is None:
+        return f"none: {alias.why}"
+    return f"`{alias.setting}`" + (f" = {alias.factor:g} times it" if alias.factor != 1 else "")
 
 
 def _plain(value: Any) -> str:

@@ -12,11 +12,13 @@ import polars as pl
 from memory_pipeline.assets.consolidation_commit import RETRY
 from memory_pipeline.assets.resources import Run
 from memory_pipeline.definitions import build_defs
+from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.settings import Settings
 
 ATTEMPTS: Final = 3
 """Whole runs tried when another run commits first."""
-PLANNED: Final = ("profiles", "consolidation_plan")
+PLANNED: Final = ("profiles", "consolidation_plan", "completions")
 """Tables that a dry run hands back."""
 
 
@@ -48,13 +50,14 @@ def instance(home: Path) -> dg.DagsterInstance:
     return dg.DagsterInstance.from_config(str(dagster_home(home)))
 
 
-def execute(settings: Settings, job: str, run: Run | None = None) -> Launched:
+def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str | None = None) -> Launched:
     """Run a job to its end; a dry run leaves no trace, not even in Dagster.
 
     Args:
         settings: the deployment.
         job: name of the job.
         run: state and task of the run.
+        run_id: id of its first attempt; default: a new one, as for every later attempt.
 
     Raises:
         RunFailed: the run failed; says why.
@@ -68,16 +71,31 @@ def execute(settings: Settings, job: str, run: Run | None = None) -> Launched:
     logging.getLogger("dagster").setLevel(logging.CRITICAL)
     with dg.DagsterInstance.ephemeral() if run.dry else instance(settings.home) as dagster:
         for left in reversed(range(ATTEMPTS)):
-            result = definition.execute_in_process(instance=dagster, run_config=config, raise_on_error=False)
+            result = definition.execute_in_process(
+                instance=dagster,
+                run_config=config,
+                raise_on_error=False,
+                run_id=run_id if left == ATTEMPTS - 1 else None,
+            )
             if result.success or not (left and _late(dagster, result.run_id)):
                 break
     if not result.success:
         raise RunFailed(_reason(result))
     return Launched(
         run_id=result.run_id,
-        tables={name: result.asset_value(name) for name in PLANNED} if run.dry else {},
+        tables=_planned(settings, result) if run.dry else {},
         failed_checks=tuple(check for check in result.get_asset_check_evaluations() if not check.passed),
     )
+
+
+def _planned(settings: Settings, result: dg.ExecuteInProcessResult) -> dict[str, pl.DataFrame]:
+    """Tables that a dry run hands back; of the completions, those that the store has not."""
+    tables = {name: result.asset_value(name) for name in PLANNED}
+    if tables["completions"].height:
+        with Lake(settings.home) as lake:
+            known = lake.read("completions")
+        tables["completions"] = tables["completions"].join(known, on=TABLES["completions"].key, how="anti")
+    return tables
 
 
 def _late(dagster: dg.DagsterInstance, run_id: str) -> bool:

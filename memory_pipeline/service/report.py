@@ -21,11 +21,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
-from memory_pipeline.consolidation import planning
 from memory_pipeline.interop.importing import ImportReport
 from memory_pipeline.lake.schemas import LIVE, Action
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.settings import Origin
+from memory_pipeline.service.configuring import Change
+from memory_pipeline.settings import Origin, Settings
 
 SHOWN: Final = 5
 """Rows of each kind that a long list shows."""
@@ -77,7 +77,9 @@ def imported(console: Console, reports: Mapping[str, ImportReport]) -> None:
 
 def plan_document(tables: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
     """Return the portable form of a plan."""
-    return planning.document(tables["consolidation_plan"], tables["profiles"])
+    from memory_pipeline.consolidation import planning  # noqa: PLC0415
+
+    return planning.document(tables["consolidation_plan"], tables["profiles"], tables.get("completions"))
 
 
 def planned_profiles(file: Path) -> pl.DataFrame:
@@ -93,6 +95,8 @@ def planned_profiles(file: Path) -> pl.DataFrame:
         raise ValueError(f"{file}: cannot be read ({error.strerror}); {remedy}") from error
     except ValueError as error:
         raise ValueError(f"{file}: is no JSON ({error}); write the plan anew with --dry-run --out") from error
+    from memory_pipeline.consolidation import planning  # noqa: PLC0415
+
     try:
         return planning.read(document if isinstance(document, dict) else {})[1]
     except ValueError as error:
@@ -259,6 +263,47 @@ def undone(console: Console, decisions: pl.DataFrame, path: Path) -> None:
     line(console, f"snapshot: {path}")
 
 
+def profiles_document(lake: Lake, settings: Settings, *, now: datetime) -> list[dict[str, Any]]:
+    """Return the profiles that have memories or settings of their own, with the last run of each."""
+    from memory_pipeline.lake import status as progress_of  # noqa: PLC0415
+
+    ran = lake.ledger.runs().filter(pl.col("outcome") != "reverted").sort("commit_seq")
+    last = {row["profile_id"]: row for row in ran.iter_rows(named=True)}
+    rows = {row["profile_id"]: row for row in progress_of.summary(lake, settings, now=now)["profiles"]}
+    return [
+        {
+            "profile_id": profile_id,
+            "preset": settings.policy_of(profile_id).preset,
+            "own_settings": profile_id in settings.profiles,
+            "memories": rows.get(profile_id, {}).get("memories", 0),
+            "live": rows.get(profile_id, {}).get("live"),
+            **{
+                f"last_{ours}": last.get(profile_id, {}).get(name)
+                for ours, name in (("task", "task"), ("ran_at", "committed_at"), ("outcome", "outcome"))
+            },
+        }
+        for profile_id in sorted(rows | settings.profiles)
+    ]
+
+
+def profiles(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print one line a profile."""
+    shown = [
+        (
+            row["profile_id"],
+            row["preset"],
+            "own" if row["own_settings"] else "common",
+            row["memories"],
+            row["live"],
+            row["last_task"],
+            when(row["last_ran_at"], "never"),
+        )
+        for row in rows
+    ]
+    headers = ("profile", "preset", "settings", "stored", "live", "last task", "ran at (UTC)")
+    table(console, headers, shown, empty="nothing is remembered yet, and no profile has settings of its own")
+
+
 def snapshots(console: Console, found: pl.DataFrame, home: Path) -> None:
     """Print the snapshots of a store."""
     rows = [
@@ -276,6 +321,13 @@ def settings(console: Console, rows: Sequence[Origin]) -> None:
     line(console, "what each means: docs/settings.md, or --json")
 
 
+def change(console: Console, made: Change) -> None:
+    """Print what became of a setting, and what beats the settings file if something does."""
+    line(console, f"{made.now.name} = {_setting(made.now.value)}, from: {made.now.origin}")
+    if made.written and made.now.origin != made.place:
+        line(console, f"what {made.place} says is not in force, since {made.now.origin} beats it")
+
+
 def _setting(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "none"
@@ -291,6 +343,14 @@ def status(console: Console, found: Mapping[str, Any]) -> None:
     table(console, headers, rows, empty="nothing is remembered yet")
     tasks = [(row["task"], when(row["last"], "never"), when(row["next_due"], "never")) for row in found["tasks"]]
     table(console, ("task", "last run", "next due"), tasks)
+    due = [
+        (row["profile_id"], one["task"], one["reason"])
+        for row in found["profiles"]
+        if row["enabled"]
+        for one in row["due"][:SHOWN]
+    ]
+    if due:
+        table(console, ("profile", "due", "why"), due)
     if found["history"]:
         told = ("task", "profile_id", "outcome", "memories_processed")
         runs = [

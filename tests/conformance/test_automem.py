@@ -14,6 +14,7 @@ from frames import AS_OF, ago
 
 from memory_pipeline.consolidation import associations, centrality, forgetting, scoring
 from memory_pipeline.lake.events import InvalidEvent, parse
+from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 
 CONSTANTS = {"access_base": 0.3, "access_weight": 0.3, "importance_floor_factor": 0.3}
@@ -38,7 +39,9 @@ def relevance(rows, neighbours=None):
 
 
 def forgotten(memories, policy=FORGETFUL, edges=()):
-    archived = forgetting.select(scored(memories, policy, edges), memories, frames.summaries([]), policy, plan_id="")
+    archived = forgetting.select(
+        scored(memories, policy, edges), memories, frames.summaries([]), policy, as_of=AS_OF, plan_id=""
+    )
     return dict(archived.select("memory_id", "action").rows())
 
 
@@ -50,6 +53,9 @@ def creative(memories, vectors, edges=(), relevance=None):
         live.with_columns(pl.Series("relevance", relevance or [0.5] * len(live), dtype=pl.Float64)),
         frames.edges(edges),
         frames.vectors(vectors, of=memories),
+        TABLES["accesses"].empty(),
+        TABLES["tier_changes"].empty(),
+        TABLES["fact_changes"].empty(),
         RELEASE,
         as_of=AS_OF,
         plan_id="plan",
@@ -90,6 +96,21 @@ def test_relevance_by_age_and_last_access(age, idle, expected):
 def test_relevance_is_at_most_one_and_at_least_three_tenths_of_the_importance():
     rows = [stored(0, 0, 1.0, 1.0), stored(2000, 2000, 0.8), stored(2000, 2000, 0.1)]
     assert relevance(rows, [50, 0, 0]) == pytest.approx([1.0, 0.24, 0.03], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("importance", "days"), [(0.29, [(5, 0), (5, 0), (5, 0)]), (0.3, [(5, 0), (10, 5), (405, 400)])]
+)
+def test_below_the_threshold_a_memory_keeps_the_relevance_of_its_last_access(importance, days):
+    """With a threshold of .3 the design's constants are kept; the real system leaves the row as it was last written."""
+    policy = Policy(**preset("automem"), decay_importance_threshold=0.3)
+    found = []
+    for later in (0, 5, 400):
+        memories = frames.memories([stored(5 + later, later, importance)])
+        found.append(scored(memories, policy)["relevance"].item())
+    factor = (0.5 + importance) * 0.94
+    expected = [factor * math.exp(-0.01 * age) * (1.0 if idle < 1 else math.exp(-0.05 * idle)) for age, idle in days]
+    assert found == pytest.approx(expected, abs=1e-9)
 
 
 def test_nothing_given_is_one_half_not_zero():
@@ -200,15 +221,19 @@ def assert_refused(importance):
         parse(event, recorded_at=AS_OF, origin="test")
 
 
+USED_LAST = math.exp(-0.05) * 0.6 * 0.79 * 0.85
+"""Relevance of `low`, of importance .29, when it was used last: five days old."""
+
+
 @pytest.mark.parametrize(
     ("case_id", "ours"),
     [
-        ("automem-07", {"low": 0.3242389135371788, "nullimp": 0.4104290044774415}),
+        ("automem-07", {"low": USED_LAST, "nullimp": 0.4104290044774415}),
         ("automem-08", {"nullimp": 0.4104290044774415}),
     ],
 )
 def test_decay_of_the_release(real_system, case_id, ours):
-    """Ours: null is one half, there is no importance threshold, and what is archived has no score."""
+    """Ours: null is one half, what is archived has no score, and what does not decay has that of its last access."""
     case = real_system("automem")[case_id]
     rows = case["inputs"]["memories"]
     memories = frames.memories(memory(row) | {"confidence": 0.5} for row in rows)
@@ -216,9 +241,11 @@ def test_decay_of_the_release(real_system, case_id, ours):
     live = memories.filter(pl.col("lifecycle") == "active")
     counts = pl.Series([neighbours[name] for name in live["memory_id"]])
     known = frames.importance(memories, relationship_count=counts)
-    result = scoring.score(memories, known, frames.edges([]), RELEASE, as_of=AS_OF, plan_id="plan")
+    policy = RELEASE.model_copy(update={"decay_importance_threshold": case["inputs"]["importance_threshold"]})
+    result = scoring.score(memories, known, frames.edges([]), policy, as_of=AS_OF, plan_id="plan")
     expected = {k: v for k, v in case["expected"]["relevance_score"].items() if k != "arch"} | ours
-    assert dict(result.select("memory_id", "relevance").rows()) == pytest.approx(expected, abs=1e-9)
+    found = dict(result.select("memory_id", "relevance").rows())
+    assert found == {name: pytest.approx(value, abs=1e-9) for name, value in expected.items()}
 
 
 def test_a_stored_confidence_counts(real_system):

@@ -12,6 +12,7 @@ import pytest
 from frames import AS_OF, ago
 
 from memory_pipeline.consolidation import clustering, scoring, summarising
+from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 from memory_pipeline.text import enriching
 
@@ -26,10 +27,24 @@ def clustered(memories, vectors, relevance, **thresholds):
     )
     enrichment = enriching.enrich(enriching.texts(memories))
     found = clustering.cluster(
-        memories, scored, enrichment, frames.vectors(vectors, of=memories), policy, as_of=AS_OF, plan_id="plan"
+        memories,
+        scored,
+        enrichment,
+        frames.vectors(vectors, of=memories),
+        frames.edges([]),
+        policy,
+        as_of=AS_OF,
+        plan_id="plan",
     )
     made = summarising.summarise(
-        found.clusters, found.cluster_members, memories, scored, enrichment, policy, plan_id="plan"
+        found.clusters,
+        found.cluster_members,
+        memories,
+        scored,
+        enrichment,
+        TABLES["completions"].empty(),
+        policy,
+        plan_id="plan",
     )
     columns = ("members", "dominant_type", "temporal_span_days", "kind", "content")
     return made.join(found.clusters, on=["profile_id", "cluster_id"]).select(columns).sort("members").rows(named=True)

@@ -1,5 +1,6 @@
 """Recency, tiers by age and the reflection trigger as ADR-0008 (Engram) states them."""
 
+import math
 from datetime import timedelta
 
 import frames
@@ -8,7 +9,7 @@ import pytest
 from frames import AS_OF
 
 from memory_pipeline.consolidation import scoring, triggers
-from memory_pipeline.settings import Policy
+from memory_pipeline.settings import Policy, preset
 
 
 def touched(hours, accesses=0, accessed=None):
@@ -19,11 +20,13 @@ def touched(hours, accesses=0, accessed=None):
     }
 
 
-def column(rows, name):
+ENGRAM = Policy(**preset("engram"))
+
+
+def column(rows, name, policy=ENGRAM):
     memories = frames.memories([{"memory_id": f"m{place:02}", **row} for place, row in enumerate(rows)])
-    return scoring.score(
-        memories, frames.importance(memories), frames.edges([]), Policy(), as_of=AS_OF, plan_id="plan"
-    )[name].to_list()
+    result = scoring.score(memories, frames.importance(memories), frames.edges([]), policy, as_of=AS_OF, plan_id="plan")
+    return result[name].to_list()
 
 
 def fires(importance):
@@ -62,8 +65,21 @@ def test_a_reflection_needs_more_than_150():
     assert [fires(adding_up_to(total)) for total in (149.9, 150.0, 150.1)] == [False, False, True]
 
 
+def test_recency_with_other_constants():
+    policy = Policy(**preset("engram"), recency_base_hours=100, recency_access_hours=10)
+    assert column([touched(60, 2, accessed=60)], "recency", policy) == pytest.approx([math.exp(-0.5)])
+    log = policy.model_copy(update={"recency_stability": "log"})
+    assert column([touched(60, 2)], "recency", log) == pytest.approx([math.exp(-60 / (100 + 10 * math.log(3)))])
+
+
+def test_a_lifetime_of_zero_is_refused():
+    """Ours: release f641a0f takes it and gives 0 (adr-rec-8)."""
+    with pytest.raises(ValueError, match="recency_base_hours"):
+        Policy(recency_base_hours=0)
+
+
 def test_recency_of_the_release(real_system):
-    """Ours: the two constants are fixed, so adr-rec-8 (a lifetime of 0) cannot arise."""
+    """Ours: adr-rec-8 (a lifetime of 0) cannot be set."""
     cases = real_system("engram")
     rows = [touched(row["hours_since_occurred"], row["access_count"]) for row in cases["adr-rec-1"]["input"]["rows"]]
     assert column(rows, "recency") == pytest.approx(cases["adr-rec-1"]["expected_by_adr_text"], abs=1e-6)

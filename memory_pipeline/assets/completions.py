@@ -1,0 +1,46 @@
+"""`completions`: what a language model is asked and answers, once."""
+
+import polars as pl
+
+from memory_pipeline.assets.resources import Store, refusing
+from memory_pipeline.assets.tables import Each, table
+from memory_pipeline.consolidation import completing, planning
+from memory_pipeline.consolidation.stages import Turn, told_of
+from memory_pipeline.interop import openai_completion
+from memory_pipeline.lake.schemas import TABLES
+
+
+@table
+def completions(
+    each: Each,
+    store: Store,
+    clusters: pl.DataFrame,
+    cluster_members: pl.DataFrame,
+    memories: pl.DataFrame,
+    scored_memories: pl.DataFrame,
+    enrichment: pl.DataFrame,
+) -> pl.DataFrame:
+    """Wordings of new summaries and core memory blocks by a language model; none where no model is set."""
+    if store.run.plan_file:
+        return planning.carried(store.run.plan())
+    requests = each(_requests, clusters, cluster_members, memories, scored_memories, enrichment)
+    if requests.is_empty():
+        return TABLES["completions"].empty()
+    known = store.lake.read("completions", profiles=requests["profile_id"].unique().to_list())
+    completer = openai_completion.OpenAICompleter(store.settings)
+    with refusing(openai_completion.CompletionUnavailable):
+        return completing.complete(requests, known, completer, store.settings)
+
+
+def _requests(turn: Turn, *frames: pl.DataFrame) -> pl.DataFrame:
+    clusters, members, memories, scored, enrichment = frames
+    return completing.requests(
+        clusters,
+        members,
+        memories,
+        scored,
+        told_of(turn, enrichment),
+        turn.policy,
+        as_of=turn.as_of,
+        actions=turn.actions,
+    )

@@ -1,0 +1,1 @@
+"""What a policy does to memories, measured before anybody turns it on."""

@@ -1,0 +1,100 @@
+"""The failure sensor: says which run failed, for whom, why, and what to do, and reports it where `alert_url` says.
+
+Sensors and schedules ask again by themselves; nothing here starts a run.
+"""
+
+import json
+import urllib.request
+from datetime import UTC, datetime
+from http.client import HTTPException
+from typing import Any, Final
+
+import dagster as dg
+
+from memory_pipeline.assets.consolidation_commit import RETRY
+from memory_pipeline.assets.resources import Store
+from memory_pipeline.settings import Settings
+
+ANSWER_SECONDS: Final = 10.0
+"""How long the receiver of a report may take to answer."""
+
+_RETRIED: Final = "dagster/will_retry"
+"""Tag that Dagster gives a failed run that it will start again."""
+
+
+def sensor(settings: Settings) -> dg.SensorDefinition:
+    """Make the sensor that looks at every failed run."""
+
+    @dg.run_failure_sensor(
+        name="failures",
+        minimum_interval_seconds=settings.sensor_seconds,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Logs each failed run with profiles, reason and remedy, and posts it as JSON to alert_url, if set.",
+    )
+    def evaluate(context: dg.RunFailureSensorContext, store: dg.ResourceParam[Store]) -> None:
+        found = document(context)
+        who = ", ".join(found["profiles"]) or "all profiles"
+        said = "[consolidation] %s failed for %s: %s; %s"
+        context.log.error(said, found["job"], who, found["reason"], found["remedy"])
+        if url := store.settings.alert_url:
+            try:
+                post(url, found)
+            except (OSError, HTTPException) as error:
+                # The address itself stays unsaid: often it is the secret.
+                context.log.warning("[consolidation] alert_url could not be told: %s", error)
+
+    return evaluate
+
+
+def document(context: dg.RunFailureSensorContext) -> dict[str, Any]:
+    """Return what is to be said about a failed run.
+
+    Returns:
+        `job`, `run_id`, `task`, `trigger`, `profiles` (none named: all), `failed_at`, `reason`, `remedy`, `retried`
+        (it is started again without anybody's help).
+    """
+    run = context.dagster_run
+    resources: dict[str, Any] = dict(run.run_config).get("resources", {})  # type: ignore[assignment]
+    given = resources.get("run", {}).get("config", {})
+    reason, _, remedy = _reason(context).rpartition("; ")
+    record = context.instance.get_run_record_by_id(run.run_id)
+    tags = record.dagster_run.tags if record else run.tags
+    ended = record.end_time if record else None
+    return {
+        "job": run.job_name,
+        "run_id": run.run_id,
+        "task": given.get("task", run.job_name),
+        "trigger": given.get("trigger", "manual"),
+        "profiles": list(given.get("profiles", ())),
+        "failed_at": datetime.fromtimestamp(ended, UTC).isoformat() if ended else None,
+        "reason": reason or remedy,
+        "remedy": remedy if reason else f"look at run {run.run_id} in the Dagster UI",
+        "retried": "true" in {tags.get(_RETRIED), tags.get(RETRY)},
+    }
+
+
+def post(url: str, found: dict[str, Any]) -> None:
+    """Send a report as JSON.
+
+    Raises:
+        OSError: nobody answered, or the answer was an error.
+        HTTPException: the answer was no HTTP.
+    """
+    headers = {"Content-Type": "application/json"}
+    sent = urllib.request.Request(url, json.dumps(found).encode(), headers, method="POST")  # noqa: S310 - settings take only addresses of the web
+    with urllib.request.urlopen(sent, timeout=ANSWER_SECONDS):  # noqa: S310 - settings take only addresses of the web
+        pass
+
+
+def _reason(context: dg.RunFailureSensorContext) -> str:
+    """Return what the first step that failed said, else the run."""
+    for event in context.get_step_failure_events():
+        failure = event.step_failure_data
+        if failure.user_failure_data and failure.user_failure_data.description:
+            return failure.user_failure_data.description
+        error = failure.error
+        while error is not None and error.cause is not None:
+            error = error.cause
+        if error is not None:
+            return error.message.strip().splitlines()[0]
+    return context.failure_event.message or "no reason was recorded"

@@ -1,0 +1,223 @@
+"""Reads settings: environment beats file beats preset beats default, and each value knows where it came from."""
+
+import logging
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeVar, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from memory_pipeline.settings import aliases
+from memory_pipeline.settings.deployment import STRUCTURE, Origin, Settings
+from memory_pipeline.settings.policy import Policy
+from memory_pipeline.settings.presets import preset, unset
+from memory_pipeline.settings.values import SettingsError, nearest
+
+ENVIRONMENT_PREFIX: Final = "MEMORY_PIPELINE_"
+HOME_VARIABLE: Final = f"{ENVIRONMENT_PREFIX}HOME"
+SETTINGS_FILE: Final = "memory_pipeline.toml"
+
+POLICY_NAMES: Final = (*Policy.model_fields, *(alias.name for alias in aliases.ALIASES if alias.setting is None))
+"""Settings of a policy, and names that are accepted without effect."""
+
+Given = dict[str, tuple[Any, str]]
+"""Values by setting, each with where it was given."""
+M = TypeVar("M", bound=BaseModel)
+
+
+def load(
+    home: Path | str | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    preset_name: str | None = None,
+    text: str | None = None,
+) -> Settings:
+    """Read settings from environment, `memory_pipeline.toml` in the home folder, presets and defaults.
+
+    A setting that has no effect is logged as a warning, once a process.
+
+    Args:
+        home: data folder; overrides `MEMORY_PIPELINE_HOME`.
+        environment: variables to read instead of the process's own.
+        preset_name: preset that overrides the one of file and environment.
+        text: what the settings file would say, to check it before it is written.
+
+    Raises:
+        SettingsError: a name is unknown or a value is out of range; names it and the remedy.
+    """
+    variables = os.environ if environment is None else environment
+    folder = home_folder(home, variables)
+    spoken = _from_environment(variables)
+    if preset_name:
+        spoken["preset"] = (preset_name, "--preset")
+    file = folder[0] / SETTINGS_FILE
+    top, common, own = _from_file(file, _parsed(file, text), in_force=spoken.get("preset", ("default", ""))[0])
+    settings = _validated(Settings, {"home": folder} | top | _only(Settings, spoken), "")
+    told = _origins(settings, {"home": folder} | top | _only(Settings, spoken), "")
+    policies: dict[str, Policy] = {}
+    origins: dict[str, tuple[Origin, ...]] = {}
+    for profile_id, values in {"": Given(), **own}.items():
+        given = common | values | _only(Policy, spoken)
+        name = given.get("preset", ("default", ""))[0]
+        given = {key: (value, f"preset {name}") for key, value in preset(name).items()} | given
+        known = _only(Policy, given)
+        policies[profile_id] = _validated(Policy, known, "policy.")
+        origins[profile_id] = (*told, *_origins(policies[profile_id], known, "policy."), *_idle(given))
+    return settings.model_copy(update={"policy": policies.pop(""), "profiles": policies, "origins": origins})
+
+
+def home_folder(home: Path | str | None, variables: Mapping[str, str]) -> tuple[Path, str]:
+    """Return the data folder and where it was named."""
+    named = variables.get(HOME_VARIABLE)
+    origin = "--home" if home else f"environment {HOME_VARIABLE}" if named else "default"
+    return Path(home or named or "data").expanduser().resolve(), origin
+
+
+def deployment_names() -> list[str]:
+    """Names of the settings of the deployment, sorted."""
+    return sorted(set(Settings.model_fields) - STRUCTURE)
+
+
+def _only(model: type[BaseModel], given: Given) -> Given:
+    return {name: value for name, value in given.items() if name in model.model_fields}
+
+
+def _parsed(file: Path, text: str | None) -> dict[str, Any]:
+    try:
+        if text is None:
+            text = file.read_text("utf-8") if file.exists() else ""
+        return unset(tomllib.loads(text))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{file}: cannot be read as TOML: {error}; correct or remove it") from error
+
+
+def _from_file(file: Path, written: dict[str, Any], *, in_force: str) -> tuple[Given, Given, dict[str, Given]]:
+    """Read deployment values, common policy values and policy values of single profiles from a settings file.
+
+    Names of other systems mean what they mean under the preset that their own table names, else the common table, else
+    the one in force.
+    """
+    common = _is_table(written.pop("policy", {}), file, "[policy]")
+    own = _is_table(written.pop("profiles", {}), file, "[profiles]")
+    known = common.get("preset", in_force)
+    profiles = {}
+    for name, values in own.items():
+        header = f"[profiles.{name}]"
+        table = _is_table(values, file, header)
+        profiles[name] = _table(table, file, header, POLICY_NAMES, table.get("preset", known))
+    top = _table(written, file, "", deployment_names(), known)
+    return top, _table(common, file, "[policy]", POLICY_NAMES, known), profiles
+
+
+def _is_table(values: Any, file: Path, header: str) -> dict[str, Any]:
+    if not isinstance(values, dict):
+        raise SettingsError(f"{file}: {header.strip('[]')} = {values!r} is no table; write its settings below {header}")
+    return values
+
+
+def _table(values: dict[str, Any], file: Path, header: str, known: Iterable[str], preset_name: object) -> Given:
+    """Return the values of a table of the settings file by our names, if it has no unknown ones and none twice."""
+    place = f"{file.name} {header}".strip()
+    settings = set(known)
+    given: Given = {}
+    for name, value in _flat(values).items():
+        try:
+            alias = None if name in settings else aliases.find(name, str(preset_name))
+        except SettingsError as error:
+            raise SettingsError(f"{file}: {f'{header} {error}'.strip()}") from None
+        setting = alias.setting or name if alias else name
+        if setting not in settings:
+            raise SettingsError(f"{file}: setting {f'{header} {name}'.strip()} is unknown; {_remedy(setting, known)}")
+        if setting in given:
+            raise SettingsError(f"{file}: {header} {name} is given twice: it means {setting}; remove one of them")
+        given[setting] = (alias.converted(value), f"{place} {name}") if alias else (value, place)
+    return given
+
+
+def _flat(values: dict[str, Any]) -> dict[str, Any]:
+    """Write the settings of the table that SuperLocalMemory uses with its name before theirs."""
+    nested = values.get(aliases.NESTED)
+    if not isinstance(nested, dict):
+        return values
+    rest = {name: value for name, value in values.items() if name != aliases.NESTED}
+    return rest | {f"{aliases.NESTED}.{name}": value for name, value in nested.items()}
+
+
+def _remedy(name: str, known: Iterable[str]) -> str:
+    """Say where in the settings file a setting belongs, else which one may be meant."""
+    if name in Policy.model_fields:
+        return "write it below [policy] or [profiles.NAME]"
+    if name in Settings.model_fields:
+        return "write it at the top, above every table"
+    names = set(known)
+    return nearest(name, [*names, *(alias.name for alias in aliases.ALIASES if alias.setting in names)])
+
+
+def _from_environment(variables: Mapping[str, str]) -> Given:
+    """Settings given by variables: AutoMem's by their own names, then ours by `MEMORY_PIPELINE_` + name."""
+    ours = [*deployment_names(), *sorted(Policy.model_fields)]
+    names = aliases.VARIABLES | {f"{ENVIRONMENT_PREFIX}{name.upper()}": name for name in ours}
+    prefixes = (ENVIRONMENT_PREFIX, aliases.AUTOMEM_PREFIX)
+    for variable in variables:
+        if variable.startswith(prefixes) and variable not in {*names, HOME_VARIABLE}:
+            raise SettingsError(f"environment {variable} names no setting; {nearest(variable, names)}")
+    return {
+        name: (literal(variables[variable], name), f"environment {variable}")
+        for variable, name in names.items()
+        if variable in variables
+    }
+
+
+def literal(raw: str, name: str) -> Any:
+    """Read a text as the value of a setting: lists take commas, an empty one unsets, the type checks all else."""
+    field = Policy.model_fields.get(name)
+    if field is not None and get_origin(field.annotation) is tuple:
+        return [part.strip() for part in raw.split(",") if part.strip()]
+    return None if raw.strip().lower() in {"", "none"} else raw
+
+
+def _validated(model: type[M], given: Given, prefix: str) -> M:
+    try:
+        return model(**{name: value for name, (value, _) in given.items()})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        said = first["msg"].removeprefix("Value error, ")
+        if not first["loc"]:  # two settings that do not go together
+            raise SettingsError(said) from error
+        name = str(first["loc"][0])
+        raise SettingsError(
+            f"{given[name][1]}: {prefix}{name} = {first['input']!r}: {said}; correct the value or remove it"
+        ) from error
+
+
+def _origins(model: BaseModel, given: Given, prefix: str) -> tuple[Origin, ...]:
+    return tuple(
+        Origin(
+            name=f"{prefix}{name}",
+            value=getattr(model, name),
+            origin=given[name][1] if name in given else "default",
+            description=field.description or "",
+        )
+        for name, field in type(model).model_fields.items()
+        if name not in STRUCTURE - {"home"}
+    )
+
+
+def _idle(given: Given) -> list[Origin]:
+    """Return what was given under a name that is accepted without effect, and say so once a process."""
+    rows = []
+    for alias in aliases.ALIASES:
+        if alias.setting is None and alias.name in given:
+            value, origin = given[alias.name]
+            said = f"No effect: {alias.why}."
+            rows.append(Origin(name=f"policy.{alias.name}", value=value, origin=origin, description=said))
+            _warn(f"{origin}: {alias.name} = {value!r} has no effect: {alias.why}")
+    return rows
+
+
+@cache
+def _warn(message: str) -> None:
+    logging.getLogger("memory_pipeline").warning("%s", message)

@@ -1,0 +1,80 @@
+"""Kinds of values that settings take, and how a wrong name is answered."""
+
+import difflib
+from collections.abc import Iterable
+from typing import Annotated, Final
+from zoneinfo import available_timezones
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+from memory_pipeline.settings.schedule import cron
+
+MEMORY_TYPES: Final = (
+    "Decision",
+    "Insight",
+    "Pattern",
+    "Preference",
+    "Style",
+    "Habit",
+    "Context",
+    "Memory",
+    "MetaPattern",
+)
+"""Types that a memory can have; MetaPattern is that of summaries."""
+
+_FEW: Final = 20
+"""Up to so many names are listed where none is near."""
+
+
+class SettingsError(ValueError):
+    """A setting is unknown or out of range; the message names it, its value and the remedy."""
+
+
+class Values(BaseModel):
+    """Named values that never change; unknown names are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse true and false where a number is wanted: Python would take them for 1 and 0."""
+        if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation is not bool:
+            raise ValueError("is neither true nor false")
+        return value
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Return the remedy for an unknown name: the nearest known one, else all of them."""
+    names = list(known)
+    lower = {one.lower(): one for one in names}
+    near = difflib.get_close_matches(str(name).lower(), lower, n=1)
+    if near:
+        return f"did you mean {lower[near[0]]!r}?"
+    return f"known are {', '.join(names)}" if len(names) <= _FEW else "`memory-pipeline config show` lists the known"
+
+
+def _zone(name: str) -> str:
+    if name not in available_timezones():
+        raise ValueError(f"no such time zone; {nearest(name, ['UTC', *sorted(available_timezones())])}")
+    return name
+
+
+def _memory_type(name: str) -> str:
+    known = {one.lower(): one for one in MEMORY_TYPES}
+    if name.lower() not in known:
+        raise ValueError(f"no such type of memory; {nearest(name, MEMORY_TYPES)}")
+    return known[name.lower()]
+
+
+def _plain_zero(number: float) -> float:
+    """Take the sign off a zero: equal policies are to have equal digests."""
+    return number + 0.0
+
+
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False), AfterValidator(_plain_zero)]
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False), AfterValidator(_plain_zero)]
+Cron = Annotated[str, AfterValidator(cron), Field(examples=["0 2 * * *", "*/30 6-22 * * 1-5"])]
+Zone = Annotated[str, AfterValidator(_zone), Field(examples=["Europe/Zurich"])]
+MemoryType = Annotated[str, AfterValidator(_memory_type), Field(json_schema_extra={"enum": list(MEMORY_TYPES)})]

@@ -1,0 +1,91 @@
+"""Compression as SuperLocalMemory documents it.
+
+Its code compresses nothing. What its documents say is what we do; the text is another one: theirs takes the first
+sentence of three members, ours the fullest member and every date, number and name of the others.
+"""
+
+import frames
+import polars as pl
+from frames import AS_OF
+
+from memory_pipeline.consolidation import clustering, scoring, summarising, wording
+from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.settings import Policy, preset
+from memory_pipeline.text import enriching
+
+
+def run(memories, policy, *, vectors=None, edges=()):
+    """Clusters, their members, and the summaries."""
+    texts = enriching.texts(memories)
+    enrichment = enriching.enrich(texts)
+    linked = frames.edges(edges)
+    scored = scoring.score(memories, frames.importance(memories), linked, policy, as_of=AS_OF, plan_id="plan")
+    known = frames.vectors(vectors or {}, of=memories)
+    found = clustering.cluster(memories, scored, enrichment, known, linked, policy, as_of=AS_OF, plan_id="plan")
+    made = summarising.summarise(
+        found.clusters,
+        found.cluster_members,
+        memories,
+        scored,
+        enrichment,
+        TABLES["completions"].empty(),
+        policy,
+        plan_id="plan",
+    )
+    return found.clusters, made
+
+
+SUPERLOCAL = Policy(**preset("superlocal"))
+
+
+# Our own inputs and numbers
+
+
+def test_three_near_duplicates_are_one_compression_and_two_are_none():
+    texts = ["I like green tea", "I like green tea.", "so, I like green tea"]
+    memories = frames.memories({"content": text, "access_count": place} for place, text in enumerate(texts))
+    vectors = {f"m{place}": [1.0, 0.01 * place] for place in range(3)}
+    clusters, made = run(memories, SUPERLOCAL, vectors=vectors)
+    assert clusters.select("method", "cluster_size").rows() == [("near_duplicates", 3)]
+    (row,) = made.rows(named=True)
+    assert (row["kind"], row["supersedes"], row["access_count"]) == ("compression", True, 2)
+    assert row["members"] == ["m0", "m1", "m2"]
+    assert row["content"] == "I like green tea"
+    assert run(memories[:2], SUPERLOCAL, vectors=vectors)[1].is_empty()
+
+
+def test_a_compression_says_what_only_one_member_says():
+    texts = ["Our office is in Oslo.", "our office is in Oslo", "Our office is in Oslo. It opens at 8 am."]
+    memories = frames.memories({"content": text} for text in texts)
+    (content,) = run(memories, SUPERLOCAL, vectors={f"m{place}": [1.0, 0.0] for place in range(3)})[1]["content"]
+    assert content == "Our office is in Oslo. It opens at 8 am."
+
+
+# The system's cases
+
+
+def test_compression_of_the_documents(real_system):
+    case = real_system("superlocal")["slm-comp-1"]["expected_by_wiki"]
+    memories = frames.memories({"content": text} for text in ("We use Postgres", "We use Postgres.", "we use Postgres"))
+    vectors = {"m0": [1.0, 0.0], "m1": [1.0, 0.01], "m2": [1.0, 0.015]}
+    clusters, made = run(memories, SUPERLOCAL, vectors=vectors)
+    assert len(clusters) == case["clusters_found"]
+    assert clusters["cluster_size"].sum() == case["facts_compressed"]
+    assert len(made) == case["summaries_created"]
+    assert SUPERLOCAL.superseded_lifecycle == case["originals"]
+
+
+def test_a_summary_of_the_heuristic(real_system):
+    """Theirs drops the fourth text and all second sentences; ours keeps what is new, within its budget."""
+    case = real_system("superlocal")["slm-sum-1"]
+    assert case["expected_by_code"]["summary"] == "First one. Second without stop"
+    memories = frames.memories({"content": text} for text in case["input"]["members"])
+    (content,) = wording.extracts(
+        memories.with_columns(
+            summary_id=pl.lit("s"),
+            whole=pl.lit(value=False),
+            tokens=pl.lit(5),
+            **{name: pl.lit([], pl.List(pl.String)) for name in wording.FACTS},
+        )
+    )["content"]
+    assert content == "2025-09-23: First one. More text. Second without stop. Fourth."

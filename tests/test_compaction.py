@@ -1,0 +1,97 @@
+"""Old payloads move out of the ledger's database, and nobody who reads events notices."""
+
+import sqlite3
+from datetime import timedelta
+
+import homes
+import pytest
+
+from memory_pipeline.lake import compaction, history
+from memory_pipeline.lake.tables import Lake, LakeError
+
+
+@pytest.fixture
+def lake(tmp_path):
+    with homes.filled(tmp_path, homes.events(memories=40)) as opened:
+        opened.project()
+        yield opened
+
+
+def payloads(lake):
+    with sqlite3.connect(lake.home / "ledger.sqlite") as database:
+        return [text for (text,) in database.execute("SELECT payload FROM events ORDER BY seq")]
+
+
+def taken(lake):
+    return sum(path.stat().st_size for path in lake.home.glob("ledger.sqlite*"))
+
+
+def later(**days):
+    return homes.RECORDED + timedelta(**days)
+
+
+def test_nothing_moves_before_its_time(lake):
+    before = payloads(lake)
+    assert compaction.compact(lake.ledger, before=homes.RECORDED) == 0
+    assert payloads(lake) == before
+
+
+def test_payloads_move_word_for_word_and_the_ledger_still_knows_its_events(lake):
+    before, rows = payloads(lake), lake.ledger.read()
+    assert compaction.compact(lake.ledger, before=later(days=7)) == len(before)
+    assert set(payloads(lake)) == {compaction.MOVED}
+    assert compaction.filled(lake.ledger, lake.ledger.read()) == rows
+    assert compaction.compact(lake.ledger, before=later(days=7)) == 0
+    told = homes.events(memories=40)
+    assert lake.ledger.append(told).accepted == 0, "an event is known by its id for ever"
+
+
+def test_the_database_shrinks(lake):
+    size = taken(lake)
+    compaction.compact(lake.ledger, before=later(days=7))
+    assert taken(lake) < size
+
+
+def test_a_run_a_rebuild_and_a_projection_from_nothing_see_no_difference(lake):
+    homes.night(lake)
+    published = homes.published(lake)
+    compaction.compact(lake.ledger, before=later(days=7))
+    for profile_id in ("sample-1", "sample-2"):
+        rebuilt = history.rebuild(lake, profile_id)
+        for name, frame in published.items():
+            assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
+            assert frame.equals(lake.read(name))
+    lake.project()
+    events = lake.read("events")
+    for path in lake.paths("events"):
+        path.unlink()
+    lake.mend()
+    homes.same({"events": events}, {"events": lake.read("events")})
+
+
+def test_only_what_is_projected_moves(tmp_path):
+    with homes.filled(tmp_path, homes.events(memories=40)) as fresh:
+        assert compaction.compact(fresh.ledger, before=later(days=7)) == 0
+
+
+def test_large_ledgers_move_in_lots(lake, monkeypatch):
+    rows = lake.ledger.read()
+    monkeypatch.setattr(compaction, "MOVED_AT_ONCE", 17)
+    assert compaction.compact(lake.ledger, before=later(days=7)) == len(rows)
+    assert compaction.filled(lake.ledger, lake.ledger.read()) == rows
+
+
+def test_a_lost_file_is_named_and_never_replaced_by_nothing(lake):
+    compaction.compact(lake.ledger, before=later(days=7))
+    for path in (*lake.paths("payloads"), *lake.paths("events")):
+        path.unlink()
+    with pytest.raises(LakeError, match="backup"):
+        lake.mend()
+    assert "payloads" in set(lake.verify()["table"])
+
+
+def test_two_processes_may_read_meanwhile(lake):
+    with Lake(lake.home) as other:
+        seen = other.events()
+        compaction.compact(lake.ledger, before=later(days=7))
+        assert other.events().equals(seen)

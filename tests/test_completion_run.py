@@ -1,0 +1,158 @@
+"""A language model in real Dagster runs: asked once, replayed by every look at the state, never by a rebuild."""
+
+import re
+import sys
+
+import dagster as dg
+import homes
+import launches
+import polars as pl
+import pytest
+from answering import failure, reply, said, serving
+
+from memory_pipeline import Settings, build_defs
+from memory_pipeline.assets.resources import Run
+from memory_pipeline.lake import history, participation
+from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.settings import Policy
+
+KEY = "sk-very-secret-0123456789"
+LATER = homes.NIGHT + homes.days(1)
+
+
+@pytest.fixture(scope="module")
+def instance():
+    with dg.DagsterInstance.ephemeral() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def told():
+    return homes.events(profiles=1, memories=60, days=60)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def key():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        yield
+
+
+@pytest.fixture
+def lake(tmp_path, told):
+    with homes.filled(tmp_path, told) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def worded(tmp_path_factory, told, instance):
+    """A store after two nights with a model, its settings, what was asked in each night, and all that Dagster noted."""
+    with homes.filled(tmp_path_factory.mktemp("worded"), told) as opened:
+        with serving(faithful) as server:
+            settings = deployment(opened, server)
+            first = finished(settings, instance, as_of=homes.NIGHT.isoformat())
+            asked = len(server.asked)
+            second = finished(settings, instance, as_of=LATER.isoformat())
+        yield (
+            opened,
+            settings,
+            (server.prompts[:asked], server.prompts[asked:]),
+            [*first.all_events, *second.all_events],
+        )
+
+
+def faithful(prompt, _):
+    """Repeat what the prompt lists, which leaves nothing out and invents nothing."""
+    mark = re.search(r"the mark (\w+) ", prompt)[1]
+    lines = prompt.split(f"\n----- {mark}\n")[1].split("\n")
+    texts = dict.fromkeys(re.sub(r"^\d+\. (?:\[[-\d]+\] )?", "", line) for line in lines)
+    return reply(said(" / ".join(texts)))
+
+
+def deployment(lake, server, **policy):
+    return Settings(
+        home=lake.home, llm_base_url=server.url, llm_retries=0, policy=Policy(**{"llm_model": "m"} | policy)
+    )
+
+
+def run(settings, instance, *, last="consolidation_commit", **options):
+    """Run everything up to an asset."""
+    chosen = dg.AssetSelection.assets(last).upstream().required_multi_asset_neighbors()
+    definitions = build_defs(settings=settings)
+    definition = definitions.resolve_implicit_global_asset_job_def().get_subset(
+        asset_selection=chosen.resolve(definitions.resolve_asset_graph())
+    )
+    config = Run(**options).model_dump(exclude_defaults=True)
+    return definition.execute_in_process(
+        instance=instance,
+        run_config=launches.QUIET | {"resources": {"run": {"config": config}}},
+        raise_on_error=False,
+    )
+
+
+def finished(settings, instance, **options):
+    result = run(settings, instance, **options)
+    assert result.success, launches.why(result)
+    return result
+
+
+def test_a_model_is_asked_once_and_its_words_are_kept(worded):
+    lake, _, (first, second), _ = worded
+    kept = lake.read("completions")
+    assert set(kept["outcome"]) == {"answered"}
+    assert set(kept["purpose"]) == {"block", "summary"}
+    assert len({*first, *second}) == len(first) + len(second) == kept.height
+    memories = lake.read("memories")
+    assert set(memories.filter(pl.col("kind") != "original")["content"]) & set(kept["content"])
+    blocks = lake.read("core_memory_blocks")
+    assert set(blocks.filter(pl.col("compiled_by") == "m")["block"]) == {"project_context", "user_profile"}
+
+
+def test_a_rebuild_asks_nobody_and_gives_the_same(worded):
+    """The server is gone by then; the words are those that it gave."""
+    lake, settings, _, _ = worded
+    again = history.preview(lake, settings, participation.chosen(lake, settings, as_of=LATER))
+    for name in ("summaries", "proposed_blocks"):
+        homes.same({name: again[name].drop("plan_id")}, {name: lake.read(name).drop("plan_id")})
+
+
+def test_the_key_is_in_no_table_and_in_no_event_of_a_run(worded):
+    lake, _, _, events = worded
+    for name in TABLES:
+        assert KEY not in str(lake.read(name).to_dicts()), name
+    assert KEY not in "".join(map(str, events))
+
+
+def test_a_dry_run_asks_and_writes_nothing(lake, instance):
+    with serving(faithful) as server:
+        before = launches.state(lake)
+        finished(deployment(lake, server), instance, last="summaries", as_of=homes.NIGHT.isoformat(), dry=True)
+    assert server.asked
+    assert lake.read("completions").is_empty()
+    assert launches.state(lake) == before
+
+
+def test_a_model_that_fails_leaves_the_words_to_rules_and_says_why(lake, instance):
+    with serving(lambda *_: failure(401, message=f"Incorrect API key provided: {KEY}")) as server:
+        result = finished(deployment(lake, server), instance, last="summaries", as_of=homes.NIGHT.isoformat())
+    completions, summaries = lake.read("completions"), lake.staged(result.run_id, "summaries")
+    assert len(server.asked) <= Settings().llm_concurrency
+    assert set(completions["outcome"]) == {"unauthorised"}
+    assert set(summaries.select("compiled_by", "fallback").rows()) == {("rules", "unauthorised")}
+    assert KEY not in str([completions.to_dicts(), summaries.to_dicts(), *result.all_events])
+
+
+def test_without_a_model_nobody_is_asked(lake, instance):
+    with serving(faithful) as server:
+        settings = deployment(lake, server, llm_model=None)
+        finished(settings, instance, last="completions", as_of=homes.NIGHT.isoformat())
+    assert server.asked == []
+    assert lake.read("completions").is_empty()
+
+
+def test_a_missing_package_stops_the_run_with_one_sentence(lake, instance, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with serving(faithful) as server:
+        result = run(deployment(lake, server), instance, last="completions", as_of=homes.NIGHT.isoformat())
+    assert not result.success
+    assert "pip install 'memory-pipeline[llm]'" in launches.why(result)["completions"]

@@ -1,0 +1,335 @@
+"""The HTTP service as its callers meet it: a real server on a real port, real tokens, real runs."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import homes
+import httpx
+import pytest
+from commands import COMMAND, environment, process, refused, told
+
+from memory_pipeline.lake import tokens
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.lake.tokens import Role
+from memory_pipeline.service.http_server import application
+from memory_pipeline.service.runs import Runs
+
+SECONDS = 180
+"""How long a run may take on a busy machine."""
+
+
+@contextmanager
+def serving(home, **variables):
+    """Run `memory-pipeline serve` over a home on a free port, and yield a client without a token."""
+    log = home.parent / f"{home.name}.log"
+    with log.open("wb") as out:
+        server = subprocess.Popen(
+            [COMMAND, "--home", home, "serve", "--port", "0"],
+            env=environment(PYTHONUNBUFFERED="1", **variables),
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        with httpx.Client(base_url=_address(server, log), timeout=SECONDS) as client:
+            yield client
+    finally:
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) == 0, log.read_text("utf-8")
+        assert "Traceback" not in log.read_text("utf-8")
+
+
+def _address(server, log):
+    deadline = time.monotonic() + 60
+    while not (found := re.search(r"listening at (http://[^;]+)", log.read_text("utf-8"))):
+        assert server.poll() is None, log.read_text("utf-8")
+        assert time.monotonic() < deadline, log.read_text("utf-8")
+        time.sleep(0.05)
+    return found[1]
+
+
+def bearer(token):
+    return {"Authorization": f"Bearer {token}"}
+
+
+def finished(client, run_id, headers):
+    """Ask until a run has ended, and return what is told of it."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        asked = client.get("/consolidate/status", headers=headers).json()["requests"]
+        found = next(row for row in asked if row["run_id"] == run_id)
+        if found["state"] in {"succeeded", "failed"}:
+            return found
+        time.sleep(0.2)
+    raise AssertionError(found)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("http") / "data"
+    homes.filled(folder, homes.events(memories=60)).close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def granted(home):
+    """Headers of an administrator, of an agent of the first profile, and of one whose token is revoked."""
+    admin, _ = tokens.create(home, Role.ADMIN)
+    agent, _ = tokens.create(home, Role.AGENT, profile_id="sample-1")
+    gone, grant = tokens.create(home, Role.ADMIN)
+    tokens.revoke(home, grant.token_id)
+    return {"admin": bearer(admin), "agent": bearer(agent), "gone": bearer(gone)}
+
+
+@pytest.fixture(scope="module")
+def client(home):
+    with serving(home) as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", ["/consolidate", "/consolidate/status", "/metrics", "/nothing", "/docs/x"])
+def test_without_a_valid_token_every_path_answers_the_same(client, granted, path):
+    wrong = [
+        {},
+        granted["gone"],
+        bearer("mpt_x"),
+        {"Authorization": "Bearer"},
+        {"Authorization": "Basic YTpi"},
+        {"Authorization": "x"},
+    ]
+    answers = [client.request(method, path, headers=headers) for method in ("GET", "POST") for headers in wrong]
+    answers.append(client.post(path, headers=wrong[2], content=b"{not json"))
+    assert {answer.status_code for answer in answers} == {401}
+    assert {answer.headers["www-authenticate"] for answer in answers} == {"Bearer"}
+    assert len({answer.content for answer in answers}) == 1
+    assert "memory-pipeline token create" in answers[0].json()["detail"]
+
+
+def test_the_token_is_looked_up_by_the_constant_time_comparison(home, granted, monkeypatch):
+    seen = []
+    real = tokens.identify
+    monkeypatch.setattr(tokens, "identify", lambda *args: seen.append(args) or real(*args))
+    app = application(home, Runs(home))
+    transport = httpx.ASGITransport(app)
+
+    async def ask():
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            return [await client.get("/nothing", headers=headers) for headers in (granted["admin"], bearer("mpt_x"))]
+
+    import anyio  # noqa: PLC0415
+
+    answers = anyio.run(ask)
+    assert [answer.status_code for answer in answers] == [404, 401]
+    assert [args[1][:4] for args in seen] == ["mpt_", "mpt_"]
+
+
+def test_health_needs_no_token_and_tells_nothing_but_the_position(client):
+    found = client.get("/health")
+    assert found.status_code == 200
+    assert set(found.json()) == {"status", "position", "lag_seconds"}
+    assert found.json()["status"] == "ok"
+    assert found.json()["position"] > 60
+    assert found.json()["lag_seconds"] > 0
+
+
+def test_an_agent_sees_and_consolidates_its_own_profile_alone(client, granted):
+    for answer in (
+        client.post("/consolidate", headers=granted["agent"], json={"profile_id": "sample-2"}),
+        client.post("/consolidate", headers=granted["agent"], json={"profile_id": "sample-2", "dry_run": True}),
+        client.post("/consolidate", headers=granted["agent"], json={"profile_id": "nobody"}),
+        client.get("/consolidate/status", headers=granted["agent"], params={"profile_id": "sample-2"}),
+    ):
+        assert (answer.status_code, answer.json()["detail"]) == (403, "the token is for profile 'sample-1' alone")
+    assert client.get("/metrics", headers=granted["agent"]).status_code == 403
+    found = client.get("/consolidate/status", headers=granted["agent"]).json()
+    assert [row["profile_id"] for row in found["profiles"]] == ["sample-1"]
+    assert not {"home", "position", "dead_letters", "disk_bytes"} & set(found)
+
+
+def test_an_administrator_sees_every_profile(client, granted, home):
+    found = client.get("/consolidate/status", headers=granted["admin"]).json()
+    assert [row["profile_id"] for row in found["profiles"]] == ["sample-1", "sample-2"]
+    assert found["home"] == str(home)
+    assert {"last_decay", "last_creative", "last_cluster", "last_forget", "history", "requests"} <= set(found)
+    only = client.get("/consolidate/status", headers=granted["admin"], params={"profile_id": "sample-2"}).json()
+    assert [row["profile_id"] for row in only["profiles"]] == ["sample-2"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "parts"),
+    [
+        ({"task": "fly"}, 422, ("task = 'fly'", "'decay', 'creative', 'cluster', 'forget' or 'promote'")),
+        ({"scope": "some"}, 422, ("scope = 'some'", "'all' or 'recent'")),
+        ({"dry_run": "perhaps"}, 422, ("dry_run = 'perhaps'", "boolean")),
+        ({"profile_id": ""}, 422, ("profile_id = ''", "at least 1 character")),
+        ({"profile_id": 3}, 422, ("profile_id = 3", "string")),
+        ({"profil_id": "x"}, 422, ("profil_id = 'x'",)),
+        ({"task": "decay", "lightweight": True}, 422, ("lightweight and task exclude each other",)),
+        ([], 422, ("the body is no JSON object",)),
+        ("{not json", 422, ("the body is no JSON",)),
+        ({"profile_id": "nobody"}, 404, ("profile 'nobody' has no memory",)),
+    ],
+)
+def test_a_wrong_request_is_answered_in_one_line(client, granted, body, code, parts):
+    content = body if isinstance(body, str) else json.dumps(body)
+    headers = granted["admin"] | {"Content-Type": "application/json"}
+    answer = client.post("/consolidate", headers=headers, content=content)
+    assert answer.status_code == code, answer.text
+    said = answer.json()["detail"]
+    assert "\n" not in said
+    assert all(part in said for part in parts), said
+
+
+def test_other_wrong_requests(client, granted):
+    asked = client.get("/consolidate/status", headers=granted["admin"], params={"profile_id": "nobody"})
+    assert (asked.status_code, asked.json()) == (404, {"detail": "profile 'nobody' has no memory"})
+    form = client.post("/consolidate", headers=granted["admin"], data={"task": "decay"})
+    assert form.status_code == 422
+    assert "Content-Type: application/json" in form.json()["detail"]
+    assert client.get("/consolidate", headers=granted["admin"]).status_code == 405
+
+
+def test_the_schema_names_paths_codes_and_the_token(client):
+    schema = client.get("/openapi.json").json()
+    assert schema["openapi"].startswith("3.")
+    assert {path: set(methods) for path, methods in schema["paths"].items()} == {
+        "/consolidate": {"post"},
+        "/consolidate/status": {"get"},
+        "/health": {"get"},
+        "/metrics": {"get"},
+    }
+    post = schema["paths"]["/consolidate"]["post"]
+    assert set(post["responses"]) == {"200", "202", "401", "403", "404", "409", "422", "503"}
+    assert post["security"] == [{"HTTPBearer": []}]
+    assert "security" not in schema["paths"]["/health"]["get"]
+    fields = schema["components"]["schemas"]["Consolidation"]["properties"]
+    assert set(fields) == {"profile_id", "lightweight", "task", "scope", "dry_run"}
+    assert all(field["description"] for field in fields.values())
+    assert references(schema) <= {f"#/components/schemas/{name}" for name in schema["components"]["schemas"]}
+
+
+def references(part):
+    if isinstance(part, dict):
+        own = {part["$ref"]} if "$ref" in part else set()
+        return own.union(*(references(value) for value in part.values()))
+    return set().union(*(references(value) for value in part)) if isinstance(part, list) else set()
+
+
+def test_a_dry_run_answers_with_the_plan_of_the_command_line_and_writes_nothing(client, granted, home):
+    with Lake(home) as lake:
+        before = lake.ledger.position()
+    answer = client.post("/consolidate", headers=granted["admin"], json={"dry_run": True})
+    assert answer.status_code == 200, answer.text
+    document = answer.json()
+    assert document["format"] == "memory-pipeline/plan@1"
+    assert document["plan"]
+    as_of = document["profiles"][0]["as_of"]
+    same = told("consolidate", "--dry-run", "--as-of", as_of, home=home)
+    assert same["plan"] == document["plan"]
+    assert [row.items() - {("trigger", "cli")} for row in same["profiles"]] == [
+        row.items() - {("trigger", "http")} for row in document["profiles"]
+    ]
+    own = client.post("/consolidate", headers=granted["agent"], json={"dry_run": True}).json()
+    assert {row["profile_id"] for row in own["plan"]} == {"sample-1"}
+    with Lake(home) as lake:
+        assert lake.ledger.position() == before
+
+
+def test_runs_asked_for_at_once_are_made_one_after_the_other(home, granted, tmp_path):
+    shutil.copytree(home, tmp_path / "data")
+    with serving(tmp_path / "data") as client:
+
+        def ask(body, who="admin"):
+            return client.post("/consolidate", headers=granted[who], json=body)
+
+        with ThreadPoolExecutor(2) as pool:
+            answers = list(pool.map(ask, [{"profile_id": "sample-1"}, {"profile_id": "sample-2"}]))
+        answers.append(ask({"task": "decay"}, "agent"))
+        assert [answer.status_code for answer in answers] == [202, 202, 202], [answer.text for answer in answers]
+        ids = [answer.json()["run_id"] for answer in answers]
+        asked = client.get("/consolidate/status", headers=granted["admin"]).json()["requests"]
+        assert sorted(row["state"] for row in asked) == ["queued", "queued", "running"]
+        again = ask({"task": "decay"}, "agent")
+        assert again.status_code == 409
+        assert again.json()["detail"].startswith(f"the same run waits already: {ids[2]};")
+        assert client.get("/health").status_code == 200
+        ended = [finished(client, run_id, granted["admin"]) for run_id in ids]
+        found = client.get("/consolidate/status", headers=granted["admin"]).json()
+        own = client.get("/consolidate/status", headers=granted["agent"]).json()
+    assert [(row["state"], row["error"]) for row in ended] == [("succeeded", None)] * 3
+    assert [row["profile_id"] for row in ended[2:]] == ["sample-1"]
+    assert [row["committed_run_id"] for row in ended] == ids
+    assert {row["run_id"] for row in found["history"]} == set(ids)
+    assert {"task", "ran_at", "memories_processed", "duration_seconds"} <= set(found["history"][0])
+    assert {row["profile_id"] for row in (*own["history"], *own["requests"])} == {"sample-1"}
+    with Lake(tmp_path / "data") as lake:
+        runs = lake.ledger.runs()
+    assert set(runs["trigger"]) == {"http"}
+    assert runs.height == 3
+
+
+def test_a_run_whose_process_is_killed_says_so_and_the_next_one_runs(home, granted, tmp_path):
+    shutil.copytree(home, tmp_path / "data")
+    with serving(tmp_path / "data") as client:
+        first = client.post("/consolidate", headers=granted["admin"], json={"task": "decay"}).json()["run_id"]
+        os.kill(worker(tmp_path / "data"), signal.SIGKILL)
+        assert "ended from outside" in finished(client, first, granted["admin"])["error"]
+        second = client.post("/consolidate", headers=granted["admin"], json={"lightweight": True}).json()["run_id"]
+        assert finished(client, second, granted["admin"])["error"] is None
+
+
+def worker(home):
+    """The process in which the server over a home makes its runs."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        lines = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+        rows = [line.split(maxsplit=2) for line in lines.splitlines()]
+        servers = {pid for pid, _, args in rows if f"--home {home} serve" in args}
+        if found := [int(pid) for pid, parent, args in rows if parent in servers and "spawn_main" in args]:
+            return found[-1]
+        time.sleep(0.05)
+    raise AssertionError(lines)
+
+
+def test_metrics_are_in_the_format_of_prometheus(client, granted):
+    answer = client.get("/metrics", headers=granted["admin"])
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert "consolidation_lag_seconds" in answer.text
+
+
+def test_a_broken_settings_file_is_said_and_mended_without_a_restart(home, granted, tmp_path):
+    shutil.copytree(home, tmp_path / "data")
+    with serving(tmp_path / "data") as client:
+        (tmp_path / "data" / "memory_pipeline.toml").write_text("[policy]\nlinkge = 1\n", "utf-8")
+        for answer in (
+            client.get("/consolidate/status", headers=granted["admin"]),
+            client.post("/consolidate", headers=granted["admin"], json={"dry_run": True}),
+            client.post("/consolidate", headers=granted["admin"]),
+        ):
+            assert answer.status_code == 503
+            assert "did you mean 'linkage'?" in answer.json()["detail"]
+        (tmp_path / "data" / "memory_pipeline.toml").unlink()
+        assert client.get("/consolidate/status", headers=granted["admin"]).status_code == 200
+
+
+def test_a_revoked_token_is_worthless_at_once(client, home):
+    token, grant = tokens.create(home, Role.ADMIN)
+    assert client.get("/consolidate/status", headers=bearer(token)).status_code == 200
+    tokens.revoke(home, grant.token_id)
+    assert client.get("/consolidate/status", headers=bearer(token)).status_code == 401
+
+
+def test_a_port_that_is_taken_is_named(client, tmp_path):
+    port = client.base_url.port
+    said = refused("serve", "--port", port, home=tmp_path / "data", run=process)
+    assert f"--port {port}" in said
+    assert "choose another" in said
+    assert "--port" in refused("serve", "--port", "70000", home=tmp_path, status=2)
+    assert os.environ.get("MEMORY_PIPELINE_HOME") is None

@@ -1,0 +1,149 @@
+"""The MCP server as an agent meets it: the installed command, spoken to by the SDK's own client over its pipes."""
+
+import json
+
+import anyio
+import homes
+import pytest
+from commands import COMMAND, environment
+from mcp import Client, StdioServerParameters, stdio_client
+
+from memory_pipeline.lake.tables import Lake
+
+TOOLS = {"remember", "consolidate", "explain", "status"}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mcp") / "data"
+    homes.filled(folder, homes.events(profiles=1, memories=60)).close()
+    return folder
+
+
+def talk(home, conversation, **variables):
+    """Start the server, let a client speak with it, and return what the conversation returned."""
+
+    async def session():
+        server = StdioServerParameters(
+            command=str(COMMAND), args=["--home", str(home), "mcp"], env=environment(**variables)
+        )
+        async with Client(stdio_client(server)) as client:
+            return await conversation(client)
+
+    return anyio.run(session)
+
+
+def said(result):
+    return "\n".join(part.text for part in result.content)
+
+
+def test_every_tool_and_argument_is_described_for_the_agent(home):
+    async def conversation(client):
+        return client.instructions, (await client.list_tools()).tools
+
+    instructions, tools = talk(home, conversation)
+    assert all(name in instructions for name in TOOLS)
+    assert {tool.name for tool in tools} == TOOLS
+    for tool in tools:
+        assert len(tool.description) > 60
+        assert all(field.get("description") for field in tool.input_schema["properties"].values()), tool.name
+        assert tool.input_schema["properties"]["profile_id"]["default"] == "default"
+        assert tool.annotations.destructive_hint is False
+    own = next(tool for tool in tools if tool.name == "consolidate").input_schema
+    assert set(own["properties"]) == {"profile_id", "lightweight", "task", "scope", "dry_run"}
+    assert "required" not in own
+    assert {tool.name for tool in tools if tool.annotations.read_only_hint} == {"explain", "status"}
+
+
+def test_what_an_agent_remembers_is_stored_word_for_word(tmp_path):
+    text = "The café opens at 7 €, not [bold]8[/bold]."
+    result = talk(
+        tmp_path,
+        lambda client: client.call_tool(
+            "remember",
+            {"text": text, "profile_id": "ana", "memory_type": "Decision", "importance": 0.9, "session_id": "s1"},
+        ),
+    )
+    assert not result.is_error, said(result)
+    found = result.structured_content
+    with Lake(tmp_path) as lake:
+        events = lake.events()
+    row = events.row(0, named=True)
+    assert (row["profile_id"], row["session_id"], row["memory_id"]) == ("ana", "s1", found["memory_id"])
+    assert text in row.values()
+
+
+WRONG = {
+    "importance": ("remember", {"text": "x", "importance": 3}),
+    "memory_type": ("remember", {"text": "x", "memory_type": "Hunch"}),
+    "text": ("remember", {"text": ""}),
+    "task": ("consolidate", {"task": "fly"}),
+    "lightweight and task exclude each other": ("consolidate", {"task": "decay", "lightweight": True}),
+    "profile 'nobody' has no memory": ("status", {"profile_id": "nobody"}),
+    "profile 'nobody' has no": ("explain", {"memory_id": "nothing", "profile_id": "nobody"}),
+}
+
+
+def test_what_is_wrong_is_said_to_the_agent(home):
+    async def conversation(client):
+        return {part: await client.call_tool(tool, arguments) for part, (tool, arguments) in WRONG.items()}
+
+    for part, result in talk(home, conversation).items():
+        assert result.is_error
+        assert part in said(result)
+        assert "Traceback" not in said(result)
+
+
+def test_status_tells_what_waits(home):
+    result = talk(home, lambda client: client.call_tool("status", {"profile_id": "sample-1"}))
+    found = result.structured_content
+    assert found["profiles"][0]["profile_id"] == "sample-1"
+    assert found["profiles"][0]["waiting"] > 0
+    assert {"tasks", "history", "lag_seconds"} <= set(found)
+    assert "home" not in found
+
+
+def test_an_agent_looks_first_then_consolidates_and_asks_why(home):
+    async def conversation(client):
+        planned = await client.call_tool("consolidate", {"profile_id": "sample-1", "dry_run": True})
+        with Lake(home) as lake:
+            before = lake.ledger.runs().height
+        done = await client.call_tool("consolidate", {"profile_id": "sample-1"})
+        ids = lake_memory(home)
+        why = await client.call_tool("explain", {"profile_id": "sample-1", "memory_id": ids})
+        return planned, before, done, why
+
+    planned, before, done, why = talk(home, conversation)
+    assert not planned.is_error, said(planned)
+    assert before == 0
+    plan = planned.structured_content
+    assert plan["decisions"] == sum(row["decisions"] for row in plan["counts"]) > 0
+    assert 0 < len(plan["first"]) <= 20
+    assert all(row["reason"] for row in plan["first"])
+    assert not done.is_error, said(done)
+    ran = done.structured_content
+    assert sum(ran["profiles"][0]["actions"].values()) == plan["decisions"]
+    assert json.dumps(ran).count("sample-1") == 1
+    assert not why.is_error
+    assert "sample-1" in said(why)
+    with Lake(home) as lake:
+        assert set(lake.ledger.runs()["trigger"]) == {"mcp"}
+
+
+def lake_memory(home):
+    with Lake(home) as lake:
+        return lake.read("memories").filter(kind="original")["memory_id"][0]
+
+
+def test_one_broken_setting_is_said_and_the_server_lives_on(tmp_path):
+    async def conversation(client):
+        await client.call_tool("remember", {"text": "One."})
+        (tmp_path / "memory_pipeline.toml").write_text("[policy]\nlinkge = 1\n", "utf-8")
+        broken = await client.call_tool("status", {})
+        (tmp_path / "memory_pipeline.toml").unlink()
+        return broken, await client.call_tool("status", {})
+
+    broken, mended = talk(tmp_path, conversation)
+    assert broken.is_error
+    assert "did you mean 'linkage'?" in said(broken)
+    assert mended.structured_content["profiles"][0]["memories"] == 1

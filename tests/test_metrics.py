@@ -1,0 +1,144 @@
+"""Metrics of a real store after real runs, read back as Prometheus reads them."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import homes
+import polars as pl
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from memory_pipeline.lake import history, metrics
+from memory_pipeline.lake.events import parse
+from memory_pipeline.lake.schemas import LIVE
+from memory_pipeline.lake.tables import Lake
+
+NOW = homes.RECORDED + timedelta(hours=1)
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory):
+    """A store in which one night was made, and then a reflection."""
+    home = tmp_path_factory.mktemp("home")
+    with homes.filled(home, homes.events(memories=40)) as opened:
+        homes.night(opened)
+        homes.night(opened, as_of=homes.NIGHT + homes.days(1), run_id="two", task="reflect", trigger="sensor")
+        yield opened
+
+
+def scraped(lake, now=NOW):
+    """Every sample by name and labels, and every family by name."""
+    families = list(text_string_to_metric_families(metrics.render(lake, homes.settings(lake.home), now=now)))
+    samples = {(one.name, *sorted(one.labels.values())): one.value for family in families for one in family.samples}
+    return samples, {family.name: family for family in families}
+
+
+def test_everything_that_is_promised_is_there_and_says_what_it_is(lake):
+    samples, families = scraped(lake)
+    assert {name: family.type for name, family in families.items()} == {
+        "consolidation_lag_seconds": "gauge",
+        "enrichment_lag_seconds": "gauge",
+        "reconsolidation_last_run": "gauge",
+        "graph_nodes_total": "gauge",
+        "graph_nodes_pruned": "counter",
+        "reflection_triggers": "counter",
+        "recall_regret": "counter",
+        "decay_score_p50": "gauge",
+        "decay_score": "histogram",
+        "disk_bytes": "gauge",
+        "consolidation_due": "gauge",
+        "memory_energy_count": "gauge",
+        "memory_energy_mean": "gauge",
+        "memory_energy_max": "gauge",
+        "memory_energy_min": "gauge",
+    }
+    assert all(family.documentation.endswith(".") for family in families.values())
+    assert {("graph_nodes_pruned_total", "archive"), ("reflection_triggers_total",), ("recall_regret_total",)} <= set(
+        samples
+    )
+
+
+def test_the_figures_are_those_of_the_tables(lake):
+    samples, _ = scraped(lake)
+    scored = lake.read("scored_memories")
+    tiers = dict(scored["age_tier"].value_counts().iter_rows())
+    assert {tier: samples["graph_nodes_total", tier] for tier in metrics.AGE_TIERS} == {
+        tier: tiers.get(tier, 0) for tier in metrics.AGE_TIERS
+    }
+    assert samples[("decay_score_p50",)] == pytest.approx(scored["strength"].median())
+    assert samples[("decay_score_count",)] == scored.height
+    assert samples["decay_score_bucket", "0.5"] == (scored["strength"] <= 0.5).sum()
+    runs = lake.ledger.runs()
+    full = runs.filter(task="full")["committed_at"].max()
+    assert samples[("reconsolidation_last_run",)] == pytest.approx(full.timestamp())
+    assert samples[("reflection_triggers_total",)] == runs.filter(task="reflect").height == 2
+    live = lake.read("memories").filter(pl.col("lifecycle").is_in(LIVE))
+    assert sum(samples["memory_energy_count", tier] for tier in metrics.ENERGY_TIERS) == live.height
+    assert (
+        samples["memory_energy_max", "working"]
+        == scored.join(live.filter(tier="working"), on=["profile_id", "memory_id"])["energy"].max()
+    )
+    assert samples[("disk_bytes",)] > 10_000
+
+
+def test_nothing_waits_after_a_run_and_everything_before_the_first(lake, tmp_path):
+    samples, _ = scraped(lake)
+    assert (samples[("consolidation_lag_seconds",)], samples[("enrichment_lag_seconds",)]) == (0.0, 0.0)
+    with homes.filled(tmp_path, homes.events(memories=10)) as fresh:
+        samples, _ = scraped(fresh)
+        assert (samples[("consolidation_lag_seconds",)], samples[("enrichment_lag_seconds",)]) == (3600.0, 3600.0)
+        assert ("reconsolidation_last_run",) not in samples
+        assert ("decay_score_p50",) not in samples
+        assert samples["consolidation_due", "arrivals"] == 2.0
+        fresh.project()
+        samples, _ = scraped(fresh)
+        assert (samples[("consolidation_lag_seconds",)], samples[("enrichment_lag_seconds",)]) == (0.0, 3600.0)
+
+
+def test_a_store_without_a_memory_has_metrics_too(tmp_path):
+    with Lake(tmp_path) as empty:
+        samples, _ = scraped(empty)
+    assert samples["graph_nodes_total", "hot"] == 0
+    assert samples["memory_energy_count", "working"] == 0
+    assert ("memory_energy_mean", "working") not in samples
+
+
+def test_what_forgetting_took_out_is_counted_and_an_undo_does_not_take_it_back(tmp_path):
+    off = {"protected_importance": "", "grace_period_days": 0, "protected_types": [], "protected_causes": ""}
+    policy = off | {"protect_flagged": False, "archive_threshold": 1.0, "max_archived_share": 1.0, "methods": []}
+    lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in policy.items())
+    (tmp_path / "memory_pipeline.toml").write_text(f"[policy]\n{lines}\n", "utf-8")
+    with homes.filled(tmp_path, homes.events(memories=10)) as lake:
+        homes.night(lake)
+        archived = lake.ledger.decisions().filter(action="archive").height
+        assert archived > 0
+        assert scraped(lake)[0]["graph_nodes_pruned_total", "archive"] == archived
+        history.undo(lake, "run", now=NOW)
+        assert scraped(lake)[0]["graph_nodes_pruned_total", "archive"] == archived
+
+
+def test_what_only_a_deep_recall_found_is_counted_once_an_access(tmp_path):
+    access = {
+        "event_type": "memory.accessed",
+        "profile_id": "p",
+        "payload": {"memory_ids": ["a", "b", "c"], "metadata": {metrics.REGRET: 2}},
+    }
+    plain = access | {"payload": {"memory_ids": ["a"], "metadata": {"note": "no recall_regret here"}}}
+    with Lake(tmp_path) as lake:
+        lake.ledger.append([parse(one, recorded_at=NOW, origin="test") for one in (access, access, plain)])
+        lake.project()
+        assert scraped(lake)[0][("recall_regret_total",)] == 4
+
+
+def test_a_scrape_changes_nothing_and_depends_on_nothing_but_the_store(lake):
+    before = lake.ledger.position(), sorted(lake.home.rglob("*"))
+    assert metrics.render(lake, homes.settings(lake.home), now=NOW) == metrics.render(
+        lake, homes.settings(lake.home), now=NOW
+    )
+    assert (lake.ledger.position(), sorted(lake.home.rglob("*"))) == before
+
+
+@pytest.mark.parametrize("now", [datetime(2020, 1, 1, tzinfo=UTC)])
+def test_a_clock_that_is_behind_gives_no_negative_lag(tmp_path, now):
+    with homes.filled(tmp_path, homes.events(memories=10)) as fresh:
+        assert scraped(fresh, now)[0][("consolidation_lag_seconds",)] == 0.0

@@ -1,0 +1,100 @@
+"""Daily maintenance: the store stays small, and whatever was decided can still be undone exactly."""
+
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+import homes
+import pytest
+
+from memory_pipeline import build_defs
+from memory_pipeline.jobs import upkeep
+from memory_pipeline.lake import history, snapshot, status
+from memory_pipeline.lake.tables import LakeError
+
+LONG_AGO = timedelta(days=400)
+
+
+@pytest.fixture(scope="module")
+def told():
+    return homes.events(memories=30)
+
+
+def kept(home, *, versions):
+    (home / "memory_pipeline.toml").write_text(f"keep_snapshots = {versions}\n", "utf-8")
+    return homes.settings(home)
+
+
+def maintained(instance, settings):
+    """Run the maintenance; returns what it says it did."""
+    job = build_defs(settings=settings).resolve_job_def("maintenance")
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    result = job.execute_in_process(instance=instance, run_config=quiet)
+    (output,) = (event for event in result.all_events if event.is_successful_output)
+    return {name: value.value for name, value in output.step_output_data.metadata.items()}
+
+
+@pytest.fixture
+def instance():
+    with dg.DagsterInstance.ephemeral() as opened:
+        yield opened
+
+
+def nights(lake, count):
+    for night in range(count):
+        homes.night(lake, as_of=homes.NIGHT + homes.days(night), run_id=f"run {night}")
+        snapshot.publish(lake)
+
+
+def test_versions_of_tables_are_kept_as_far_back_as_snapshots(tmp_path, told, instance):
+    with homes.filled(tmp_path, told) as lake:
+        nights(lake, 4)
+        first, *_, third, last = sorted(lake.ledger.runs()["commit_seq"].unique())[::2]
+        settings = kept(tmp_path, versions=2)
+        assert upkeep.oldest_kept(lake, 2) == third
+        before = lake.read("scored_memories", seq=third)
+        assert maintained(instance, settings)["snapshots_dropped"] == 2
+        with pytest.raises(LakeError, match=f"ask for {third} or later"):
+            lake.read("scored_memories", seq=first)
+        homes.same({"scored_memories": lake.read("scored_memories", seq=third)}, {"scored_memories": before})
+        assert lake.read("profiles", seq=first).height == 2, "an undo reads it"
+        assert lake.verify().is_empty()
+        assert len(list(tmp_path.glob("snapshots/*.duckdb"))) == 3  # the link among them
+        assert last > third
+
+
+def test_fewer_runs_than_are_kept_lose_nothing(tmp_path, told):
+    with homes.filled(tmp_path, told) as lake:
+        assert upkeep.oldest_kept(lake, 1) == 0
+        nights(lake, 2)
+        assert upkeep.oldest_kept(lake, 3) == 0
+
+
+@pytest.mark.parametrize("target", ["run 0", "run 1", "run 2"])
+def test_an_old_run_can_still_be_undone_exactly(tmp_path, told, instance, target):
+    """With the versions of its tables gone, an undo publishes the very same tables as without any maintenance."""
+    homes_of = {name: tmp_path / name for name in ("swept", "whole")}
+    published = {}
+    for name, home in homes_of.items():
+        home.mkdir()
+        with homes.filled(home, told) as lake:
+            nights(lake, 3)
+            if name == "swept":
+                maintained(instance, kept(home, versions=1))
+                lake.sweep(older_than=-timedelta(days=1), oldest=upkeep.oldest_kept(lake, 1))
+            history.undo(lake, target, cascade=True, now=homes.RECORDED)
+            published[name] = homes.published(lake)
+    homes.same(published["swept"], published["whole"])
+
+
+def test_old_run_history_goes_and_the_disk_is_told(tmp_path, told, instance):
+    with homes.filled(tmp_path, told) as lake:
+        nights(lake, 1)
+        settings = kept(tmp_path, versions=30)
+        first = maintained(instance, settings)
+        assert first["runs_dropped"] == 0
+        assert first["disk_bytes"] == pytest.approx(status.disk_bytes(tmp_path), rel=0.01)
+        (run,) = instance.get_runs()
+        later = settings.model_copy(update={"keep_runs_days": 0})
+        assert maintained(instance, later)["runs_dropped"] == 1
+        assert not instance.has_run(run.run_id)
+        assert instance.get_run_records()[0].create_timestamp > datetime.now(UTC) - LONG_AGO
