@@ -14,7 +14,7 @@ from memory_pipeline.assets import checks
 from memory_pipeline.assets.figures import column_schema
 from memory_pipeline.assets.io_manager import frames
 from memory_pipeline.assets.resources import Run, store
-from memory_pipeline.jobs import consolidation, upkeep
+from memory_pipeline.jobs import consolidation, intervals, upkeep
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.sensors import sensors
 from memory_pipeline.settings import Settings, load
@@ -88,7 +88,7 @@ def build_defs(*, settings: Settings | None = None, resources: Mapping[str, Any]
         ),
         asset_checks=[checks.breakers],
         jobs=[*consolidation.JOBS, *upkeep.JOBS],
-        schedules=[consolidation.nightly(deployment), upkeep.daily(deployment)],
+        schedules=[consolidation.nightly(deployment), *intervals.schedules(deployment), upkeep.daily(deployment)],
         sensors=sensors(deployment),
         resources={"run": Run(), "store": store(deployment.home, settings), "frames": frames} | dict(resources or {}),
         executor=dg.in_process_executor,

@@ -288,13 +288,13 @@ def worker(home):
     """The process in which the server over a home makes its runs."""
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
-        lines = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+        lines = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
         rows = [line.split(maxsplit=2) for line in lines.splitlines()]
         servers = {pid for pid, _, args in rows if f"--home {home} serve" in args}
         if found := [int(pid) for pid, parent, args in rows if parent in servers and "spawn_main" in args]:
             return found[-1]
         time.sleep(0.05)
-    raise AssertionError(lines)
+    raise AssertionError
 
 
 def test_metrics_are_in_the_format_of_prometheus(client, granted):

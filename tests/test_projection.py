@@ -715,6 +715,7 @@ DECISION = st.one_of(
     st.builds(reinforced, NAMES, NAMES, similarity=st.sampled_from([0.75, 0.9]), discovered_at=MOMENTS, **CHOICES),
     st.builds(summarised, st.just("S"), **CHOICES),
     st.builds(superseded, NAMES, st.just("S"), **CHOICES),
+    st.builds(closed, NAMES, NAMES, MOMENTS, text=st.sampled_from(["one", "two"]), newer_text=st.just("one"), **CHOICES),
     st.builds(compiled, st.sampled_from(["x", "y"]), st.sampled_from(["", "one", "two"]), **CHOICES),
 )
 PLANS = st.lists(DECISION, max_size=14).map(lambda rows: decisions(*rows))
@@ -734,6 +735,21 @@ def test_decisions_in_lots_are_decisions_at_once(stream, decided, day):
     whole = projection.fold(stream, decided)
     equal(projection.apply(projection.fold(stream, first), second), whole)
     equal(projection.apply(projection.apply(projection.fold(stream, NO_DECISIONS), first), second), whole)
+
+
+STUBS = st.builds(moved, st.just("stub"), NAMES, **CHOICES) | st.builds(
+    moved, st.just("stub"), NAMES, superseded_by=st.just("S"), superseded_kind=st.just("summary"), **CHOICES
+)
+
+
+@few
+@given(STREAMS, st.lists(DECISION | STUBS, min_size=1, max_size=14).map(lambda rows: decisions(*rows)))
+def test_what_a_run_publishes_is_what_a_rebuild_finds(stream, decided):
+    """A run sees what happened up to its clock, and applies its plan to what earlier runs left."""
+    clock = decided["as_of"].max()
+    known, own = stream.filter(pl.col("occurred_at") <= clock), pl.col("as_of") == clock
+    published = projection.apply(projection.fold(known, decided.filter(~own)), decided.filter(own))
+    equal(published, projection.fold(known, decided))
 
 
 @few

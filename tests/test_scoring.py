@@ -50,6 +50,11 @@ POLICIES = st.builds(
     access_weight=SHARES,
     importance_floor_factor=SHARES,
     relationship_preservation=SHARES,
+    decay_importance_threshold=st.none() | SHARES,
+    retention_curve=st.sampled_from(["exponential", "power"]),
+    recency_stability=st.sampled_from(["linear", "log"]),
+    recency_base_hours=st.floats(0.1, 1000.0),
+    recency_access_hours=st.floats(0.0, 100.0),
     protected_importance=st.none() | SHARES,
     grace_period_days=st.floats(0.0, 400.0),
 )
@@ -164,6 +169,59 @@ def test_retention_follows_the_category_and_never_falls_below_its_floor(category
     assert only(row)["retention"] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("curve", ["exponential", "power"])
+@pytest.mark.parametrize(
+    ("category", "floor"), [("episodic", 0.02), ("semantic", 0.02), ("core", 0.60), ("procedural", None)]
+)
+def test_the_instant_at_which_retention_reaches_its_floor(curve, category, floor):
+    row = {"category": category, "importance_given": 0.5, "last_accessed_at": ago(3)}
+    policy, memories = Policy(retention_curve=curve), frames.memories([row])
+    reached = scored(memories, policy)["floored_at"].item()
+    if floor is None:
+        assert reached is None
+        return
+    just_before = scored(memories, policy, as_of=reached - timedelta(minutes=1))["retention"].item()
+    then = scored(memories, policy, as_of=reached)["retention"].item()
+    assert floor == pytest.approx(then, abs=1e-9)
+    assert just_before > floor + 1e-9
+
+
+@given(stores(), POLICIES, st.timedeltas(timedelta(0), timedelta(days=3000)))
+def test_the_floor_is_reached_at_an_instant_that_no_look_moves(memories, policy, later):
+    """The release counts how often it looked instead: seven looks at one instant make seven days at the floor."""
+    looks = [scored(memories, policy, as_of=AS_OF + part * later)["floored_at"] for part in (0.0, 0.3, 0.3, 1.0)]
+    assert all(look.equals(looks[0]) for look in looks)
+
+
+@pytest.mark.parametrize(("stability", "hours"), [("linear", 100 + 10 * 7), ("log", 100 + 10 * math.log(8))])
+def test_recency_lasts_as_the_policy_says(stability, hours):
+    policy = Policy(recency_base_hours=100, recency_access_hours=10, recency_stability=stability)
+    row = {"last_accessed_at": ago(hours=60), "access_count": 7}
+    assert only(row, policy)["recency"] == pytest.approx(math.exp(-60 / hours))
+
+
+def test_what_is_less_important_than_the_threshold_stops_to_fade_when_it_is_not_used():
+    policy = Policy(decay_importance_threshold=0.3)
+    used = {"created_at": ago(10), "last_accessed_at": ago(4), "importance_given": 0.29}
+    row = only(used, policy)
+    assert (row["age_days"], row["idle_days"]) == (10.0, 4.0)
+    assert (row["age_factor"], row["access_factor"]) == (pytest.approx(math.exp(-0.06)), 1.0)
+    never = only({"created_at": ago(10), "importance_given": 0.29}, policy)
+    assert (never["age_factor"], never["access_factor"]) == (1.0, 1.0)
+    at_the_threshold = only(used | {"importance_given": 0.3}, policy)
+    assert at_the_threshold["age_factor"] == pytest.approx(math.exp(-0.1))
+    unset = only(used)
+    assert unset["access_factor"] == pytest.approx(math.exp(-0.2))
+
+
+@given(stores(), POLICIES, st.lists(st.integers(0, 900), max_size=4))
+def test_scores_depend_on_the_instant_and_not_on_looks_before(memories, policy, days):
+    once = scored(memories, policy, as_of=AS_OF + timedelta(days=900))
+    for day in sorted(days):
+        scored(memories, policy, as_of=AS_OF + timedelta(days=day))
+    assert_frame_equal(scored(memories, policy, as_of=AS_OF + timedelta(days=900)), once, check_exact=True)
+
+
 def test_stability_starts_from_importance_or_from_the_members_and_is_at_most_one():
     assert only({"importance_given": 0.5, "stability_gain": 0.25})["stability"] == pytest.approx(0.5)
     assert only({"importance_given": 0.5, "stability_gain": 9.0})["stability"] == 1.0
@@ -243,6 +301,13 @@ def test_what_a_policy_switches_off_does_not_protect():
     )
     effects = [{"memory_id": f"effect{n}"} for n in range(3)]
     assert not scored(frames.memories([EVERYTHING, *effects]), policy, edges=CAUSED)["is_protected"].any()
+
+
+def test_importance_that_was_raised_by_centrality_scores_and_does_not_protect():
+    policy = Policy(grace_period_days=0)
+    row = only({}, policy, importance=pl.lit(1.0), importance_unraised=pl.lit(0.6))
+    assert (row["importance_factor"], row["is_protected"]) == (1.5, False)
+    assert only({}, policy, importance=pl.lit(1.0), importance_unraised=pl.lit(0.7))["is_protected"]
 
 
 def test_types_protect_whatever_their_case():

@@ -160,9 +160,6 @@ OTHERS = {
     "three_tier": {
         "workingToShortThreshold": (2.5, "short_term_energy", 2.5),
         "shortToLongThreshold": (6, "long_term_energy", 6.0),
-        "workingDecay": (0.4, "working_decay", 0.4),
-        "shortTermDecay": (0.04, "short_term_decay", 0.04),
-        "longTermDecay": (0.002, "long_term_decay", 0.002),
         "coactivationThreshold": (4, "coactivation_min", 4),
         "semanticSimilarityThreshold": (0.8, "reinforcement_similarity", 0.8),
         "promotionBatchSize": (10, "promotion_batch", 10),
@@ -257,6 +254,16 @@ def test_what_has_no_effect_is_said_once_and_shown(home, caplog):
     assert rows["policy.reinforcement_bonus"] == (0.217, "No effect: none of AutoMem's formulas uses it.")
 
 
+def test_a_rate_that_is_fixed_is_accepted_and_another_one_is_said_to_have_no_effect(home, caplog):
+    load(
+        home("[policy]\npreset = 'three_tier'\nworkingDecay = 0.5\nshortTermDecay = 0.05\nlongTermDecay = 0.001\n"),
+        environment={},
+    )
+    assert caplog.records == []
+    load(home("[policy]\nworkingDecay = 0.25\n"), environment={})
+    assert "workingDecay = 0.25 has no effect" in caplog.text
+
+
 def test_the_tick_of_automem_may_stand_at_the_top_of_the_file(home):
     assert load(home("CONSOLIDATION_TICK_SECONDS = 60"), environment={}).sensor_seconds == 60
 
@@ -340,7 +347,7 @@ def test_a_variable_that_names_no_setting_is_refused(tmp_path, variable, nearest
         ("creative_sample = 1", ("creative_sample = 1", "greater than or equal to 2")),
         ("reflection_threshold = 0", ("reflection_threshold = 0", "greater than 0")),
         ("linkage = 'double'", ("linkage = 'double'", "'single' or 'average'")),
-        ("methods = ['fading']", ("methods", "'fading'", "near_duplicates")),
+        ("methods = ['fading']", ("methods", "'fading'", "did you mean 'fading_groups'?")),
         ("protected_types = ['Decison']", ("protected_types", "'Decison'", "did you mean 'Decision'?")),
         ("embedder = 'openai'", ("embedder = 'openai'", "'hashing'")),
         ("history_limit = 0", ("history_limit = 0", "greater than or equal to 1")),

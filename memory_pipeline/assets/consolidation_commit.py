@@ -35,7 +35,12 @@ def consolidation_commit(
         with refusing(history.InvariantBroken, StaleInstant):
             tables = {name: frames.table(name) for name in history.COMMITTED_FROM}
             positions = history.commit(
-                store.lake, tables, store.policies(tables["profiles"]), run_id=run_id, started_at=_started(context)
+                store.lake,
+                tables,
+                store.policies(tables["profiles"]),
+                run_id=run_id,
+                started_at=_started(context),
+                say=context.log.info,
             )
     except Conflict as conflict:
         context.instance.add_run_tags(run_id, {RETRY: "true"})

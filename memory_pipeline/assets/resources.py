@@ -118,11 +118,12 @@ class Store:
         with refusing(ValueError):
             if run.plan_file:
                 return participation.planned(self.lake, self.settings, run.plan())
+            position = run.seq or self.lake.ledger.position()  # before the clock: what comes between is later than both
             return participation.chosen(
                 self.lake,
                 self.settings,
                 as_of=run.instant(),
-                seq=run.seq,
+                seq=position,
                 profiles=run.profiles,
                 task=run.task,
                 scope=run.scope,

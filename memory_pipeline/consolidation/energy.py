@@ -113,14 +113,14 @@ def at(
     last = (
         pl.DataFrame({"row": touched.row, "touched_at": touched.at, "base": touched.energy})
         .unique(["row", "touched_at"], keep="last", maintain_order=True)
-        .with_columns(pl.col("touched_at").set_sorted())
+        .sort("touched_at", "row")
     )
     known = asked.join(touched.keys.with_row_index("row").cast({"row": pl.Int64}), on=_KEY)
     found = (
         known.with_columns(asked_at=pl.col("at").dt.epoch("us"))
         .sort("asked_at", "place")
         .join_asof(
-            last.sort("touched_at", "row"),
+            last,
             left_on="asked_at",
             right_on="touched_at",
             by="row",
@@ -169,7 +169,7 @@ def _touches(
     starts = _starts(known, tier_changes)
     creations = known.select("row", at="created", amount=pl.lit(CREATION), kind=pl.lit(0))
     uses = accesses.select(*_KEY, "seq", "ordinal", used=pl.col("at").dt.epoch("us")).join(known, on=_KEY)
-    said = pl.col("similarity").cast(pl.Float64)
+    said, when = pl.col("similarity").cast(pl.Float64), pl.max_horizontal("used", "created")
     reinforced = (
         edges.filter((pl.col("edge_type") == "REINFORCES") & said.is_finite())
         .select("profile_id", "source", memory_id="target", used=pl.col("discovered_at").dt.epoch("us"), amount=said)
@@ -178,8 +178,8 @@ def _touches(
     touches = pl.concat(
         [
             creations,
-            uses.select("row", *_when(), "seq", "ordinal", amount=pl.lit(ACCESS), kind=pl.lit(1)),
-            reinforced.select("row", *_when(), "source", amount=REINFORCEMENT * pl.col("amount"), kind=pl.lit(2)),
+            uses.select("row", "seq", "ordinal", at=when, amount=pl.lit(ACCESS), kind=pl.lit(1)),
+            reinforced.select("row", "source", at=when, amount=REINFORCEMENT * pl.col("amount"), kind=pl.lit(2)),
         ],
         how="diagonal",
     ).sort("row", "at", "kind", "seq", "ordinal", "source")
@@ -190,10 +190,6 @@ def _touches(
     waiting = _Touches(keys.select(_KEY), starts, row, rank, at, amount, amount)
     energy = _summed(np.exp(-_faded(waiting, row, before, at)), amount, rank)
     return _Touches(waiting.keys, starts, row, rank, at, amount, energy)
-
-
-def _when() -> list[pl.Expr]:
-    return [pl.max_horizontal("used", "created").alias("at")]
 
 
 def _starts(known: pl.DataFrame, tier_changes: pl.DataFrame) -> tuple[NDArray[np.int64], ...]:

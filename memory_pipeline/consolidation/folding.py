@@ -134,14 +134,14 @@ def _updated(memories: pl.DataFrame, happened: pl.DataFrame, known: pl.DataFrame
         updates.sort("at", "seq")
         .group_by(KEY)
         .agg(
-            pl.col(_GIVEN).drop_nulls().last().name.suffix("_given"),
+            pl.col(_GIVEN).drop_nulls().last().name.suffix("_said"),
             changed_at=pl.col("at").max(),
         )
     )
     changed = memories.join(last, on=KEY, how="left", maintain_order="left").with_columns(
-        content_hash=pl.when(pl.col("content_given").is_null()).then("content_hash"),
+        content_hash=pl.when(pl.col("content_said").is_null()).then("content_hash"),
         updated_at=pl.coalesce("changed_at", "updated_at"),
-        **{name: pl.coalesce(f"{name}_given", name) for name in _GIVEN},
+        **{name: pl.coalesce(f"{name}_said", name) for name in _GIVEN},
     )
     return changed.with_columns(protected_reason=pl.when("protected").then("protected_reason")).select(memories.columns)
 

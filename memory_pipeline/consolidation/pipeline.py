@@ -73,7 +73,7 @@ def participants(
     task: str = "full",
     scope: str = "all",
     trigger: str = "manual",
-    row_limit: int = 0,
+    row_limits: Mapping[str, int] | None = None,
     max_archived_share: float | None = None,
     retry_reverted: bool = False,
 ) -> pl.DataFrame:
@@ -89,7 +89,7 @@ def participants(
         task: what may be decided.
         scope: all, or recent: only what concerns sessions touched since the last reflection, as a reflection does.
         trigger: what started the run.
-        row_limit: most memories of a profile that the run compares and groups; 0: all.
+        row_limits: most memories of a profile that the run compares and groups; default: all.
         max_archived_share: quota instead of the policy's.
         retry_reverted: propose again what was undone.
     """
@@ -106,7 +106,7 @@ def participants(
             "task": task,
             "scope": "recent" if task == "reflect" else scope,
             "since": since.get(profile_id, 0) if task == "reflect" or scope == "recent" else 0,
-            "row_limit": row_limit,
+            "row_limit": (row_limits or {}).get(profile_id, 0),
             "max_archived_share": policy.max_archived_share if max_archived_share is None else max_archived_share,
             "retry_reverted": retry_reverted,
         }

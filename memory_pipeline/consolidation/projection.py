@@ -117,7 +117,7 @@ def apply(state: State, decisions: pl.DataFrame) -> State:
 
 def _applied(state: State, ordered: pl.DataFrame) -> State:
     new = settling.made(ordered).join(state.memories, on=KEY, how="anti")
-    known = pl.concat([settling.opened(state.memories), settling.unclosed(new)])
+    known = pl.concat([state.memories, settling.unclosed(new)])
     memories = settling.settled(known, ordered, state.accesses)
     edges = _connected(state.edges, memories, ordered)
     tier_changes = _raised(state.tier_changes, memories, ordered)

@@ -71,7 +71,7 @@ def score(
 
     Cost: linear, about a microsecond a memory; most of it is joining the tables.
     """
-    known = importance.select(*KEY, "importance", "relationship_count")
+    known = importance.select(*KEY, "importance", "importance_unraised", "relationship_count")
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).join(
         known, on=KEY, how="left", validate="1:1", maintain_order="left"
     )
@@ -199,7 +199,7 @@ def _protection(policy: Policy) -> pl.Expr:
     importance, causes = pl.lit(policy.protected_importance), pl.lit(policy.protected_causes)
     reasons = [
         (_flagged(policy), pl.coalesce("protected_reason", pl.lit("explicitly protected"))),
-        (pl.col("importance") >= importance, pl.lit(f"importance at least {policy.protected_importance}")),
+        (pl.col("importance_unraised") >= importance, pl.lit(f"importance at least {policy.protected_importance}")),
         (pl.col("age_days") < policy.grace_period_days, pl.lit(f"younger than {policy.grace_period_days:g} days")),
         (pl.col("memory_type").str.to_lowercase().is_in(types), pl.format("protected type: {}", "memory_type")),
         (_core(policy), pl.lit("core")),

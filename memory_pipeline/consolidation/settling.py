@@ -52,23 +52,11 @@ def made(ordered: pl.DataFrame) -> pl.DataFrame:
 def unclosed(memories: pl.DataFrame) -> pl.DataFrame:
     """Return new memories, whose validity no newer memory has ended yet.
 
-    `valid_until_given` is what agents said; `closed_by` and `closed_until` is what a newer memory does to it, whether or
-    not it shows in `valid_until`.
+    `valid_until_given` is what agents said; `closed_by` and `closed_until` is what a newer memory does to it, whether
+    or not it shows in `valid_until`.
     """
     return memories.with_columns(
         valid_until_given="valid_until", closed_by=pl.lit(None, pl.String), closed_until=pl.lit(None, INSTANT)
-    )
-
-
-def opened(memories: pl.DataFrame) -> pl.DataFrame:
-    """Return memories of a state with the columns of `unclosed`, read from what shows if the state lacks them."""
-    if "closed_by" in memories.columns:
-        return memories
-    closed = (pl.col("superseded_kind") == "update").fill_null(value=False)
-    return memories.with_columns(
-        valid_until_given=pl.when(~closed).then("valid_until"),
-        closed_by=pl.when(closed).then("superseded_by"),
-        closed_until=pl.when(closed).then("valid_until"),
     )
 
 
@@ -85,7 +73,7 @@ def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFram
     - What is promoted to core or warm is so from then on.
 
     Args:
-        memories: as `opened` and `unclosed` return them.
+        memories: table `memories`; new ones as `unclosed` returns them.
         ordered: decisions in force.
         accesses: table `accesses`.
     """

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memory_pipeline.assets.resources import Store
 from memory_pipeline.jobs.consolidation import WRITES
-from memory_pipeline.lake import history, snapshot, status
+from memory_pipeline.lake import compaction, history, snapshot, status
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.sensors.requests import FINISHED, UNFINISHED
 from memory_pipeline.settings import Settings
@@ -38,6 +38,9 @@ def sweep(context: dg.OpExecutionContext, store: dg.ResourceParam[Store]) -> Non
     settings, now = store.settings, datetime.now(UTC)
     live = {run.run_id for run in context.instance.get_runs(filters=dg.RunsFilter(statuses=list(UNFINISHED)))}
     swept = store.lake.sweep(live=live, oldest=oldest_kept(store.lake, settings.keep_snapshots))
+    moved = 0
+    if settings.ledger_days:
+        moved = compaction.compact(store.lake.ledger, before=now - timedelta(days=settings.ledger_days))
     pruned = snapshot.prune(store.lake.home, settings.keep_snapshots)
     old = context.instance.get_run_records(
         filters=dg.RunsFilter(
@@ -50,6 +53,7 @@ def sweep(context: dg.OpExecutionContext, store: dg.ResourceParam[Store]) -> Non
     context.add_output_metadata(
         {
             "files_swept": len(swept),
+            "payloads_moved": moved,
             "snapshots_dropped": len(pruned),
             "runs_dropped": len(old),
             "disk_bytes": status.disk_bytes(store.lake.home),
@@ -90,5 +94,6 @@ def daily(settings: Settings) -> dg.ScheduleDefinition:
         cron_schedule=settings.maintenance,
         execution_timezone=settings.timezone,
         default_status=dg.DefaultScheduleStatus.RUNNING,
-        description="Sweeps what nothing refers to, drops old snapshots, old versions of tables and old run history.",
+        description="Sweeps what nothing refers to, drops old snapshots, old versions of tables and old run history, "
+        "and moves what old events said from the ledger's database to files.",
     )

@@ -5,7 +5,8 @@ What is not here: how files and rows are written (`tables`, `ledger`).
 """
 
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -13,10 +14,12 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.consolidation import pipeline, planning, projection, stages
-from memory_pipeline.lake import participation, snapshot
+from memory_pipeline.lake import log, participation, snapshot
 from memory_pipeline.lake.schemas import TABLES, Action
-from memory_pipeline.lake.tables import Commit, Lake, Revert
+from memory_pipeline.lake.tables import Commit, Lake, LakeError, Revert
 from memory_pipeline.settings import Policy, Settings
+
+LOGGER: Final = logging.getLogger("memory_pipeline")
 
 Tables = Mapping[str, pl.DataFrame]
 
@@ -79,9 +82,15 @@ def violations(tables: Tables, policies: Mapping[str, Policy], *, after: Tables 
 
 
 def commit(
-    lake: Lake, tables: Tables, policies: Mapping[str, Policy], *, run_id: str, started_at: datetime | None = None
+    lake: Lake,
+    tables: Tables,
+    policies: Mapping[str, Policy],
+    *,
+    run_id: str,
+    started_at: datetime | None = None,
+    say: Callable[[str], None] = LOGGER.info,
 ) -> dict[str, int]:
-    """Check a plan and make it visible in one transaction.
+    """Check a plan and make it visible in one transaction; then `say` in a few lines what was done.
 
     Returns:
         Ledger position of the commit of each profile.
@@ -96,19 +105,24 @@ def commit(
     for name in ("enrichment", "vectors"):
         lake.append(name, after[name])
     now = datetime.now(UTC)
-    return lake.commit(
+    live = planning.live(tables["memories"])
+    positions = lake.commit(
         Commit(
             profiles=tables["profiles"],
             decisions=tables["consolidation_plan"],
             tables={name: after.get(name, tables[name]) for name in PUBLISHED}
             | {name: TABLES[name].conform(after["scored_memories"]) for name in ACCRUED},
             policies=policies,
-            live=planning.live(tables["memories"]),
+            live=live,
             run_id=run_id,
             started_at=started_at or now,
             committed_at=now,
         )
     )
+    seconds = (now - (started_at or now)).total_seconds()
+    for line in log.lines(tables["profiles"], tables["consolidation_plan"], live, policies, seconds=seconds):
+        say(line)
+    return positions
 
 
 def consolidate(lake: Lake, settings: Settings, profiles: pl.DataFrame, *, run_id: str) -> dict[str, pl.DataFrame]:
@@ -339,6 +353,11 @@ def _as_committed(lake: Lake, runs: pl.DataFrame, reverted: pl.DataFrame) -> dic
     for _, run in runs.sort("profile_id").group_by("run_id", "as_of", "base_seq", maintain_order=True):
         until = max(run["commit_seq"])
         profiles = lake.read("profiles", seq=until, profiles=run["profile_id"].to_list())
+        if lost := sorted(set(run["profile_id"]) - set(profiles["profile_id"])):
+            raise LakeError(
+                f"{lake.home}: from which state the run at position {until} was made for profile {lost[0]!r} is lost "
+                "with a file of the table profiles; put that file back from a backup"
+            )
         policies = {row["policy_hash"]: _policy(lake, row) for row in run.iter_rows(named=True)}
         tables.append(state(lake, profiles, policies, until=until, reverted=reverted))
     return {name: pl.concat([made[name] for made in tables]) for name in PUBLISHED}

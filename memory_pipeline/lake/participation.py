@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import pipeline, planning
+from memory_pipeline.consolidation import pipeline, planning, triggers
 from memory_pipeline.lake import status
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake
@@ -54,7 +54,8 @@ def chosen(
     if scope not in ("all", "recent"):
         raise ValueError(f"scope {scope!r} is unknown; known are all, recent")
     ledger = lake.ledger
-    known = ledger.profiles().filter(pl.col("memories") > 0)["profile_id"].to_list()
+    stored = dict(ledger.profiles().filter(pl.col("memories") > 0).select("profile_id", "memories").iter_rows())
+    known = sorted(stored)
     if unknown := sorted(set(profiles) - set(known)):
         raise ValueError(f"profile {unknown[0]!r} has no memory; known are {', '.join(known) or 'none'}")
     past = status.progress(lake)
@@ -74,9 +75,19 @@ def chosen(
         task=task,
         scope=scope,
         trigger=trigger,
+        row_limits=_row_limits(lake, settings, {profile_id: stored[profile_id] for profile_id in own}),
         max_archived_share=max_archived_share,
         retry_reverted=retry_reverted,
     )
+
+
+def _row_limits(lake: Lake, settings: Settings, stored: Mapping[str, int]) -> dict[str, int]:
+    """How many memories of each profile the run's time budget allows; no profile is named if it allows them all."""
+    limit = triggers.row_limit(settings.time_budget_seconds, lake.ledger.runs())
+    total = sum(stored.values())
+    if limit is None or total <= limit:
+        return {}
+    return {profile_id: max(1, limit * count // total) for profile_id, count in stored.items()}
 
 
 def planned(lake: Lake, settings: Settings, document: Mapping[str, Any]) -> pl.DataFrame:

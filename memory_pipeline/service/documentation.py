@@ -32,6 +32,8 @@ is refused, with the nearest one that is.
 
 - Variables are named `{ENVIRONMENT_PREFIX}` + the setting in capitals; lists take commas; an empty one unsets.
 - The data folder itself is `--home`, else `{HOME_VARIABLE}`, else `data`.
+- `memory-pipeline config set NAME VALUE` writes the file: the value is checked first, comments and layout stay;
+  `config unset NAME` takes it out again. With `--profile NAME` both are about one profile.
 - In the file, an empty string unsets, since TOML has no null. A preset is chosen under `[policy]`, or for one profile.
 
 ```toml
@@ -51,7 +53,7 @@ Understood as they are, so that a configuration can move over unchanged: in the 
 those in capitals that begin with `CONSOLIDATION_` also as variables of the environment. Under every preset, but for a
 name that two systems use: that one means what it means under the preset of its table. SuperLocalMemory's names may also
 stand in a table `consolidation`, such as `[policy.consolidation]`. Names that are the same here are not listed, such as
-`base_decay_rate`.
+`base_decay_rate`. Settings files for AutoMem's three deployments lie in `deploy/automem`.
 
 | name | preset | setting |
 |---|---|---|"""

@@ -29,7 +29,7 @@ from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.runs import Refused, Runs, Waiting
 from memory_pipeline.settings import Settings, SettingsError, load
 
-OPEN: Final = frozenset({"/health", "/openapi.json", "/docs"})
+OPEN: Final = frozenset({"/health", "/openapi.json"})
 """Paths that need no token."""
 
 _UNKNOWN: Final = "a valid bearer token is needed; an administrator makes one with: memory-pipeline token create"
@@ -77,6 +77,7 @@ def application(home: Path, runs: Runs) -> FastAPI:
         version=version("memory-pipeline"),
         summary="Consolidates the long-term memory of AI agents.",
         lifespan=lifespan,
+        docs_url=None,  # these pages would load scripts from elsewhere
         redoc_url=None,
         responses={401: {"model": Problem, "description": "No valid token."}},
     )

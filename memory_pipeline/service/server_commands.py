@@ -2,6 +2,7 @@
 
 import importlib.util
 import socket
+import sys
 from typing import Annotated
 
 import typer
@@ -53,6 +54,10 @@ def mcp() -> None:
     from memory_pipeline.service.runs import Runs  # noqa: PLC0415
 
     home = settings_in_force().home
+    if sys.stdin.isatty():
+        report.line(
+            err(), "waiting for an agent to speak MCP on standard input; docs/service.md says how to connect one"
+        )
     with Runs(home) as runs:
         server(home, runs).run("stdio")
 

@@ -12,6 +12,8 @@ AUTOMEM_PREFIX: Final = "CONSOLIDATION_"
 NESTED: Final = "consolidation"
 """Table in which SuperLocalMemory keeps its settings: `consolidation.enabled` is `enabled` of that table."""
 
+_RATES: Final = "the energy of a memory follows from the events alone, at the rates of the design"
+
 
 @dataclass(frozen=True)
 class Alias:
@@ -27,6 +29,8 @@ class Alias:
     """By how much a value is multiplied, where that system counts in another unit."""
     why: str = ""
     """Why it has no effect."""
+    fixed: float | None = None
+    """The value that holds whatever is given."""
 
     def converted(self, value: Any) -> Any:
         """Return a value in the unit of the setting; what is no number is left to the setting's own check."""
@@ -84,14 +88,14 @@ ALIASES: Final[tuple[Alias, ...]] = (
         {
             "workingToShortThreshold": "short_term_energy",
             "shortToLongThreshold": "long_term_energy",
-            "workingDecay": "working_decay",
-            "shortTermDecay": "short_term_decay",
-            "longTermDecay": "long_term_decay",
             "coactivationThreshold": "coactivation_min",
             "semanticSimilarityThreshold": "reinforcement_similarity",
             "promotionBatchSize": "promotion_batch",
         },
     ),
+    Alias("workingDecay", None, "three_tier", fixed=0.5, why=_RATES),
+    Alias("shortTermDecay", None, "three_tier", fixed=0.05, why=_RATES),
+    Alias("longTermDecay", None, "three_tier", fixed=0.001, why=_RATES),
     Alias("decayBatchSize", None, "three_tier", why="energy is computed from the accesses, for all memories at once"),
     *_of(
         "three_tier",

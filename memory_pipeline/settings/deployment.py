@@ -36,6 +36,9 @@ class Settings(LanguageModel):
     sensor_seconds: int = Field(30, ge=1, description="How often sensors look.")
     keep_snapshots: int = Field(30, ge=1, description="Snapshots kept by maintenance.")
     keep_runs_days: int = Field(90, ge=1, description="Days of Dagster's run history kept by maintenance.")
+    ledger_days: int = Field(
+        7, ge=0, description="Days after which what events said moves from the ledger's database to files; 0: never."
+    )
     time_budget_seconds: int = Field(
         1800, ge=0, description="Most seconds that a run may take; what it leaves is first next time. 0: no limit."
     )

@@ -214,7 +214,8 @@ def _idle(given: Given) -> list[Origin]:
             value, origin = given[alias.name]
             said = f"No effect: {alias.why}."
             rows.append(Origin(name=f"policy.{alias.name}", value=value, origin=origin, description=said))
-            _warn(f"{origin}: {alias.name} = {value!r} has no effect: {alias.why}")
+            if value != alias.fixed:
+                _warn(f"{origin}: {alias.name} = {value!r} has no effect: {alias.why}")
     return rows
 
 

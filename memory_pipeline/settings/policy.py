@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from memory_pipeline.settings.values import MemoryType, NotNegative, Positive, Share, Values
+from memory_pipeline.settings.values import MemoryType, Method, NotNegative, Positive, Share, Values
 
 
 class Policy(Values):
@@ -42,9 +42,6 @@ class Policy(Values):
     )
     recency_base_hours: Positive = Field(168.0, description="Mean lifetime of recency without an access, in hours.")
     recency_access_hours: NotNegative = Field(24.0, description="What an access adds to it, in hours.")
-    working_decay: NotNegative = Field(0.5, description="Share of energy lost per hour in the tier working.")
-    short_term_decay: NotNegative = Field(0.05, description="The same in the tier short_term.")
-    long_term_decay: NotNegative = Field(0.001, description="The same in the tier long_term.")
     centrality_importance: bool = Field(False, description="Central memories are raised to at least .6, .8 or 1.")
 
     protect_flagged: bool = Field(True, description="Memories flagged by the agent are protected.")
@@ -95,15 +92,11 @@ class Policy(Values):
     )
     link_usable_weight: Share = Field(0.30, description="Below this weight such a link is not followed.")
 
-    methods: tuple[
-        Literal["near_duplicates", "fading_groups", "similarity_components", "coactivation", "episodes"], ...
-    ] = Field(
+    methods: tuple[Method, ...] = Field(
         ("near_duplicates", "similarity_components", "coactivation", "episodes"),
-        description="How memories are grouped, in order.",
+        description="How memories are grouped; methods whose summaries take the place of memories go first.",
     )
-    summarised: tuple[
-        Literal["near_duplicates", "fading_groups", "similarity_components", "coactivation", "episodes"], ...
-    ] = Field(
+    summarised: tuple[Method, ...] = Field(
         ("near_duplicates", "fading_groups", "similarity_components", "episodes"),
         description="Methods whose groups get a summary.",
     )

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from importlib import resources
 from typing import Annotated, Final
 from zoneinfo import available_timezones
 
@@ -67,6 +68,19 @@ def _memory_type(name: str) -> str:
     return known[name.lower()]
 
 
+def clustering_methods() -> tuple[str, ...]:
+    """Names of the ways to group memories: those of the modules that hold them."""
+    modules = (resources.files("memory_pipeline") / "consolidation" / "strategies").iterdir()
+    names = (module.name.removesuffix(".py") for module in modules if module.name.endswith(".py"))
+    return tuple(sorted(name for name in names if name not in {"__init__", "scene"}))
+
+
+def _method(name: str) -> str:
+    if name not in clustering_methods():
+        raise ValueError(f"no such way to group memories; {nearest(name, clustering_methods())}")
+    return name
+
+
 def _plain_zero(number: float) -> float:
     """Take the sign off a zero: equal policies are to have equal digests."""
     return number + 0.0
@@ -77,4 +91,5 @@ Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False), AfterValidator(_plain_zero)]
 Cron = Annotated[str, AfterValidator(cron), Field(examples=["0 2 * * *", "*/30 6-22 * * 1-5"])]
 Zone = Annotated[str, AfterValidator(_zone), Field(examples=["Europe/Zurich"])]
+Method = Annotated[str, AfterValidator(_method), Field(json_schema_extra={"enum": list(clustering_methods())})]
 MemoryType = Annotated[str, AfterValidator(_memory_type), Field(json_schema_extra={"enum": list(MEMORY_TYPES)})]

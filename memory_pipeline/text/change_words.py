@@ -1,7 +1,7 @@
-"""Word lists by which a changed fact is known: what announces a change, what ends, what has one value at a time.
+"""Word lists by which a changed fact is known: what has one value at a time, what excludes what, what says little.
 
-Words stand here as their *roots*: the common part of a verb, of what is done and of who does it. What is not here: how
-statements are read (`statements`) and compared (`changes`).
+Words stand here as their *roots*: the common part of a verb, of what is done and of who does it. What is not here:
+expressions that tell how something is said (`cues`), and how statements are compared (`fact_rules`).
 """
 
 from typing import Final
@@ -84,9 +84,9 @@ married wedding ancestry nationality
 """What never changes: two values contradict."""
 
 STATES: Final = roots("""
-like love enjoy hate dislike prefer want need have own use drink eat live work play trust believe believe support
+like love enjoy hate dislike prefer want need have own use drink eat live work play trust believe support
 smoke study attend speak belong know interested afraid allergic available open enabled active plan intend use subscribe
-date single vegetarian vegan wear drive read watch follow run take practice teach train
+date single vegetarian vegan wear watch follow run take practice teach train
 """)
 """Verbs and adjectives of lasting states and habits: their denial is a change of mind, not a contradiction."""
 
@@ -132,7 +132,7 @@ EXCLUSIVE: Final = tuple(
 """Groups of sides of which one holds at a time, as they are written."""
 
 LASTING: Final = frozenset(
-    "older younger taller shorter true false guilty innocent introvert extrovert alive dead".split()
+    {"older", "younger", "taller", "shorter", "true", "false", "guilty", "innocent", "introvert", "extrovert", "dead"}
 )
 """Sides that nobody changes: two of them contradict."""
 
@@ -140,11 +140,11 @@ RANKED: Final = roots("floor grade place level semester year stage tier rank gea
 """Of these an ordinal is a value ("third floor"), not the name of one of several things ("first draft")."""
 
 IDLE: Final = roots("""
-increase increased decrease reduce raise lower move moved reschedule postpone push pushed shift switch replace change update
-upgrade downgrade improve improvement grow growth extend extension expand expansion reach bump become turn revise adjust boost
-gain drop cut delay recent recently new another additional total finally anymore longer instead actual actually promote
-promotion transfer relocate convert swap renew rename adopt trade bring forward back rise fall jump climb double
-hold held be last past earlier later plan plans mind decide decided way
+increase increased decrease reduce raise lower move moved reschedule postpone push pushed shift switch replace change
+update upgrade downgrade improve improvement grow growth extend extension expand expansion reach bump become turn revise
+adjust boost gain drop cut delay recent recently new another additional total finally anymore longer instead actual
+actually promote promotion transfer relocate convert swap renew rename adopt trade bring forward back rise fall jump
+climb double hold held be last past earlier later plan plans mind decide decided way
 """)
 """Words that tell of a change, not of what changes."""
 
@@ -153,60 +153,13 @@ thing way make get go come help try want need use look know think see take give 
 week month year good great best lot bit also project work example question issue problem understand learn sure start
 keep feel plan let day people really able different specific currently recent step show ensure follow add create
 trying especially considering kinda curious worried wonder wondering having mean trouble specifically useful
-advice tip wanted finish complete sense expect working calculate calculation decide deal focus include involve etc kind sort type part number
+advice tip wanted finish complete sense expect working calculate calculation decide deal focus include involve etc kind
+sort type part number
 """)
 """Words that many statements share without being about one thing."""
 
-_CHANGED: Final = (
-    r"changed|moved|rescheduled|postponed|pushed|shifted|switched|replaced|increased|decreased|reduced|dropped|rose|risen"
-    r"|raised|grew|grown|extended|expanded|improved|reached|bumped|upgraded|downgraded|became|become|turned|revised"
-    r"|adjusted|promoted|transferred|relocated|converted|swapped|delayed|lowered|renewed|renamed|updated|boosted|gained"
-    r"|went (?:up|down|from)|brought forward|climbed|jumped|fell|fallen|shrunk|doubled|tripled|cut"
-)
-CHANGING: Final = (
-    rf"(?-u:\b)(?:{_CHANGED}|now|currently|new|newly|latest|instead|total of|so far|since then|recently|additional|no longer"
-    r"|anymore|(?:moving|switching|changing|increasing|rescheduling|pushing|postponing|expansion of|growth of)"
-    r"|stopped|quit|joined|started|got (?:a |promoted|married|divorced|engaged)|added)(?-u:\b)"
-)
-"""Words by which a statement says that something is not as it was."""
-
-RISEN: Final = (
-    rf"(?-u:\b)(?:{_CHANGED}|reach|reaching|hit|now|currently|total|up|down|new|latest|recently|increase|expand|extend|update|becom(?:e|ing)"
-    r"|so far|already|changing|moving|rescheduling|raising|lowering|extending|pushing)(?-u:\b)"
-)
-"""Words before a number that say that it is new."""
-
-MOVED: Final = (
-    r"(?-u:\b)(?:moved|moving|reschedul(?:ed?|ing)|postpon(?:ed?|ing)|push(?:ed|ing)|shift(?:ed|ing)|delay(?:ed|ing)|extend(?:ed|ing)"
-    r"|extension|brought forward|chang(?:ed|ing) (?:[a-z]+ ){0,4}to|adjust(?:ed|ing)|revised|instead|swapped|switched|set back|(?:earlier|later|rather) than"
-    r"|(?:new|updated|revised) (?:[a-z]+ ){0,2}(?:deadline|date|time|slot|schedule|day|hour)s?|now)(?-u:\b)"
-)
-"""Words by which a statement gives an event another time."""
-
-CORRECTING: Final = (
-    r"(?-u:\b)(?:actually|correction|i was wrong|i meant|mistaken|i made a mistake|my mistake|scratch that|in fact"
-    r"|contrary to|turns out|not [a-z0-9]+ (?:but|as i said))(?-u:\b)"
-)
-"""Words by which a statement takes back another."""
-
-_UNTIL: Final = r"((?:[^\s.,;:!?]+(?:\.[^\s.,;:!?]+)* ?){1,7})"
-_FROM: Final = r"(?:switch|mov|migrat|transition|chang|upgrad|shift|transferr|relocat|convert)(?:ed|ing)|swapp(?:ed|ing)|went|going"
-_WAS: Final = (
-    rf"(?:(?:{_FROM}) (?:[a-z']+ ){{0,5}}?from|no longer|stop(?:ped|s)?|stopping|quit(?:ting|s)?|gave up|given up|giving up|cancel(?:l?ed|l?ing)?|sold"
-    r"|got rid of|get rid of|ended|broke up with|(?:resigned|retired|stepped down) (?:from|as)|took over from|moved out of|discontinued|abandoned|scrapped"
-    r"|instead of|rather than|replac(?:ed|ing|es)|traded in|ditched|(?:i|we|he|she|they|you) used to|dropped out of|formerly|previously|done with"
-    r"|divorced|fired from|laid off from|unsubscribed from|left (?:my|our|his|her|their)|outgr(?:ew|own)|passed on|backed out of"
-    r"|called off|gave away|can't stand|cannot stand)"
-)
-ENDED: Final = rf"(?-u:\b){_WAS}(?-u:\b) (?:my |the |our |a |an |being |be |to )?{_UNTIL}"
-"""What a statement says is over: the words after such an expression."""
-ENDED_STOP: Final = r" (?:and|but|because|so|since|now|anymore|any more|last|this)(?-u:\b).*$"
-"""Where those words end."""
-GIVEN_UP_FOR: Final = r" (?:to|with|for|in favou?r of|by)(?-u:\b).*$"
-"""Where they end when something else takes the place."""
-PASSIVE_END: Final = (
-    r"(?-u:\b)(?:was|is|were|are|been|got|has|have|been)(?: been| now)? (?:cancel(?:l?ed)|called off|discontinued|scrapped|closed"
-    r"|sold|shut down|over|dropped|abandoned|removed|deprecated|postponed indefinitely)(?-u:\b)"
-    r"|(?-u:\b)(?:broke up|split up|passed away|died|fell through|won't be happening|has ended|came to an end)(?-u:\b)"
-)
-"""A statement whose subject has ended."""
+CANCELLED: Final = roots("""
+break split pass away die fell through happen end cancel cancelled called off closed sold discontinued scrapped shut
+abandoned removed deprecated postponed
+""")
+"""How a statement says that its subject is over."""

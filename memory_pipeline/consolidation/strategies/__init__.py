@@ -1,44 +1,32 @@
-"""Ways to group memories: one module each, one signature for all, and the registry that names them.
+"""Ways to group memories: one module each, and nothing else to register.
 
-A way of grouping is a function from a `Scene` to what it `Found`; its line in `STRATEGIES` says what kind of summary
-its groups get and whether their members leave the live set for it. A policy names the ways it uses. What is not here:
+A module of this package that has a `STRATEGY` is a method of its own name: what it finds, what kind of summary its
+groups get, and whether their members leave the live set for it. A policy names the methods it uses. What is not here:
 what is known of the memories, and how groups are described (`clustering`), and what is made of them (`summarising`).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import pkgutil
+from importlib import import_module
 from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.strategies import coactivation, episodes, fading_groups, near_duplicates, similar
-from memory_pipeline.consolidation.strategies.scene import Found, Scene
+from memory_pipeline.consolidation.strategies.scene import Strategy
 
 
-@dataclass(frozen=True)
-class Strategy:
-    """One way to group memories, and what becomes of its groups.
+def _found() -> dict[str, Strategy]:
+    """Every method by its name, in the order in which they run.
 
-    Attributes:
-        find: groups the memories of a scene.
-        kind: kind of the summary that a group gets; a group with a level has its level as kind.
-        supersedes: the summary takes the place of the members.
+    Those that supersede come first, so that what they take is gone for the others already in this run, as it will be in
+    the next.
     """
+    modules = {module.name: import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)}
+    known = {name: module.STRATEGY for name, module in modules.items() if hasattr(module, "STRATEGY")}
+    return dict(sorted(known.items(), key=lambda one: (not one[1].supersedes, one[1].place, one[0])))
 
-    find: Callable[[Scene], Found]
-    kind: str
-    supersedes: bool = False
 
-
-STRATEGIES: Final[dict[str, Strategy]] = {
-    "near_duplicates": Strategy(near_duplicates.find, "compression", supersedes=True),
-    "fading_groups": Strategy(fading_groups.find, "consolidation", supersedes=True),
-    "similarity_components": Strategy(similar.find, "meta_pattern"),
-    "coactivation": Strategy(coactivation.find, "unit"),
-    "episodes": Strategy(episodes.find, "episode"),
-}
-"""Every method by its name, in the order in which they run: those that supersede come first, so that what they take is
-gone for the others already in this run, as it will be in the next."""
+STRATEGIES: Final[dict[str, Strategy]] = _found()
+"""Every method by its name, in the order in which they run."""
 
 KINDS: Final = {name: strategy.kind for name, strategy in STRATEGIES.items()}
 """Kind of the summary that a cluster of each method gets."""

@@ -3,10 +3,12 @@
 What is not here: how shared sessions are counted (`associations`).
 """
 
+from typing import Final
+
 import polars as pl
 
 from memory_pipeline.consolidation import grouping
-from memory_pipeline.consolidation.strategies.scene import Found, Scene, grouped
+from memory_pipeline.consolidation.strategies.scene import Found, Scene, Strategy, grouped
 
 
 def find(scene: Scene) -> Found:
@@ -33,3 +35,6 @@ def find(scene: Scene) -> Found:
         .agg(strength=pl.col("co_count").max(), first_coactivated_at=pl.col("discovered_at").min())
     )
     return Found(grouped(rows, labels, 2).join(bonds, on="group", how="left", maintain_order="left"))
+
+
+STRATEGY: Final = Strategy(find, "unit", place=40)

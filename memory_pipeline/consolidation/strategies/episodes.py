@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.strategies.scene import Found, Scene
+from memory_pipeline.consolidation.strategies.scene import Found, Scene, Strategy
 
 AGENT_SESSIONS: Final = 100
 """Most sessions that the summary of an agent draws on: it is to be read, however long the agent has lived."""
@@ -78,3 +78,6 @@ def _telling(told: pl.DataFrame) -> pl.DataFrame:
         .unique("session", keep="first", maintain_order=True)
     )
     return best.filter(pl.col("row").cum_count().over("agent") <= AGENT_SESSIONS)
+
+
+STRATEGY: Final = Strategy(find, "episode", place=50)

@@ -3,11 +3,13 @@
 What is not here: how a memory fades (`scoring`), and taking rows in turn (`greedy`).
 """
 
+from typing import Final
+
 import numpy as np
 import polars as pl
 
 from memory_pipeline.consolidation import greedy, similarity
-from memory_pipeline.consolidation.strategies.scene import IN_CONFLICT, Found, Scene, grouped
+from memory_pipeline.consolidation.strategies.scene import IN_CONFLICT, Found, Scene, Strategy, grouped
 
 KIN = ("profile_id", "category", "valid_from", "valid_until")
 """What all members of a group share."""
@@ -48,3 +50,6 @@ def find(scene: Scene) -> Found:
         nodes, near.left, near.right, policy.fading_size, fill=policy.fading_fill, apart=apart
     )
     return Found(grouped(rows, labels, policy.fading_size))
+
+
+STRATEGY: Final = Strategy(find, "consolidation", supersedes=True, place=20)

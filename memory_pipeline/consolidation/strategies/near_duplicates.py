@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import grouping, similarity
 from memory_pipeline.consolidation.similarity import Pairs
-from memory_pipeline.consolidation.strategies.scene import IN_CONFLICT, Found, Rows, Scene, Space, grouped, profiles
+from memory_pipeline.consolidation.strategies.scene import (
+    IN_CONFLICT,
+    Found,
+    Rows,
+    Scene,
+    Space,
+    Strategy,
+    grouped,
+    profiles,
+)
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import differences
@@ -190,3 +199,6 @@ def _frame(pairs: Pairs) -> pl.DataFrame:
 
 def _ends(refused: pl.DataFrame) -> Pairs:
     return Pairs(*(refused[name].to_numpy() for name in ("left", "right", "similarity")))
+
+
+STRATEGY: Final = Strategy(find, "compression", supersedes=True, place=10)

@@ -1,8 +1,9 @@
-"""What every way of grouping sees, and what it gives back.
+"""What every way of grouping sees, what it gives back, and what it says of itself.
 
 What is not here: where the memories come from (`clustering`), and any rule of grouping.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -72,6 +73,23 @@ class Found:
 
     members: pl.DataFrame
     refusals: pl.DataFrame = field(default_factory=TABLES["merge_refusals"].empty)
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One way to group memories, and what becomes of its groups.
+
+    Attributes:
+        find: groups the memories of a scene.
+        kind: kind of the summary that a group gets; a group with a level has its level as kind.
+        supersedes: the summary takes the place of the members.
+        place: methods of a smaller one run before it.
+    """
+
+    find: Callable[[Scene], Found]
+    kind: str
+    supersedes: bool = False
+    place: int = 100
 
 
 def profiles(points: pl.DataFrame) -> Rows:

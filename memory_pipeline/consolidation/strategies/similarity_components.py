@@ -3,11 +3,13 @@
 What is not here: the comparison of vectors (`similarity`), and the linking of rows (`grouping`).
 """
 
+from typing import Final
+
 import numpy as np
 import polars as pl
 
 from memory_pipeline.consolidation import grouping, similarity
-from memory_pipeline.consolidation.strategies.scene import Found, Rows, Scene, Space, grouped, profiles
+from memory_pipeline.consolidation.strategies.scene import Found, Rows, Scene, Space, Strategy, grouped, profiles
 from memory_pipeline.settings import Policy
 
 
@@ -52,3 +54,6 @@ def _linked(space: Space, profile: Rows, sizes: Rows, policy: Policy) -> Rows:
     return grouping.average_linkage(
         space, *pairs, minimum=policy.cluster_similarity, max_size=policy.cluster_max_size, sizes=sizes
     )
+
+
+STRATEGY: Final = Strategy(find, "meta_pattern", place=30)

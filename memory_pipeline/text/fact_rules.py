@@ -1,0 +1,486 @@
+"""Rules: what tells two statements apart, an older and a newer one, and how sure that is.
+
+Each rule looks for one kind of evidence: the newer says that something is over, denies it, gives another number, date
+or value, or stands on the other side of what excludes each other. What is not here: how statements are read
+(`statements`) and which of a text's statements decides (`changes`).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+from memory_pipeline.text import change_words as words
+from memory_pipeline.text import cues
+from memory_pipeline.text.amounts import UNITS, Amount
+from memory_pipeline.text.attributes import Claim
+from memory_pipeline.text.dates import WEEKDAYS, span
+from memory_pipeline.text.meanings import key
+from memory_pipeline.text.statements import Statement
+
+Roots = frozenset[str]
+
+RARE: Final = 100
+"""Weight of a word that is not known."""
+SOME: Final = 50
+LEAST_SHARED: Final = 35
+"""Weight of shared words from which two statements are compared, in hundredths of a rare word."""
+_THIRD: Final = frozenset({"he", "she", "they"})
+_FIRST: Final = frozenset({"i", "we"})
+_COUNTING: Final = frozenset({"count", "percent", "money", "version"})
+_ENUMERATED: Final = 2
+"""More numbers of one kind than these are a list, whose values cannot be told apart."""
+_SHORT: Final = 10
+"""Words of two statements together up to which any word that only one has can make another thing of it."""
+_TERSE: Final = 4
+"""Likewise, up to which persons and things counted are all there is to share."""
+_SHARING: Final = frozenset({"prefer", "role"})
+"""Attributes whose values can differ in part: window seats, aisle seats."""
+_MOST: Final = 0.75
+_HALF: Final = 0.5
+_ENDED: Final = 0.66
+"""Share of what is said to be over that the older must mention; less where it is named."""
+_ENDED_NAMED: Final = 0.4
+_DENIED: Final = 0.7
+"""Share of a denial's topic that the other must state."""
+_DENIED_WORDS: Final = 0.6
+_DENIED_OF: Final = 0.3
+"""Share of a statement's topic that its denial must mention."""
+_NEVER: Final = 0.45
+"""Likewise for "never", which denies every case of something."""
+_NEVER_NAMED: Final = 0.3
+_NEVER_WORDS: Final = 0.4
+_NEVER_WEIGHT: Final = 90
+_VALUE_WORDS: Final = 3
+_OPENING: Final = 6
+"""Words with which a speaker says of himself what he is."""
+_SHOWN: Final = 120
+"""Most letters of a statement that are shown as its value."""
+_YEAR: Final = re.compile("[0-9]{4}")
+_ONESELF: Final = re.compile(r"^(?:and |but |so |now |well |actually |recently )*(?:i|i'm|i've|we|we're)\b")
+_WORDS: Final = re.compile(r"[^\W_]+(?:['.][^\W_]+)*")
+_ROOTS_OF_SIDES: Final = tuple(words.roots(" ".join(sorted(frozenset().union(*sides)))) for sides in words.EXCLUSIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How a newer statement relates to an older one.
+
+    Attributes:
+        relation: update or conflict.
+        rule: what gave it away.
+        attribute: what the two are about, in words of the older.
+        value: what the older says.
+        other_value: what the newer says.
+        confidence: 0..1.
+    """
+
+    relation: str
+    rule: str
+    attribute: str
+    value: str
+    other_value: str
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """An older and a newer statement that may be about one thing.
+
+    Attributes:
+        old: the older.
+        new: the newer.
+        weights: what roots say, in hundredths of a rare word.
+        times: when each was said.
+    """
+
+    old: Statement
+    new: Statement
+    weights: Mapping[str, int]
+    times: tuple[datetime | None, datetime | None] = (None, None)
+
+    @cached_property
+    def shared(self) -> Roots:
+        """What both are about."""
+        return self.old.topic & self.new.topic
+
+    def weight(self, roots: Roots) -> int:
+        """What these roots say together."""
+        return sum(self.weights.get(root, RARE) for root in roots)
+
+    def likeness(self, without: Roots = frozenset()) -> float:
+        """Share of the smaller topic that both have."""
+        one, other = self.old.topic - without, self.new.topic - without
+        smaller = min(self.weight(one), self.weight(other))
+        return self.weight(one & other) / smaller if smaller else 1.0
+
+    def context(self, without: Roots = frozenset()) -> int:
+        """Weight of what both are about, with what the clauses beside them add, and with the dates they share."""
+        old, new = self.old, self.new
+        beside = ((old.topic | old.around) & (new.topic | new.around)) - self.shared - without
+        return self.weight(self.shared - without) + self.weight(beside) // 2 + SOME * len(old.when & new.when)
+
+    def found(self, rule: str, about: Roots, values: tuple[str, str], confidence: float, *, update: bool) -> Finding:
+        """A finding on these roots."""
+        shown = " ".join(dict.fromkeys(one for one in _WORDS.findall(self.old.low) if words.root(key(one)) in about))
+        return Finding("update" if update else "conflict", rule, shown, *values, confidence)
+
+    @property
+    def both(self) -> tuple[str, str]:
+        """Both statements as values."""
+        return self.old.low[:_SHOWN], self.new.low[:_SHOWN]
+
+
+def findings(case: Case) -> Iterator[Finding]:
+    """Everything that tells the newer statement from the older one."""
+    old, new = case.old, case.new
+    if old.supposed or new.supposed or not _same_people(old, new):
+        return
+    yield from _ended(case)
+    if bool(old.denial) == bool(new.denial):
+        yield from _claimed(case)
+    if not _same_thing(old, new):
+        return
+    if bool(old.denial) != bool(new.denial):
+        yield from _denied(case)
+    else:
+        yield from _amounts(case)
+        yield from _dates(case)
+        yield from _sides(case)
+        yield from _ranks(case)
+
+
+def _strong(roots: Roots) -> bool:
+    """There is a word among them that not many statements share."""
+    return bool(roots - words.GENERIC)
+
+
+def _same_people(old: Statement, new: Statement) -> bool:
+    """The statements do not begin with different relatives, or with a relative and the speaker."""
+    if old.people == new.people or old.people & new.people:
+        return True
+    if old.people and new.people:
+        return False
+    other = new if old.people else old
+    return not other.persons & _FIRST or bool((old.people | new.people) & other.topic)
+
+
+def _same_thing(old: Statement, new: Statement) -> bool:
+    """The statements do not begin with different names, or tell of two things of one kind (sprint 1, sprint 2)."""
+    for one, other in ((old, new), (new, old)):
+        strange = bool(one.lead) and not any(name in other.low for name in one.lead)
+        if strange and (other.lead or _FIRST.intersection(other.said[:1])):
+            return False
+    kinds = {noun: label for noun, label in old.labels if noun not in words.RANKED}
+    return all(kinds.get(noun, label) == label for noun, label in new.labels)
+
+
+def _apart(case: Case) -> bool:
+    """Each statement is about something that the other does not mention."""
+    counted = frozenset(one.head for side in (case.old, case.new) for one in side.amounts)
+    left, right = (side.topic - case.shared - words.GENERIC - counted for side in (case.old, case.new))
+    if not left or not right:
+        return False
+    short = len(case.old.topic) + len(case.new.topic) <= _SHORT
+    return short or case.context() < min(case.weight(left), case.weight(right))
+
+
+def _ended(case: Case) -> Iterator[Finding]:
+    """The newer says that what the older states is over."""
+    old, new = case.old, case.new
+    if old.denial or old.over or new.denial == "never":
+        return
+    lasting = not old.past or old.changing
+    for over in new.ended if lasting else ():
+        both = over & (old.topic | old.figures)
+        if any(over & earlier for earlier in old.ended) or not _strong(both):
+            continue
+        if both <= old.figures and not _strong(case.shared):
+            continue
+        named = any(words.roots(name) & both for name in old.names & new.names)
+        covered = case.weight(both) / case.weight(over)
+        if covered >= (_ENDED_NAMED if named else _ENDED) and (named or len(both) > _HALF * len(over)):
+            yield case.found("ended", both, case.both, 0.9, update=True)
+    if new.over and not old.ended:
+        about = new.topic - words.CANCELLED
+        both = about & old.topic
+        if _strong(both) and case.weight(both) >= _DENIED_WORDS * case.weight(about):
+            yield case.found("ended", both, case.both, 0.85, update=True)
+
+
+def _denied(case: Case) -> Iterator[Finding]:
+    """One denies what the other states."""
+    old, new = case.old, case.new
+    denying, stating = (new, old) if new.denial else (old, new)
+    about = denying.topic
+    both = about & stating.topic
+    never = denying.denial == "never"
+    if not _strong(both) or (stating.wished and not never):
+        return
+    beside = about & stating.around - both
+    covered = (case.weight(both) + case.weight(beside) // 2) / case.weight(about)
+    if never:
+        if _all_denied(case, both, covered, len(about)):
+            begun = denying is old and covered >= _DENIED and bool(cues.BEGUN.search(new.low))
+            yield case.found("never", both, case.both, 0.45 + 0.3 * covered, update=begun)
+        return
+    stated = case.weight(both) >= _DENIED_OF * case.weight(stating.topic)
+    worried = any(cues.WORRIED.search(side.low) for side in (old, new))
+    if covered < _DENIED or len(both) < _DENIED_WORDS * len(about) or not stated or worried:
+        return
+    if denying.denial == "no_longer":
+        yield case.found("no_longer", both, case.both, 0.9, update=True)
+    elif (update := _changed_mind(denying, stating, both, denied_first=denying is old)) is not None:
+        yield case.found("negation", both, case.both, 0.5 + covered / 3, update=update)
+
+
+def _all_denied(case: Case, both: Roots, covered: float, count: int) -> bool:
+    """What is stated is a case of what never was."""
+    named = bool(case.old.names & case.new.names)
+    if len(both) < _NEVER_WORDS * count and not named:
+        return False
+    enough = covered >= (_NEVER_NAMED if named else _NEVER) and case.weight(both) >= _NEVER_WEIGHT
+    return enough or covered >= _MOST
+
+
+def _changed_mind(denying: Statement, stating: Statement, both: Roots, *, denied_first: bool) -> bool | None:
+    """Whether denial and statement can follow each other (True) or contradict (False); None if nothing follows."""
+    if denying.denial == "undone" and denied_first:
+        return True
+    if denying.denial in {"did_not", "undone"} or both & words.PEOPLE or (denying.past and stating.past):
+        return False
+    if denied_first:
+        begun = not stating.past or stating.changing or cues.BEGUN.search(stating.low)
+        return True if denying.persons & stating.persons and begun else None
+    return bool(words.STATES & (denying.topic | stating.topic)) or "be" in denying.said
+
+
+def _claimed(case: Case) -> Iterator[Finding]:
+    """Both give a value to one attribute of one subject."""
+    old, new = case.old, case.new
+    happened = any(side.past and not side.changing for side in (old, new))
+    for one in old.claims:
+        for other in new.claims:
+            if one.attribute != other.attribute or not _of_one_subject(one, other, case) or not _differ(one, other):
+                continue
+            values = one.shown, other.shown
+            if one.attribute == "birthplace":
+                yield Finding("conflict", "changed_value", one.attribute, *values, 0.85)
+            elif not happened and _one_valued(one, other, case):
+                sure = 0.8 if new.changing or _both_named(one, other, case) else 0.7
+                fixed = bool(words.FIXED & one.subject) and not new.changing
+                if one.attribute == "is":
+                    yield case.found("changed_value", one.subject, values, sure, update=not fixed)
+                else:
+                    yield Finding("update", "changed_value", one.attribute, *values, sure)
+
+
+def _of_one_subject(one: Claim, other: Claim, case: Case) -> bool:
+    left, right = one.subject, other.subject
+    if left and right:
+        return left <= right or right <= left
+    if one.attribute == "is":
+        return False
+    return not left | right or bool(_THIRD & (case.new.persons | case.old.persons))
+
+
+def _differ(one: Claim, other: Claim) -> bool:
+    """Each claim has a word of value that the other lacks, in a setting that can be one."""
+    if one.context and other.context and not one.context & other.context:
+        return False
+    alone = one.value - other.value and other.value - one.value
+    return bool(alone) and (one.attribute in _SHARING or not one.value & other.value)
+
+
+def _one_valued(one: Claim, other: Claim, case: Case) -> bool:
+    """The attribute has one value at a time, or the newer says that it is new."""
+    if one.attribute == "work":
+        return _both_named(one, other, case)
+    if one.attribute == "prefer":
+        return bool(cues.INSTEAD.search(case.new.low) or one.value & other.value)
+    if one.attribute != "is":
+        return True
+    subject = one.subject & other.subject
+    if _names(case.old) & one.subject:
+        return False
+    brief = max(len(one.value), len(other.value)) <= _VALUE_WORDS
+    said_new = bool(cues.NOWADAYS.search(case.new.low)) and _strong(subject) and brief
+    return said_new or bool(subject & (words.ONE_VALUED | words.FIXED))
+
+
+def _both_named(one: Claim, other: Claim, case: Case) -> bool:
+    return bool(_names(case.old) & one.value - other.value and _names(case.new) & other.value - one.value)
+
+
+def _names(one: Statement) -> Roots:
+    return frozenset().union(*(words.roots(name.replace("-", " ")) for name in one.names))
+
+
+def _amounts(case: Case) -> Iterator[Finding]:
+    """The newer gives another number of the same things."""
+    old, new = case.old, case.new
+    if not old.amounts or not new.amounts or (old.persons ^ new.persons) & _THIRD:
+        return
+    risen = any(one.risen for one in new.amounts) and case.context() >= 2 * SOME
+    if _apart(case) and not risen:
+        return
+    stated = {one.value for one in old.amounts}, {one.value for one in new.amounts if not one.before}
+    ones = [one for one in old.amounts if _tells(one, old) and one.value not in stated[1]]
+    others = [one for one in new.amounts if _tells(one, new) and one.value not in stated[0]]
+    for one in ones:
+        for other in others:
+            if one.kind == other.kind and one.goal == other.goal and (sure := _same_things(one, other, case)):
+                about = frozenset({one.head or other.head}) - {""} or case.shared - words.GENERIC
+                yield case.found("changed_number", about, (one.value, other.value), sure, update=True)
+
+
+def _tells(one: Amount, stated: Statement) -> bool:
+    """A number tells how much there is, and is not one of a list."""
+    alike = [other for other in stated.amounts if one.kind == other.kind and other.head in {"", one.head}]
+    return one.kind in _COUNTING and not one.before and not one.step and len(alike) <= _ENUMERATED
+
+
+def _same_things(one: Amount, other: Amount, case: Case) -> float:
+    """How sure it is that two numbers count the same; 0 if they do not seem to."""
+    old, new = case.old, case.new
+    announced = other.risen or new.changing
+    named = bool(one.head or other.head)
+    if named and not _same_head(one, other, case):
+        return 0.0
+    if one.kind == "version":
+        prefix = one.value.startswith(other.value) or other.value.startswith(one.value)
+        return 0.75 if named and announced and not prefix else 0.0
+    if not _comparable(one, other, case, announced=announced) or not _enough(one, other, case):
+        return 0.0
+    counted = frozenset({one.head, other.head})
+    weight, likeness = case.context(counted), case.likeness(counted)
+    begun = any((amount.before, amount.value, amount.kind) == (True, one.value, one.kind) for amount in new.amounts)
+    persons = old.persons & new.persons and not (old.past and new.past)
+    levels = (
+        (0.95, begun and weight >= SOME),
+        (0.8, announced and weight >= (LEAST_SHARED if named else 2 * SOME)),
+        (0.8, likeness >= _MOST and weight >= (LEAST_SHARED if named else SOME)),
+        (0.75, named and likeness == 1.0 and persons and len(old.topic | new.topic) <= _TERSE),
+        (0.7, likeness >= _HALF and weight >= 3 * SOME),
+    )
+    return next((sure for sure, holds in levels if holds), 0.0)
+
+
+def _same_head(one: Amount, other: Amount, case: Case) -> bool:
+    """Both count one kind of thing, as far as it is said which."""
+    if not one.head or not other.head:
+        return (one.head or other.head) in case.shared
+    fits = one.modifiers <= case.new.topic | case.new.around and other.modifiers <= case.old.topic | case.old.around
+    common = one.head not in words.GENERIC and case.weight(frozenset({one.head})) < LEAST_SHARED
+    return one.head == other.head and fits and bool(not common or (one.modifiers and other.modifiers))
+
+
+def _comparable(one: Amount, other: Amount, case: Case, *, announced: bool) -> bool:
+    """Two numbers can be an older and a newer count of something."""
+    old, new = case.old, case.new
+    if one.kind == "count" and not (one.head or other.head or other.risen):
+        return False
+    if one.kind == "money" and one.value.lstrip("-")[0] != other.value.lstrip("-")[0]:
+        return False
+    if announced:
+        return True
+    if one.goal or one.head in UNITS or (one.kind == "count" and not old.persons & new.persons):
+        return False
+    return not (old.dates and new.dates) or bool(old.when & new.when)
+
+
+def _enough(one: Amount, other: Amount, case: Case) -> bool:
+    """The statements share enough besides what is counted."""
+    counted = frozenset({one.head, other.head})
+    near, context = case.shared - counted - words.GENERIC, case.context(counted)
+    named = bool(one.head or other.head)
+    if one.head in UNITS and (case.weight(near) < 2 * SOME or case.likeness(counted) < _HALF):
+        return False
+    if one.head in UNITS or one.kind == "percent":
+        return len(near) > 1 or context > 2 * SOME
+    told = near or one.modifiers or other.modifiers
+    terse = case.old.persons & case.new.persons and len(case.old.topic | case.new.topic) <= _TERSE
+    return bool(told or (named and (terse or context >= (LEAST_SHARED if other.risen else 2 * SOME))))
+
+
+def _dates(case: Case) -> Iterator[Finding]:
+    """The newer gives another day or time of the same event."""
+    old, new = case.old, case.new
+    hours = tuple(frozenset(one.value for one in side.amounts if one.kind == "time") for side in (old, new))
+    if old.dates and new.dates and not old.dates & new.dates:
+        rule, ones, others = "changed_date", old.dates, new.dates
+    elif all(hours) and not hours[0] & hours[1] and (old.dates == new.dates or not old.dates or not new.dates):
+        rule, ones, others = "changed_time", hours[0], hours[1]
+    else:
+        return
+    about = case.shared - words.GENERIC
+    if not about or _apart(case):
+        return
+    values = ", ".join(sorted(ones)), ", ".join(sorted(others))
+    likeness, weight = case.likeness(), case.weight(about)
+    happened = old.past and new.past
+    once = happened and old.topic == new.topic and all(_YEAR.fullmatch(date) for date in ones | others)
+    rescheduled = new.moved or new.correcting
+    if once or (words.FIXED & about and likeness >= _MOST):
+        yield case.found(rule, about, values, 0.75, update=False)
+    elif _over_by_then(case) or ((old.past or new.past) and not rescheduled):
+        return
+    elif rescheduled and likeness >= (_ENDED_NAMED if weight >= 2 * SOME else _DENIED_WORDS):
+        yield case.found(rule, about, values, 0.85, update=True)
+    elif likeness >= _MOST and case.context() >= SOME and all(_is_dated(side) for side in (old, new)):
+        yield case.found(rule, about, values, 0.75, update=True)
+
+
+def _is_dated(one: Statement) -> bool:
+    """Something, not a person, is at some time."""
+    at = one.said.index("be") if "be" in one.said else 0
+    return at > 1 or (at == 1 and not one.persons.intersection(one.said[:1]))
+
+
+def _over_by_then(case: Case) -> bool:
+    """Whatever the older dates was over when the newer was said; a bare day of the week may come again."""
+    before, after = case.times
+    if before is None or after is None or before >= after or not case.old.dates or case.old.dates & frozenset(WEEKDAYS):
+        return False
+    spans = [span(date, before.date()) for date in sorted(case.old.dates)]
+    return all(one is not None and one[1] <= after.date() for one in spans)
+
+
+def _sides(case: Case) -> Iterator[Finding]:
+    """The two stand on different sides of what excludes each other."""
+    old, new = case.old, case.new
+    if not old.sides or not new.sides:
+        return
+    happened = old.past and new.past and not new.changing
+    for number, sides in enumerate(words.EXCLUSIVE):
+        ones = [side & old.sides for side in sides if side & old.sides]
+        others = [side & new.sides for side in sides if side & new.sides]
+        if len(ones) != 1 or len(others) != 1 or any(side & old.sides and side & new.sides for side in sides):
+            continue
+        used = _ROOTS_OF_SIDES[number]
+        personal = number < words.PERSONAL and all(_of_oneself(side) for side in (old, new))
+        rest = (old.topic | new.topic) - used
+        alike = case.likeness(used) >= _DENIED and (_strong(case.shared - used) or not _strong(rest))
+        if personal or alike:
+            always = all(cues.ALWAYS.search(side.low) for side in (old, new))
+            update = not (happened or always or words.LASTING & ones[0])
+            values = ", ".join(sorted(ones[0])), ", ".join(sorted(others[0]))
+            yield case.found("opposite", case.shared - used, values, 0.75, update=update)
+
+
+def _of_oneself(one: Statement) -> bool:
+    """The speaker begins with what excludes something else: "I'm single"."""
+    opening = (word.strip(".,!") for word in one.low.split()[:_OPENING])
+    return bool(_ONESELF.match(one.low)) and not one.sides.isdisjoint(opening)
+
+
+def _ranks(case: Case) -> Iterator[Finding]:
+    """The two are on different steps of a ladder: third grade, fourth grade."""
+    old, new = case.old, case.new
+    ranks = {noun: label for noun, label in old.labels if noun in words.RANKED}
+    happened = old.past and new.past and not new.changing
+    for noun, label in new.labels:
+        if ranks.get(noun, label) != label and not happened and not _apart(case):
+            yield case.found("changed_value", frozenset({noun}), (ranks[noun], label), 0.7, update=True)

@@ -1,0 +1,117 @@
+"""No case of a real system is skipped, and the pages about the designs name what there is.
+
+What is not here: the cases themselves (`conformance/`).
+"""
+
+import ast
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.settings import Policy, Settings, preset_names
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs"
+SYSTEMS = {"automem": "automem", "cognitive": "cogmem", "engram": "adr", "superlocal": "slm", "three_tier": "tt"}
+"""Files of cases by the preset that follows their system, and how the ids of their cases begin."""
+CASE = re.compile(rf"\b(?:{'|'.join(SYSTEMS.values())})(?:-[a-z]+)?-\d+\b")
+CODE = re.compile(r"`([^`]+)`")
+
+
+def tests_of(path):
+    """Source of each test of a file by its name: decorators, body, and what it reads of the file's own constants."""
+    text = path.read_text("utf-8")
+    nodes = ast.parse(text).body
+    constants = {
+        name.id: ast.get_source_segment(text, node)
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        for name in node.targets
+        if isinstance(name, ast.Name)
+    }
+    found = {}
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            parts = [*node.decorator_list, node]
+            read = {part.id for tree in parts for part in ast.walk(tree) if isinstance(part, ast.Name)}
+            own = [ast.get_source_segment(text, part) or "" for part in parts]
+            found[node.name] = "\n".join([*own, *(constants[name] for name in sorted(read & constants.keys()))])
+    return found
+
+
+def table(page, columns):
+    """Rows of the tables of a page that have so many columns, without their heads."""
+    lines = (DOCS / page).read_text("utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if line.startswith("| ")]
+    heads = {place for place, row in enumerate(rows) if row[0] in {"case", "the design says", "the fault"}}
+    for row in rows:
+        assert len(row) == columns, f"{page}: {row[0]}"
+    return [row for place, row in enumerate(rows) if place not in heads]
+
+
+def named(cell):
+    """Cases that a cell names: `automem-05, -07` are two."""
+    found, stem = [], ""
+    for part in cell.split(", "):
+        stem = part.rpartition("-")[0] or stem
+        found.append(part if CASE.fullmatch(part) else f"{stem}-{part.lstrip('-')}")
+    return found
+
+
+DIFFERENCES = table("how-we-differ.md", 4)
+DESIGNS = table("designs.md", 3)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_case_of_a_real_system_is_a_test(system, real_system):
+    tests = "\n".join(
+        source for path in sorted((HERE / "conformance").glob("test_*.py")) for source in tests_of(path).values()
+    )
+    assert set(real_system(system)) - set(CASE.findall(tests)) == set()
+
+
+def test_every_difference_is_about_a_case_or_a_behaviour_of_a_preset(real_system):
+    cases = [case for system in SYSTEMS for case in real_system(system)]
+    told = []
+    for cell, *rest in DIFFERENCES:
+        assert all(rest), f"{cell}: an empty cell"
+        system, _, behaviour = cell.partition(": ")
+        if behaviour:
+            assert system in SYSTEMS, cell
+            assert system in preset_names()
+        else:
+            assert set(named(cell)) <= set(cases), cell
+            told += named(cell)
+    known = {case: place for place, case in enumerate(cases)}
+    assert set(told) <= known.keys()
+
+
+def place(cell):
+    """Where a row belongs: by system, area and number of its first case; what has no case comes last."""
+    first, behaviour = re.match(r"([\w-]+)(:?)", cell).groups()
+    stem, _, number = first.rpartition("-")
+    order = [name for pair in SYSTEMS.items() for name in pair]
+    return order.index((stem or first).partition("-")[0]) // 2, bool(behaviour), stem, int(number) if stem else cell
+
+
+def test_differences_are_in_the_order_of_their_cases():
+    cells = [row[0] for row in DIFFERENCES]
+    assert cells == sorted(cells, key=place)
+
+
+@pytest.mark.parametrize("row", DESIGNS, ids=lambda row: row[0][:60])
+def test_what_the_page_of_designs_names_is_there(row):
+    said, done, proved = row
+    assert said
+    for name in CODE.findall(done):
+        if not (name in Policy.model_fields or name in Settings.model_fields):
+            assert callable(pkgutil.resolve_name(f"memory_pipeline.{name}")), name
+    assert CODE.search(done)
+    files = re.findall(r"`(?:([\w/]+\.py)::)?(test_\w+)`", proved)
+    assert files, said
+    path = ""
+    for name, test in files:
+        path = name or path
+        assert test in tests_of(HERE / path), f"{path}::{test}"

@@ -1,0 +1,133 @@
+"""A night under each preset, over made-up stories and real conversations: what must hold whatever is decided."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import homes
+import polars as pl
+import pytest
+
+from memory_pipeline.interop import locomo
+from memory_pipeline.lake import history, participation
+from memory_pipeline.lake.events import Event
+from memory_pipeline.lake.schemas import LIVE, TABLES
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.settings import Settings, preset_names
+
+LOCOMO = Path(__file__).parents[2] / "shared" / "locomo"
+SESSIONS = 6
+"""So many sessions of a conversation take part."""
+NOW = datetime.fromisoformat("2026-07-01T00:00Z")
+BY_TIME = {"prune", "archive", "expire", "cold", "stub"}
+"""What may be decided when nothing but time has passed."""
+BY_DECISIONS = {"link", "promote", "compile"}
+"""What may follow from what the run before decided: a new summary is linked and rises like any memory, and a core
+memory block forgets a fact that was found to have changed."""
+
+
+def stories() -> list[Event]:
+    """Two lives with accesses, sessions and feedback; changed facts, duplicates and contradictions among them."""
+    return homes.events(profiles=2, memories=60, days=80, seed=3)
+
+
+def conversations() -> list[Event]:
+    """The first sessions of a long conversation."""
+    if not LOCOMO.is_dir():
+        pytest.skip(f"no conversations in {LOCOMO}; the same is shown of made-up stories")
+    told = locomo.events(LOCOMO / "42.json", recorded_at=homes.RECORDED)
+    return [event for event in told if int(event.session_id.removeprefix("session_")) <= SESSIONS]
+
+
+@dataclass
+class Nights:
+    """A store that was consolidated half-way and at the end."""
+
+    lake: Lake
+    policy: Settings
+    end: datetime
+    former: dict[str, pl.DataFrame]
+    """Published half-way."""
+    made: dict[str, pl.DataFrame]
+    """Every table of the run at the end."""
+    published: dict[str, pl.DataFrame]
+    """Published at the end."""
+
+    def planned(self, lake: Lake, hours: float = 0.0) -> pl.DataFrame:
+        """What a run would decide so many hours after the end."""
+        profiles = participation.chosen(lake, self.policy, as_of=self.end + timedelta(hours=hours))
+        return history.preview(lake, self.policy, profiles)["consolidation_plan"]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param((source, name), id=f"{source.__name__}-{name}")
+            for source in (stories, conversations) for name in preset_names()],
+)  # fmt: skip
+def nights(request, tmp_path_factory) -> Iterator[Nights]:
+    source, name = request.param
+    told = source()
+    home = tmp_path_factory.mktemp(name)
+    instants = sorted(event.occurred_at for event in told)
+    end = instants[-1] + timedelta(hours=6)
+    with homes.filled(home, told) as lake:
+        policy = homes.settings(home, preset=name)
+        homes.night(lake, as_of=instants[len(instants) // 2], policy=policy, run_id="half")
+        former = homes.published(lake)
+        made = homes.night(lake, as_of=end, policy=policy, run_id="end")
+        yield Nights(lake, policy, end, former, made, homes.published(lake))
+
+
+@pytest.fixture
+def own(nights, tmp_path) -> Iterator[Lake]:
+    """The store, for a test that changes it."""
+    shutil.copytree(nights.lake.home, tmp_path / "own")
+    with Lake(tmp_path / "own") as lake:
+        yield lake
+
+
+def test_the_published_tables_keep_their_schemas(nights):
+    broken = {name: TABLES[name].violations(frame).rows() for name, frame in nights.published.items()}
+    assert {name: rows for name, rows in broken.items() if rows} == {}
+
+
+def test_the_plan_breaks_no_invariant_and_the_quota_holds_nothing(nights):
+    policies = participation.policies(nights.policy, nights.made["profiles"])
+    assert history.violations(nights.made, policies).is_empty()
+    assert set(nights.made["consolidation_plan"]["status"]) <= {"proposed"}
+
+
+def test_nothing_is_lost_and_whoever_left_is_accounted_for(nights):
+    memories = nights.published["memories"]
+    stored = nights.made["events"].filter(pl.col("event_type") == "memory.stored")
+    assert memories.filter(pl.col("kind") == "original").height == stored.n_unique(["profile_id", "memory_id"])
+    gone = memories.filter(~pl.col("lifecycle").is_in(LIVE))
+    decided = nights.lake.ledger.decisions()
+    key = ["profile_id", "memory_id"]
+    assert gone.join(decided, on=key, how="anti").is_empty()
+    merged = gone.filter((pl.col("superseded_kind") == "summary") & (pl.col("kind") == "original"))
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", superseded_by="memory_id")
+    assert merged.join(live, on=["profile_id", "superseded_by"], how="anti").is_empty()
+
+
+def test_the_second_plan_at_the_same_instant_is_empty(nights):
+    assert nights.planned(nights.lake).is_empty()
+
+
+def test_hours_later_only_time_and_the_last_decisions_call_for_more(nights, own):
+    later = nights.planned(own, 5)
+    assert set(later["action"]) <= BY_TIME | BY_DECISIONS
+    homes.night(own, as_of=nights.end + timedelta(hours=5), policy=nights.policy, run_id="later")
+    then = nights.planned(own, 10).filter(~pl.col("rule").str.starts_with("creative_association"))
+    assert set(then["action"]) <= BY_TIME, "the creative task draws anew each week; nothing else follows"
+
+
+def test_undo_of_the_run_restores_the_former_tables_and_a_rebuild_makes_the_latter(nights, own):
+    for profile_id in nights.made["profiles"]["profile_id"]:
+        rebuilt = history.rebuild(own, profile_id)
+        for name in history.PUBLISHED:
+            assert rebuilt[name].equals(own.read(name, profiles=[profile_id])), name
+    history.undo(own, "end", now=NOW)
+    homes.same(nights.former, homes.published(own))

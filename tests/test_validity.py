@@ -1,0 +1,214 @@
+"""Which memories close older ones, which contradict each other, and what holds at an instant."""
+
+from datetime import timedelta
+from random import Random
+
+import frames
+import polars as pl
+import pytest
+from frames import AS_OF, ago
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_pipeline.consolidation import validity
+from memory_pipeline.settings import Policy
+
+PLACES = ("Riga", "Quito", "Osaka", "Zagreb")
+RENTS = ("My rent is $900 a month.", "My rent went up to $950 a month.", "My rent went up to $990 a month.")
+
+
+def told(*texts, days=10.0, **columns):
+    """Memories a, b, c ... one after the other, `days` apart."""
+    names = "abcdefghij"
+    return [
+        {"memory_id": names[at], "content": text, "created_at": ago(200 - at * days), **columns}
+        for at, text in enumerate(texts)
+    ]
+
+
+def compared(rows, *, edges=(), vectors=None, policy=None, as_of=AS_OF):
+    memories = frames.memories(rows)
+    return validity.compare(
+        memories,
+        frames.enrichment({}, of=memories),
+        frames.vectors(vectors or {}, of=memories),
+        frames.edges(edges),
+        policy or Policy(),
+        as_of=as_of,
+        plan_id="plan",
+    )
+
+
+def pairs(found, relation="update"):
+    return found.filter(pl.col("relation") == relation).select("memory_id", "other_id").rows()
+
+
+def test_a_newer_value_closes_the_older_one():
+    found = compared(told("I live in Riga.", "The soup was cold.", "I moved to Quito."))
+    row = found.row(0, named=True)
+    assert len(found) == 1
+    assert (row["memory_id"], row["other_id"], row["relation"]) == ("a", "c", "update")
+    assert (row["value"], row["other_value"], row["at"]) == ("riga", "quito", ago(180))
+    assert "quito" in row["reason"]
+    assert row["plan_id"] == "plan"
+
+
+def test_a_chain_closes_link_by_link():
+    assert pairs(compared(told(*RENTS))) == [("a", "b"), ("b", "c")]
+
+
+def test_the_newer_holds_from_its_own_start():
+    rows = told(*RENTS[:2])
+    rows[1]["valid_from"] = ago(5)
+    assert compared(rows)["at"].to_list() == [ago(5)]
+
+
+def test_what_holds_earlier_is_older_whenever_it_was_stored():
+    rows = told("I moved to Quito.", "I live in Riga.")
+    rows[1]["valid_from"] = ago(900)
+    assert pairs(compared(rows)) == [("b", "a")]
+
+
+def test_what_does_not_hold_yet_changes_nothing():
+    rows = told(*RENTS[:2])
+    rows[1]["valid_from"] = AS_OF + timedelta(days=1)
+    assert compared(rows).is_empty()
+    assert len(compared(rows, as_of=AS_OF + timedelta(days=2))) == 1
+
+
+def test_a_contradiction_leaves_both():
+    found = compared(told("I signed the lease for the studio.", "I never signed the lease for the studio."))
+    assert pairs(found, "conflict") == [("a", "b")]
+    assert pairs(found) == []
+
+
+def test_of_one_instant_none_is_newer():
+    rows = told("The deadline is June 1.", "The deadline is June 15.", days=0.0)
+    assert pairs(compared(rows), "conflict") == [("a", "b")]
+
+
+def test_nothing_is_looked_for_when_switched_off():
+    assert compared(told(*RENTS), policy=Policy(fact_changes=False)).is_empty()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"lifecycle": "archived"},
+        {"lifecycle": "cold"},
+        {"lifecycle": "deleted"},
+        {"kind": "compression"},
+        {"speaker": "assistant"},
+    ],
+)
+def test_only_live_originals_of_people_are_compared(change):
+    rows = told(*RENTS[:2])
+    rows[0] |= change
+    assert compared(rows).is_empty()
+
+
+def test_warm_memories_are_compared():
+    assert len(compared(told(*RENTS[:2], lifecycle="warm"))) == 1
+
+
+def test_what_was_over_anyway_is_not_closed_again():
+    rows = told(*RENTS[:2])
+    rows[0]["valid_until"] = ago(195)
+    assert compared(rows).is_empty()
+    rows[0]["valid_until"] = ago(10)
+    assert len(compared(rows)) == 1
+
+
+def test_a_closed_memory_is_not_compared_with_what_is_newer_than_its_successor():
+    rows = told("I live in Riga.", "I moved to Quito.", "I moved to Osaka.")
+    rows[0] |= {"superseded_by": "b", "superseded_kind": "update", "valid_until": ago(190)}
+    assert pairs(compared(rows)) == [("a", "b"), ("b", "c")]
+    rows[1]["content"] = "The soup was cold."
+    assert pairs(compared(rows)) == []
+
+
+def test_the_plan_is_the_same_after_it_was_committed():
+    rows = told(*RENTS)
+    first = compared(rows)
+    for at, successor in ((0, "b"), (1, "c")):
+        closed = {"superseded_by": successor, "superseded_kind": "update", "valid_until": rows[at + 1]["created_at"]}
+        rows[at] |= closed
+    assert compared(rows).equals(first)
+
+
+def test_profiles_never_meet():
+    rows = told(*RENTS[:2])
+    rows[1]["profile_id"] = "q"
+    assert compared(rows).is_empty()
+    both = told(*RENTS[:2]) + [row | {"profile_id": "q"} for row in told(*RENTS[:2])]
+    found = compared(both)
+    assert found.select("profile_id", "memory_id", "other_id").rows() == [("p", "a", "b"), ("q", "a", "b")]
+    assert found.filter(pl.col("profile_id") == "p").equals(compared(told(*RENTS[:2])))
+
+
+def test_the_cosine_is_exact_and_null_where_unknown():
+    rows = told(*RENTS[:2])
+    assert compared(rows)["similarity"].to_list() == [None]
+    known = compared(rows, vectors={"a": [3.0, 4.0], "b": [4.0, 3.0]})
+    assert known["similarity"].to_list() == pytest.approx([0.96])
+    assert compared(rows, vectors={"a": [3.0, 4.0], "b": [0.0, 0.0]})["similarity"].to_list() == [None]
+
+
+def test_similar_memories_are_compared_too():
+    rows = told("My bike lock is numbered 4.", "I moved to Quito.")
+    edge = {"source": "b", "target": "a", "edge_type": "SIMILAR_TO", "similarity": 0.8}
+    assert compared(rows, edges=[edge]).is_empty()
+    assert len(compared(told(*RENTS[:2]), edges=[edge])) == 1
+
+
+def test_an_old_fact_is_found_among_many_memories():
+    rng = Random(4)
+    chat = [f"We saw {rng.choice(PLACES)} and talked about item{rng.randrange(10_000)}." for _ in range(1_500)]
+    texts = ["My hamster is named Pip.", *chat, "My hamster is named Bo now."]
+    rows = [
+        {"memory_id": f"m{at:04}", "content": text, "created_at": ago(200) + timedelta(minutes=at)}
+        for at, text in enumerate(texts)
+    ]
+    assert ("m0000", "m1501") in pairs(compared(rows))
+
+
+@given(st.permutations(range(8)), st.integers(0, 3))
+def test_the_order_of_rows_does_not_matter(order, seed):
+    rows = _mixed(seed)
+    assert compared([rows[place] for place in order]).equals(compared(rows))
+
+
+@given(st.integers(0, 30))
+def test_no_memory_is_closed_twice_or_by_an_older_one(seed):
+    found = compared(_mixed(seed))
+    started = {row["memory_id"]: row["created_at"] for row in _mixed(seed)}
+    updates = pairs(found)
+    assert len({older for older, _ in updates}) == len(updates)
+    assert all(started[older] < started[newer] for older, newer in updates)
+    assert found.select("profile_id", "memory_id", "other_id").is_duplicated().sum() == 0
+
+
+def _mixed(seed):
+    rng = Random(seed)
+    patterns = ("I live in {}.", "I moved to {}.", "We had dinner in {}.", "My sister lives in {}.", "I never saw {}.")
+    texts = [rng.choice(patterns).format(rng.choice(PLACES)) for _ in range(8)]
+    return [row | {"seq": at + 1} for at, row in enumerate(told(*texts))]
+
+
+def test_what_holds_at_an_instant():
+    rows = [
+        {"memory_id": "always"},
+        {"memory_id": "begun", "valid_from": AS_OF},
+        {"memory_id": "later", "valid_from": AS_OF + timedelta(microseconds=1)},
+        {"memory_id": "until", "valid_until": AS_OF + timedelta(microseconds=1)},
+        {"memory_id": "over", "valid_until": AS_OF},
+        {"memory_id": "warm", "lifecycle": "warm"},
+        {"memory_id": "cold", "lifecycle": "cold"},
+    ]
+    holding = frames.memories(rows).filter(validity.current(AS_OF))["memory_id"].to_list()
+    assert sorted(holding) == ["always", "begun", "until", "warm"]
+
+
+def test_nothing_follows_from_an_empty_table():
+    assert compared([]).is_empty()
+    assert compared(told("…", "!")).is_empty()
