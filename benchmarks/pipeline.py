@@ -42,7 +42,7 @@ def stages(lake):
     spent = {}
     start = time.process_time()
     made |= {name: participation.known(lake, name, profiles) for name in ("events", "decisions", "reverted")}
-    made |= {name: lake.read(name) for name in ("enrichment", "vectors")}
+    made |= {name: lake.read(name) for name in ("enrichment", "vectors", "completions")}
     spent["read"] = time.process_time() - start
     for stage in pipeline.STAGES:
         start = time.process_time()
@@ -50,7 +50,7 @@ def stages(lake):
         frames = (result,) if isinstance(result, pl.DataFrame) else result
         for name, frame in zip(stage.gives, frames, strict=True):
             table = TABLES[name]
-            made[name] = table.conform(frame if table.kept == "replaced" else pl.concat([made[name], frame]))
+            made[name] = table.conform(pl.concat([made[name], frame]) if table.kept == "appended" else frame)
         spent[stage.function.__name__] = time.process_time() - start
     start = time.process_time()
     for name in ("enrichment", "vectors"):
@@ -69,13 +69,13 @@ def main():
         with tempfile.TemporaryDirectory() as folder, filled(Path(folder), size) as lake:
             results[size] = stages(lake)
     names = list(results[sizes[0]])
-    print(f"{'CPU seconds':12s}" + "".join(f"{size:>10,d}" for size in sizes) + f"{'growth':>10s}")
+    print(f"{'CPU seconds':16s}" + "".join(f"{size:>10,d}" for size in sizes) + f"{'growth':>10s}")
     for name in names:
         row = [results[size][name] for size in sizes]
         growth = (row[-1] / row[-2]) if row[-2] > 0 else float("nan")
-        print(f"{name:12s}" + "".join(f"{value:10.2f}" for value in row) + f"{growth:9.1f}x")
+        print(f"{name:16s}" + "".join(f"{value:10.2f}" for value in row) + f"{growth:9.1f}x")
     total = [sum(results[size].values()) for size in sizes]
-    print(f"{'total':12s}" + "".join(f"{value:10.2f}" for value in total) + f"{total[-1] / total[-2]:9.1f}x")
+    print(f"{'total':16s}" + "".join(f"{value:10.2f}" for value in total) + f"{total[-1] / total[-2]:9.1f}x")
     grown = sizes[-1] / sizes[-2]
     folds = total[-1] / results[sizes[-1]]["project"]
     print(f"memories grew {grown:.1f}x in the last step; a run costs {folds:.0f} folds of the ledger")

@@ -18,6 +18,8 @@ from memory_pipeline.lake.schemas import TABLES
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = 86_400
 EVENTS_ONE_BY_ONE = 100_000
+NOT_WISHED = ("summaries", "proposed_edges", "fact_changes", "promotions", "proposed_blocks", "deferred")
+NOT_WISHED += ("decisions", "reverted")
 WORDS = ("budget", "tiles", "we decided", "flight", "Ana", "usually", "prefers", "March", "deploy", "the", "is", "on")
 
 
@@ -94,7 +96,9 @@ def archive_half(state, seq):
         plan_id=pl.lit(planning.plan_id("ledger", "policy", as_of, seq)),
         trigger=pl.lit("manual"),
         task=pl.lit("full"),
+        scope=pl.lit("all"),
         since=pl.lit(0),
+        row_limit=pl.lit(0),
         max_archived_share=pl.lit(1.0),
         retry_reverted=pl.lit(value=False),
     )
@@ -102,12 +106,9 @@ def archive_half(state, seq):
         TABLES["profiles"].conform(profiles),
         state,
         archived_set=TABLES["archived_set"].conform(rows),
-        summaries=TABLES["summaries"].empty(),
-        proposed_edges=TABLES["proposed_edges"].empty(),
         pruned_edges=TABLES["decided_edges"].empty(),
         committed=TABLES["decisions"].empty(),
-        decisions=TABLES["decisions"].empty(),
-        reverted=TABLES["reverted"].empty(),
+        **{name: TABLES[name].empty() for name in NOT_WISHED},
     )
 
 

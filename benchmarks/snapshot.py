@@ -73,10 +73,13 @@ def store(count):
     }
 
 
-def vectors(folder, memories):
-    """Immutable files of 100,000 vectors each."""
+def linked(folder, memories):
+    """Immutable files of 100,000 vectors each, and one of what every memory scored once."""
     random = np.random.default_rng(0)
     folder.mkdir(parents=True)
+    scores = folder.parent / "scores.parquet"
+    own = {"profile_id": memories["profile_id"], "memory_id": memories["memory_id"]}
+    filled("score_history", memories.height, **own).write_parquet(scores)
     for place, part in enumerate(memories.iter_slices(100_000)):
         numbers = random.standard_normal((part.height, DIMENSION), dtype=np.float32)
         numbers /= np.linalg.norm(numbers, axis=1, keepdims=True)
@@ -84,7 +87,7 @@ def vectors(folder, memories):
         frame.with_columns(vector=pl.Series(numbers).cast(pl.List(pl.Float32))).write_parquet(
             folder / f"{place}.parquet"
         )
-    return sorted(folder.iterdir())
+    return {"vectors": sorted(folder.iterdir()), "score_history": [scores]}
 
 
 def seconds(work):
@@ -106,7 +109,7 @@ def one_by_one(memories):
 
 def measure(count, home):
     tables = store(count)
-    files = vectors(home / "lake", tables["memories"])
+    files = linked(home / "lake", tables["memories"])
     (home / "parquet").mkdir()
     parquet = seconds(lambda: [frame.write_parquet(home / "parquet" / name) for name, frame in tables.items()])
     names = iter(("000000000001-a", "000000000002-b"))

@@ -77,7 +77,8 @@ def tables():
             ]
         ),
         "clusters": rows(
-            "clusters", [{"cluster_id": "k", "method": "near_duplicates", "label": "postgres", "cluster_size": 2}]
+            "clusters",
+            [{"cluster_id": "k", "method": "near_duplicates", "label": "postgres", "cluster_size": 2, "cohesion": 0.0}],
         ),
         "cluster_members": rows("cluster_members", [{"cluster_id": "k", "memory_id": name} for name in "ab"]),
         "merge_refusals": rows("merge_refusals", [{"memory_id": "f", "other_id": "g", "reason": "numbers"}]),

@@ -5,7 +5,7 @@ from random import Random
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.text import changes
@@ -63,7 +63,6 @@ UPDATES = [
     ("I don't have a car.", "I bought my first car yesterday."),
     ("I haven't finished the report yet.", "I finished the report this morning."),
     ("The wedding will have 80 guests.", "We cut the guest list for the wedding down to 60 guests."),
-    ("My landlord is Mr. Peters.", "Mrs. Gomez is my landlord now."),
     ("I'm reading Dune at the moment.", "I stopped reading Dune."),
     ("Our office is on the third floor.", "Our office moved to the fifth floor."),
     ("I'm allowed to work from home two days a week.", "I'm now allowed to work from home three days a week."),
@@ -107,6 +106,25 @@ UPDATES = [
     ("I take 5 vitamins a day.", "I cut down to 2 vitamins a day."),
     ("The interview is on Tuesday at 10.", "The interview got pushed to Thursday at 10."),
     ("My thesis topic is coral reefs.", "I changed my thesis topic to kelp forests."),
+    ("The landlord set the deposit at $2,000.", "The deposit has been lowered to $1,600."),
+    ("Our startup has 14 employees.", "Our startup now has 22 employees."),
+    ("My usual lunch spot is Green Bowl.", "My usual lunch spot is now Casa Luna."),
+    ("I weigh 190 pounds.", "I've lost weight and now weigh 175 pounds."),
+    ("The trial period ends on October 4.", "They extended the trial period to October 18."),
+    ("My grandson plays the violin.", "My grandson gave up the violin."),
+    ("The report is 30 pages long.", "The report has grown to 45 pages."),
+    ("I keep my savings at Chase.", "I moved my savings from Chase to Ally."),
+    ("We're using Slack for team chat.", "We switched from Slack to Teams."),
+    ("My passport expires in 2025.", "I renewed my passport and it now expires in 2034."),
+    ("I listen to podcasts at night.", "I don't listen to podcasts at night anymore."),
+    ("The bakery opens at 7 am.", "The bakery now opens at 6 am."),
+    ("I'm a member of the rowing club.", "I quit the rowing club last week."),
+    ("My nephew attends Oakwood High School.", "My nephew transferred to Riverside High School."),
+    ("The subscription costs $9 a month.", "The subscription price rose to $12 a month."),
+    ("I have 340 followers.", "I just reached 500 followers."),
+    ("My boss is Henrik.", "Henrik left and my new boss is Sofia."),
+    ("I have not visited the dentist this year.", "I finally visited the dentist yesterday."),
+    ("Our wedding is planned for August 9.", "We postponed our wedding to September 20."),
 ]
 CONFLICTS = [
     ("I have never been to Paris.", "I visited Paris in 2015 with my parents."),
@@ -153,6 +171,17 @@ CONFLICTS = [
     ("The company was founded in 2003.", "The company was founded in 2007."),
     ("I grew up in a small village in Kenya.", "I grew up in Nairobi."),
     ("I have hired a lawyer.", "I have never hired a lawyer."),
+    ("I have never eaten sushi.", "I ate sushi with my cousin in 2018."),
+    ("I returned the library books.", "I never returned the library books."),
+    ("The bridge was built in 1932.", "The bridge was built in 1941."),
+    ("I invited Omar to the dinner.", "I did not invite Omar to the dinner."),
+    ("I have never learned to drive.", "I drove my father's truck for three years."),
+    ("The team won the final.", "The team lost the final."),
+    ("I was born in 1988.", "I was born in 1990."),
+    ("I backed up the files before the update.", "I didn't back up the files before the update."),
+    ("I've been to Iceland twice.", "I have never been to Iceland."),
+    ("The manager approved my leave.", "The manager rejected my leave."),
+    ("I wrote the poem myself.", "I didn't write the poem."),
 ]
 DUPLICATES = [
     ("I live in Boston.", "Boston is where I live."),
@@ -177,6 +206,14 @@ DUPLICATES = [
     ("I purchased a bicycle.", "I bought a bike."),
     ("The museum is closed on Mondays.", "On Mondays the museum is closed."),
     ("My favourite season is autumn.", "Autumn is my favorite season."),
+    ("The clinic is open on weekends.", "On weekends the clinic is open."),
+    ("I bought a sofa last month.", "Last month I purchased a couch."),
+    ("My uncle is a physician.", "My uncle is a doctor."),
+    ("The rent is due on the first.", "Rent is due on the first."),
+    ("I adopted a cat named Miso.", "I have adopted a cat called Miso."),
+    ("The party starts at 6 pm.", "The party begins at 18:00."),
+    ("She finished her degree in 2020.", "She completed her degree in 2020."),
+    ("I really love gardening.", "I love gardening."),
 ]
 UNRELATED = [
     ("I live in Boston.", "My sister lives in Denver."),
@@ -269,6 +306,26 @@ UNRELATED = [
     ("I've been learning to swim.", "I've been learning to knit."),
     ("The soup needs 2 onions.", "The salad needs 3 tomatoes."),
     ("We watched the match on Sunday.", "We watched a movie on Friday."),
+    ("The landlord raised the rent.", "The plumber fixed the sink."),
+    ("My nephew likes dinosaurs.", "My niece likes trains."),
+    ("I read a book about whales.", "I watched a film about whales."),
+    ("Carla is 34.", "Pedro is 29."),
+    ("We booked a hotel in Athens.", "We booked a car in Crete."),
+    ("I get up at 6 am.", "The pharmacy closes at 9 pm."),
+    ("I don't like mushrooms.", "I like olives."),
+    ("I broke my phone.", "I fixed my watch."),
+    ("The blue jacket costs $60.", "The grey coat costs $140."),
+    ("I never met my grandfather.", "My grandfather was a sailor."),
+    ("My cousin moved to Oslo.", "My cousin plays handball."),
+    ("I sold my bike to Ken.", "I bought a tent from Lou."),
+    ("The morning shift has 4 nurses.", "The night shift has 3 nurses."),
+    ("I did yoga on Tuesday.", "I did pilates on Friday."),
+    ("My laptop has 16 GB of memory.", "My desktop has 32 GB of memory."),
+    ("I plan to visit Seoul in March.", "I visited Hanoi in January."),
+    ("Elena joined the choir.", "Marco left the band."),
+    ("I haven't seen the new film.", "I saw a concert last night."),
+    ("The east gate opens at 8.", "The west gate opens at 9."),
+    ("I stopped at the bakery on my way home.", "I love the bakery near my office."),
 ]
 LABELLED = [
     (label, *pair)
@@ -435,6 +492,7 @@ def test_other_columns_stay():
     assert changes.relations(frame)["label"].to_list() == ["x"]
 
 
+@settings(max_examples=20)
 @given(st.permutations(range(12)))
 def test_a_pair_is_judged_alike_whatever_stands_beside(order):
     pairs = [pair for _, *pair in LABELLED[::15]][:12]
@@ -442,6 +500,7 @@ def test_a_pair_is_judged_alike_whatever_stands_beside(order):
     assert judged([pairs[place] for place in order]).select(JUDGED).rows() == [alone[place] for place in order]
 
 
+@settings(max_examples=20)
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_text_can_be_judged(one, other):
     assert related(one, other)["relation"] in {"update", "conflict", "duplicate", "unrelated"}

@@ -174,6 +174,17 @@ def test_the_second_plan_of_an_instant_is_empty(night):
     assert "The plan is empty" in text("consolidate", "--dry-run", "--as-of", NIGHT, home=night[0])
 
 
+def test_presets_are_compared_without_a_trace(copy):
+    before = contents(copy)
+    chosen = ("--preset", "superlocal", "--preset", "three_tier", "--nights", "2", "--as-of", NIGHT)
+    shown = text("compare-presets", *chosen, home=copy)
+    assert contents(copy) == before
+    assert "superlocal" in shown
+    assert re.search(r"expired +0 +[1-9]", shown), "only energy lets memories expire"
+    wrong = call("compare-presets", "--preset", "superlocul", home=copy)
+    assert (wrong.returncode, "did you mean 'superlocal'?" in wrong.stderr) == (1, True)
+
+
 def test_only_the_profile_that_is_named_takes_part(copy):
     run = told("consolidate", "-p", "sample-2", "--as-of", "2026-05-03", "--lightweight", home=copy)
     assert [(row["profile_id"], row["task"]) for row in run["profiles"]] == [("sample-2", "lightweight")]
@@ -399,7 +410,7 @@ def test_every_command_that_pages_and_messages_name_is_there():
     named = {
         name
         for page in pages
-        for name in re.findall(r"memory-pipeline\"? (?:--home \S+ )?([a-z]+)\b", page.read_text("utf-8"))
+        for name in re.findall(r"memory-pipeline\"? (?:--home \S+ )?([a-z]+(?:-[a-z]+)*)\b", page.read_text("utf-8"))
     }
     assert {"consolidate", "doctor", "import"} <= named
     assert named - known == set()
@@ -427,6 +438,7 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample):
         "remember": [told("remember", "one", home=copy)],
         "consolidate, apply": [run],
         "consolidate --dry-run": [plan[0]],
+        "compare-presets": [told("compare-presets", "--preset", "engram", "--as-of", NIGHT, home=home)],
         "status": [told("status", home=home)],
         "profiles": [told("profiles", home=home)],
         "explain": about,

@@ -19,6 +19,8 @@ from memory_pipeline.lake.schemas import TABLES
 ROOT = homes.HERE.parent
 BEFORE = ("profiles", "events", "decisions", "reverted")
 """What is read from the ledger before the first stage."""
+ASKED = ("completions",)
+"""What is asked of a language model between two stages; a rebuild reads the answers."""
 AFTER = ("consolidation_commit", "snapshot")
 """What is done after the last stage."""
 BIN = Path(sys.executable).parent
@@ -44,14 +46,14 @@ def test_the_asset_graph_says_the_same_as_the_stages(graph):
         for name in stage.gives:
             takes = {key.to_user_string() for key in made[name].parent_keys}
             assert takes == set(stage.takes) - set(stage.gives), name
-    assert set(made) == {*BEFORE, *(name for stage in pipeline.STAGES for name in stage.gives), *AFTER}
+    assert set(made) == {*BEFORE, *(name for stage in pipeline.STAGES for name in stage.gives), *ASKED, *AFTER}
 
 
 def test_the_graph_begins_with_the_ledger_and_ends_with_the_snapshot(graph):
     made = nodes(graph)
     assert all(not made[name].parent_keys for name in BEFORE)
     before = graph.get_ancestor_asset_keys(dg.AssetKey("consolidation_commit"))
-    assert {key.to_user_string() for key in before} == {*history.COMMITTED_FROM, "events"}
+    assert {key.to_user_string() for key in before} == {*history.COMMITTED_FROM, *ASKED, "events"}
     assert {key.to_user_string() for key in made["snapshot"].parent_keys} == {"consolidation_commit"}
 
 

@@ -17,10 +17,11 @@ from frames import AS_OF, ago
 from memory_pipeline.consolidation import associations, clustering, core_memory
 from memory_pipeline.interop import jsonl
 from memory_pipeline.interop.importing import import_events
+from memory_pipeline.lake import history
 from memory_pipeline.lake.events import parse
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.settings import Policy, preset
+from memory_pipeline.settings import Policy, preset, preset_names
 
 NIGHT = homes.NIGHT
 BACKUPS = [
@@ -45,6 +46,33 @@ def decided(lake, settings, days):
     at = NIGHT + timedelta(days=days)
     plan = homes.night(lake, as_of=at, run_id=f"run {at}", policy=settings)["consolidation_plan"]
     return sorted(plan.select("action", "memory_id").rows())
+
+
+# Any of them
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_second_run_and_a_rebuild_give_the_same_under_every_preset(tmp_path, name):
+    told = homes.events(profiles=1, memories=60, days=40)
+    with homes.filled(tmp_path, told) as lake:
+        settings = homes.settings(tmp_path, preset=name)
+        made = 0
+        for days in (-20, 100):
+            at = max(event.occurred_at for event in told) + timedelta(days=days)
+            made += homes.night(lake, as_of=at, run_id=f"{days}", policy=settings)["consolidation_plan"].height
+            before = state(lake)
+            again = homes.night(lake, as_of=at, run_id=f"{days} again", policy=settings)["consolidation_plan"]
+            assert again.is_empty()
+            homes.same(state(lake), before)
+            rebuilt = history.rebuild(lake, "sample-1")
+            assert [table for table in history.PUBLISHED if not rebuilt[table].equals(lake.read(table))] == []
+        assert made > 0
+
+
+def state(lake):
+    """The tables that say where everything stands, without the id of the run that looked."""
+    names = ("memories", "association_edges", "scored_memories", "memory_importance", "core_memory_blocks")
+    return {name: lake.read(name).drop("plan_id", strict=False) for name in names}
 
 
 # AutoMem
@@ -178,7 +206,7 @@ def test_light_work_on_a_large_store_is_light():
     start = time.process_time()
     blocks = core_memory.compile_blocks(memories, scored, told, *none, policy, as_of=AS_OF, plan_id="plan")
     gone = associations.faded(associations.decay(edges, policy, as_of=AS_OF), policy)
-    assert time.process_time() - start < 10.0
+    assert time.process_time() - start < 1.0
     assert blocks["block"].to_list() == ["user_profile"]
     assert gone.height == sum(0.07 * math.exp(-0.01 * (n % 60)) < 0.05 for n in range(len(ends)) if n % 60 >= 30)
 

@@ -7,129 +7,29 @@ import pytest
 from frames import AS_OF, ago
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planned import (
+    MERGE,
+    MERGED,
+    NO_DECISIONS,
+    NO_REVERTS,
+    POLICY,
+    commit,
+    found,
+    merged,
+    profiles,
+    propose,
+    revert,
+    said,
+    stands,
+    state,
+    superseded,
+)
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation import planning, projection
 from memory_pipeline.consolidation.projection import State
 from memory_pipeline.lake.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
-
-POLICY = Policy()
-NO_DECISIONS = TABLES["decisions"].empty()
-NO_REVERTS = TABLES["reverted"].empty()
-
-
-def profiles(*names, as_of=AS_OF, seq=100, **columns):
-    table = TABLES["profiles"]
-    row = {
-        "preset": "default",
-        "policy_hash": POLICY.digest,
-        "as_of": as_of,
-        "seq": seq,
-        "head": 0,
-        "plan_id": planning.plan_id("ledger", POLICY.digest, as_of, seq),
-        "trigger": "manual",
-        "task": "full",
-        "since": 0,
-        "max_archived_share": 0.1,
-        "retry_reverted": False,
-    }
-    rows = [{"profile_id": name} | row | columns for name in names or ("p",)]
-    return table.conform(pl.DataFrame(rows, schema=table.empty().schema))
-
-
-def archived(rows):
-    """Table `archived_set`: rows of profile p that fell below the archive threshold."""
-    table = TABLES["archived_set"]
-    defaults = {
-        "profile_id": "p",
-        "action": "archive",
-        "rule": "archive_threshold",
-        "reason": "Relevance 0.1 is below the archive threshold 0.2.",
-        "target_id": None,
-        "strength": 0.1,
-        "threshold": 0.2,
-        "plan_id": "plan",
-    }
-    return table.conform(pl.DataFrame([defaults | row for row in rows], schema=table.empty().schema))
-
-
-def superseded(memory_id, target_id, **fields):
-    return {
-        "memory_id": memory_id,
-        "action": "supersede",
-        "rule": "superseded_by_summary",
-        "reason": "A summary takes its place.",
-        "target_id": target_id,
-        "threshold": None,
-        **fields,
-    }
-
-
-def found(source, target, **fields):
-    """An edge as the creative task proposes it."""
-    return {
-        "source": source,
-        "target": target,
-        "edge_type": "DISCOVERED",
-        "kind": "shares_theme",
-        "origin": "decided",
-        "base_weight": 0.8,
-        "confidence": 0.8,
-        "similarity": 0.8,
-        "algorithm": "creative_association",
-        "discovered_at": AS_OF,
-        **fields,
-    }
-
-
-def state(*rows, edges=()):
-    names = [{"memory_id": row} if isinstance(row, str) else row for row in rows]
-    return State(frames.memories(names), TABLES["decided_edges"].conform(frames.edges(edges)))
-
-
-def propose(before, *, of=None, summaries=(), leaving=(), links=(), faded=(), **known):
-    given_frames = {"committed": NO_DECISIONS, "decisions": NO_DECISIONS, "reverted": NO_REVERTS} | known
-    return planning.propose(
-        profiles() if of is None else of,
-        before,
-        summaries=frames.summaries(summaries),
-        archived_set=archived(leaving),
-        proposed_edges=frames.edges(links),
-        pruned_edges=frames.edges(faded),
-        **given_frames,
-    )
-
-
-def commit(plan, seq):
-    """The plan as the ledger keeps it."""
-    return plan.filter(pl.col("status") != "held").with_columns(status=pl.lit("committed"), seq=pl.lit(seq, pl.Int64))
-
-
-def revert(decisions, seq=1):
-    return decisions.select("profile_id", "decision_id", seq=pl.lit(seq, pl.Int64))
-
-
-def said(plan):
-    return plan.sort("ordinal").select("action", "memory_id", "target_id").rows()
-
-
-def stands(after):
-    return dict(after.memories.select("memory_id", "lifecycle").rows())
-
-
-MERGE = {
-    "summaries": [{"summary_id": "S", "members": ["a", "b"]}],
-    "leaving": [superseded("a", "S"), superseded("b", "S")],
-}
-MERGED = [("summarise", "S", None), ("supersede", "a", "S"), ("supersede", "b", "S")]
-
-
-def merged():
-    """A state with a and b, and after they were merged into S by a committed plan."""
-    before = state("a", "b", "c")
-    decided = commit(propose(before, **MERGE), 101)
-    return before, decided, projection.apply(before, decided)
 
 
 def test_decisions_are_numbered_in_order_of_application_and_say_why():
@@ -456,7 +356,7 @@ def test_nothing_meets_another_profile():
     plan = propose(
         before,
         links=[found("a", "z")],
-        summaries=[{"summary_id": "S", "members": ["b", "z"]}],
+        summaries=[{"summary_id": "S", "members": ["b", "z"], "supersedes": False}],
         leaving=[superseded("b", "elsewhere")],
     )
     bad = broken(before, plan)
@@ -511,7 +411,7 @@ def test_nothing_is_lost_doubled_or_made_up():
     assert checks(pl.concat([before.memories, before.memories.head(1)])) == [("conservation", "a")]
     assert checks(state("a", "b", "c").memories) == [("conservation", "c")]
     assert checks(state("a", {"memory_id": "b", "lifecycle": "limbo"}).memories) == [("conservation", "b")]
-    summary = propose(before, summaries=[{"summary_id": "S", "members": ["a", "b"]}])
+    summary = propose(before, **MERGE)
     assert broken(before, summary, post=before).select("check", "memory_id").rows() == [("conservation", "S")]
 
 
@@ -598,6 +498,7 @@ ORIGINALS = st.sampled_from(["a", "b", "c", "d"])
 SUMMARIES = st.sampled_from(["S", "T"])
 PROFILES = st.sampled_from(["p", "q"])
 DAYS = st.integers(0, 4)
+INSTANTS = st.integers(-4, 16).map(lambda quarters: AS_OF + timedelta(hours=6 * quarters))
 EVENTS = st.lists(
     st.fixed_dictionaries(
         {
@@ -605,7 +506,7 @@ EVENTS = st.lists(
             "memory_id": ORIGINALS | SUMMARIES,
             "target_id": ORIGINALS | SUMMARIES,
             "event_type": st.sampled_from(["memory.accessed", "memory.updated", "link.asserted"]),
-            "occurred_at": st.integers(0, 16).map(lambda quarters: AS_OF + timedelta(hours=6 * quarters)),
+            "occurred_at": INSTANTS,
             "edge_type": st.sampled_from(["DISCOVERED", "RELATES_TO"]),
             "content": st.sampled_from([None, "new"]),
         }
@@ -626,7 +527,7 @@ WISHES = st.fixed_dictionaries(
                 lambda action, summary, **row: (
                     superseded(target_id=summary, **row) if action == "supersede" else {"action": action, **row}
                 ),
-                st.sampled_from(["archive", "delete", "supersede"]),
+                st.sampled_from(["archive", "delete", "supersede", "expire", "cold", "stub"]),
                 SUMMARIES,
                 profile_id=PROFILES,
                 memory_id=ORIGINALS,
@@ -638,6 +539,44 @@ WISHES = st.fixed_dictionaries(
             st.builds(found, ORIGINALS, ORIGINALS, profile_id=PROFILES),
             max_size=3,
             unique_by=lambda row: (row["profile_id"], row["source"], row["target"]),
+        ),
+        "changes": st.lists(
+            st.fixed_dictionaries(
+                {"profile_id": PROFILES, "memory_id": ORIGINALS, "other_id": ORIGINALS, "at": INSTANTS}
+            ),
+            max_size=2,
+            unique_by=lambda row: (row["profile_id"], row["memory_id"]),
+        ),
+        "risen": st.lists(
+            st.fixed_dictionaries(
+                {
+                    "profile_id": PROFILES,
+                    "memory_id": ORIGINALS | SUMMARIES,
+                    "tier": st.sampled_from([None, "short_term", "long_term"]),
+                    "at": INSTANTS,
+                    "energy": st.just(2.5),
+                    "lifecycle": st.sampled_from([None, "warm"]),
+                    "category": st.sampled_from([None, "core"]),
+                }
+            ),
+            max_size=2,
+            unique_by=lambda row: (row["profile_id"], row["memory_id"]),
+        ),
+        "blocks": st.lists(
+            st.fixed_dictionaries(
+                {
+                    "profile_id": PROFILES,
+                    "content": st.sampled_from(["", "text", "other"]),
+                    "members": st.lists(ORIGINALS | SUMMARIES, max_size=2),
+                }
+            ),
+            max_size=2,
+            unique_by=lambda row: row["profile_id"],
+        ),
+        "late": st.lists(
+            st.fixed_dictionaries({"profile_id": PROFILES, "memory_id": ORIGINALS, "place": st.integers(0, 3)}),
+            max_size=2,
+            unique_by=lambda row: (row["profile_id"], row["memory_id"]),
         ),
     }
 )
@@ -671,10 +610,20 @@ def desired(wishes, before, as_of):
         ],
         "leaving": leaving,
         "links": links,
+        "changes": [row for row in wishes["changes"] if row["memory_id"] != row["other_id"] and row["at"] <= as_of],
+        "risen": [row for row in wishes["risen"] if row["at"] <= as_of],
+        "blocks": wishes["blocks"],
+        "late": wishes["late"],
         "faded": before.edges.filter(pl.col("origin") == "decided", pl.col("edge_type") == "DISCOVERED")
         .head(1)
         .to_dicts(),
     }
+
+
+def same(one, other):
+    """Both states hold the same tables, to the bit."""
+    for name in ("memories", "edges", "accesses", "tier_changes", "blocks"):
+        assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
 
 
 @settings(max_examples=25, deadline=None)
@@ -703,8 +652,7 @@ def test_a_history_of_runs_folds_to_what_each_run_published(rows, runs):
         decisions = pl.concat([decisions, commit(plan, seq + 1)])
         present = projection.unmasked(decisions, reverted)
         rebuilt = projection.fold(events, present)
-        assert_frame_equal(published.memories, rebuilt.memories, check_exact=True)
-        assert_frame_equal(published.edges, rebuilt.edges, check_exact=True)
+        same(published, rebuilt)
         known |= {"committed": present.filter(pl.col("as_of") == as_of)}
         assert propose(before, **wanted, **known, decisions=decisions).is_empty()
         ids = before.memories.select("profile_id", "memory_id")
@@ -726,8 +674,7 @@ def test_decisions_can_be_applied_in_two_lots(rows, runs, cut):
     first, second = (pl.concat([NO_DECISIONS, *part]) for part in (lots[:cut], lots[cut:]))
     whole = projection.apply(start, pl.concat([second, first]))
     halves = projection.apply(projection.apply(start, first), second)
-    assert_frame_equal(whole.memories, halves.memories, check_exact=True)
-    assert_frame_equal(whole.edges, halves.edges, check_exact=True)
+    same(whole, halves)
 
 
 def test_a_pruned_pair_comes_back_only_for_a_new_text():

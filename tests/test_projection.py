@@ -715,7 +715,9 @@ DECISION = st.one_of(
     st.builds(reinforced, NAMES, NAMES, similarity=st.sampled_from([0.75, 0.9]), discovered_at=MOMENTS, **CHOICES),
     st.builds(summarised, st.just("S"), **CHOICES),
     st.builds(superseded, NAMES, st.just("S"), **CHOICES),
-    st.builds(closed, NAMES, NAMES, MOMENTS, text=st.sampled_from(["one", "two"]), newer_text=st.just("one"), **CHOICES),
+    st.builds(
+        closed, NAMES, NAMES, MOMENTS, text=st.sampled_from(["one", "two"]), newer_text=st.just("one"), **CHOICES
+    ),
     st.builds(compiled, st.sampled_from(["x", "y"]), st.sampled_from(["", "one", "two"]), **CHOICES),
 )
 PLANS = st.lists(DECISION, max_size=14).map(lambda rows: decisions(*rows))

@@ -192,11 +192,10 @@ def test_a_batch_takes_the_highest_energies_of_each_profile():
     [
         {"lifecycle": "archived"},
         {"lifecycle": "expired"},
-        {"superseded_by": "n", "superseded_kind": "update"},
         {"superseded_by": "n", "superseded_kind": "summary", "lifecycle": "cold"},
     ],
 )
-def test_only_live_memories_that_nothing_superseded_rise(fields):
+def test_only_live_memories_whose_place_no_summary_takes_rise(fields):
     used = [("m", hour(0))] * 10
     usage = {"access_count": 10, "access_sessions": 3, "confidence": 0.9}
     memories = frames.memories([memory(**usage, **fields)])
@@ -209,6 +208,15 @@ def test_only_live_memories_that_nothing_superseded_rise(fields):
         "10 accesses, confidence 0.9, and it holds: it becomes warm. "
         "10 accesses over 3 sessions, stability 1.0: it becomes core."
     )
+
+
+def test_a_memory_whose_fact_has_changed_rises_by_its_use_alone():
+    """Whether a run looked before or after the change must make no difference to its tier."""
+    used = [("m", hour(0))] * 10
+    usage = {"access_count": 10, "access_sessions": 3, "confidence": 0.9}
+    memories = frames.memories([memory(**usage, superseded_by="n", superseded_kind="update")])
+    (row,) = promoted(memories, Policy(), used=used, stability=1.0).rows(named=True)
+    assert (row["tier"], row["lifecycle"], row["category"], row["rule"]) == ("short_term", None, None, "energy")
 
 
 @pytest.mark.parametrize(

@@ -416,7 +416,7 @@ def test_a_new_way_of_grouping_is_one_function_and_its_line(monkeypatch):
 
 def test_every_way_of_grouping_has_its_kind_and_its_setting():
     assert set(strategies.STRATEGIES) == set(clustering_methods())
-    assert list(strategies.STRATEGIES)[:2] == ["near_duplicates", "fading_groups"], "what they take is gone for the rest"
+    assert list(strategies.STRATEGIES)[:2] == ["near_duplicates", "fading_groups"], "they go first"
     assert strategies.KINDS == {
         "near_duplicates": "compression",
         "fading_groups": "consolidation",

@@ -161,8 +161,12 @@ def test_importance_of_another_profile_is_not_used():
 
 def test_memories_with_one_text_share_a_row():
     rows = memories(("h0", None, None), ("h0", None, None), ("h1", None, None)).with_columns(
-        speaker=pl.lit("Greta"), content="content_hash", index_text=pl.lit(None, dtype=pl.String)
+        speaker=pl.lit("Greta"),
+        content="content_hash",
+        index_text=pl.lit(None, dtype=pl.String),
+        lifecycle=pl.lit("active"),
     )
     found = texts(rows[::-1])
     assert found.columns == ["profile_id", "content_hash", "speaker", "content", "embedded"]
     assert found["embedded"].to_list() == ["h0", "h1"]
+    assert texts(rows.with_columns(lifecycle=pl.lit("stub"))).is_empty(), "a stub shows but the beginning of its text"

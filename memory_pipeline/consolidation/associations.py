@@ -21,17 +21,6 @@ from memory_pipeline.consolidation.scoring import DAY, KEY, days_between
 from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
 
-UNDIRECTED: Final = (
-    "SIMILAR_TO",
-    "REFERENCES",
-    "DISCOVERED",
-    "CONTRADICTS",
-    "COACTIVATED",
-    "ASSOCIATED",
-    "SHORTCUT",
-)
-"""Types that have no direction."""
-
 FADING: Final = ("DISCOVERED", "ASSOCIATED", "SIMILAR_TO", "SHORTCUT")
 """Types whose weight decays, unless an agent asserted the edge."""
 

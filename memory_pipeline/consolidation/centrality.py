@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import associations, graph
+from memory_pipeline.consolidation import associations, edge_rows, graph
 from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.lake.schemas import LIVE, TABLES
 from memory_pipeline.settings import Policy
@@ -17,7 +17,7 @@ from memory_pipeline.settings import Policy
 NO_RELATION: Final = ("SUMMARIZES", "FOLLOWS", "SIMILAR_TO", "REFERENCES")
 """Types that make no relationship, as little as links that a run decided: they come about by themselves."""
 
-NO_POINTER: Final = (*associations.UNDIRECTED, "FOLLOWS", "SUMMARIZES")
+NO_POINTER: Final = (*edge_rows.UNDIRECTED, "FOLLOWS", "SUMMARIZES")
 """Types that do not count for the in-degree."""
 
 UNKNOWN_IMPORTANCE: Final = 0.5

@@ -61,6 +61,9 @@ CLOSED: Final = _fields("memories", "valid_until", "superseded_by", "superseded_
 PROMOTED: Final = _fields("promotions", "tier", "at", "energy", "lifecycle", "category")
 """What a decision raises; null means unchanged."""
 
+_RISES: Final = {"tier": ("tier", "at", "energy"), "lifecycle": ("lifecycle",), "category": ("category",)}
+"""What can rise, with the columns that say so."""
+
 _ENDED: Final = ("valid_until", "superseded_by", "superseded_kind")
 
 LEAVES: Final = {
@@ -280,30 +283,47 @@ def closings(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame
 
 
 def promotions(risen: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Changes that raise memories in tier, lifecycle or category.
+    """Changes that raise memories in tier, lifecycle or category: one for each, so that each can be undone for itself.
 
     Args:
-        risen: table `promotions`.
+        risen: table `promotions`; where several things rise, its rules and sentences stand in the order of `_RISES`.
         memories: table `memories`.
     """
-    stands = memories.select(*KEY, pl.col("tier", "lifecycle", "category").name.suffix("_before"))
-    rows = risen.join(stands, on=KEY)
-    kinds = {name: PROMOTED[name] for name in ("tier", "lifecycle", "category")}
+    stands = memories.select(*KEY, pl.col(tuple(_RISES)).name.suffix("_before"))
+    rows = risen.join(stands, on=KEY).with_columns(
+        rules=pl.col("rule").str.split("+"),
+        reasons=pl.col("reason").str.replace_all(". ", ".\n", literal=True).str.split("\n"),
+        rising=pl.sum_horizontal(pl.col(name).is_not_null() for name in _RISES),
+        place=pl.lit(0),
+    )
+    found = []
+    for name, fields in _RISES.items():
+        others = [column for column in PROMOTED if column not in fields]
+        own = rows.filter(pl.col(name).is_not_null()).with_columns(
+            pl.lit(None, PROMOTED[column]).alias(column) for column in others
+        )
+        found.append(_rise(own, name))
+        rows = rows.with_columns(place=pl.col("place") + pl.col(name).is_not_null())
+    return pl.concat(found)
+
+
+def _rise(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Changes of one kind; `place` is that of its rule and sentence among those of the memory."""
+
+    def said(column: str) -> pl.Expr:
+        parts = pl.col(f"{column}s").list
+        return pl.when(parts.len() == pl.col("rising")).then(parts.get("place", null_on_oob=True)).otherwise(column)
+
     return _changes(
         rows,
         action=pl.lit(Action.PROMOTE.value),
         target_id=pl.lit(None, pl.String),
+        rule=said("rule"),
+        reason=said("reason"),
         factors=write({"energy": PROMOTED["energy"]}),
-        before=write(kinds, suffix="_before"),
+        before=write({name: PROMOTED[name]}, suffix="_before"),
         after=write(PROMOTED),
-        subject=pl.concat_str(
-            "tier",
-            pl.col("at").dt.epoch("us").cast(pl.String),
-            "lifecycle",
-            "category",
-            separator=" ",
-            ignore_nulls=True,
-        ),
+        subject=pl.concat_str(name, pl.col("at").dt.epoch("us").cast(pl.String), separator=" ", ignore_nulls=True),
     )
 
 

@@ -3,7 +3,7 @@
 What is not here: which edges there are (`associations` and the modules it is made of).
 """
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -12,6 +12,17 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
+
+UNDIRECTED: Final = (
+    "SIMILAR_TO",
+    "REFERENCES",
+    "DISCOVERED",
+    "CONTRADICTS",
+    "COACTIVATED",
+    "ASSOCIATED",
+    "SHORTCUT",
+)
+"""Types that have no direction."""
 
 
 def complete(found: pl.DataFrame, *, origin: str = "derived", plan_id: str = "") -> pl.DataFrame:

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import deciding
-from memory_pipeline.consolidation.associations import UNDIRECTED
+from memory_pipeline.consolidation.edge_rows import UNDIRECTED
 from memory_pipeline.consolidation.scoring import DAY, KEY
 from memory_pipeline.lake.schemas import TABLES, EventType, Lifecycle
 from memory_pipeline.text import classification, identity

@@ -27,7 +27,7 @@ TASKS: Final[dict[str, frozenset[Action]]] = {
     "cluster": frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.DEFER}),
     "forget": frozenset({Action.DELETE, Action.ARCHIVE, Action.EXPIRE, Action.COLD, Action.STUB}),
     "promote": frozenset({Action.PROMOTE}),
-    "tick": frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.COLD, Action.STUB, Action.DEFER}),
+    "tick": frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.COLD, Action.STUB, Action.PROMOTE, Action.DEFER}),
 }
 """What each task may decide; every task scores, links and clusters, so that its decisions see the whole picture."""
 

@@ -65,8 +65,9 @@ def propose(
 
     Whatever the state already is makes no decision. A memory gets one decision that moves it: supersede before delete
     before archive before expire before cold before stub; one that leaves is neither promoted nor closed. What was
-    undone is left out, and with a summary all that it would supersede, unless its profile asks for it again. What was
-    committed at this very instant is not decided twice, and withdrawn if no longer desired.
+    undone is left out, unless its profile asks for it again, and with a summary all that it would supersede. A block
+    that tells of a summary which is not made keeps its text. What was committed at this very instant is not decided
+    twice, and withdrawn if no longer desired.
 
     Args:
         profiles: who takes part; a decision belongs to its profile's plan.
@@ -113,7 +114,8 @@ def propose(
     full = permitted.join(_hollow(permitted, summaries), on=KEY, how="anti")
     leaving = full.filter(pl.col("action").is_in(LEAVING)).select(*KEY, leaves=pl.lit(value=True)).unique()
     desired = (
-        full.join(leaving, on=KEY, how="left")
+        full.join(_unfounded(full, state), on=signature, how="anti")
+        .join(leaving, on=KEY, how="left")
         .filter(pl.col("leaves").is_null() | ~pl.col("action").is_in(_STAYING))
         .drop("leaves")
     )
@@ -170,6 +172,16 @@ def _hollow(permitted: pl.DataFrame, summaries: pl.DataFrame) -> pl.DataFrame:
     stands = permitted.filter(pl.col("action") == Action.SUPERSEDE.value).select("profile_id", summary_id="target_id")
     made = summaries.filter("supersedes").join(stands, on=["profile_id", "summary_id"], how="anti")
     return made.select("profile_id", memory_id="summary_id")
+
+
+def _unfounded(full: pl.DataFrame, state: State) -> pl.DataFrame:
+    """Blocks that were compiled from a summary which is not to be made: they keep the text that they have."""
+    known = pl.concat([state.memories.select(KEY), full.filter(pl.col("action") == Action.SUMMARISE.value).select(KEY)])
+    compiled = full.filter(pl.col("action") == Action.COMPILE.value).select(
+        "profile_id", "signature", *deciding.read("after", {"members": deciding.BLOCK["members"]})
+    )
+    named = compiled.explode("members").drop_nulls("members").rename({"members": "memory_id"})
+    return named.join(known, on=KEY, how="anti").select("profile_id", "signature")
 
 
 def _signed(changes: pl.DataFrame) -> pl.DataFrame:
@@ -328,8 +340,8 @@ def violations(
 ) -> pl.DataFrame:
     """Return what would break an invariant if `plan` were committed.
 
-    - `protected`: a protected memory is archived or deleted, or an explicitly protected or core one is superseded. What
-      protects a summary is no bar to replacing it, nor to archiving it once it is stale.
+    - `protected`: a protected memory leaves the live set, or an explicitly protected or core one is superseded or
+      becomes a stub. What protects a summary is no bar to replacing it, nor to archiving it once it is stale.
     - `isolation`: a decision or an edge names a memory that its profile does not have, or no profile of the run.
     - `retrievable`: a superseded original has no live summary, or one in this plan has a summary that no search finds.
     - `finite`: a number is NaN, infinite, or missing where there must be one.
@@ -374,7 +386,8 @@ def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.Dat
     replaced = pl.col("action") == Action.SUPERSEDE.value
     lost = pl.col("action").is_in(list(deciding.LEAVES))
     stale = ~original & (pl.col("rule") == "stale_summary")
-    bad = moved.filter((replaced & original & pl.col("barred")) | (lost & ~stale & pl.col("is_protected")))
+    kept = pl.col("is_protected").fill_null(value=False) | (original & pl.col("barred"))
+    bad = moved.filter((replaced & original & pl.col("barred")) | (lost & ~stale & kept))
     why = pl.coalesce("protection_reason", pl.lit("explicit flag or category core"))
     return _bad(bad, "protected", pl.format("{} by rule {}, but it is protected: {}.", "action", "rule", why))
 

@@ -33,7 +33,7 @@ def promote(
     as_of: datetime,
     plan_id: str,
 ) -> pl.DataFrame:
-    """Choose what rises, of live memories that nothing has superseded.
+    """Choose what rises, of live memories whose place no summary takes.
 
     - Tiers (three-tier): from working to short_term at the first touch (creation, access or reinforcement) that leaves
       more energy than `short_term_energy`, and from short_term to long_term likewise at `long_term_energy`. Touches
@@ -43,7 +43,8 @@ def promote(
     - Warm (SuperLocalMemory): active memories with enough accesses and confidence that hold at `as_of`.
     - Core (cognitive-memory): with enough accesses, stability and sessions.
 
-    A contradicted memory becomes neither warm nor core.
+    A memory that a newer one contradicts or ends becomes neither warm nor core; its tier says how it was used, and
+    depends on neither.
 
     Args:
         memories: table `memories`.
@@ -62,8 +63,9 @@ def promote(
 
     Cost: that of `energy.history` for memories below the highest tier, else linear.
     """
-    able = memories.filter(pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null())
-    agreed = able.join(_contradicted(memories, edges), on=KEY, how="anti", maintain_order="left")
+    able = memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("superseded_kind").ne_missing(pl.lit("summary")))
+    standing = able.filter(pl.col("superseded_by").is_null())
+    agreed = standing.join(_contradicted(memories, edges), on=KEY, how="anti", maintain_order="left")
     rising = []
     if policy.promote_tiers:
         rising.append(_tiers(able, events, accesses, tier_changes, edges, policy, as_of))

@@ -5,7 +5,7 @@ functions are the bodies of the assets, of a rebuild and of an undo, so that all
 What is not here: their order, and several policies in one run (`pipeline`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -28,9 +28,12 @@ from memory_pipeline.consolidation import (
     validity,
 )
 from memory_pipeline.consolidation.strategies import SUPERSEDING
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action
+from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import embedding, enriching, importance
+
+TOMBSTONE: Final = "[deleted]"
+"""Stands where a deleted memory's text stood."""
 
 Frames = tuple[pl.DataFrame, ...]
 Two = tuple[pl.DataFrame, pl.DataFrame]
@@ -190,7 +193,9 @@ def discover(
     tier_changes: pl.DataFrame,
     fact_changes: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Edges that a plan would decide."""
+    """Edges that a plan would decide; none if the run decides no links."""
+    if Action.LINK not in turn.actions:
+        return TABLES["proposed_edges"].empty()
     return associations.discover(
         _worked_on(memories, deferred),
         scored,
@@ -281,7 +286,8 @@ def compile_blocks(
     archived: pl.DataFrame,
 ) -> pl.DataFrame:
     """Core memory blocks whose text changes, from the memories as merging and forgetting leave them."""
-    gone = archived.filter(pl.col("action") != Action.STUB.value)
+    gone = archived.filter((pl.col("action") != Action.STUB.value) & pl.col("action").is_in(list(turn.actions)))
+    summaries = summaries if Action.SUMMARISE in turn.actions else summaries.clear()
     born = folding.complete(
         summaries.rename({"summary_id": "memory_id", "importance": "importance_given"}).with_columns(
             created_at=pl.lit(turn.as_of, INSTANT), seq=pl.lit(0, pl.Int64), event_id=pl.lit("")
@@ -454,7 +460,17 @@ def settle(
     measured = measure(turn, state.memories, enrichment, derived, state.edges, state.accesses)
     scored = score(turn, state.memories, measured, state.edges, derived)
     edges = associate(turn, state.edges, derived, state.edges.clear(), state.accesses)
-    return *frames_of(state), derived, measured, scored, edges, words, points
+    shown = replace(state, memories=_buried(state.memories))
+    return *frames_of(shown), derived, measured, scored, edges, words, points
+
+
+def _buried(memories: pl.DataFrame) -> pl.DataFrame:
+    """Leave a tombstone of each deleted memory: what it said stands in the ledger alone."""
+    gone = pl.col("lifecycle") == Lifecycle.DELETED.value
+    return memories.with_columns(
+        content=pl.when(gone).then(pl.lit(TOMBSTONE)).otherwise("content"),
+        **{name: pl.when(~gone).then(name) for name in ("index_text", "metadata", "protected_reason")},
+    )
 
 
 SETTLED: Final = (

@@ -5,24 +5,26 @@ What is not here: how well the kept memories answer questions, and how the table
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, Final
+from datetime import datetime, timedelta
+from typing import Any, Final, cast
 
 import polars as pl
 
 from memory_pipeline.consolidation import pipeline, projection
-from memory_pipeline.lake.schemas import LIVE, TABLES, Action, Lifecycle
+from memory_pipeline.lake import history
+from memory_pipeline.lake.schemas import LIVE, TABLES, Action, EventType, Lifecycle
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.tokens import count_tokens
 
-KEY: Final = ["profile_id", "memory_id"]
+NIGHTS: Final = 6
+"""Nights that are enough to see memories fade, be merged and come back."""
 COLUMNS: Final[dict[str, str]] = {
     "preset": "Policy, by the name of its preset.",
     "originals": "Memories that agents stored.",
     "live": "Originals that are still live.",
     "summaries": "Live summaries.",
-    "tokens_share": "Tokens of all live memories, summaries among them, as a share of the originals'.",
-    "edges": "Edges at the end, derived ones among them.",
+    "tokens_share": "Tokens of all live memories, summaries among them, as a share of what agents stored.",
+    "edges": "Edges after the last run, derived ones among them.",
     "links": "Edges that the runs decided.",
     "pruned": "Edges that the runs pruned.",
     "merged": "Originals whose place a summary takes.",
@@ -66,7 +68,7 @@ def compare(
     """
     if not nights or list(nights) != sorted(set(nights)):
         raise ValueError(f"nights = {list(nights)}: give one instant or more, ascending")
-    if events(nights[-1]).filter(pl.col("memory_id").is_not_null()).is_empty():
+    if not _memories(events(nights[-1])).height:
         raise ValueError(
             f"nothing had been stored by {nights[-1].isoformat()}; import memories or choose a later night"
         )
@@ -78,55 +80,83 @@ def compare(
     return pl.DataFrame(rows).select(list(COLUMNS))
 
 
+def spread(events: pl.DataFrame, *, count: int = NIGHTS) -> list[datetime]:
+    """Return nights that show a store's whole life: midnights in UTC, evenly from its first day to its last.
+
+    Args:
+        events: table `events`.
+        count: most nights; a life of fewer days has as many as it has days.
+
+    Raises:
+        ValueError: nothing was stored, or `count` is no positive number.
+    """
+    if count < 1:
+        raise ValueError(f"count = {count}: give one night or more")
+    own = events.filter(~pl.col("event_type").is_in([EventType.RUN_COMMITTED.value, EventType.RUN_REVERTED.value]))
+    if not _memories(own).height:
+        raise ValueError("nothing has been stored; import memories first")
+    first = cast("datetime", _memories(own)["occurred_at"].dt.truncate("1d").min())
+    last = cast("datetime", own["occurred_at"].dt.truncate("1d").max())
+    days = (last - first).days + 1
+    nights = min(count, days)
+    return [first + timedelta(days=-(-days * place // nights)) for place in range(1, nights + 1)]
+
+
+def _memories(events: pl.DataFrame) -> pl.DataFrame:
+    return events.filter(pl.col("event_type") == EventType.STORED.value)
+
+
 def _figures(events: Events, policy: Policy, nights: Sequence[datetime]) -> dict[str, Any]:
     """Run every night under one policy and count."""
     began = time.perf_counter()
+    policies = {policy.digest: policy}
     decisions, reverted = TABLES["decisions"].empty(), TABLES["reverted"].empty()
-    read_out = {name: TABLES[name].empty() for name in ("enrichment", "vectors", "completions")}
-    held = 0
+    read_out = {name: TABLES[name].empty() for name in history.READ_OUT}
     for number, night in enumerate(nights, 1):
         known = events(night)
         profiles = _everyone(known, policy, night, position=number)
-        if profiles.is_empty():
-            continue
         given = {"profiles": profiles, "events": known, "decisions": decisions, "reverted": reverted}
-        made = pipeline.run(given | read_out, {policy.digest: policy})
+        made = pipeline.run(given | read_out, policies)
         read_out = {name: made[name] for name in read_out}
         plan = made["consolidation_plan"]
-        held = plan.filter(pl.col("status") == "held").height
         taken = plan.filter(pl.col("status") != "held").with_columns(
             status=pl.lit("committed"), seq=pl.lit(number, pl.Int64)
         )
         decisions = TABLES["decisions"].conform(pl.concat([decisions, taken]))
+    after = history.settle(made, policies)
     seconds = time.perf_counter() - began
-    in_force = projection.unmasked(decisions, reverted)
-    state = projection.fold(known, in_force)
-    edges = made["association_edges"]
-    return _counts(state, in_force) | {"edges": edges.height, "held": held, "seconds": round(seconds, 2)}
+    decided = dict(projection.unmasked(decisions, reverted).group_by("action").len().iter_rows())
+    return _counts(after["memories"], projection.project(known).memories) | {
+        "edges": after["association_edges"].height,
+        "links": decided.get(Action.LINK.value, 0),
+        "pruned": decided.get(Action.PRUNE.value, 0),
+        "promoted": after["tier_changes"].height,
+        "blocks": int(after["core_memory_blocks"]["content"].str.len_chars().sum()),
+        "held": plan.filter(pl.col("status") == "held").height,
+        "seconds": round(seconds, 2),
+    }
 
 
 def _everyone(known: pl.DataFrame, policy: Policy, night: datetime, *, position: int) -> pl.DataFrame:
-    own = known.filter(pl.col("memory_id").is_not_null())["profile_id"].unique().sort().to_list()
+    own = _memories(known)["profile_id"].unique().sort().to_list()
     return pipeline.participants(
         dict.fromkeys(own, policy), ledger_digest="compared", as_of=night, seq=position, heads={}, since={}
     )
 
 
-def _counts(state: projection.State, in_force: pl.DataFrame) -> dict[str, Any]:
-    memories = state.memories.with_columns(tokens=count_tokens(state.memories["content"]))
+def _counts(memories: pl.DataFrame, stored: pl.DataFrame) -> dict[str, Any]:
+    """Count memories by what became of them; `stored` are the originals before anything was decided."""
     original, live = pl.col("kind") == "original", pl.col("lifecycle").is_in(LIVE)
-    alone = original & (pl.col("superseded_kind").is_null() | (pl.col("superseded_kind") != "summary"))
+    by_summary = (pl.col("superseded_kind") == "summary").fill_null(value=False)
 
     def gone(*lifecycles: Lifecycle) -> pl.Expr:
-        return (alone & pl.col("lifecycle").is_in([lifecycle.value for lifecycle in lifecycles])).sum()
+        return (original & ~by_summary & pl.col("lifecycle").is_in([lifecycle.value for lifecycle in lifecycles])).sum()
 
     counted = memories.select(
         originals=original.sum(),
         live=(original & live).sum(),
         summaries=(~original & live).sum(),
-        tokens_share=pl.col("tokens").filter(live).sum()
-        / pl.max_horizontal(pl.col("tokens").filter(original).sum(), 1),
-        merged=(original & (pl.col("superseded_kind") == "summary")).sum(),
+        merged=(original & by_summary).sum(),
         closed=(original & (pl.col("superseded_kind") == "update")).sum(),
         archived=gone(Lifecycle.ARCHIVED),
         cold=gone(Lifecycle.COLD, Lifecycle.STUB),
@@ -134,10 +164,6 @@ def _counts(state: projection.State, in_force: pl.DataFrame) -> dict[str, Any]:
         deleted=gone(Lifecycle.DELETED),
         warm=(original & (pl.col("lifecycle") == Lifecycle.WARM.value)).sum(),
         core=(original & (pl.col("category") == "core")).sum(),
-    ).row(0, named=True)
-    return counted | {
-        "links": in_force.filter(pl.col("action") == Action.LINK.value).height,
-        "pruned": in_force.filter(pl.col("action") == Action.PRUNE.value).height,
-        "promoted": state.tier_changes.height,
-        "blocks": int(state.blocks["content"].str.len_chars().sum()),
-    }
+    )
+    kept = int(count_tokens(memories.filter(live)["content"]).sum())
+    return counted.row(0, named=True) | {"tokens_share": kept / max(1, int(count_tokens(stored["content"]).sum()))}

@@ -105,8 +105,8 @@ linked AS (
   UNION ALL
   SELECT profile_id, 3, {_facts(_CENTRALITY)} FROM memory_importance {_MINE}
   UNION ALL
-  SELECT profile_id, 4, 0, 'cluster', c.label || ' (' || c.method || ', ' || c.cluster_size || ' memories, cohesion '
-    || round(c.cohesion, 4) || ') ' || cluster_id
+  SELECT profile_id, 4, 0, 'cluster', c.label || ' (' || c.method || ', ' || c.cluster_size || ' memories'
+    || coalesce(', cohesion ' || round(c.cohesion, 4), '') || ') ' || cluster_id
   FROM (FROM cluster_members {_MINE}) JOIN clusters c USING (profile_id, cluster_id)
   UNION ALL
   SELECT profile_id, 5, 0, 'edges', count(*)::VARCHAR FROM linked GROUP BY profile_id

@@ -149,7 +149,9 @@ def build(
             _fill(connection, RELATIONS[table], frame)
         connection.execute(_current_memories())
         for table, paths in linked.items():
-            connection.execute(_linked(RELATIONS[table], paths, only=_STANDING if table == "score_history" else ""))
+            connection.execute(
+                _linked(RELATIONS[table], paths, only={"vectors": _KEPT, "score_history": _STANDING}[table])
+            )
         for macro in MACROS:
             connection.execute(f"CREATE MACRO {macro.signature} AS TABLE {macro.query}")
             connection.execute(f"COMMENT ON MACRO TABLE {macro.name} IS {quoted(macro.description)}")
@@ -440,6 +442,9 @@ def _current_memories() -> str:
       AND (m.valid_from IS NULL OR m.valid_from <= {at}) AND (m.valid_until IS NULL OR {at} < m.valid_until)"""  # noqa: S608
 
 
+_KEPT: Final = """WHERE (profile_id, content_hash) IN (
+    SELECT (profile_id, content_hash) FROM memories WHERE lifecycle <> 'deleted')"""
+"""Vectors of texts that are not only those of deleted memories."""
 _STANDING: Final = """WHERE (profile_id, plan_id) IN (
     SELECT (profile_id, plan_id) FROM consolidation_runs WHERE outcome <> 'reverted')"""
 """Rows of runs that stand."""

@@ -289,10 +289,8 @@ def _edge(row: Row) -> str:
 
 
 def _cluster(row: Row) -> str:
-    return (
-        f"{row['label']}: {row['method']}, {row['cluster_size']} memories, cohesion {_figure(row['cohesion'])} "
-        f"({row['cluster_id']})"
-    )
+    cohesion = "" if row["cohesion"] is None else f", cohesion {_figure(row['cohesion'])}"
+    return f"{row['label']}: {row['method']}, {row['cluster_size']} memories{cohesion} ({row['cluster_id']})"
 
 
 def _fact(row: Row) -> str:

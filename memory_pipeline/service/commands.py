@@ -2,8 +2,8 @@
 
 Modules that take long to load (Dagster, SciPy, DuckDB) are imported by the commands that need them, so that
 `remember`, `import` and `status` start at once. Settings stand in `config_commands.py`, servers and tokens in
-`server_commands.py`, options in `options.py`, what is printed in `report.py`, what is examined in `doctor.py`, how a
-job is started in `launch.py`, what becomes of a failure in `cli.py`.
+`server_commands.py`, comparisons in `evaluation_commands.py`, options in `options.py`, what is printed in `report.py`,
+what is examined in `doctor.py`, how a job is started in `launch.py`, what becomes of a failure in `cli.py`.
 """
 
 import json
@@ -20,7 +20,7 @@ from memory_pipeline.interop import beam, importing, jsonl, locomo
 from memory_pipeline.interop import sample as generator
 from memory_pipeline.lake.events import DeadLetter, Event, InvalidEvent
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.service import actions, config_commands, report, server_commands
+from memory_pipeline.service import actions, config_commands, evaluation_commands, report, server_commands
 from memory_pipeline.service.actions import Scope, Task
 from memory_pipeline.service.options import (
     Commands,
@@ -53,6 +53,7 @@ snapshots = typer.Typer(cls=Commands, help="The state as DuckDB files. Now, or a
 app.add_typer(importers, name="import")
 app.add_typer(snapshots, name="snapshot")
 app.add_typer(config_commands.app, name="config")
+app.add_typer(evaluation_commands.app)
 app.add_typer(server_commands.app)
 app.add_typer(server_commands.tokens, name="token")
 

@@ -204,9 +204,13 @@ def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.D
 
 
 def _clusters(console: Console, clusters: pl.DataFrame) -> None:
-    largest = clusters.sort(["cluster_size", "cohesion", "cluster_id"], descending=[True, True, False]).head(SHOWN)
+    # Episodes hold what was said together, not what is about one thing: shown where there is nothing else.
+    largest = clusters.sort(
+        [pl.col("method") == "episodes", "cluster_size", "cohesion", "cluster_id"],
+        descending=[False, True, True, False],
+    ).head(SHOWN)
     rows = [
-        (label, size, mostly, f"{days:.0f}", f"{cohesion:.2f}", profile)
+        (label, size, mostly, f"{days:.0f}", "" if cohesion is None else f"{cohesion:.2f}", profile)
         for label, size, mostly, days, cohesion, profile in largest.select(
             "label", "cluster_size", "dominant_type", "temporal_span_days", "cohesion", "profile_id"
         ).iter_rows()

@@ -97,6 +97,7 @@ _CUT: Final = re.compile(
 """Where a value ends."""
 _CONTEXT: Final = re.compile(r" (?:in|with|for|at|on|during|over|than|to)\b")
 _PLACED: Final = re.compile(r"(?:in|at|on|to|for|from|held|not|about|under|over|of|[a-z]+ing)\b")
+_DEFINITE: Final = re.compile(r"(?:(?:and|but|so|now|well|actually),? )*(?:my|our|the|his|her|their|your|[a-z]+'s)\b")
 _MOST_WORDS: Final = 6
 _MOST_NAMED: Final = 4
 """Words of a subject."""
@@ -106,7 +107,7 @@ _TIMES: Final = re.compile(
     rf"|{_MONTHS}|tomorrow|today|next|this|last|[0-9$€£])\b"
 )
 _TOKEN: Final = re.compile(r"[^\s,.;:!?()\"]+")
-_SPOKEN: Final = _PERSON | {"i'm", "i've", "i'll", "we're", "we've", "we'll", "he's", "she's"}
+_SPOKEN: Final = _PERSON | {"dr", "mr", "mrs", "ms", "i'm", "i've", "i'll", "we're", "we've", "we'll", "he's", "she's"}
 _IDLE: Final = words.IDLE | words.GENERIC
 
 
@@ -120,6 +121,7 @@ class Claim:
         value: what it is.
         shown: the value as written.
         context: what is said of when, where and for what.
+        owned: the subject is a definite one: mine, hers, the one.
     """
 
     attribute: str
@@ -127,6 +129,7 @@ class Claim:
     value: frozenset[str]
     shown: str
     context: frozenset[str]
+    owned: bool
 
 
 def found(low: pl.Series) -> pl.DataFrame:
@@ -152,16 +155,18 @@ def _claimed(name: str, subject: str, shown: str) -> list[Claim]:
     narrow = _CONTEXT.search(shown) if name in {"is", "prefer"} else None
     context = _roots(shown[narrow.start() :]) if narrow else frozenset()
     value, whose = _roots(shown[: narrow.start()] if narrow else shown), _roots(subject)
+    owned = bool(_DEFINITE.match(subject.strip()))
     if not value or len(value) > _MOST_WORDS or _TIMES.match(shown) or (name == "is" and _PLACED.match(shown)):
         return []
     if name in {"home", "place"}:
-        return [Claim("place", whose, value, shown, context)] if name == "home" or whose else []
+        return [Claim("place", whose, value, shown, context, owned)] if name == "home" or whose else []
     if name not in {"is", "set"}:
-        return [Claim(name, whose, value, shown, context)]
+        return [Claim(name, whose, value, shown, context, owned)]
     if not whose or len(whose) > _MOST_NAMED or any(word[0].isdigit() for word in whose):
         return []
-    said = Claim("is", whose, value, shown, context)
-    return [said, Claim("is", value, whose, subject.strip(), context)] if name == "is" else [said]
+    said = Claim("is", whose, value, shown, context, owned or name == "set")
+    turned = Claim("is", value, whose, subject.strip(), context, bool(_DEFINITE.match(shown)))
+    return [said, turned] if name == "is" else [said]
 
 
 def _roots(text: str) -> frozenset[str]:

@@ -6,6 +6,7 @@ expressions that tell how something is said (`cues`), and how statements are com
 
 from typing import Final
 
+from memory_pipeline.text.lexicon import SMALL_TALK
 from memory_pipeline.text.meanings import PAST, key
 
 _SHORTEST: Final = 5
@@ -68,11 +69,11 @@ teacher professor coach doctor dentist therapist twin
 """Whom a statement can be about besides its speaker."""
 
 ONE_VALUED: Final = roots("""
-live work promote car prefer named study attend school university college major manager boss supervisor doctor dentist
+car school university college major manager boss supervisor doctor dentist
 therapist trainer coach tutor landlord roommate partner boyfriend girlfriend fiance password email phone username
 deadline budget price cost rent salary size color version plan model theme logo title destination venue location
 provider insurer bank gym captain president ceo director lead leader capital birthday age weight height status
-host breed brand nickname surname editor publisher carrier wifi passport born graduate commute
+host breed brand nickname surname editor publisher carrier wifi passport
 appointment timezone currency language diet engine framework database platform tool
 """)
 """What has one value at a time: another value is a change, not an addition."""
@@ -148,14 +149,15 @@ climb double hold held be last past earlier later plan plans mind decide decided
 """)
 """Words that tell of a change, not of what changes."""
 
-GENERIC: Final = roots("""
+_SAID_ANYWAY: Final = """
 thing way make get go come help try want need use look know think see take give say tell new now current today time day
 week month year good great best lot bit also project work example question issue problem understand learn sure start
-keep feel plan let day people really able different specific currently recent step show ensure follow add create
+keep feel plan let day people really able different specific currently recent step show ensure add create
 trying especially considering kinda curious worried wonder wondering having mean trouble specifically useful
 advice tip wanted finish complete sense expect working calculate calculation decide deal focus include involve etc kind
-sort type part number
-""")
+sort type part number talk chat hear
+"""
+GENERIC: Final = roots(" ".join([_SAID_ANYWAY, *sorted(SMALL_TALK)])) - PEOPLE
 """Words that many statements share without being about one thing."""
 
 CANCELLED: Final = roots("""

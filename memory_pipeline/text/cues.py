@@ -136,7 +136,8 @@ _FROM: Final = (
 )
 _OVER: Final = any_of(f"""
 {_FROM}; no longer; stop(?:ped|s|ping)?; quit(?:ting|s)?; gave up; given up; giving up; cancel(?:l?ed|l?ing)?; sold;
-(?:got|get) rid of; ended; broke up with; (?:resigned|retired|stepped down) (?:from|as); took over from; moved out of;
+(?:got|get) rid of; ended (?:my|our|the|his|her|their); broke up with;
+(?:resigned|retired|stepped down) (?:from|as); took over from; moved out of;
 discontinued; abandoned; scrapped; instead of; rather than; replac(?:ed|ing|es); traded in; ditched; dropped out of;
 (?:i|we|he|she|they|you) used to; formerly; previously; done with; divorced; fired from; laid off from; passed on;
 unsubscribed from; left (?:my|our|his|her|their); outgr(?:ew|own); backed out of; called off; gave away; can't stand;
@@ -150,6 +151,7 @@ ENDED_STOP: Final = python(rf" (?:and|but|because|so|since|now|anymore|any more|
 REPLACING: Final = re.compile(r"\b(?:from|replac\w+|traded in)\b")
 REPLACED_STOP: Final = python(rf" (?:to|with|for|in favou?r of|by){_BOUNDARY}.*$")
 """Where they end when something else takes the place."""
+TRIED: Final = python(any_of("tried"))
 LEFT: Final = re.compile(r"\b(?:left|leaving|moved out of|moved away from) ([^,.;]+)")
 _OVER_ITSELF: Final = any_of("""
 (?:was|is|were|are|been|got|has|have)(?: been| now)? (?:cancel(?:l?ed)|called off|discontinued|scrapped|closed|sold

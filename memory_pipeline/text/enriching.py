@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.lake.schemas import TABLES, Lifecycle
 from memory_pipeline.text import facts, importance, tokens
 from memory_pipeline.text.classification import FALLBACK_TYPE, memory_type
 from memory_pipeline.text.lexicon import FIRST_PERSON
@@ -32,13 +32,14 @@ _MARKUP: Final = " \t\r*#>|`_-•"
 
 
 def texts(memories: pl.DataFrame) -> pl.DataFrame:
-    """Texts of memories, one row a profile and text.
+    """Texts of memories, one row a profile and text; without stubs, which show only the beginning of theirs.
 
     Returns:
         profile_id, content_hash, speaker, content (to read) and embedded (to turn into a vector), sorted by key.
     """
     return (
-        memories.sort("profile_id", "content_hash", "memory_id")
+        memories.filter(pl.col("lifecycle") != Lifecycle.STUB.value)
+        .sort("profile_id", "content_hash", "memory_id")
         .unique(["profile_id", "content_hash"], keep="first", maintain_order=True)
         .select("profile_id", "content_hash", "speaker", "content", embedded=pl.coalesce("index_text", "content"))
     )

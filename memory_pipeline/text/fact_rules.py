@@ -36,7 +36,7 @@ _SHORT: Final = 10
 """Words of two statements together up to which any word that only one has can make another thing of it."""
 _TERSE: Final = 4
 """Likewise, up to which persons and things counted are all there is to share."""
-_SHARING: Final = frozenset({"prefer", "role"})
+_SHARING: Final = frozenset({"prefer", "role", "school", "plan"})
 """Attributes whose values can differ in part: window seats, aisle seats."""
 _MOST: Final = 0.75
 _HALF: Final = 0.5
@@ -217,7 +217,7 @@ def _denied(case: Case) -> Iterator[Finding]:
     about = denying.topic
     both = about & stating.topic
     never = denying.denial == "never"
-    if not _strong(both) or (stating.wished and not never):
+    if not _strong(both) or (stating.wished and not never) or (len(about) == 1 and not _brief(stating, denying)):
         return
     beside = about & stating.around - both
     covered = (case.weight(both) + case.weight(beside) // 2) / case.weight(about)
@@ -234,6 +234,12 @@ def _denied(case: Case) -> Iterator[Finding]:
         yield case.found("no_longer", both, case.both, 0.9, update=True)
     elif (update := _changed_mind(denying, stating, both, denied_first=denying is old)) is not None:
         yield case.found("negation", both, case.both, 0.5 + covered / 3, update=update)
+
+
+def _brief(stating: Statement, denying: Statement) -> bool:
+    """What is denied in one word is most of what is stated, by the same persons."""
+    same = stating.topic == denying.topic
+    return same or bool(stating.persons & denying.persons and len(stating.topic) <= _VALUE_WORDS)
 
 
 def _all_denied(case: Case, both: Roots, covered: float, count: int) -> bool:
@@ -281,9 +287,8 @@ def _of_one_subject(one: Claim, other: Claim, case: Case) -> bool:
     left, right = one.subject, other.subject
     if left and right:
         return left <= right or right <= left
-    if one.attribute == "is":
-        return False
-    return not left | right or bool(_THIRD & (case.new.persons | case.old.persons))
+    of_somebody = (case.old.persons | case.new.persons) & _THIRD and not case.old.persons & case.new.persons & _FIRST
+    return one.attribute != "is" and not left | right and not of_somebody
 
 
 def _differ(one: Claim, other: Claim) -> bool:
@@ -307,7 +312,7 @@ def _one_valued(one: Claim, other: Claim, case: Case) -> bool:
         return False
     brief = max(len(one.value), len(other.value)) <= _VALUE_WORDS
     said_new = bool(cues.NOWADAYS.search(case.new.low)) and _strong(subject) and brief
-    return said_new or bool(subject & (words.ONE_VALUED | words.FIXED))
+    return (said_new and one.owned and other.owned) or bool(subject & (words.ONE_VALUED | words.FIXED))
 
 
 def _both_named(one: Claim, other: Claim, case: Case) -> bool:
@@ -423,7 +428,7 @@ def _dates(case: Case) -> Iterator[Finding]:
     happened = old.past and new.past
     once = happened and old.topic == new.topic and all(_YEAR.fullmatch(date) for date in ones | others)
     rescheduled = new.moved or new.correcting
-    if once or (words.FIXED & about and likeness >= _MOST):
+    if once or (words.FIXED & about and likeness >= _MOST and not rescheduled):
         yield case.found(rule, about, values, 0.75, update=False)
     elif _over_by_then(case) or ((old.past or new.past) and not rescheduled):
         return
@@ -462,7 +467,7 @@ def _sides(case: Case) -> Iterator[Finding]:
         used = _ROOTS_OF_SIDES[number]
         personal = number < words.PERSONAL and all(_of_oneself(side) for side in (old, new))
         rest = (old.topic | new.topic) - used
-        alike = case.likeness(used) >= _DENIED and (_strong(case.shared - used) or not _strong(rest))
+        alike = case.likeness(used) >= _DENIED and (_strong(case.shared - used) or not rest)
         if personal or alike:
             always = all(cues.ALWAYS.search(side.low) for side in (old, new))
             update = not (happened or always or words.LASTING & ones[0])

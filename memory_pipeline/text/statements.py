@@ -25,6 +25,8 @@ _BESIDE: Final = (-2, -1, 1, 2)
 """Neighbours of a clause that tell what it is about."""
 _CODE: Final = r"(?s)```.*?(?:```|\z)"
 _MARKUP: Final = r"https?://\S+|\\[(\[].*?\\[)\]]|\$[^$\n]*=[^$\n]*\$|[^\s]*=[^\s]*|[*_#>|`]+"
+_CALLED: Final = r",\s+\p{Lu}\p{L}+\s*([.!?])"
+"""A name called out at the end of a sentence."""
 _OPENER: Final = (
     r"(?:and|but|so|because|since|considering|given|although|though|while|whereas|especially|however|now|then|also|plus"
     r"|can|could|would|should|will|how|what|when|where|why|is|are|do|does|did|if|i|i'm|i've|i'll|i'd|my|we|we're"
@@ -197,7 +199,7 @@ def _statement(row: dict[str, Any], known: dict[str, Amount]) -> Statement:
 
 def _lines(texts: pl.Series) -> pl.Series:
     plain = texts.fill_null("").str.replace_all(_CODE, "\n").str.replace_all(_MARKUP, " ")
-    plain = plain.str.replace_all("[\u2018\u2019]", "'")
+    plain = plain.str.replace_all("[\u2018\u2019]", "'").str.replace_all(_CALLED, "$1")
     for pattern, instead in _SPLIT:
         plain = plain.str.replace_all(pattern, instead)
     return plain.str.split("\n")
@@ -228,6 +230,8 @@ def _lead(row: dict[str, Any]) -> frozenset[str]:
 
 def _ended(row: dict[str, Any]) -> tuple[frozenset[str], ...]:
     """Roots of what a clause says is over, and of names that somebody left."""
+    if cues.TRIED.search(row["low"]):
+        return ()
     left = cues.LEFT.search(row["low"])
     names = [name.lower() for name in row["names"]] if left else []
     gone = [words.roots(name) for name in names if left and left[1].startswith(name)]

@@ -1,0 +1,325 @@
+"""What a run leaves for the next one, what it reads of a text, and what it looks at: stages on tables made by hand."""
+
+from datetime import timedelta
+
+import frames
+import polars as pl
+import pytest
+from frames import AS_OF, ago
+from planned import NO_DECISIONS, NO_REVERTS, commit, found, profiles, propose, revert, rows, state
+from polars.testing import assert_frame_equal
+from uses import accesses, changed, risen
+
+from memory_pipeline.consolidation import pipeline, stages
+from memory_pipeline.consolidation.stages import Turn
+from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.settings import Policy
+
+KEY = ["profile_id", "memory_id"]
+NAMES = "abcdef"
+TOMORROW = AS_OF + timedelta(days=1)
+
+
+def turn(as_of=AS_OF, task="full", scope="all", **policy):
+    return Turn(policy=Policy(**policy), as_of=as_of, plan_id="plan", actions=pipeline.TASKS[task], scope=scope)
+
+
+def store(*importance, **fields):
+    """Memories a, b, ... of these importances."""
+    return frames.memories(
+        {"memory_id": name, "importance_given": value, **fields} for name, value in zip(NAMES, importance, strict=False)
+    )
+
+
+def deferred(memories, limit, decisions=NO_DECISIONS, reverted=NO_REVERTS, as_of=AS_OF, of=("p",)):
+    """Ids and places of what a run with this row limit leaves."""
+    table = stages.defer(
+        turn(as_of), profiles(*of, row_limit=limit), memories, frames.importance(memories), decisions, reverted
+    )
+    assert TABLES["deferred"].violations(table).is_empty()
+    return table.sort("profile_id", "place").select("memory_id", "place").rows()
+
+
+def leave(*names, as_of=AS_OF, seq=101):
+    """Committed decisions that these memories were deferred."""
+    late = [{"memory_id": name, "place": place} for place, name in enumerate(names)]
+    return commit(propose(state(*NAMES), late=late, of=profiles(as_of=as_of)), seq)
+
+
+def test_a_run_without_a_limit_leaves_nothing():
+    memories = store(0.1, 0.2, 0.3)
+    for limit in (0, 3, 9):
+        assert deferred(memories, limit) == []
+
+
+def test_the_most_important_come_first_then_the_most_accessed_then_the_oldest_then_the_smaller_id():
+    assert deferred(store(0.1, 0.9, 0.5), 1) == [("c", 1), ("a", 2)]
+    alike = frames.memories(
+        [
+            {"memory_id": "a"},
+            {"memory_id": "b"},
+            {"memory_id": "c", "created_at": ago(200)},
+            {"memory_id": "d", "access_count": 1},
+            {"memory_id": "e", "access_count": 7},
+        ]
+    )
+    assert deferred(alike, 1) == [("d", 1), ("c", 2), ("a", 3), ("b", 4)]
+    assert deferred(alike[::-1], 4) == [("b", 4)]
+
+
+def test_what_was_deferred_comes_first_next_time():
+    memories = store(0.9, 0.8, 0.7, 0.6, 0.5)
+    assert deferred(memories, 3) == [("d", 3), ("e", 4)]
+    past = leave("d", "e")
+    assert deferred(memories, 3, past, as_of=TOMORROW) == [("b", 3), ("c", 4)]
+    assert deferred(memories, 3, past, revert(past), as_of=TOMORROW) == [("d", 3), ("e", 4)]
+    assert deferred(memories, 3, past) == [("d", 3), ("e", 4)], "a second run at the same instant leaves the same"
+    later = pl.concat([past, leave("b", "c", as_of=TOMORROW, seq=102)])
+    assert deferred(memories, 3, later, as_of=TOMORROW + timedelta(days=1)) == [("d", 3), ("e", 4)]
+
+
+def test_only_live_originals_are_counted_each_profile_by_its_own_limit():
+    memories = frames.memories(
+        [
+            {"memory_id": "a", "importance_given": 0.2},
+            {"memory_id": "b", "importance_given": 0.1, "lifecycle": "warm"},
+            {"memory_id": "c", "importance_given": 0.9, "lifecycle": "cold"},
+            {"memory_id": "S", "importance_given": 0.9, "kind": "meta_pattern"},
+            {"memory_id": "a", "importance_given": 0.1, "profile_id": "q"},
+            {"memory_id": "b", "importance_given": 0.2, "profile_id": "q"},
+        ]
+    )
+    assert deferred(memories, 1, of=("p", "q")) == [("b", 1), ("a", 1)]
+    assert deferred(memories, 1) == [("b", 1)]
+    mixed = pl.concat([profiles("p", row_limit=0), profiles("q", row_limit=1)])
+    table = stages.defer(turn(), mixed, memories, frames.importance(memories), NO_DECISIONS, NO_REVERTS)
+    assert table.select(*KEY).rows() == [("q", "a")]
+
+
+ALIKE = {name: [1.0, 0.01 * place] for place, name in enumerate(NAMES)}
+
+
+def alike():
+    """Six memories that say nearly the same, with the tables that come from them."""
+    memories = frames.memories(
+        {"memory_id": name, "content": f"Ada lives in Bath, note {name}", "created_at": ago(200 - place)}
+        for place, name in enumerate(NAMES)
+    )
+    scored = stages.score(turn(), memories, frames.importance(memories), frames.edges([]), frames.edges([]))
+    return memories, scored, frames.enrichment({}, of=memories), frames.vectors(ALIKE, of=memories)
+
+
+def rest(*names):
+    return rows("deferred", [{"memory_id": name, "place": place} for place, name in enumerate(names)])
+
+
+NO_EDGES = frames.edges([])
+
+
+def test_what_is_deferred_is_neither_compared_nor_linked_nor_grouped():
+    memories, scored, enrichment, vectors = alike()
+    texts = {"a": "Ada lives in Bath.", "b": "Ada lives in Cork now."}
+    homes = memories.with_columns(
+        content=pl.col("memory_id").replace(texts), content_hash=pl.col("memory_id").replace({"a": "x", "b": "y"})
+    )
+
+    def touched(*left):
+        late = rest(*left)
+        facts = stages.compare(turn(), homes, late, enrichment, vectors, NO_EDGES, NO_EDGES)
+        links = stages.discover(
+            turn(), memories, late, scored, NO_EDGES, NO_EDGES, vectors, accesses([]), risen({}), facts.clear()
+        )
+        groups = stages.cluster(turn(cluster_min_size=2), memories, late, scored, enrichment, vectors, NO_EDGES)
+        ends = set(facts["memory_id"]) | set(facts["other_id"])
+        return ends, {*links["source"], *links["target"]}, set(groups[1]["memory_id"])
+
+    facts, links, members = touched()
+    assert facts >= {"a", "b"}
+    assert links == members == set(NAMES)
+    facts, links, members = touched("b", "e")
+    assert not facts & {"b", "e"}
+    assert links == members == set(NAMES) - {"b", "e"}
+
+
+def test_no_summary_is_stale_while_something_was_deferred():
+    memories = frames.memories(
+        [{"memory_id": name} for name in "ab"]
+        + [
+            {"memory_id": "S", "kind": "meta_pattern", "members": ["a", "b"], "cluster_id": "gone"},
+            {"memory_id": "S", "kind": "meta_pattern", "members": [], "cluster_id": "gone", "profile_id": "q"},
+        ]
+    )
+    scored = stages.score(turn(), memories, frames.importance(memories), NO_EDGES, NO_EDGES)
+
+    def stale(late):
+        left = stages.forget(
+            turn(),
+            scored,
+            memories,
+            frames.summaries([]),
+            TABLES["clusters"].empty(),
+            TABLES["cluster_members"].empty(),
+            TABLES["promotions"].empty(),
+            late,
+        )
+        return left.filter(pl.col("rule") == "stale_summary").select(KEY).rows()
+
+    assert stale(rest()) == [("p", "S"), ("q", "S")]
+    assert stale(rest("b")) == [("q", "S")]
+
+
+SWITCHES = {
+    "keywords": ("keywords", []),
+    "entities": ("entities", []),
+    "importance": ("rule_importance", 0.5),
+    "gist": ("gist", None),
+}
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_what_is_switched_off_is_as_if_nothing_had_been_read_out_of_the_text(name):
+    memories = frames.memories([{"memory_id": "a"}])
+    known = frames.enrichment({"a": ["Ada"]}, of=memories).with_columns(
+        keywords=pl.lit(["home"], pl.List(pl.String)), rule_importance=pl.lit(0.9), gist=pl.lit("a gist")
+    )
+    every = Policy().enrichments
+    assert_frame_equal(stages.told_of(turn(), known), known)
+    told = stages.told_of(turn(enrichments=tuple(one for one in every if one != name)), known)
+    column, value = SWITCHES[name]
+    assert told[column].to_list() == [value]
+    assert_frame_equal(told.drop(column), known.drop(column))
+    assert told.schema == known.schema
+    nothing = stages.told_of(turn(enrichments=()), known)
+    for column, value in SWITCHES.values():
+        assert nothing[column].to_list() == [value]
+
+
+def test_without_embeddings_texts_are_read_and_no_vector_is_made():
+    memories = frames.memories([{"memory_id": "a", "content": "Ada lives in Bath."}])
+    empty = TABLES["enrichment"].empty(), TABLES["vectors"].empty()
+    words, points = stages.enrich(turn(), memories, *empty)
+    assert (words.height, points.height) == (1, 1)
+    same, none = stages.enrich(turn(enrichments=("keywords",)), memories, *empty)
+    assert none.is_empty()
+    assert_frame_equal(same, words)
+    assert all(frame.is_empty() for frame in stages.enrich(turn(), memories, words, points))
+
+
+def test_entities_that_are_switched_off_make_no_edge_and_importance_none_but_the_given():
+    memories = frames.memories({"memory_id": name, "session_id": name} for name in NAMES)
+    shared = frames.enrichment({name: ["Ada"] for name in NAMES}, of=memories)
+    known = shared.with_columns(rule_importance=pl.lit(0.9))
+
+    def edges(**policy):
+        every = turn(reference_share=1.0, **policy)
+        vectors = frames.vectors({}, of=memories)
+        return stages.derive(every, memories, known, vectors, accesses([]), NO_EDGES)["edge_type"].to_list()
+
+    assert "REFERENCES" in edges()
+    assert "REFERENCES" not in edges(enrichments=("importance",))
+
+    def importance(**policy):
+        return stages.measure(turn(**policy), memories, known, NO_EDGES, NO_EDGES, accesses([]))["importance"][0]
+
+    assert (importance(), importance(enrichments=("entities",))) == (0.9, 0.5)
+
+
+def plan(scope, since, *, task="full", **wishes):
+    """What a run over sessions one (a, b) and two (c, d) and the lone e decides, by its scope."""
+    sessions = {"a": "one", "b": "one", "c": "two", "d": "two"}
+    memories = frames.memories({"memory_id": name, "session_id": sessions.get(name)} for name in "abcde")
+    empty = {
+        name: TABLES[name].empty()
+        for name in ("archived_set", "proposed_edges", "fact_changes", "promotions", "proposed_blocks", "deferred")
+    }
+    given = empty | {"summaries": frames.summaries([])} | wishes
+    return stages.plan(
+        turn(task=task, scope=scope),
+        profiles(since=since, scope=scope, max_archived_share=1.0),
+        memories,
+        NO_EDGES,
+        accesses([]),
+        risen({}),
+        TABLES["core_memory_blocks"].empty(),
+        given["summaries"],
+        given["archived_set"],
+        given["proposed_edges"],
+        given["fact_changes"],
+        given["promotions"],
+        given["proposed_blocks"],
+        given["deferred"],
+        NO_DECISIONS,
+        NO_REVERTS,
+    ).sort("ordinal")
+
+
+def moved(name, target=None):
+    """A row of `archived_set`."""
+    action = "supersede" if target else "archive"
+    return {"memory_id": name, "action": action, "rule": action, "reason": "It goes.", "target_id": target}
+
+
+def test_a_recent_run_decides_only_what_touches_sessions_with_something_new():
+    old, mixed, new = (
+        {"summary_id": name, "members": list(members), "cluster_id": name}
+        for name, members in (("S", "ab"), ("T", "bc"), ("U", "de"))
+    )
+    wishes = {
+        "summaries": frames.summaries([old, mixed, new]),
+        "archived_set": rows(
+            "archived_set", [moved("a", "S"), moved("b", "T"), moved("c", "T"), moved("d", "U"), moved("e")]
+        ),
+        "proposed_edges": frames.edges([found("a", "b"), found("a", "c"), found("d", "e")]),
+    }
+
+    def decided(since, scope="recent"):
+        return plan(scope, since, **wishes).select("action", "memory_id", "target_id").rows()
+
+    moves = [("supersede", "b", "T"), ("supersede", "c", "T"), ("supersede", "d", "U")]
+    assert decided(3) == [
+        ("link", "a", "c"),
+        ("link", "d", "e"),
+        ("summarise", "T", None),
+        ("summarise", "U", None),
+        *moves,
+    ]
+    assert decided(4) == [("link", "d", "e"), ("summarise", "U", None), ("supersede", "d", "U")]
+    assert decided(5) == []
+    everything = decided(5, "all")
+    assert {("link", "a", "b"), ("summarise", "S", None), ("archive", "e", None)} <= set(everything)
+
+
+def test_a_recent_run_closes_facts_of_which_one_memory_is_recent():
+    changes = pl.concat([changed("a", "b", "update"), changed("b", "d", "update"), changed("c", "e", "update")])
+    closed = plan("recent", 3, fact_changes=changes)
+    assert closed.select("memory_id", "target_id").rows() == [("b", "d"), ("c", "e")]
+    assert plan("recent", 4, fact_changes=changes)["memory_id"].to_list() == ["c"]
+
+
+def test_every_reflection_is_recent_and_knows_since_when():
+    policies = {"p": Policy()}
+    known = {"ledger_digest": "l", "as_of": AS_OF, "seq": 9, "heads": {}, "since": {"p": 7}}
+    for task, scope, told in (
+        ("reflect", "all", ("recent", 7)),
+        ("full", "recent", ("recent", 7)),
+        ("full", "all", ("all", 0)),
+    ):
+        of = pipeline.participants(policies, **known, task=task, scope=scope)
+        assert of.select("scope", "since").row(0) == told
+    limited = pipeline.participants(policies, **known, row_limits={"p": 5, "q": 6})
+    assert limited["row_limit"].to_list() == [5]
+
+
+@pytest.mark.parametrize("task", pipeline.TASKS)
+def test_the_task_of_a_turn_says_what_is_decided(task):
+    wishes = {
+        "summaries": frames.summaries([{"summary_id": "S", "members": ["a", "b"]}]),
+        "archived_set": rows("archived_set", [moved("a", "S"), moved("b", "S"), moved("c")]),
+        "proposed_edges": frames.edges([found("d", "e")]),
+        "fact_changes": changed("d", "e", "update"),
+        "promotions": rows("promotions", [{"memory_id": "d", "lifecycle": "warm", "rule": "used", "reason": "Used."}]),
+        "deferred": rest("e"),
+    }
+    own = {action.value for action in pipeline.TASKS[task]}
+    everything = {"summarise", "supersede", "archive", "link", "close", "promote", "defer"}
+    assert set(plan("all", 0, task=task, **wishes)["action"]) == everything & own
