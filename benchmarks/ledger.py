@@ -1,9 +1,10 @@
 """How fast the store is: appends by one and eight processes, projection, and commits against the size of the tables.
 
 Each figure stands beside a limit measured in the same run: SQLite alone on the same rows, Polars alone on the same
-tables. Run it with `python benchmarks/ledger.py`; it takes a minute or two and needs some 500 MB of disk.
+tables. Run it with `python benchmarks/ledger.py [--full]`; it takes a minute or two and needs some 500 MB of disk.
 """
 
+import argparse
 import multiprocessing
 import sqlite3
 import time
@@ -24,7 +25,7 @@ from memory_pipeline.settings import Policy
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 BATCH = 5_000
-REPLACED = [name for name, table in TABLES.items() if table.kept == "replaced"]
+WRITTEN = [name for name, table in TABLES.items() if table.kept in {"replaced", "accrued"}]
 PROCESSES = multiprocessing.get_context("forkserver")
 
 
@@ -166,7 +167,7 @@ def table_rows(name: str, own: list[str], plan_id: str, each: int) -> pl.DataFra
 def commit_of(lake: Lake, own: list[str], plan_id: str, each: int, size: int) -> Commit:
     policy = Policy()
     heads = lake.ledger.heads(own)
-    tables = {name: table_rows(name, own, plan_id, each if name == "memories" else size) for name in REPLACED}
+    tables = {name: table_rows(name, own, plan_id, each if name == "memories" else size) for name in WRITTEN}
     profiles = table_rows("profiles", own, plan_id, 1).with_columns(
         pl.col("profile_id").replace_strict(heads).alias("head"),
         plan_id=pl.lit(plan_id),
@@ -184,10 +185,10 @@ def commit_of(lake: Lake, own: list[str], plan_id: str, each: int, size: int) ->
     )
 
 
-def bench_commits() -> None:
-    print(f"commits ({len(REPLACED)} tables; as many rows in `memories` as said, a tenth in each other table)")
+def bench_commits(sizes: tuple[int, ...]) -> None:
+    print(f"commits ({len(WRITTEN)} tables; as many rows in `memories` as said, a tenth in each other table)")
     own = [f"profile-{number}" for number in range(10)]
-    for count in (1_000, 10_000, 100_000, 1_000_000):
+    for count in sizes:
         with TemporaryDirectory() as folder, Lake(Path(folder)) as lake:
             each = count // len(own)
             first = commit_of(lake, own, "first", each, each // 10)
@@ -207,7 +208,16 @@ def write_alone(folder: Path, commit: Commit) -> None:
         frame.write_parquet(folder / f"{name}.parquet", compression="zstd", compression_level=1)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action="store_true", help="commits of up to a million memories")
+    sizes = (1_000, 10_000, 100_000)
+    if parser.parse_args().full:
+        sizes = (*sizes, 1_000_000)
     bench_appends()
     bench_projection()
-    bench_commits()
+    bench_commits(sizes)
+
+
+if __name__ == "__main__":
+    main()

@@ -10,7 +10,7 @@ import launches
 import pytest
 
 from memory_pipeline.assets.resources import Run
-from memory_pipeline.consolidation import pipeline, planning
+from memory_pipeline.consolidation import pipeline, plan_document
 from memory_pipeline.service import gate, launch
 
 AS_OF = homes.NIGHT.isoformat()
@@ -45,7 +45,7 @@ def written(lake):
     """Return a plan that a dry run wrote, as its file and its table."""
     tables = launched(lake, "preview", dry=True).tables
     file = lake.home / "plan.json"
-    file.write_text(json.dumps(planning.document(tables["consolidation_plan"], tables["profiles"])), "utf-8")
+    file.write_text(json.dumps(plan_document.write(tables["consolidation_plan"], tables["profiles"])), "utf-8")
     return file, tables["consolidation_plan"]
 
 

@@ -26,7 +26,7 @@ from planned import (
 )
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation import planning, projection
+from memory_pipeline.consolidation import plan_document, planning, projection
 from memory_pipeline.consolidation.projection import State
 from memory_pipeline.lake.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
@@ -426,16 +426,16 @@ def test_a_plan_survives_its_portable_form_and_a_changed_one_is_refused():
     before = state("a", "b", "c")
     of = profiles()
     plan = propose(before, **MERGE, links=[found("a", "c", confidence=0.1 + 0.2)])
-    document = json.loads(json.dumps(planning.document(plan, of)))
-    decisions, participants = planning.read(document)
+    document = json.loads(json.dumps(plan_document.write(plan, of)))
+    decisions, participants = plan_document.read(document)
     assert_frame_equal(decisions, plan)
     assert_frame_equal(participants, of)
     document["plan"][0]["memory_id"] = "z"
     with pytest.raises(ValueError, match="changed since it was written"):
-        planning.read(document)
+        plan_document.read(document)
     with pytest.raises(ValueError, match="format is None"):
-        planning.read({})
-    empty, _ = planning.read(planning.document(plan.clear(), of))
+        plan_document.read({})
+    empty, _ = plan_document.read(plan_document.write(plan.clear(), of))
     assert_frame_equal(empty, plan.clear())
 
 

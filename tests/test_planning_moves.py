@@ -26,7 +26,7 @@ from planned import (
 from polars.testing import assert_frame_equal
 from uses import accesses
 
-from memory_pipeline.consolidation import pipeline, planning, projection
+from memory_pipeline.consolidation import pipeline, plan_document, planning, projection
 from memory_pipeline.lake.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
 
@@ -339,15 +339,15 @@ def test_a_plan_carries_what_a_model_answered():
         output_tokens=7,
         cost=0.1 + 0.2,
     )
-    document = json.loads(json.dumps(planning.document(plan, of, answers)))
-    assert_frame_equal(planning.carried(document), answers)
-    assert_frame_equal(planning.read(document)[0], plan)
+    document = json.loads(json.dumps(plan_document.write(plan, of, answers)))
+    assert_frame_equal(plan_document.carried(document), answers)
+    assert_frame_equal(plan_document.read(document)[0], plan)
     document["completions"][0]["content"] = "otherwise"
     with pytest.raises(ValueError, match="changed since it was written"):
-        planning.read(document)
-    for without in (planning.document(plan, of), planning.document(plan, of, answers.clear())):
+        plan_document.read(document)
+    for without in (plan_document.write(plan, of), plan_document.write(plan, of, answers.clear())):
         assert "completions" not in without
-        assert_frame_equal(planning.carried(without), answers.clear())
+        assert_frame_equal(plan_document.carried(without), answers.clear())
 
 
 def test_what_rests_wakes_and_can_be_put_to_rest_again():

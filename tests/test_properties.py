@@ -196,7 +196,7 @@ def test_the_order_of_rows_changes_nothing(life, name, random):
 # --- the ledger
 
 
-@few
+@settings(max_examples=2)
 @given(lives, st.sampled_from(preset_names()), st.randoms(use_true_random=False), st.integers(0, 5))
 def test_late_and_repeated_events_change_nothing(life, name, random, repeated):
     events = told(life)
@@ -224,7 +224,7 @@ FULL = (
 """A life of which a run merges, closes, promotes and compiles something."""
 
 
-@settings(max_examples=2)
+@settings(max_examples=1)
 @example(FULL, ["summarise", "close", "promote", "compile"])
 @given(lives, st.permutations(["summarise", "close", "promote", "compile"]))
 def test_what_is_taken_back_is_as_if_it_had_never_been_decided(life, actions):

@@ -4,7 +4,7 @@ import polars as pl
 
 from memory_pipeline.assets.resources import Store, refusing
 from memory_pipeline.assets.tables import Each, table
-from memory_pipeline.consolidation import completing, planning
+from memory_pipeline.consolidation import completing, plan_document
 from memory_pipeline.consolidation.stages import Turn, told_of
 from memory_pipeline.interop import openai_completion
 from memory_pipeline.lake.schemas import TABLES
@@ -22,7 +22,7 @@ def completions(
 ) -> pl.DataFrame:
     """Wordings of new summaries and core memory blocks by a language model; none where no model is set."""
     if store.run.plan_file:
-        return planning.carried(store.run.plan())
+        return plan_document.carried(store.run.plan())
     requests = each(_requests, clusters, cluster_members, memories, scored_memories, enrichment)
     if requests.is_empty():
         return TABLES["completions"].empty()

@@ -16,6 +16,7 @@ def proposed_blocks(
     completions: pl.DataFrame,
     summaries: pl.DataFrame,
     archived_set: pl.DataFrame,
+    fact_changes: pl.DataFrame,
 ) -> pl.DataFrame:
     """Core memory blocks whose text the plan would change."""
     return each(
@@ -27,4 +28,5 @@ def proposed_blocks(
         completions,
         summaries,
         archived_set,
+        fact_changes,
     )

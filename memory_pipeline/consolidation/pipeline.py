@@ -186,6 +186,7 @@ STAGES: Final = (
             "completions",
             "summaries",
             "archived_set",
+            "fact_changes",
         ),
         ("proposed_blocks",),
     ),

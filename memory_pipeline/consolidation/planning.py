@@ -4,14 +4,12 @@ A plan is the desired state less the present one, as decisions. A decision's `si
 texts, whatever the plan; by it a second run at the same instant finds nothing to do, and what was undone is not
 proposed again.
 What is not here: what is desired (the stages before), what the JSON of a decision holds (`deciding`), what a decision
-does to a state (`projection`), and how a plan is committed (`lake/`).
+does to a state (`projection`), a plan as a file (`plan_document`), and how it is committed (`lake/`).
 """
 
 import hashlib
-import json
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 import polars.selectors as cs
@@ -19,11 +17,8 @@ import polars.selectors as cs
 from memory_pipeline.consolidation import deciding, projection
 from memory_pipeline.consolidation.projection import State
 from memory_pipeline.consolidation.scoring import KEY, bars_supersession
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
+from memory_pipeline.lake.schemas import LIVE, TABLES, Action, Lifecycle
 from memory_pipeline.settings import Policy
-
-FORMAT: Final = "memory-pipeline/plan@1"
-"""Name and version of the portable form of a plan."""
 
 QUOTA_FLOOR: Final = 20
 """So many memories may leave in one run, whatever their share."""
@@ -478,62 +473,3 @@ def _decided_twice(plan: pl.DataFrame) -> pl.DataFrame:
     return _bad(
         twice, "decided_twice", pl.format("It is decided more than once: {}.", pl.col("action").list.join(", "))
     )
-
-
-def document(plan: pl.DataFrame, profiles: pl.DataFrame, completions: pl.DataFrame | None = None) -> dict[str, Any]:
-    """Return a plan as a JSON document that `read` understands, with a SHA-256 of its content.
-
-    Args:
-        plan: table `consolidation_plan`.
-        profiles: table `profiles` of the same run.
-        completions: what a language model answered in it, so that nobody has to ask again when the plan is applied.
-    """
-    content = {
-        "format": FORMAT,
-        "profiles": _rows("profiles", profiles),
-        "plan": _rows("consolidation_plan", plan),
-    }
-    if completions is not None and completions.height:
-        content["completions"] = _rows("completions", completions)
-    return content | {"sha256": _checksum(content)}
-
-
-def read(document: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the tables `consolidation_plan` and `profiles` of a document.
-
-    Raises:
-        ValueError: it is no plan of this format, or it was changed since it was written.
-    """
-    content = {name: value for name, value in document.items() if name != "sha256"}
-    if content.get("format") != FORMAT:
-        raise ValueError(
-            f"format is {content.get('format')!r}, not {FORMAT!r}; write the plan anew with --dry-run --out"
-        )
-    if document.get("sha256") != _checksum(content):
-        raise ValueError("sha256 does not match the content: the plan was changed since it was written; plan again")
-    return _table("consolidation_plan", content["plan"]), _table("profiles", content["profiles"])
-
-
-def carried(document: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the table `completions` that a document carries."""
-    return _table("completions", document.get("completions", []))
-
-
-def _rows(name: str, frame: pl.DataFrame) -> list[dict[str, Any]]:
-    instants = cs.datetime().dt.strftime(deciding.INSTANT_FORMAT)
-    return TABLES[name].conform(frame).with_columns(instants).to_dicts()
-
-
-def _table(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
-    types = TABLES[name].empty().schema
-    written = {column: pl.String if kind == INSTANT else kind for column, kind in types.items()}
-    instants = [column for column, kind in types.items() if kind == INSTANT]
-    return TABLES[name].conform(
-        pl.DataFrame(rows, schema=written).with_columns(
-            pl.col(instants).str.to_datetime(deciding.INSTANT_FORMAT, time_unit="us", time_zone="UTC")
-        )
-    )
-
-
-def _checksum(content: Mapping[str, Any]) -> str:
-    return _digest(json.dumps(content, sort_keys=True, separators=(",", ":")))

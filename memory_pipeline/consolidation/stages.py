@@ -141,8 +141,10 @@ def defer(
     before = projection.unmasked(decisions, reverted).filter(
         (pl.col("action") == Action.DEFER.value) & (pl.col("as_of") < turn.as_of)
     )
-    last = before.filter(pl.col("seq") == pl.col("seq").max().over("profile_id"))
-    waiting = last.select(*scoring.KEY, waited=pl.lit(value=True)).unique()
+    turns = before.select(*scoring.KEY, "seq").unique()
+    ago = turns.with_columns(ago=pl.col("seq").rank("dense", descending=True).over("profile_id")).sort("ago")
+    unbroken = pl.col("ago") == pl.int_range(1, pl.len() + 1).over(scoring.KEY)
+    waiting = ago.filter(unbroken).group_by(scoring.KEY).agg(waited=pl.len())
     live = memories.filter(pl.col("lifecycle").is_in(LIVE) & (pl.col("kind") == "original"))
     ordered = (
         live.join(profiles.select("profile_id", "row_limit"), on="profile_id")
@@ -151,7 +153,7 @@ def defer(
         .join(waiting, on=scoring.KEY, how="left")
         .sort(
             "profile_id",
-            pl.col("waited").is_null(),
+            -pl.col("waited").cast(pl.Int64).fill_null(0),
             -pl.col("importance"),
             -pl.col("access_count"),
             "created_at",
@@ -284,8 +286,12 @@ def compile_blocks(
     completions: pl.DataFrame,
     summaries: pl.DataFrame,
     archived: pl.DataFrame,
+    fact_changes: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Core memory blocks whose text changes, from the memories as merging and forgetting leave them."""
+    """Core memory blocks whose text changes, from the memories as merging, forgetting and closing leave them.
+
+    A summary is as new as its newest member, whenever a run made it.
+    """
     gone = archived.filter((pl.col("action") != Action.STUB.value) & pl.col("action").is_in(list(turn.actions)))
     summaries = summaries if Action.SUMMARISE in turn.actions else summaries.clear()
     born = folding.complete(
@@ -294,9 +300,10 @@ def compile_blocks(
         )
     )
     left = memories.join(gone, on=scoring.KEY, how="anti").join(born, on=scoring.KEY, how="anti")
+    standing = _aged(_closed(turn, pl.concat([left, born]), fact_changes), memories)
     unread = enriching.texts(born).join(enrichment, on=["profile_id", "content_hash"], how="anti")
     return core_memory.compile_blocks(
-        pl.concat([left, born]),
+        standing,
         scored,
         told_of(turn, pl.concat([enrichment, enriching.enrich(unread)])),
         blocks,
@@ -305,6 +312,30 @@ def compile_blocks(
         as_of=turn.as_of,
         plan_id=turn.plan_id,
     )
+
+
+def _closed(turn: Turn, memories: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
+    """Memories with the ends that newer ones would give them in this run."""
+    updates = fact_changes.filter(pl.col("relation") == "update")
+    ended = updates.group_by(scoring.KEY).agg(ended=pl.col("at").min())
+    if Action.CLOSE not in turn.actions or ended.is_empty():
+        return memories
+    known = memories.join(ended, on=scoring.KEY, how="left", maintain_order="left")
+    return known.with_columns(valid_until=pl.min_horizontal("valid_until", "ended")).select(memories.columns)
+
+
+def _aged(memories: pl.DataFrame, originals: pl.DataFrame) -> pl.DataFrame:
+    """Memories with summaries dated by their newest member."""
+    told = originals.select("profile_id", member="memory_id", told_at="created_at")
+    newest = (
+        memories.select(*scoring.KEY, member="members")
+        .explode("member")
+        .join(told, on=["profile_id", "member"])
+        .group_by(scoring.KEY)
+        .agg(pl.col("told_at").max())
+    )
+    dated = memories.join(newest, on=scoring.KEY, how="left", maintain_order="left")
+    return dated.with_columns(created_at=pl.coalesce("told_at", "created_at")).select(memories.columns)
 
 
 def forget(

@@ -54,7 +54,7 @@ def compare(
         enrichment: table `enrichment`.
         vectors: table `vectors`; only those of the policy's embedder are read.
         edges: table `association_edges`; what SIMILAR_TO joins is compared too.
-        policy: `fact_changes` off: nothing is looked for.
+        policy: `fact_changes` off: nothing is looked for; how sure a change must be.
         as_of: instant of the state; what begins to hold later changes nothing yet.
         plan_id: plan that the rows belong to.
 
@@ -71,7 +71,7 @@ def compare(
     reading = changes.read(points["content"], instants=points["created_at"], groups=groups)
     older, newer = _candidates(reading, points, edges)
     judged = pl.concat(_judged(reading, points, older[part], newer[part]) for part in _parts(len(older)))
-    found = _standing(judged, points)
+    found = _standing(judged.filter(pl.col("confidence") >= policy.fact_confidence), points)
     return TABLES["fact_changes"].conform(
         _described(found, points, vectors, policy).with_columns(plan_id=pl.lit(plan_id))
     )

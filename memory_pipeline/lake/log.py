@@ -84,7 +84,10 @@ def off(policy: Policy, task: str) -> list[str]:
 
 def _done(plan: pl.DataFrame) -> Iterator[str]:
     held = plan.filter(pl.col("status") == "held")
-    counts = dict(plan.filter(pl.col("status") != "held")["action"].value_counts().iter_rows())
+    effect = plan.filter(pl.col("status") != "held")
+    counts = dict(effect["action"].value_counts().iter_rows())
+    risen = effect.filter(pl.col("action") == Action.PROMOTE.value)
+    counts[Action.PROMOTE.value] = risen.unique(["profile_id", "memory_id"]).height
     for task, kinds in _DONE:
         if found := [said.format(counts[action.value]) for action, said in kinds if counts.get(action.value)]:
             yield f"{task} task: {', '.join(found)}"

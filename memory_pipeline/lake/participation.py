@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import pipeline, planning, triggers
+from memory_pipeline.consolidation import pipeline, plan_document, planning, triggers
 from memory_pipeline.lake import status
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake
@@ -96,7 +96,7 @@ def planned(lake: Lake, settings: Settings, document: Mapping[str, Any]) -> pl.D
     Raises:
         ValueError: it is no plan, was changed, or a profile or its policy has changed since.
     """
-    _, profiles = planning.read(document)
+    _, profiles = plan_document.read(document)
     heads = lake.ledger.heads(profiles["profile_id"].to_list())
     for row in profiles.iter_rows(named=True):
         profile_id = row["profile_id"]
@@ -116,7 +116,7 @@ def agreed(plan: pl.DataFrame, document: Mapping[str, Any]) -> pl.DataFrame:
     Raises:
         ValueError: it differs.
     """
-    written, _ = planning.read(document)
+    written, _ = plan_document.read(document)
     plan = TABLES["consolidation_plan"].conform(plan)
     if not plan.equals(TABLES["consolidation_plan"].conform(written)):
         raise ValueError("the plan is not what would be decided now; plan again")

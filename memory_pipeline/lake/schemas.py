@@ -227,7 +227,7 @@ class Deferred(dy.Schema):
 
     profile_id = _profile()
     memory_id = _text("The memory.", key=True)
-    place = _count("Place in the order of work: deferred before, then most important, then most accessed; from 0.")
+    place = _count("Place in the order of work: longest waiting, then most important, then most accessed; from 0.")
     plan_id = _text("Plan the row belongs to.")
 
 

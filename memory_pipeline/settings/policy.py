@@ -127,6 +127,7 @@ class Policy(Values):
         None, description="Model that words summaries and core memory; unset: rules do. See llm_base_url."
     )
     fact_changes: bool = Field(True, description="Changed and contradicting facts are looked for.")
+    fact_confidence: Share = Field(0.70, description="How sure a changed or contradicting fact must be.")
 
     promote_tiers: bool = Field(True, description="Energy moves memories to higher tiers.")
     short_term_energy: Positive = Field(2.0, description="Energy above which a working memory becomes short-term.")
