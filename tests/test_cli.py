@@ -174,6 +174,13 @@ def test_the_second_plan_of_an_instant_is_empty(night):
     assert "The plan is empty" in text("consolidate", "--dry-run", "--as-of", NIGHT, home=night[0])
 
 
+def test_the_gate_judges_a_plan_that_was_looked_at_first(fresh, tmp_path):
+    shutil.copytree(fresh, tmp_path / "data")
+    text("consolidate", "--dry-run", "--as-of", NIGHT, "--out", tmp_path / "plan.json", home=tmp_path / "data")
+    applied = told("apply", tmp_path / "plan.json", home=tmp_path / "data")
+    assert {row["run_id"] for row in told("check", home=tmp_path / "data")} == {applied["run_id"]}
+
+
 def test_presets_are_compared_without_a_trace(copy):
     before = contents(copy)
     chosen = ("--preset", "superlocal", "--preset", "three_tier", "--nights", "2", "--as-of", NIGHT)
@@ -210,7 +217,7 @@ def test_the_report_says_what_was_found_merged_kept_apart_and_kept(fresh, tmp_pa
     assert "Consolidated 2 profiles as of 2026-05-02 02:00 UTC" in shown
     for part in ("decided:", "linked:", "kept whatever their score:", "Largest of", "kept apart:", "undo all of it:"):
         assert part in shown
-    assert re.search(r"One of \d+ merges of near duplicates\n(  - .+\n){2,}  = .+\n", shown)
+    assert re.search(r"One of \d+ merges\n(  - .+\n){2,}  = .+\n", shown)
     assert f"snapshot: {tmp_path / 'data' / 'snapshots' / 'memories.duckdb'}" in shown
     commands = [shlex.split(told)[1:] for told in re.findall(r": (memory-pipeline .+)", shown)]
     assert [args[2] for args in commands] == ["explain", "undo", "undo"]

@@ -112,6 +112,7 @@ def test_new_events_do_not_keep_a_plan_from_being_applied_to_the_state_it_was_ma
     ("options", "said"),
     [
         ({"as_of": "tomorrow"}, "run.as_of = 'tomorrow' is no instant; write it like 2026-03-01T02:00:00Z"),
+        ({"as_of": "2999-01-01"}, "run.as_of = 2999-01-01T00:00:00+00:00 lies in the future, and later runs could not"),
         ({"task": "dance"}, f"task 'dance' is unknown; known are {', '.join(pipeline.TASKS)}"),
         ({"profiles": ["nobody"]}, "profile 'nobody' has no memory; known are sample-1, sample-2"),
         ({"preset": "dance"}, "preset 'dance' is unknown; known are automem, cognitive, default"),

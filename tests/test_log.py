@@ -12,8 +12,8 @@ DEFAULT, AUTOMEM = Policy(), Policy(**preset("automem"))
 
 def said(task="full", actions=(), live=None, policy=DEFAULT, seconds=0.84, names=("p",)):
     profiles = pl.DataFrame([{"profile_id": name, "task": task, "policy_hash": policy.digest} for name in names])
-    types = {"profile_id": pl.String, "action": pl.String, "status": pl.String}
-    plan = pl.DataFrame([("p", *one) for one in actions], schema=types, orient="row")
+    types = dict.fromkeys(("profile_id", "memory_id", "action", "status"), pl.String)
+    plan = pl.DataFrame([("p", f"m{place}", *one) for place, one in enumerate(actions)], schema=types, orient="row")
     counts = {"p": 1542} if live is None else live
     return log.lines(profiles, plan, counts, {policy.digest: policy}, seconds=seconds)
 

@@ -94,6 +94,14 @@ def test_what_is_wrong_is_said_to_the_agent(home):
         assert "Traceback" not in said(result)
 
 
+def test_a_misspelt_argument_is_refused_and_starts_no_run(home):
+    result = talk(home, lambda client: client.call_tool("consolidate", {"dryrun": True}))
+    assert result.is_error
+    assert "dryrun" in said(result)
+    with Lake(home) as lake:
+        assert lake.ledger.runs().is_empty()
+
+
 def test_status_tells_what_waits(home):
     result = talk(home, lambda client: client.call_tool("status", {"profile_id": "sample-1"}))
     found = result.structured_content

@@ -26,7 +26,7 @@ SESSIONS = 5
 NOW = datetime.fromisoformat("2026-07-01T00:00Z")
 BY_TIME = {"prune", "archive", "expire", "cold", "stub"}
 """What may be decided when nothing but time has passed."""
-BY_DECISIONS = {"link", "promote"}
+BY_DECISIONS = {"link", "promote", "compile"}
 """What may follow from what the run before decided: a new summary is linked and rises like any memory, and a core
 memory block forgets a fact that was found to have changed."""
 

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from memory_pipeline.consolidation.pipeline import R, each
 from memory_pipeline.lake import participation
+from memory_pipeline.lake.events import CLOCK_SKEW
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.settings import Policy, Settings, SettingsError, load
 
@@ -119,10 +120,16 @@ class Store:
             if run.plan_file:
                 return participation.planned(self.lake, self.settings, run.plan())
             position = run.seq or self.lake.ledger.position()  # before the clock: what comes between is later than both
+            clock = run.instant()
+            if not run.dry and clock > datetime.now(UTC) + CLOCK_SKEW:
+                raise ValueError(
+                    f"run.as_of = {clock.isoformat()} lies in the future, and later runs could not go back before it; "
+                    "look at it with a dry run"
+                )
             return participation.chosen(
                 self.lake,
                 self.settings,
-                as_of=run.instant(),
+                as_of=clock,
                 seq=position,
                 profiles=run.profiles,
                 task=run.task,

@@ -58,8 +58,10 @@ def carried(document: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def _rows(name: str, frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """Rows as JSON takes them; decisions in the order in which they are applied."""
     instants = cs.datetime().dt.strftime(deciding.INSTANT_FORMAT)
-    return TABLES[name].conform(frame).with_columns(instants).to_dicts()
+    rows = TABLES[name].conform(frame)
+    return (rows.sort("profile_id", "ordinal") if "ordinal" in rows.columns else rows).with_columns(instants).to_dicts()
 
 
 def _table(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:

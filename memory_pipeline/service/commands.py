@@ -229,7 +229,7 @@ def apply_plan(
     plan: Annotated[Path, typer.Argument(metavar="plan.json", help="Plan that `consolidate --dry-run --out` wrote.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Apply exactly a plan. Refused if the ledger or the policy moved since it was made."""
+    """Apply exactly a plan. Refused if the profile has changed or another policy applies; new memories wait."""
     profiles = report.planned_profiles(plan)
     presets = profiles["preset"].unique().to_list()
     # A plan of several presets was made with each profile's own; one of a single preset is the same either way.

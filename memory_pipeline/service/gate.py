@@ -1,6 +1,6 @@
 """The asset-check gate: what a run's checks said, and which expected check never spoke."""
 
-from typing import Any
+from typing import Any, Final
 
 import dagster as dg
 
@@ -8,13 +8,16 @@ from memory_pipeline.definitions import build_defs
 from memory_pipeline.service import launch
 from memory_pipeline.settings import Settings
 
+COMMITTING: Final = ("full", "apply")
+"""Jobs that decide everything: a plan made and carried out at once, or one that somebody looked at before."""
+
 
 def evaluate(settings: Settings, run_id: str | None = None) -> list[dict[str, Any]]:
     """Compare the checks that a run should have made with those it made.
 
     Args:
         settings: the deployment.
-        run_id: the run; default: the last finished run of the job `full`.
+        run_id: the run; default: the last finished run of the jobs in `COMMITTING`.
 
     Returns:
         One row a check: `asset`, `check`, `outcome` (passed, failed or missing), `detail`.
@@ -25,10 +28,14 @@ def evaluate(settings: Settings, run_id: str | None = None) -> list[dict[str, An
     with launch.instance(settings.home) as instance:
         if run_id is None:
             finished = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
-            runs = instance.get_runs(filters=dg.RunsFilter(job_name="full", statuses=finished), limit=1)
-            if not runs:
+            newest = [
+                run
+                for job in COMMITTING
+                for run in instance.get_run_records(filters=dg.RunsFilter(job_name=job, statuses=finished), limit=1)
+            ]
+            if not newest:
                 raise ValueError("no finished run of the job full; make one with: memory-pipeline consolidate")
-            run_id = runs[0].run_id
+            run_id = max(newest, key=lambda record: record.create_timestamp).dagster_run.run_id
         elif instance.get_run_by_id(run_id) is None:
             raise ValueError(f"run {run_id!r} is unknown; the Dagster UI lists the runs")
         made = {

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, Literal
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 from pydantic import Field, ValidationError
 
@@ -46,22 +47,31 @@ def server(home: Path, runs: Runs) -> MCPServer[Any]:
         home: data folder, made if it is not there.
         runs: where runs are made.
     """
-    made: MCPServer[Any] = MCPServer(
-        "memory-pipeline", instructions=_INSTRUCTIONS, version=version("memory-pipeline"), log_level="WARNING"
-    )
     tools = Tools(home, runs)
-    _tool(made, tools.remember, "Remember", writes=True, repeats=False)
-    _tool(made, tools.consolidate, "Consolidate", writes=True, repeats=True)
-    _tool(made, tools.explain, "Explain a memory", writes=False, repeats=True)
-    _tool(made, tools.status, "Status", writes=False, repeats=True)
-    return made
+    return MCPServer(
+        "memory-pipeline",
+        instructions=_INSTRUCTIONS,
+        version=version("memory-pipeline"),
+        log_level="WARNING",
+        tools=[
+            _tool(tools.remember, "Remember", writes=True, repeats=False),
+            _tool(tools.consolidate, "Consolidate", writes=True, repeats=True),
+            _tool(tools.explain, "Explain a memory", writes=False, repeats=True),
+            _tool(tools.status, "Status", writes=False, repeats=True),
+        ],
+    )
 
 
-def _tool(made: MCPServer[Any], function: Callable[..., Any], title: str, *, writes: bool, repeats: bool) -> None:
+def _tool(function: Callable[..., Any], title: str, *, writes: bool, repeats: bool) -> Tool:
+    """Make a tool that refuses arguments it does not know: a misspelt `dry_run` must not start a run."""
     notes = ToolAnnotations(
         title=title, read_only_hint=not writes, destructive_hint=False, idempotent_hint=repeats, open_world_hint=False
     )
-    made.add_tool(function, title=title, annotations=notes)
+    tool = Tool.from_function(function, title=title, annotations=notes)
+    taken = tool.fn_metadata.arg_model
+    taken.model_config["extra"] = "forbid"
+    taken.model_rebuild(force=True)
+    return tool.model_copy(update={"parameters": tool.parameters | {"additionalProperties": False}})
 
 
 class Tools:

@@ -230,7 +230,7 @@ def _merge(console: Console, decided: pl.DataFrame, memories: pl.DataFrame, *, h
     own = memories.filter(profile_id=row["profile_id"]).sort("created_at", "memory_id")
     summary, profile = row["target_id"], row["profile_id"]
     line(console)
-    line(console, f"One of {_many(groups.height, 'merge')} of near duplicates", style="bold")
+    line(console, f"One of {_many(groups.height, 'merge')}", style="bold")
     for content in own.filter(pl.col("memory_id").is_in(row["memory_id"]))["content"]:
         line(console, f"  - {_flat(content)}")
     for content in own.filter(memory_id=summary)["content"]:

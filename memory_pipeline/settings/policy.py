@@ -177,7 +177,9 @@ class Policy(Values):
     scheduled_sessions: int = Field(5, ge=0, description="A full run after so many sessions; 0: never.")
     step_count_trigger: int = Field(50, ge=0, description="A lightweight run after so many new memories; 0: never.")
     idle_timeout_seconds: int = Field(300, ge=0, description="A lightweight run after such a pause; 0: never.")
-    ingestion_cycles: int = Field(0, ge=0, description="A full run after so many accepted batches; 0: never.")
+    ingestion_cycles: int = Field(
+        0, ge=0, description="Fading memories are merged and moved after so many batches; 0: never."
+    )
     decay_interval_seconds: int = Field(86_400, ge=0, description="How often decay runs; 0: never.")
     creative_interval_seconds: int = Field(604_800, ge=0, description="How often the creative task runs; 0: never.")
     cluster_interval_seconds: int = Field(2_592_000, ge=0, description="How often clustering runs; 0: never.")
