@@ -4,6 +4,7 @@ import sqlite3
 from datetime import timedelta
 
 import homes
+import polars as pl
 import pytest
 
 from memory_pipeline.lake import compaction, history
@@ -95,3 +96,36 @@ def test_two_processes_may_read_meanwhile(lake):
         seen = other.events()
         compaction.compact(lake.ledger, before=later(days=7))
         assert other.events().equals(seen)
+
+
+def test_an_archive_is_written_before_payloads_leave_and_a_rebuild_starts_from_the_checkpoint(lake):
+    homes.night(lake)
+    rows = lake.ledger.read()
+    own = [row for row in rows if not row[3].startswith("run.")]
+    compaction.compact(lake.ledger, before=later(days=7))
+    assert compaction.archive(lake.ledger, before=homes.RECORDED) is None, "nothing is that old"
+    file = compaction.archive(lake.ledger, before=later(days=7))
+    assert pl.read_parquet(file).rows() == own, "the archive holds whole events"
+    assert lake.read("payloads").is_empty()
+    assert compaction.archive(lake.ledger, before=later(days=7)) is None
+    file.rename(file.with_suffix(".away"))
+    for profile_id in ("sample-1", "sample-2"):
+        rebuilt = history.rebuild(lake, profile_id)
+        assert rebuilt["memories"].equals(lake.read("memories", profiles=[profile_id]))
+    with pytest.raises(LakeError, match="archive"):
+        compaction.filled(lake.ledger, lake.ledger.read())
+    file.with_suffix(".away").rename(file)
+    assert compaction.filled(lake.ledger, lake.ledger.read()) == rows
+
+
+def test_only_what_is_old_is_archived(lake):
+    compaction.compact(lake.ledger, before=later(days=7))
+    newer = homes.events(memories=45, seed=4)
+    lake.ledger.append([event.model_copy(update={"recorded_at": later(days=30)}) for event in newer])
+    lake.project()
+    compaction.compact(lake.ledger, before=later(days=60))
+    held = lake.read("payloads").height
+    file = compaction.archive(lake.ledger, before=later(days=7))
+    left = lake.read("payloads")
+    assert pl.read_parquet(file).height + left.height == held
+    assert left["seq"].min() > pl.read_parquet(file)["seq"].max()

@@ -41,6 +41,10 @@ def sweep(context: dg.OpExecutionContext, store: dg.ResourceParam[Store]) -> Non
     moved = 0
     if settings.ledger_days:
         moved = compaction.compact(store.lake.ledger, before=now - timedelta(days=settings.ledger_days))
+    archived = None
+    if settings.ledger_archive_days:
+        before = now - timedelta(days=settings.ledger_archive_days)
+        archived = compaction.archive(store.lake.ledger, before=before)
     pruned = snapshot.prune(store.lake.home, settings.keep_snapshots)
     old = context.instance.get_run_records(
         filters=dg.RunsFilter(
@@ -54,6 +58,7 @@ def sweep(context: dg.OpExecutionContext, store: dg.ResourceParam[Store]) -> Non
         {
             "files_swept": len(swept),
             "payloads_moved": moved,
+            "archived": str(archived or "nothing"),
             "snapshots_dropped": len(pruned),
             "runs_dropped": len(old),
             "disk_bytes": status.disk_bytes(store.lake.home),

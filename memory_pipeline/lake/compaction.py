@@ -2,12 +2,15 @@
 
 The ledger keeps a row for every event for ever: its id (so that a second delivery is recognised), when it happened and
 what it concerns. Only the payload, which is nearly all of its size, moves to the table `payloads`; whoever reads events
-gets it from there. Consolidation never compacts; the daily maintenance does.
+gets it from there. Beyond an optional ceiling whole events are written to `archive/` before their payloads leave the
+store; the table `events` is then the checkpoint from which every rebuild starts. Consolidation does neither; the daily
+maintenance does.
 What is not here: removing what must be forgotten for good.
 """
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
@@ -16,7 +19,7 @@ import sqlalchemy as sa
 from memory_pipeline.lake import catalogue, files, publishing
 from memory_pipeline.lake.catalogue import Mark
 from memory_pipeline.lake.database import EVENTS, LakeError, explained
-from memory_pipeline.lake.events import micros
+from memory_pipeline.lake.events import COLUMNS, micros
 from memory_pipeline.lake.ledger import PIPELINE, Ledger
 from memory_pipeline.lake.schemas import TABLES
 
@@ -55,6 +58,51 @@ def compact(ledger: Ledger, *, before: datetime) -> int:
     return moved
 
 
+def archive(ledger: Ledger, *, before: datetime) -> Path | None:
+    """Write compacted events that were recorded before an instant to a file of their own, then let their payloads go.
+
+    The file in `archive/` has the columns of the ledger's events, payloads included, so that it can be read by itself
+    and carried away. It is durable before anything is removed.
+
+    Args:
+        ledger: the ledger.
+        before: timezone-aware.
+
+    Returns:
+        The file, or None if nothing was that old.
+
+    Raises:
+        LakeError: the store cannot be written, or somebody else compacts it at the same time.
+    """
+    with ledger.reading() as connection:
+        seen = catalogue.visible(connection, "payloads")
+        old = (EVENTS.c.recorded_at < micros(before), EVENTS.c.payload == MOVED)
+        last = connection.scalar(sa.select(sa.func.max(EVENTS.c.seq)).where(*old))
+    paths = [ledger.home / file.path for file in seen]
+    kept = files.collect(paths, TABLES["payloads"]).sort(TABLES["payloads"].key)
+    due = kept.filter(pl.col("seq") <= (last or 0))
+    if due.is_empty():
+        return None
+    first, final = int(due["seq"].min()), int(due["seq"].max())  # type: ignore[arg-type]
+    rows = [row for row in ledger.read(first - 1, until=final) if row[_PAYLOAD] == MOVED]
+    whole = pl.DataFrame(filled(ledger, rows), schema=["seq", *COLUMNS], orient="row")
+    file = ledger.home / "archive" / f"events-{first:012d}-{final:012d}.parquet"
+    file.parent.mkdir(exist_ok=True)
+    with explained(ledger.home):
+        files.replace(file, whole)
+    rest = kept.join(due, on=TABLES["payloads"].key, how="anti", maintain_order="left")
+    with publishing.tidy(ledger) as written:
+        if rest.height:
+            written.append(files.write(publishing.folder(ledger.home, "payloads"), rest))
+        with ledger.writing() as connection:
+            if not catalogue.still_visible(connection, seen):
+                raise LakeError(f"{ledger.home}: somebody else compacts the ledger at the same time; try again later")
+            catalogue.forget(connection, seen, ledger.home)
+            for one in written:
+                catalogue.add(connection, "payloads", one, ledger.home, seq=1)
+    return file
+
+
 def filled(ledger: Ledger, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Return rows of `Ledger.read` with the payloads that have moved.
 
@@ -70,11 +118,14 @@ def filled(ledger: Ledger, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, .
     known = [path for path in paths if path.is_file()]
     with explained(ledger.home):
         found = files.collect(known, TABLES["payloads"], wanted, columns=["profile_id", "seq", "payload"])
-    payloads = dict(found.select("seq", "payload").iter_rows())
+        payloads = dict(found.select("seq", "payload").iter_rows())
+        for file in sorted(ledger.home.glob("archive/events-*.parquet")) if set(gone) - set(payloads) else ():
+            archived = pl.read_parquet(file, columns=["seq", "payload"]).filter(wanted)
+            payloads |= dict(archived.iter_rows())
     if lost := sorted(set(gone) - set(payloads)):
         raise LakeError(
             f"{ledger.home}: what the event at position {lost[0]} said is in neither the ledger nor its files; put a "
-            "backup of lake/payloads in their place"
+            "backup of lake/payloads or of archive/ in their place"
         )
     return [(*row[:_PAYLOAD], payloads[row[0]]) if row[_PAYLOAD] == MOVED else row for row in rows]
 

@@ -39,6 +39,9 @@ class Settings(LanguageModel):
     ledger_days: int = Field(
         7, ge=0, description="Days after which what events said moves from the ledger's database to files; 0: never."
     )
+    ledger_archive_days: int = Field(
+        0, ge=0, description="Days after which old events are archived and what they said leaves the store; 0: never."
+    )
     time_budget_seconds: int = Field(
         1800, ge=0, description="Most seconds that a run may take; what it leaves is first next time. 0: no limit."
     )
