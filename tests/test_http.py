@@ -332,4 +332,3 @@ def test_a_port_that_is_taken_is_named(client, tmp_path):
     assert f"--port {port}" in said
     assert "choose another" in said
     assert "--port" in refused("serve", "--port", "70000", home=tmp_path, status=2)
-    assert os.environ.get("MEMORY_PIPELINE_HOME") is None
