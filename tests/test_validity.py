@@ -10,7 +10,8 @@ from frames import AS_OF, ago
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.consolidation import validity
+from memory_pipeline.consolidation import promotion, validity
+from memory_pipeline.lake.schemas import LIVE
 from memory_pipeline.settings import Policy
 
 PLACES = ("Riga", "Quito", "Osaka", "Zagreb")
@@ -207,7 +208,8 @@ def test_what_holds_at_an_instant():
         {"memory_id": "warm", "lifecycle": "warm"},
         {"memory_id": "cold", "lifecycle": "cold"},
     ]
-    holding = frames.memories(rows).filter(validity.current(AS_OF))["memory_id"].to_list()
+    live = frames.memories(rows).filter(pl.col("lifecycle").is_in(LIVE))
+    holding = live.filter(promotion.holds(AS_OF))["memory_id"].to_list()
     assert sorted(holding) == ["always", "begun", "until", "warm"]
 
 

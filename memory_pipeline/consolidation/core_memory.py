@@ -12,10 +12,10 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import prompting
+from memory_pipeline.consolidation import folding, prompting
 from memory_pipeline.consolidation.promotion import holds
 from memory_pipeline.consolidation.scoring import KEY
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES
+from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
 
 SEPARATOR: Final = "\n---\n"
@@ -109,6 +109,53 @@ def candidates(
     Cost: a filter and a sort of the live memories a block; texts are read of the chosen alone.
     """
     return _filled(_facts(memories, scored, enrichment, policy, as_of), {}, policy).drop("worded")
+
+
+def expected(
+    memories: pl.DataFrame,
+    summaries: pl.DataFrame,
+    archived: pl.DataFrame,
+    fact_changes: pl.DataFrame,
+    *,
+    actions: frozenset[Action],
+    as_of: datetime,
+) -> pl.DataFrame:
+    """Return the memories as a run's plan leaves them, as far as that matters to blocks.
+
+    New summaries are there, as new as their newest member, whenever a run made them; what leaves is gone; what a newer
+    memory changes has ended.
+
+    Args:
+        memories: table `memories` before the plan.
+        summaries: table `summaries`.
+        archived: table `archived_set`.
+        fact_changes: table `fact_changes`.
+        actions: what the run may decide: nothing else happens.
+        as_of: clock of the run.
+
+    Returns:
+        Table `memories`. Cost: linear.
+    """
+    gone = archived.filter((pl.col("action") != Action.STUB.value) & pl.col("action").is_in(list(actions)))
+    made = summaries if Action.SUMMARISE in actions else summaries.clear()
+    born = folding.complete(
+        made.rename({"summary_id": "memory_id", "importance": "importance_given"}).with_columns(
+            created_at=pl.lit(as_of, INSTANT), seq=pl.lit(0, pl.Int64), event_id=pl.lit("")
+        )
+    )
+    left = memories.join(gone, on=KEY, how="anti").join(born, on=KEY, how="anti")
+    changed = fact_changes.filter((pl.col("relation") == "update") & pl.lit(Action.CLOSE in actions))
+    told = memories.select("profile_id", members="memory_id", told_at="created_at")
+    standing = pl.concat([left, born])
+    newest = standing.select(*KEY, "members").explode("members").join(told, on=["profile_id", "members"])
+    return (
+        standing.join(changed.group_by(KEY).agg(ended=pl.col("at").min()), on=KEY, how="left", maintain_order="left")
+        .join(newest.group_by(KEY).agg(pl.col("told_at").max()), on=KEY, how="left", maintain_order="left")
+        .with_columns(
+            valid_until=pl.min_horizontal("valid_until", "ended"), created_at=pl.coalesce("told_at", "created_at")
+        )
+        .select(memories.columns)
+    )
 
 
 def compile_blocks(

@@ -88,6 +88,7 @@ def propose(
     """
     standing = state.edges.filter(pl.col("origin") == "decided")
     made = summaries.join(profiles.select("profile_id", "seq"), on="profile_id")
+    wanted = pl.col("action").is_in([action.value for action in actions])
     changes = pl.concat(
         [
             deciding.links(proposed_edges.join(state.edges, on=deciding.EDGE_KEY, how="anti"), state.memories),
@@ -99,29 +100,31 @@ def propose(
             deciding.blocks(proposed_blocks, state.blocks),
             deciding.deferrals(deferred),
         ]
-    ).filter(pl.col("action").is_in([action.value for action in actions]))
+    ).filter(wanted)
     signature = ["profile_id", "signature"]
     barred = _barred(profiles, decisions, reverted)
     earlier = projection.unmasked(decisions.join(committed, on=["profile_id", "decision_id"], how="anti"), reverted)
     signed = _signed(changes)
     spent = pl.concat([_faded(earlier), _forgotten(signed, earlier)])
     permitted = _permitted(signed, pl.concat([barred.select(signature), spent]))
-    full = permitted.join(_hollow(permitted, summaries), on=KEY, how="anti")
-    leaving = full.filter(pl.col("action").is_in(LEAVING)).select(*KEY, leaves=pl.lit(value=True)).unique()
-    desired = (
-        full.join(_unfounded(full, state), on=signature, how="anti")
-        .join(leaving, on=KEY, how="left")
-        .filter(pl.col("leaves").is_null() | ~pl.col("action").is_in(_STAYING))
-        .drop("leaves")
-    )
-    present = committed.filter(
-        pl.col("action") != Action.WITHDRAW.value, pl.col("action").is_in([action.value for action in actions])
-    )
+    desired = _consistent(permitted.join(_hollow(permitted, summaries), on=KEY, how="anti"), state)
+    present = committed.filter(pl.col("action") != Action.WITHDRAW.value, wanted)
     new = [desired.join(present, on=signature, how="anti")]
     if Action.WITHDRAW in actions:
         gone = _signed(deciding.withdrawals(present.join(desired, on=signature, how="anti")))
         new.append(gone.join(barred, on=signature, how="anti"))
     return _numbered(pl.concat(new), profiles)
+
+
+def _consistent(permitted: pl.DataFrame, state: State) -> pl.DataFrame:
+    """Leave out blocks about memories that will not be there, and what would raise or close a memory that leaves."""
+    leaving = permitted.filter(pl.col("action").is_in(LEAVING)).select(*KEY, leaves=pl.lit(value=True)).unique()
+    return (
+        permitted.join(_unfounded(permitted, state), on=["profile_id", "signature"], how="anti")
+        .join(leaving, on=KEY, how="left")
+        .filter(pl.col("leaves").is_null() | ~pl.col("action").is_in(_STAYING))
+        .drop("leaves")
+    )
 
 
 def _barred(profiles: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:

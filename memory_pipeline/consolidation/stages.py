@@ -14,10 +14,10 @@ import polars as pl
 
 from memory_pipeline.consolidation import (
     associations,
+    budgeting,
     centrality,
     clustering,
     core_memory,
-    folding,
     forgetting,
     planning,
     projection,
@@ -28,7 +28,7 @@ from memory_pipeline.consolidation import (
     validity,
 )
 from memory_pipeline.consolidation.strategies import SUPERSEDING
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
+from memory_pipeline.lake.schemas import LIVE, TABLES, Action, Lifecycle
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import embedding, enriching, importance
 
@@ -138,30 +138,8 @@ def defer(
     reverted: pl.DataFrame,
 ) -> pl.DataFrame:
     """Live originals beyond the run's row limit: they are not compared and grouped now, and come first next time."""
-    before = projection.unmasked(decisions, reverted).filter(
-        (pl.col("action") == Action.DEFER.value) & (pl.col("as_of") < turn.as_of)
-    )
-    turns = before.select(*scoring.KEY, "seq").unique()
-    ago = turns.with_columns(ago=pl.col("seq").rank("dense", descending=True).over("profile_id")).sort("ago")
-    unbroken = pl.col("ago") == pl.int_range(1, pl.len() + 1).over(scoring.KEY)
-    waiting = ago.filter(unbroken).group_by(scoring.KEY).agg(waited=pl.len())
-    live = memories.filter(pl.col("lifecycle").is_in(LIVE) & (pl.col("kind") == "original"))
-    ordered = (
-        live.join(profiles.select("profile_id", "row_limit"), on="profile_id")
-        .filter(pl.col("row_limit") > 0)
-        .join(measured.select(*scoring.KEY, "importance"), on=scoring.KEY)
-        .join(waiting, on=scoring.KEY, how="left")
-        .sort(
-            "profile_id",
-            -pl.col("waited").cast(pl.Int64).fill_null(0),
-            -pl.col("importance"),
-            -pl.col("access_count"),
-            "created_at",
-            "memory_id",
-        )
-        .with_columns(place=pl.int_range(pl.len()).over("profile_id"), plan_id=pl.lit(turn.plan_id))
-    )
-    return TABLES["deferred"].conform(ordered.filter(pl.col("place") >= pl.col("row_limit")))
+    in_force = projection.unmasked(decisions, reverted).filter(pl.col("as_of") < turn.as_of)
+    return budgeting.deferred(profiles, memories, measured, in_force, plan_id=turn.plan_id)
 
 
 def _worked_on(memories: pl.DataFrame, deferred: pl.DataFrame) -> pl.DataFrame:
@@ -288,22 +266,11 @@ def compile_blocks(
     archived: pl.DataFrame,
     fact_changes: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Core memory blocks whose text changes, from the memories as merging, forgetting and closing leave them.
-
-    A summary is as new as its newest member, whenever a run made it.
-    """
-    gone = archived.filter((pl.col("action") != Action.STUB.value) & pl.col("action").is_in(list(turn.actions)))
-    summaries = summaries if Action.SUMMARISE in turn.actions else summaries.clear()
-    born = folding.complete(
-        summaries.rename({"summary_id": "memory_id", "importance": "importance_given"}).with_columns(
-            created_at=pl.lit(turn.as_of, INSTANT), seq=pl.lit(0, pl.Int64), event_id=pl.lit("")
-        )
-    )
-    left = memories.join(gone, on=scoring.KEY, how="anti").join(born, on=scoring.KEY, how="anti")
-    standing = _aged(_closed(turn, pl.concat([left, born]), fact_changes), memories)
-    unread = enriching.texts(born).join(enrichment, on=["profile_id", "content_hash"], how="anti")
+    """Core memory blocks whose text changes, from the memories as merging, forgetting and closing leave them."""
+    expected = core_memory.expected(memories, summaries, archived, fact_changes, actions=turn.actions, as_of=turn.as_of)
+    unread = enriching.texts(expected).join(enrichment, on=["profile_id", "content_hash"], how="anti")
     return core_memory.compile_blocks(
-        standing,
+        expected,
         scored,
         told_of(turn, pl.concat([enrichment, enriching.enrich(unread)])),
         blocks,
@@ -312,30 +279,6 @@ def compile_blocks(
         as_of=turn.as_of,
         plan_id=turn.plan_id,
     )
-
-
-def _closed(turn: Turn, memories: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
-    """Memories with the ends that newer ones would give them in this run."""
-    updates = fact_changes.filter(pl.col("relation") == "update")
-    ended = updates.group_by(scoring.KEY).agg(ended=pl.col("at").min())
-    if Action.CLOSE not in turn.actions or ended.is_empty():
-        return memories
-    known = memories.join(ended, on=scoring.KEY, how="left", maintain_order="left")
-    return known.with_columns(valid_until=pl.min_horizontal("valid_until", "ended")).select(memories.columns)
-
-
-def _aged(memories: pl.DataFrame, originals: pl.DataFrame) -> pl.DataFrame:
-    """Memories with summaries dated by their newest member."""
-    told = originals.select("profile_id", member="memory_id", told_at="created_at")
-    newest = (
-        memories.select(*scoring.KEY, member="members")
-        .explode("member")
-        .join(told, on=["profile_id", "member"])
-        .group_by(scoring.KEY)
-        .agg(pl.col("told_at").max())
-    )
-    dated = memories.join(newest, on=scoring.KEY, how="left", maintain_order="left")
-    return dated.with_columns(created_at=pl.coalesce("told_at", "created_at")).select(memories.columns)
 
 
 def forget(

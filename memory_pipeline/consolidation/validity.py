@@ -77,14 +77,6 @@ def compare(
     )
 
 
-def current(as_of: datetime) -> pl.Expr:
-    """Which memories hold at an instant: the live ones with valid_from <= as_of < valid_until."""
-    instant = pl.lit(as_of, dtype=INSTANT)
-    begun = pl.col("valid_from").is_null() | (pl.col("valid_from") <= instant)
-    lasting = pl.col("valid_until").is_null() | (pl.col("valid_until") > instant)
-    return pl.col("lifecycle").is_in(LIVE) & begun & lasting
-
-
 def _points(memories: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
     """Live originals that people said, with `since` when each holds, by profile and age; `row` numbers them."""
     machine = pl.col("speaker").str.to_lowercase().is_in(MACHINES).fill_null(value=False)

@@ -85,7 +85,7 @@ def measure(lake: Lake, settings: Settings, *, now: datetime) -> Figures:
     tiers = lake.read("memories", columns=[*key, "tier", "lifecycle"]).filter(pl.col("lifecycle").is_in(LIVE))
     found = activity.due(lake, settings, now=now).group_by("trigger").len("profiles")
     return Figures(
-        consolidation_lag_seconds=_waited(_unprojected(lake), now),
+        consolidation_lag_seconds=lag_seconds(lake, now),
         enrichment_lag_seconds=_waited(_unread(lake), now),
         reconsolidation_last_run=_last_full(lake),
         graph_nodes_total=_by(scored, "age_tier", AGE_TIERS),
@@ -215,12 +215,15 @@ def _waited(since: datetime | None, now: datetime) -> float:
     return 0.0 if since is None else max(0.0, (now - since).total_seconds())
 
 
-def _unprojected(lake: Lake) -> datetime | None:
-    """When the oldest event was recorded that the lake does not hold yet."""
+def lag_seconds(lake: Lake, now: datetime) -> float:
+    """Return how long the oldest event has waited that the lake does not hold yet, in seconds; 0: none waits.
+
+    Cost: one look into an index.
+    """
     with lake.ledger.reading() as connection:
         after = EVENTS.c.seq > catalogue.marked(connection, Mark.PROJECTED)
         query = sa.select(sa.func.min(EVENTS.c.recorded_at)).where(after, EVENTS.c.event_type.not_in(PIPELINE))
-        return _instant(connection.scalar(query))
+        return _waited(_instant(connection.scalar(query)), now)
 
 
 def _unread(lake: Lake) -> datetime | None:

@@ -11,7 +11,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import sqlalchemy as sa
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
@@ -19,10 +18,8 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, Field
 
-from memory_pipeline.lake import catalogue, metrics, status, tokens
-from memory_pipeline.lake.catalogue import Mark
-from memory_pipeline.lake.database import EVENTS, LakeError
-from memory_pipeline.lake.ledger import PIPELINE
+from memory_pipeline.lake import metrics, status, tokens
+from memory_pipeline.lake.database import LakeError
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.lake.tokens import Grant
 from memory_pipeline.service.actions import Consolidation
@@ -141,7 +138,9 @@ def _routes(app: FastAPI) -> None:
     def health(request: Request) -> Health:
         """Say that the store can be read, and how old the oldest event is that waits; needs no token."""
         lake: Lake = request.app.state.lake
-        return Health(status="ok", position=lake.ledger.position(), lag_seconds=_lag(lake, datetime.now(UTC)))
+        return Health(
+            status="ok", position=lake.ledger.position(), lag_seconds=metrics.lag_seconds(lake, datetime.now(UTC))
+        )
 
     @app.get("/metrics", response_class=PlainTextResponse, responses=refused)
     def prometheus(request: Request, grant: Authorized) -> Response:
@@ -181,15 +180,6 @@ def _within(grant: Grant, profile_id: str | None) -> str | None:
     if own is not None and not grant.allows(own):
         raise HTTPException(403, f"the token is for profile {grant.profile_id!r} alone")
     return own
-
-
-def _lag(lake: Lake, now: datetime) -> float:
-    """Return the age of the oldest event that waits, in seconds: one look into an index, since anybody may ask."""
-    with lake.ledger.reading() as connection:
-        after = EVENTS.c.seq > catalogue.marked(connection, Mark.PROJECTED)
-        query = sa.select(sa.func.min(EVENTS.c.recorded_at)).where(after, EVENTS.c.event_type.not_in(PIPELINE))
-        since = connection.scalar(query)
-    return 0.0 if since is None else max(0.0, now.timestamp() - since / 1e6)
 
 
 def _remembered(lake: Lake) -> set[str]:
