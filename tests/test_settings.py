@@ -349,7 +349,7 @@ def test_a_variable_that_names_no_setting_is_refused(tmp_path, variable, nearest
         ("linkage = 'double'", ("linkage = 'double'", "'single' or 'average'")),
         ("methods = ['fading']", ("methods", "'fading'", "did you mean 'fading_groups'?")),
         ("protected_types = ['Decison']", ("protected_types", "'Decison'", "did you mean 'Decision'?")),
-        ("embedder = 'openai'", ("embedder = 'openai'", "'hashing'")),
+        ("embedder = 'minilm'", ("embedder = 'minilm'", "known are hashing")),
         ("history_limit = 0", ("history_limit = 0", "greater than or equal to 1")),
     ],
 )

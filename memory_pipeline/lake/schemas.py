@@ -21,6 +21,7 @@ class EventType(StrEnum):
     STORED = "memory.stored"
     ACCESSED = "memory.accessed"
     UPDATED = "memory.updated"
+    ERASED = "memory.erased"
     LINKED = "link.asserted"
     SESSION_STARTED = "session.started"
     SESSION_ENDED = "session.ended"
@@ -39,6 +40,7 @@ class Lifecycle(StrEnum):
     ARCHIVED = "archived"
     EXPIRED = "expired"
     DELETED = "deleted"
+    ERASED = "erased"
 
 
 LIVE: Final = (Lifecycle.ACTIVE.value, Lifecycle.WARM.value)
@@ -53,6 +55,7 @@ class Action(StrEnum):
     SUMMARISE = "summarise"
     SUPERSEDE = "supersede"
     CLOSE = "close"
+    TRIM = "trim"
     DELETE = "delete"
     ARCHIVE = "archive"
     EXPIRE = "expire"
@@ -275,6 +278,10 @@ class Memories(dy.Schema):
         "original, or the kind of summary: meta_pattern, compression, consolidation, episode, session, agent, unit."
     )
     content = _text("The text.")
+    trimmed = _text(
+        "What recall shows of it instead of the whole text, which stays and is what is searched; null: all of it.",
+        nullable=True,
+    )
     content_hash = _text("SHA-256 of speaker and text, 32 hex digits: the key of everything derived from the text.")
     speaker = _text("Who said it.", nullable=True)
     memory_type = _text("Decision, Insight, Pattern, Preference, Style, Habit, Context, Memory or MetaPattern.")
@@ -526,6 +533,20 @@ class ArchivedSet(dy.Schema):
     plan_id = _text("Plan the row belongs to.")
 
 
+class Trims(dy.Schema):
+    """What recall shows of memories from this run on, so that they fit the token budget."""
+
+    profile_id = _profile()
+    memory_id = _text("The memory.", key=True)
+    trimmed = _text("The clauses that are left; null gives the whole text back.", nullable=True)
+    content_hash = _text("The whole text, as in memories: for another text the row says nothing.")
+    tokens_before = _count("Tokens that recall showed before, with the speaker's name.")
+    tokens_after = _count("Tokens that it shows from now on.")
+    value = _share("What the words that are left are worth, 0..1.")
+    reason = _text("One sentence a person can read.")
+    plan_id = _text("Plan the row belongs to.")
+
+
 class Decisions(dy.Schema):
     """Proposed or committed changes, one row each; a plan is the rows of one plan_id."""
 
@@ -534,8 +555,8 @@ class Decisions(dy.Schema):
     plan_id = _text("Plan it belongs to.")
     ordinal = _count("Order of application within the plan.")
     action = _text(
-        "withdraw, link, prune, summarise, supersede, close, delete, archive, expire, cold, stub, promote, compile or "
-        "defer."
+        "withdraw, link, prune, summarise, supersede, close, trim, delete, archive, expire, cold, stub, promote, "
+        "compile or defer."
     )
     memory_id = _text("Memory concerned; the source of a link; the id of a new summary; the name of a block.")
     target_id = _text(
@@ -668,6 +689,7 @@ TABLES: Final[dict[str, Table]] = {
         Table("promotions", Promotions),
         Table("proposed_blocks", CoreMemoryBlocks),
         Table("archived_set", ArchivedSet),
+        Table("trims", Trims),
         Table("consolidation_plan", Decisions),
     )
 }

@@ -1,4 +1,4 @@
-"""Reads settings: environment beats file beats preset beats default, and each value knows where it came from."""
+"""Reads settings: environment beats file beats preset beats embedder beats default; each value knows its origin."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from memory_pipeline.settings import aliases
 from memory_pipeline.settings.deployment import STRUCTURE, Origin, Settings
 from memory_pipeline.settings.policy import Policy
-from memory_pipeline.settings.presets import preset, unset
+from memory_pipeline.settings.presets import embedder_values, preset, unset
 from memory_pipeline.settings.values import SettingsError, nearest
 
 ENVIRONMENT_PREFIX: Final = "MEMORY_PIPELINE_"
@@ -63,6 +63,8 @@ def load(
         given = common | values | _only(Policy, spoken)
         name = given.get("preset", ("default", ""))[0]
         given = {key: (value, f"preset {name}") for key, value in preset(name).items()} | given
+        embedder = given.get("embedder", ("hashing", ""))[0]
+        given = {key: (value, f"embedder {embedder}") for key, value in embedder_values(embedder).items()} | given
         known = _only(Policy, given)
         policies[profile_id] = _validated(Policy, known, "policy.")
         origins[profile_id] = (*told, *_origins(policies[profile_id], known, "policy."), *_idle(given))

@@ -10,14 +10,18 @@ from typing import Literal
 
 from pydantic import Field
 
-from memory_pipeline.settings.values import MemoryType, Method, NotNegative, Positive, Share, Values
+from memory_pipeline.settings.values import EmbedderName, MemoryType, Method, NotNegative, Positive, Share, Values
 
 
 class Policy(Values):
     """How the memories of one profile are consolidated."""
 
     preset: str = Field("default", description="Preset these values start from.")
-    embedder: Literal["hashing"] = Field("hashing", description="What turns texts into vectors.")
+    embedder: EmbedderName = Field(
+        "hashing",
+        description="What turns texts into vectors: hashing needs no weights; local is a sentence encoder that is "
+        "downloaded once; local:FOLDER or local:MODEL names another. Another one embeds every text anew.",
+    )
     enrichments: tuple[Literal["keywords", "entities", "embedding", "importance", "gist"], ...] = Field(
         ("keywords", "entities", "embedding", "importance", "gist"), description="What is read out of a text."
     )
@@ -163,6 +167,12 @@ class Policy(Values):
     archive_threshold: Share = Field(0.0, description="Relevance below which a memory is archived; 0: never.")
     delete_threshold: Share = Field(0.0, description="Relevance below which a memory is deleted; 0: never.")
     max_archived_share: Share = Field(0.10, description="Largest share of the live memories that may leave in one run.")
+
+    token_budget: Positive | None = Field(
+        None,
+        description="Tokens that live memories may have, up to 1 as a share of all that agents stored, above 1 as a "
+        "number: texts are trimmed to it; unset: no limit.",
+    )
 
     w_recency: NotNegative = Field(1.0, description="Weight of recency in the score of a recall.")
     w_importance: NotNegative = Field(1.0, description="Weight of importance in it.")

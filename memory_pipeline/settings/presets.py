@@ -1,4 +1,4 @@
-"""The presets that ship: `memory_pipeline/presets/*.toml`, one file each, no code."""
+"""The presets that ship, and what belongs to an embedder: `presets/*.toml` and `embedders/*.toml`, no code."""
 
 import tomllib
 from importlib import resources
@@ -30,6 +30,12 @@ def preset(name: str) -> dict[str, Any]:
         SettingsError: no such preset; names the nearest.
     """
     return unset(tomllib.loads(preset_text(name)))
+
+
+def embedder_values(name: object) -> dict[str, Any]:
+    """Return the thresholds that belong to an embedder; none for the built-in one, which the defaults are made for."""
+    file = resources.files("memory_pipeline") / "embedders" / f"{str(name).partition(':')[0]}.toml"
+    return tomllib.loads(file.read_text("utf-8")) if file.is_file() else {}
 
 
 def unset(values: dict[str, Any]) -> dict[str, Any]:

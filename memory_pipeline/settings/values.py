@@ -81,6 +81,13 @@ def _method(name: str) -> str:
     return name
 
 
+def _embedder(name: str) -> str:
+    kind, _, model = name.partition(":")
+    if name != "hashing" and not (kind == "local" and (model.strip() or ":" not in name)):
+        raise ValueError("no such embedder; known are hashing, local, and local: with a model or folder")
+    return name
+
+
 def _plain_zero(number: float) -> float:
     """Take the sign off a zero: equal policies are to have equal digests."""
     return number + 0.0
@@ -93,3 +100,4 @@ Cron = Annotated[str, AfterValidator(cron), Field(examples=["0 2 * * *", "*/30 6
 Zone = Annotated[str, AfterValidator(_zone), Field(examples=["Europe/Zurich"])]
 Method = Annotated[str, AfterValidator(_method), Field(json_schema_extra={"enum": list(clustering_methods())})]
 MemoryType = Annotated[str, AfterValidator(_memory_type), Field(json_schema_extra={"enum": list(MEMORY_TYPES)})]
+EmbedderName = Annotated[str, AfterValidator(_embedder), Field(examples=["hashing", "local", "local:/models/minilm"])]

@@ -2,12 +2,12 @@
 
 The built-in embedder hashes word stems, their character n-grams and neighbouring pairs, weighed by a static rarity. It
 needs no weights and no training, and a vector depends on its text alone: all sums are of whole numbers, which are exact
-in any order. What is not here: comparing vectors (`consolidation/similarity`).
+in any order. What is not here: sentence encoders (`local_embedding`), comparing vectors (`consolidation/similarity`).
 """
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cache
 from typing import Final, Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy import sparse
 
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.text import tokens
+from memory_pipeline.text.local_embedding import DEFAULT_MODEL, LocalEmbedder
 
 _CHUNK: Final = 8192
 """Texts embedded at once: bounds the scratch memory to about 100 MB."""
@@ -34,23 +35,6 @@ _GRAM_LETTERS: Final = 32
 """Only this many first letters of a word are cut into n-grams."""
 
 
-@dataclass(frozen=True)
-class Thresholds:
-    """What cosines mean under one embedder; those of two embedders are not comparable.
-
-    Attributes:
-        similar_to: from here two memories say much the same.
-        duplicate: from here two memories may be copies; what they differ in must still be looked at.
-        cluster: from here two memories belong together.
-        link: from here a link between them is worth following.
-    """
-
-    similar_to: float
-    duplicate: float
-    cluster: float
-    link: float
-
-
 class Embedder(Protocol):
     """What turns texts into vectors."""
 
@@ -62,10 +46,6 @@ class Embedder(Protocol):
     def dimension(self) -> int:
         """Length of its vectors."""
 
-    @property
-    def thresholds(self) -> Thresholds:
-        """Calibrated meaning of its cosines."""
-
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit row a text, [n, dimension]; a zero row for a text without words."""
 
@@ -74,16 +54,15 @@ class HashingEmbedder:
     """Signed feature hashing (Weinberger et al. 2009) of stems, character n-grams and word pairs into 384 places.
 
     Terms count 1 + ln(tf), times the square root of their static rarity: both sides of a cosine carry the weight once.
+    Measured on reworded, related and unrelated statements: of copies with a typo, a word dropped, added or replaced
+    98 % reach a cosine of 0.85, as do half of the statements that differ in one fact. Paraphrases lie around 0.79, the
+    freest at 0.62; different statements about one thing around 0.4. Of unrelated statements one pair in a hundred
+    reaches 0.33, one in ten thousand 0.65. The defaults of a policy's thresholds are calibrated to that.
     Cost: about 2 s for 100,000 short texts on one core.
     """
 
     name: Final = "hashing"
     dimension: Final = 384
-    thresholds: Final = Thresholds(similar_to=0.75, duplicate=0.85, cluster=0.5, link=0.6)
-    """Measured on reworded, on related and on unrelated statements. Of copies with a typo, a word dropped, added or
-    replaced 98 % reach 0.85, as do half of the statements that differ in one fact. Paraphrases lie around 0.79, the
-    freest at 0.62; different statements about one thing around 0.4. Of unrelated statements one pair in a hundred
-    reaches 0.33, one in ten thousand 0.65."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit row a text, [n, 384]; a zero row for a text without words."""
@@ -96,18 +75,19 @@ class HashingEmbedder:
         return result
 
 
-_EMBEDDERS: Final[dict[str, Embedder]] = {HashingEmbedder.name: HashingEmbedder()}
-
-
+@cache
 def embedder(name: str) -> Embedder:
-    """Return the embedder of this name.
+    """Return the embedder of this name: `hashing`, `local`, or `local:` and a model or folder (see `local_embedding`).
 
     Raises:
         ValueError: no embedder has this name; lists those there are.
     """
-    if name not in _EMBEDDERS:
-        raise ValueError(f"embedder = {name!r} is unknown; choose one of {', '.join(sorted(_EMBEDDERS))}")
-    return _EMBEDDERS[name]
+    kind, _, model = name.partition(":")
+    if name == HashingEmbedder.name:
+        return HashingEmbedder()
+    if kind == "local" and (model or ":" not in name):
+        return LocalEmbedder(name, model or DEFAULT_MODEL)
+    raise ValueError(f"embedder = {name!r} is unknown; choose hashing, local or local:FOLDER")
 
 
 def embed_texts(texts: pl.DataFrame, model: str) -> pl.DataFrame:

@@ -1,0 +1,107 @@
+"""A sentence encoder from a local folder: a tiny one, made here, loaded as any other."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import polars as pl
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from memory_pipeline.settings import SettingsError, load
+from memory_pipeline.text.embedding import embed_texts, embedder
+
+WORDS = ["[UNK]", "[PAD]", "green", "tea", "coffee", "river", "boat"]
+
+
+def encoder(folder: Path, *, quantised: bool = False) -> Path:
+    """Write an encoder that gives every word its own vector; a `quantised` one scales by the longest text beside it."""
+    folder.mkdir()
+    tokenizer = Tokenizer(models.WordLevel({word: place for place, word in enumerate(WORDS)}, unk_token=WORDS[0]))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[UNK]", "sep_token": "[UNK]"}
+    (folder / "config.json").write_text(json.dumps({"pad_token_id": 1}))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 64, "pad_token": "[PAD]"}))
+    (folder / "special_tokens_map.json").write_text(json.dumps(special))
+    table = np.random.default_rng(0).normal(size=(len(WORDS), 8)).astype(np.float32)
+    nodes = [helper.make_node("Gather", ["table", "input_ids"], ["words"], axis=0)]
+    constants = [numpy_helper.from_array(table, "table")]
+    if quantised:
+        nodes.append(helper.make_node("Shape", ["input_ids"], ["shape"]))
+        nodes.append(helper.make_node("Cast", ["shape"], ["sizes"], to=TensorProto.FLOAT))
+        nodes.append(helper.make_node("ReduceSum", ["sizes"], ["size"], keepdims=0))
+        nodes.append(helper.make_node("Mul", ["words", "size"], ["scaled"]))
+        nodes.append(helper.make_node("Sin", ["scaled"], ["last_hidden_state"]))
+    else:
+        nodes.append(helper.make_node("Identity", ["words"], ["last_hidden_state"]))
+    graph = helper.make_graph(
+        nodes,
+        "tiny",
+        [
+            helper.make_tensor_value_info(name, TensorProto.INT64, ["texts", "words"])
+            for name in ("input_ids", "attention_mask")
+        ],
+        [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["texts", "words", 8])],
+        constants,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 10
+    onnx.save(model, str(folder / "model.onnx"))
+    return folder
+
+
+def texts(*contents: str) -> pl.DataFrame:
+    hashes = [f"h{place}" for place in range(len(contents))]
+    return pl.DataFrame({"profile_id": "p", "content_hash": hashes, "speaker": None, "content": contents}).cast(
+        {"speaker": pl.String}
+    )
+
+
+def test_texts_become_unit_rows_of_the_models_dimension(tmp_path):
+    chosen = embedder(f"local:{encoder(tmp_path / 'tiny')}")
+    rows = chosen.embed(["green tea", "", "river boat", "tea green"])
+    assert chosen.dimension == 8
+    assert rows.dtype == np.float32
+    assert np.linalg.norm(rows, axis=1) == pytest.approx([1, 0, 1, 1], abs=1e-6)
+    assert rows[0] == pytest.approx(rows[3], abs=1e-6)
+    assert chosen.embed([]).shape == (0, 8)
+
+
+def test_vectors_are_kept_under_the_name_that_the_settings_give(tmp_path):
+    name = f"local:{encoder(tmp_path / 'tiny')}"
+    kept = embed_texts(texts("green tea", "   ", "coffee"), name)
+    assert kept["model"].unique().to_list() == [name]
+    assert kept["content_hash"].to_list() == ["h0", "h2"]
+    assert kept["vector"].list.len().to_list() == [8, 8]
+
+
+def test_a_vector_that_depends_on_the_texts_beside_it_is_refused(tmp_path):
+    chosen = embedder(f"local:{encoder(tmp_path / 'batchy', quantised=True)}")
+    with pytest.raises(ValueError, match=r"depend on the texts beside them.*choose a float32 model"):
+        chosen.embed(["green tea"])
+
+
+def test_a_folder_without_a_model_is_refused_with_what_it_should_hold(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"cannot be loaded: .*give a folder with model\.onnx"):
+        embedder(f"local:{tmp_path / 'empty'}").embed(["tea"])
+
+
+def test_thresholds_go_with_the_embedder_unless_something_else_says_so(tmp_path):
+    (tmp_path / "memory_pipeline.toml").write_text(
+        '[policy]\nembedder = "local"\nfading_similarity = 0.6\n[profiles.auto]\npreset = "automem"\n'
+    )
+    settings = load(tmp_path, environment={})
+    assert settings.policy_of("").cluster_similarity == 0.75
+    assert settings.policy_of("").fading_similarity == 0.6
+    assert settings.policy_of("auto").similar_to_threshold == 0.85
+    assert load(tmp_path, environment={"MEMORY_PIPELINE_EMBEDDER": "hashing"}).policy_of("").cluster_similarity == 0.5
+
+
+@pytest.mark.parametrize("name", ["minilm", "local:", "local: ", "hashing:x"])
+def test_an_unknown_embedder_is_refused(tmp_path, name):
+    with pytest.raises(SettingsError, match=r"embedder = .*no such embedder; known are hashing, local"):
+        load(tmp_path, environment={"MEMORY_PIPELINE_EMBEDDER": name})
