@@ -5,9 +5,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 HOME_FOLDER ?= data
+SHARED ?= ../shared
 export MEMORY_PIPELINE_HOME := $(HOME_FOLDER)
 
-.PHONY: help demo test ui docs bench lint install clean
+.PHONY: help demo test ui docs bench quality lint install clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -48,6 +49,9 @@ docs: install ## Write the pages of docs/ that are made from the code
 
 bench: install ## Benchmarks: ratios against a peer or a limit in the same run, and growth
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+quality: install ## Write docs/quality.md: recall before and after forgetting, on the data in SHARED
+	POLARS_MAX_THREADS=1 $(BIN)/python -m memory_pipeline.evaluation.quality $(SHARED) --out docs/quality.md
 
 clean: ## Remove the environment and what tools left; keeps data
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

@@ -1,20 +1,30 @@
-"""Changed facts: growth of the time to compare memories, and what is found of the changes that were put in.
+"""Changed facts: what is found of known pairs, growth of the time to compare memories, and what is found in stores.
 
     python benchmarks/changes.py [--largest 30000]
+
+Known pairs are those of `tests/change_pairs.py`: the ones that the rules were written against, and the ones that were
+written afterwards.
 
 The peer is the plain way: every pair of a small store, compared by the same rules.
 """
 
 import argparse
 import itertools
+import sys
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 
 import numpy as np
 import polars as pl
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+import change_pairs
+
 from memory_pipeline.consolidation import validity
+from memory_pipeline.evaluation import pairs
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import changes
@@ -86,10 +96,29 @@ def compared(said: list[str]) -> tuple[pl.DataFrame, float]:
     return found, time.process_time() - began
 
 
+def known() -> None:
+    """Print recall, precision and F1 of each label over the known pairs."""
+    for name, text in (("tuned", change_pairs.TUNED), ("held out", change_pairs.HELD_OUT)):
+        rows = pl.DataFrame(
+            list(change_pairs.pairs(text)), schema=["gold", "first", "second", "template"], orient="row"
+        )
+        began = time.process_time()
+        found = pairs.label(rows)
+        spent = 1e6 * (time.process_time() - began) / len(rows)
+        print(f"{name}: {len(rows)} pairs, {spent:.0f} µs a pair\n  label            pairs   recall   precision     F1")
+        for label in pairs.LABELS:
+            gold, said = (found.filter(pl.col(column) == label) for column in ("gold", "label"))
+            right = len(gold.filter(pl.col("label") == label))
+            recall, precision = right / len(gold), right / max(len(said), 1)
+            both = 2 * recall * precision / max(recall + precision, 1e-9)
+            print(f"  {label:14}  {len(gold):6} {recall:8.3f} {precision:11.3f} {both:6.3f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=int, default=30_000)
     largest = parser.parse_args().largest
+    known()
     print("memories   CPU s   µs/memory   updates put in   found   other updates")
     for count in (1_000, 3_000, 10_000, 30_000):
         if count > largest:

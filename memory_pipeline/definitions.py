@@ -49,6 +49,7 @@ GROUPS: Final = {
         "promotions",
         "proposed_blocks",
         "archived_set",
+        "trims",
     ),
     "publication": ("profiles", "consolidation_plan", "consolidation_commit", "snapshot"),
 }

@@ -38,6 +38,7 @@ def profiles(*names, as_of=AS_OF, seq=100, **columns):
         "task": "full",
         "scope": "all",
         "since": 0,
+        "caught_up": 0,
         "row_limit": 0,
         "max_archived_share": 0.1,
         "retry_reverted": False,
@@ -88,6 +89,19 @@ def fact_changes(given):
     )
 
 
+def trims(given):
+    """Table `trims`: half of a text of twelve tokens is left."""
+    return rows(
+        "trims",
+        given,
+        trimmed="Ada.",
+        tokens_before=12,
+        tokens_after=6,
+        value=0.5,
+        reason="One of 2 clauses stays.",
+    )
+
+
 def rising(given):
     """Table `promotions`: memories that rise to short_term at an energy of 2.5, two days ago."""
     risen = {"tier": "short_term", "at": ago(2), "energy": 2.5}
@@ -133,7 +147,19 @@ def state(*given, edges=(), **tables):
 
 
 def propose(
-    before, *, of=None, summaries=(), leaving=(), links=(), faded=(), changes=(), risen=(), blocks=(), late=(), **known
+    before,
+    *,
+    of=None,
+    summaries=(),
+    leaving=(),
+    links=(),
+    faded=(),
+    changes=(),
+    risen=(),
+    cut=(),
+    blocks=(),
+    late=(),
+    **known,
 ):
     """What a run decides that wishes for these rows; `known` are arguments of `planning.propose` as they are."""
     past = {"committed": NO_DECISIONS, "decisions": NO_DECISIONS, "reverted": NO_REVERTS}
@@ -146,6 +172,7 @@ def propose(
         pruned_edges=frames.edges(faded),
         fact_changes=fact_changes(changes),
         promotions=rising(risen),
+        trims=trims(cut),
         proposed_blocks=compiled(blocks),
         deferred=rows("deferred", late),
         **past | known,

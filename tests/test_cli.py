@@ -13,11 +13,11 @@ import time
 from pathlib import Path
 
 import duckdb
+import json_page
 import pytest
 from commands import COMMAND, NIGHT, call, environment, process, refused, text, told
 from typer.testing import CliRunner
 
-from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service.commands import app
 
@@ -395,8 +395,19 @@ def test_light_commands_load_nothing_heavy(fresh, sample, tmp_path, args):
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, env=environment())
 
 
+def test_on_a_narrow_terminal_names_and_instants_stay_whole(night):
+    wide = text("status", home=night[0], COLUMNS="100")
+    assert " profile " in wide
+    for columns in ("30", "40", "60"):
+        said = text("status", home=night[0], COLUMNS=columns)
+        assert all(len(line) <= int(columns) for line in said.splitlines()[1:])
+        assert "waiting events: " in said
+        assert "consolidated as of: " in said
+        assert "sample-1" in said
+
+
 def test_a_command_alone_shows_its_help():
-    for args in ((), ("import",), ("snapshot",), ("config",), ("token",)):
+    for args in ((), ("import",), ("snapshot",), ("config",), ("token",), ("evaluate",)):
         done = CliRunner().invoke(app, [*args])
         assert (done.exit_code, done.stdout.startswith("Usage:")) == (2, True)
         assert CliRunner().invoke(app, [*args, "--help"]).exit_code == 0
@@ -414,11 +425,8 @@ def test_every_command_that_pages_and_messages_name_is_there():
     known = {line.removeprefix("## `memory-pipeline ").rstrip("`") for line in headings()}
     root = DOCS.parent
     pages = [root / "README.md", *DOCS.glob("*.md"), *root.glob(".ci/*"), *root.glob("memory_pipeline/**/*.py")]
-    named = {
-        name
-        for page in pages
-        for name in re.findall(r"memory-pipeline\"? (?:--home \S+ )?([a-z]+(?:-[a-z]+)*)\b", page.read_text("utf-8"))
-    }
+    called = re.compile(r"(?<!name=\")memory-pipeline\"? (?:--home \S+ )?([a-z]+(?:-[a-z]+)*)\b")
+    named = {name for page in pages for name in called.findall(page.read_text("utf-8"))}
     assert {"consolidate", "doctor", "import"} <= named
     assert named - known == set()
 
@@ -457,43 +465,5 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample):
         "doctor": [told("doctor", home=home)],
         "check": [told("check", home=home)],
     }
-    written = documented()
-    assert set(written) == set(real)
-    for command, values in real.items():
-        found = set().union(*(paths(value) for value in values))
-        unsaid = {path for path in found if not any(fits(path, known) for known in written[command])}
-        unseen = {known for known in written[command] if not any(fits(path, known) for path in found)}
-        assert (command, unsaid, unseen) == (command, set(), set())
-
-
-def documented():
-    """Key paths of docs/json.md by command."""
-    pages = re.split(r"^## ", (DOCS / "json.md").read_text("utf-8"), flags=re.MULTILINE)[1:]
-    return {page.splitlines()[0]: set(rows(page)) for page in pages}
-
-
-def rows(page):
-    for key, meaning in re.findall(r"^\| `(.+?)` \| (.+) \|$", page, flags=re.MULTILINE):
-        table = re.search(r"columns of `(\w+)`", meaning, flags=re.IGNORECASE)
-        if table is None:
-            yield key
-            continue
-        without = {"profile_id"} if "without their `profile_id`" in page else set()
-        yield from (f"{key}.{column}" for column in set(TABLES[table[1]].schema.columns()) - without)
-
-
-def paths(value, prefix=""):
-    """Key paths of a JSON value; an item of a list that is no object is part of its list."""
-    if isinstance(value, dict):
-        return {prefix}.union(*(paths(inner, f"{prefix}.{key}".removeprefix(".")) for key, inner in value.items())) - {
-            ""
-        }
-    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
-        return set().union(*(paths(item, f"{prefix}[]") for item in value))
-    return {prefix}
-
-
-def fits(path, known):
-    """A path is documented by its own key, by `*`, or as part of an object whose keys vary."""
-    pattern = re.escape(known).replace(r"\*", ".+?")
-    return re.fullmatch(rf"{pattern}|{pattern}\..+", path) or known.startswith((f"{path}.", f"{path}[]"))
+    json_page.agrees(real)
+    assert set(json_page.documented()) == {*real, *json_page.MEMORY}

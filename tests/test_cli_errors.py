@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import sys
+from pathlib import Path
 
 import homes
 import pytest
@@ -63,7 +64,7 @@ def test_a_wrong_command_line(home, line, parts):
         ("status -p sample-3", ("profile 'sample-3' has no memory", "the nearest known one is 'sample-")),
         ("consolidate -p sample-3", ("profile 'sample-3' has no memory", "known are sample-1, sample-2")),
         ("explain nothing", ("memory 'nothing' is unknown",)),
-        ("explain nothing -p sample-3", ("profile 'sample-3' has no committed run",)),
+        ("explain nothing -p sample-3", ("profile 'sample-3' has no memory",)),
         ("undo nothing", ("'nothing'", "`status` and `explain` name them")),
         ("consolidate --preset automen", ("preset 'automen' is unknown", "did you mean 'automem'?")),
         ("config show --preset automen", ("did you mean 'automem'?",)),
@@ -137,11 +138,22 @@ def test_a_plan_of_other_settings_is_refused(copy, tmp_path):
 
 def test_a_home_that_cannot_be_made_or_written(tmp_path):
     (tmp_path / "file").write_text("x", "utf-8")
-    assert "choose another folder" in refused("init", home=tmp_path / "file")
-    assert "choose another folder" in refused("remember", "x", home=tmp_path / "file" / "data")
+    for line in ("init", "remember x", "status", "config show", "config set seed 1", "doctor", "token list"):
+        for home in (tmp_path / "file", tmp_path / "file" / "data"):
+            said = refused(*line.split(), home=home)
+            assert f"{tmp_path / 'file'} is a file; choose another folder with --home" in said
     if os.geteuid():
         (tmp_path / "shut").mkdir(mode=0o500)
         assert "writable" in refused("remember", "x", home=tmp_path / "shut" / "data")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a file system in which nobody can write")
+@pytest.mark.parametrize("line", ["init", "remember x", "config set seed 1", "token create --role admin", "serve"])
+@pytest.mark.parametrize("home", ["/proc", "/proc/data"])
+def test_a_home_in_which_nobody_can_write_is_found_out_at_once(line, home):
+    said = refused(*line.split(), home=home)
+    assert f"data folder {home} (--home): nothing can be written there" in said
+    assert "choose another folder" in said
 
 
 def test_a_ledger_of_a_newer_version(copy):
@@ -149,7 +161,7 @@ def test_a_ledger_of_a_newer_version(copy):
         connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
     connection.close()
     for line in ("status", "remember x", "undo x"):
-        assert "version 99, this program knows 1; upgrade memory-pipeline" in refused(*line.split(), home=copy)
+        assert "version 99, this program knows 2; upgrade memory-pipeline" in refused(*line.split(), home=copy)
 
 
 @pytest.mark.parametrize("damage", ["garbage", "pages"])
@@ -173,8 +185,14 @@ def test_a_damaged_or_missing_file_of_the_lake(copy):
 
 def test_an_export_overwrites_nothing(copy, tmp_path):
     (tmp_path / "there.duckdb").write_text("mine", "utf-8")
-    assert "exists" in refused("snapshot", "--export", tmp_path / "there.duckdb", home=copy)
+    assert "exists" in refused("snapshot", "--export", tmp_path / "there.duckdb", home=copy, status=2)
     assert (tmp_path / "there.duckdb").read_text("utf-8") == "mine"
+
+
+def test_a_refused_export_makes_no_folders(copy, tmp_path):
+    said = refused("snapshot", "--export", tmp_path / "no" / "where" / "all.duckdb", home=copy, status=2)
+    assert f"there is no folder {tmp_path / 'no' / 'where'}; make it" in said
+    assert not (tmp_path / "no").exists()
 
 
 def test_names_are_not_read_as_markup(home):

@@ -263,7 +263,7 @@ def test_a_part_of_a_date_or_name_elaborates():
 
 def test_the_detail_shows_both_sides():
     found = disagreements(pairs([("I have 2 cats", "I have 3 cats"), ("I like tea", "I like coffee, Ann")]))
-    assert found["detail"].to_list() == ["[2] / [3]", "[tea] / [ann, coff]"]
+    assert found["detail"].to_list() == ["[2] / [3]", "[tea] / [Ann, coffee]"]
 
 
 def test_columns_and_rows_stay():

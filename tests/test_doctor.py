@@ -8,7 +8,7 @@ import homes
 import pytest
 from commands import call, told
 
-from memory_pipeline.lake import history, snapshot
+from memory_pipeline.lake import erasure, history, snapshot
 from memory_pipeline.lake.tables import Lake
 
 
@@ -144,3 +144,19 @@ def test_dagsters_storage(copy):
     well, detail = examined(copy)["dagster"]
     assert not well
     assert "the next run writes it anew" in detail
+
+
+def test_an_erasure_that_was_broken_off_is_finished(copy, monkeypatch):
+    def broken_off(*_):
+        raise KeyboardInterrupt
+
+    with Lake(copy) as lake:
+        text = lake.read("memories", profiles=["sample-1"]).filter(kind="original").sort("memory_id").row(0, named=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(erasure, "_finish", broken_off)
+            with pytest.raises(KeyboardInterrupt):
+                erasure.erase(lake, profile_id="sample-1", memory_ids=[text["memory_id"]], now=homes.RECORDED)
+    assert examined(copy, "--repair")["erasure"][0]
+    assert "erasure" not in examined(copy, "--repair")
+    holding = [file for file in copy.rglob("*") if file.is_file() and text["content"].encode() in file.read_bytes()]
+    assert holding == []

@@ -6,6 +6,7 @@ import pytest
 from frames import AS_OF, ago
 from stores import commit, rows, tables
 
+from memory_pipeline.lake.erasure import erase
 from memory_pipeline.lake.events import parse
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.explain import explain
@@ -81,6 +82,82 @@ def test_accesses_are_counted_and_not_listed_as_lineage(lake):
     assert [event["event_type"] for event in explain(lake, "g").events] == ["memory.stored"]
 
 
+def test_every_recall_says_when_by_which_query_and_at_which_rank(lake):
+    recall = accessed("g") | {"session_id": "s1", "payload": {"memory_ids": ["a", "g"], "query": "a\nport?"}}
+    recall["payload"] |= {"ranks": [1, 2], "expanded": ["g"]}
+    lake.ledger.append([parse(recall, recorded_at=AS_OF, origin="test")])
+    told = explain(lake, "g")
+    assert [(row["query"], row["rank"], row["session_id"], row["expanded"]) for row in told.accesses] == [
+        (None, None, None, False),
+        ("a\nport?", 2, "s1", True),
+    ]
+    text = told.lines()
+    assert "recalled: 2 times, last first" in text
+    assert f"  {ago(50).isoformat()} by 'a port?', rank 2, session s1, over an association" in text
+
+
+def test_an_answer_is_explained_by_its_parts(lake):
+    parts = [{"name": "lexical", "value": 0.5, "weight": 2.0}, {"name": "speaker", "value": 1.0, "weight": 0.25}]
+    told = explain(lake, "g", recalled={"rank": 3, "score": 0.625, "parts": parts})
+    assert told.to_dict()["recalled"]["parts"] == parts
+    assert "rank 3 of the answer, score 0.6250" in told.lines()
+    assert "  lexical: 0.5000, weight 2.0000" in told.lines()
+
+
+def test_a_memory_stored_since_the_last_run_is_told_as_far_as_it_is_known(lake):
+    lake.ledger.append([parse(stored("fresh") | {"profile_id": "p"}, recorded_at=AS_OF, origin="test")])
+    told = explain(lake, "fresh")
+    assert (told.consolidated, told.scores, told.is_protected, told.edges) == (False, (), None, ())
+    assert told.memory["content"] == "note fresh"
+    assert [(event["event_id"], event["consolidated"]) for event in told.events] == [("event of fresh", False)]
+    text = told.lines()
+    assert "not consolidated yet: no run has seen it; the next one scores, links and groups it" in text
+    assert any(line.endswith("not consolidated yet") for line in text if "event of fresh" in line)
+    assert json.loads(json.dumps(told.to_dict()))["consolidated"] is False
+
+
+def test_a_memory_of_a_profile_without_any_run_is_told_too(lake):
+    lake.ledger.append([parse(stored("first", "new"), recorded_at=AS_OF, origin="test")])
+    assert explain(lake, "first").memory["content"] == "note first"
+    with pytest.raises(ValueError, match="memory 'frist' is unknown in profile 'new'; the nearest are first; correct"):
+        explain(lake, "frist", profile_id="new")
+
+
+def test_what_left_the_live_set_says_by_which_decision(lake):
+    left = tables()
+    after = {"lifecycle": "archived", "superseded_by": None, "superseded_kind": None}
+    left["decisions"] = (
+        left["decisions"]
+        .filter(pl.col("decision_id") == "4")
+        .with_columns(decision_id=pl.lit("8"), after=pl.lit(json.dumps(after)), plan_id=pl.lit("plan2"))
+    )
+    commit(lake, left, plan_id="plan2")
+    line = next(line for line in explain(lake, "e").lines() if line.startswith("  by "))
+    assert line.endswith("archive by archive_threshold: Relevance 0.01 is below 0.05. (plan plan2)")
+
+
+def test_what_is_trimmed_says_what_recall_shows(lake):
+    later = tables()
+    later["memories"] = later["memories"].with_columns(
+        trimmed=pl.when(pl.col("memory_id") == "g").then(pl.lit("port 81"))
+    )
+    commit(lake, later, plan_id="plan2")
+    assert "trimmed: recall shows 'port 81'; a deep recall shows all of it" in explain(lake, "g").lines()
+
+
+def test_an_erased_memory_says_when_and_why_and_nothing_of_what_it_said(tmp_path):
+    with Lake(tmp_path) as lake:
+        lake.ledger.append([parse(stored("g"), recorded_at=AS_OF, origin="test")])
+        erase(lake, profile_id="p", memory_ids=["g"], now=AS_OF, reason="asked for by Ann")
+        told = explain(lake, "g")
+    assert (told.memory["lifecycle"], told.memory["content"]) == ("erased", "[erased]")
+    assert told.erased == {"at": AS_OF, "reason": "asked for by Ann"}
+    assert [event["event_type"] for event in told.events] == ["memory.stored", "memory.erased"]
+    text = told.lines()
+    assert f"erased: {AS_OF.isoformat()}: asked for by Ann; nothing of what it said is left" in text
+    assert "note g" not in "\n".join(text) + json.dumps(told.to_dict())
+
+
 def test_decisions_carry_their_numbers_and_whether_they_were_undone(lake):
     lake.ledger.revert("p", ["4"], reason="Still needed.", occurred_at=AS_OF, recorded_at=AS_OF)
     (archived,) = explain(lake, "e").decisions
@@ -142,9 +219,7 @@ def test_an_unknown_id_is_named_with_the_nearest_ones_and_a_remedy(lake):
     commit(lake, later, plan_id="plan2")
     with pytest.raises(ValueError, match="'port-numbr' is unknown in any profile; the nearest are port-number; "):
         explain(lake, "port-numbr")
-    with pytest.raises(
-        ValueError, match=r"'zzzzzzzz' is unknown in profile 'p' .*; none is like it; .* after the next"
-    ):
+    with pytest.raises(ValueError, match=r"'zzzzzzzz' is unknown in profile 'p' .*; none is like it; correct the id"):
         explain(lake, "zzzzzzzz", profile_id="p")
 
 
@@ -157,8 +232,8 @@ def test_an_id_of_two_profiles_asks_for_one_and_profiles_stay_apart(lake):
     assert [event["event_id"] for event in told.events] == ["event of q's a"]
 
 
-def test_a_profile_without_runs_is_refused_with_a_remedy(lake):
-    with pytest.raises(ValueError, match="profile 'r' has no committed run; consolidate it first or correct the name"):
+def test_a_profile_without_memories_is_refused_with_a_remedy(lake):
+    with pytest.raises(ValueError, match="profile 'r' has no memory; correct the name"):
         explain(lake, "a", profile_id="r")
     with Lake(lake.home / "empty") as empty, pytest.raises(ValueError, match="'a' is unknown in any profile"):
         explain(empty, "a")

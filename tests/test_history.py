@@ -12,6 +12,7 @@ from memory_pipeline.consolidation import pipeline
 from memory_pipeline.lake import history, participation
 from memory_pipeline.lake.schemas import LIVE, TABLES
 from memory_pipeline.lake.tables import Conflict
+from memory_pipeline.recall.explain import explain
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
 
@@ -109,13 +110,29 @@ def test_undo_of_a_run_restores_the_former_tables_exactly(lake):
     homes.same(former, homes.published(lake))
 
 
-def test_undo_of_the_only_run_leaves_no_tables_and_a_rerun_decides_nothing_again(lake):
+def test_undo_of_the_only_run_leaves_every_memory_as_it_was_stored(lake):
+    made = homes.night(lake)
+    history.undo(lake, "run", now=NOW)
+    left = homes.published(lake)
+    assert left["memories"].equals(made["memories"])
+    assert left["profiles"].equals(made["profiles"])
+    assert left["derived_edges"].equals(made["derived_edges"])
+    assert left["scored_memories"].equals(made["scored_memories"])
+    assert left["decided_edges"].filter(pl.col("origin") == "decided").is_empty()
+    shown = {name for name, frame in left.items() if frame.height}
+    described = {"memory_importance", "association_edges", "derived_edges", "scored_memories"}
+    assert shown - {"decided_edges"} == {"profiles", "memories"} | described, "what was decided is gone"
+    name = made["memories"]["memory_id"][0]
+    assert explain(lake, name, profile_id=made["memories"]["profile_id"][0]).memory["lifecycle"] == "active"
+
+
+def test_a_rerun_after_the_undo_of_the_only_run_decides_nothing_again(lake):
     homes.night(lake)
     history.undo(lake, "run", now=NOW)
-    assert all(frame.is_empty() for frame in homes.published(lake).values())
     undone = lake.ledger.decisions()
     again = homes.night(lake, run_id="again")["consolidation_plan"]
-    assert set(again["action"]) <= {"promote", "close"}, "only what the merges had kept from being decided"
+    allowed = {"promote", "close", "compile"}
+    assert set(again["action"]) <= allowed, "only what the merges had kept from being decided"
     assert again.join(undone, on=["profile_id", "signature"], how="semi").is_empty()
     wanted = homes.night(lake, run_id="asked", retry_reverted=True)
     assert wanted["consolidation_plan"].height > 0

@@ -2,72 +2,23 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import homes
 import httpx
 import pytest
-from commands import COMMAND, environment, process, refused, told
+from commands import process, refused, told
+from serving import SECONDS, bearer, finished, serving
 
 from memory_pipeline.lake import tokens
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.lake.tokens import Role
 from memory_pipeline.service.http_server import application
 from memory_pipeline.service.runs import Runs
-
-SECONDS = 180
-"""How long a run may take on a busy machine."""
-
-
-@contextmanager
-def serving(home, **variables):
-    """Run `memory-pipeline serve` over a home on a free port, and yield a client without a token."""
-    log = home.parent / f"{home.name}.log"
-    with log.open("wb") as out:
-        server = subprocess.Popen(
-            [COMMAND, "--home", home, "serve", "--port", "0"],
-            env=environment(PYTHONUNBUFFERED="1", **variables),
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        with httpx.Client(base_url=_address(server, log), timeout=SECONDS) as client:
-            yield client
-    finally:
-        server.send_signal(signal.SIGINT)
-        assert server.wait(60) == 0, log.read_text("utf-8")
-        assert "Traceback" not in log.read_text("utf-8")
-
-
-def _address(server, log):
-    deadline = time.monotonic() + 60
-    while not (found := re.search(r"listening at (http://[^;]+)", log.read_text("utf-8"))):
-        assert server.poll() is None, log.read_text("utf-8")
-        assert time.monotonic() < deadline, log.read_text("utf-8")
-        time.sleep(0.05)
-    return found[1]
-
-
-def bearer(token):
-    return {"Authorization": f"Bearer {token}"}
-
-
-def finished(client, run_id, headers):
-    """Ask until a run has ended, and return what is told of it."""
-    deadline = time.monotonic() + SECONDS
-    while time.monotonic() < deadline:
-        asked = client.get("/consolidate/status", headers=headers).json()["requests"]
-        found = next(row for row in asked if row["run_id"] == run_id)
-        if found["state"] in {"succeeded", "failed"}:
-            return found
-        time.sleep(0.2)
-    raise AssertionError(found)
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +154,27 @@ def test_the_schema_names_paths_codes_and_the_token(client):
         "/consolidate/status": {"get"},
         "/health": {"get"},
         "/metrics": {"get"},
+        "/memories": {"get", "post"},
+        "/memories/{memory_id}": {"get", "patch", "delete"},
+        "/memories/{memory_id}/protect": {"post"},
+        "/memories/{memory_id}/restore": {"post"},
+        "/memories/{memory_id}/feedback": {"post"},
+        "/users/{user_id}": {"delete"},
+        "/profiles/{profile_id}": {"delete"},
+        "/recall": {"post"},
+        "/sessions/{session_id}/start": {"post"},
+        "/sessions/{session_id}/end": {"post"},
+        "/explain/{memory_id}": {"get"},
     }
+    for path, methods in schema["paths"].items():
+        for route in methods.values():
+            assert route["description"]
+            assert all(field["description"] for field in route.get("parameters", []))
+            assert path == "/health" or route["security"] == [{"HTTPBearer": []}]
+    asked = ("NewMemory", "Question", "Conditions", "Opened", "Change", "Reason", "Helped")
+    for name in asked:
+        fields = schema["components"]["schemas"][name]["properties"]
+        assert all(field.get("description") for field in fields.values()), name
     post = schema["paths"]["/consolidate"]["post"]
     assert set(post["responses"]) == {"200", "202", "401", "403", "404", "409", "422", "503"}
     assert post["security"] == [{"HTTPBearer": []}]

@@ -237,6 +237,7 @@ def test_a_commit_makes_everything_visible_at_one_position(lake: Lake) -> None:
         "plan_id": "p",
         "run_id": "run-p",
         "task": "full",
+        "scope": "p",
         "trigger": "p",
         "preset": "p",
         "policy_hash": POLICY.digest,

@@ -10,7 +10,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from memory_pipeline.lake.tables import Lake
 
-TOOLS = {"remember", "consolidate", "explain", "status"}
+TOOLS = {"session_start", "recall", "remember", "feedback", "forget", "consolidate", "explain", "status"}
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +48,12 @@ def test_every_tool_and_argument_is_described_for_the_agent(home):
         assert len(tool.description) > 60
         assert all(field.get("description") for field in tool.input_schema["properties"].values()), tool.name
         assert tool.input_schema["properties"]["profile_id"]["default"] == "default"
-        assert tool.annotations.destructive_hint is False
+        assert tool.annotations.destructive_hint is (tool.name == "forget")
+        assert tool.input_schema["additionalProperties"] is False
     own = next(tool for tool in tools if tool.name == "consolidate").input_schema
     assert set(own["properties"]) == {"profile_id", "lightweight", "task", "scope", "dry_run"}
     assert "required" not in own
-    assert {tool.name for tool in tools if tool.annotations.read_only_hint} == {"explain", "status"}
+    assert {tool.name for tool in tools if tool.annotations.read_only_hint} == {"recall", "explain", "status"}
 
 
 def test_what_an_agent_remembers_is_stored_word_for_word(tmp_path):
@@ -73,6 +74,49 @@ def test_what_an_agent_remembers_is_stored_word_for_word(tmp_path):
     assert text in row.values()
 
 
+def test_an_agent_recalls_what_it_remembered_and_forgets_what_it_is_asked_to(tmp_path):
+    async def conversation(client):
+        async def ask(tool, **arguments):
+            result = await client.call_tool(tool, arguments | {"profile_id": "ana"})
+            assert not result.is_error, said(result)
+            return result
+
+        empty = await ask("recall", query="What does Ana drink?")
+        beginning = said(await ask("session_start", session_id="s1"))
+        ids = [
+            (await ask("remember", text=text, session_id="s1")).structured_content["memory_id"]
+            for text in ("Ana drinks green tea.", "The office moved to Basel in March.")
+        ]
+        found = (await ask("recall", query="What does Ana drink?", k=1)).structured_content
+        told = said(await ask("session_start", session_id="s2", query="where is the office?"))
+        noted = said(await ask("feedback", memory_id=ids[0], helpful=True))
+        why = said(await ask("explain", memory_id=ids[0], query="What does Ana drink?"))
+        receipt = (await ask("forget", memory_id=ids[0])).structured_content
+        left = (await ask("recall", query="What does Ana drink?", deep=True)).structured_content
+        gone = said(await ask("explain", memory_id=ids[0]))
+        again = await client.call_tool("feedback", {"memory_id": ids[0], "helpful": True, "profile_id": "ana"})
+        return empty.structured_content, beginning, ids, found, told, noted, why, receipt, left, gone, again
+
+    empty, beginning, ids, found, told, noted, why, receipt, left, gone, again = talk(tmp_path, conversation)
+    assert empty == {"memories": [], "tokens": 0}
+    assert beginning == "Nothing is remembered yet."
+    (first,) = found["memories"]
+    assert (first["memory_id"], first["text"]) == (ids[0], "Ana drinks green tea.")
+    assert set(first) <= {"memory_id", "said_at", "speaker", "text", "score", "current", "closed_by", "conflicts"}
+    assert found["tokens"] > 0
+    assert "The office moved to Basel in March." in told
+    assert noted == "noted"
+    assert "rank 1 of the answer" in why
+    assert receipt["erased"] == [ids[0]]
+    assert receipt["not_covered"]
+    assert ids[0] not in [row["memory_id"] for row in left["memories"]]
+    assert "green tea" not in gone
+    assert again.is_error
+    assert ids[0] in said(again)
+    stored = [file for file in tmp_path.rglob("*") if file.is_file() and b"green tea" in file.read_bytes()]
+    assert stored == []
+
+
 WRONG = {
     "importance": ("remember", {"text": "x", "importance": 3}),
     "memory_type": ("remember", {"text": "x", "memory_type": "Hunch"}),
@@ -80,6 +124,11 @@ WRONG = {
     "task": ("consolidate", {"task": "fly"}),
     "lightweight and task exclude each other": ("consolidate", {"task": "decay", "lightweight": True}),
     "profile 'nobody' has no memory": ("status", {"profile_id": "nobody"}),
+    "names 'm9', which is unknown": ("forget", {"memory_id": "m9", "profile_id": "sample-1"}),
+    "k": ("recall", {"query": "x", "k": 0}),
+    "query is ' '": ("recall", {"query": " "}),
+    "as_of": ("recall", {"query": "x", "as_of": "2999-01-01T00:00:00Z"}),
+    "m8": ("feedback", {"memory_id": "m8", "helpful": False}),
     "profile 'nobody' has no": ("explain", {"memory_id": "nothing", "profile_id": "nobody"}),
 }
 

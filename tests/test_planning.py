@@ -26,7 +26,7 @@ from planned import (
 )
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation import plan_document, planning, projection
+from memory_pipeline.consolidation import invariants, plan_document, planning, projection
 from memory_pipeline.consolidation.projection import State
 from memory_pipeline.lake.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
@@ -290,7 +290,7 @@ def broken(before, plan, *, policy=POLICY, post=None, found_by_search=("S", "T")
             )
         )
     )
-    return planning.violations(
+    return invariants.violations(
         plan,
         before,
         profiles() if of is None else of,

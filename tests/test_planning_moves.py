@@ -26,7 +26,7 @@ from planned import (
 from polars.testing import assert_frame_equal
 from uses import accesses
 
-from memory_pipeline.consolidation import pipeline, plan_document, planning, projection
+from memory_pipeline.consolidation import invariants, pipeline, plan_document, planning, projection
 from memory_pipeline.lake.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
 
@@ -263,6 +263,7 @@ def test_a_task_decides_only_its_own(task):
         "faded": [faded | {"weight": 0.01}],
         "changes": [{"memory_id": "b", "other_id": "c"}],
         "risen": [{"memory_id": "d"}],
+        "cut": [{"memory_id": "d", "content_hash": memory(before, "d")["content_hash"]}],
         "blocks": [{"members": ["d"]}],
         "late": [{"memory_id": "d", "place": 0}],
     }
@@ -289,7 +290,7 @@ def scored(before, protected=()):
 
 
 def broken(before, plan, *, protected=(), policy=None, present=None):
-    bad = planning.violations(
+    bad = invariants.violations(
         plan,
         before if present is None else present,
         profiles(),

@@ -26,9 +26,9 @@ SESSIONS = 5
 NOW = datetime.fromisoformat("2026-07-01T00:00Z")
 BY_TIME = {"prune", "archive", "expire", "cold", "stub"}
 """What may be decided when nothing but time has passed."""
-BY_DECISIONS = {"link", "promote", "compile"}
-"""What may follow from what the run before decided: a new summary is linked and rises like any memory, and a core
-memory block forgets a fact that was found to have changed."""
+BY_DECISIONS = {"link", "promote"}
+"""What may follow from what the run before decided: a summary that it made is a new memory, which is linked and rises
+as any other does, in the run after the one that stored it."""
 
 
 def stories(name: str) -> list[Event]:
@@ -132,13 +132,16 @@ def test_the_second_plan_at_the_same_instant_is_empty(nights):
     assert nights.planned(nights.lake).is_empty()
 
 
-def test_hours_later_only_time_and_the_last_decisions_call_for_more(nights, own):
+def test_hours_later_only_time_and_new_summaries_call_for_more(nights, own):
     five = nights.end + timedelta(hours=5)
     later = homes.night(own, as_of=five, policy=nights.settings, run_id="later")["consolidation_plan"]
-    allowed = BY_TIME | BY_DECISIONS
-    assert {name: found - allowed for name, found in kinds(later).items() if found - allowed} == {}
-    then = nights.planned(own, 10).filter(~pl.col("rule").str.starts_with("creative_association"))
-    assert set(then["action"]) <= BY_TIME, "the creative task draws anew each week; nothing else follows"
+    made = nights.made["consolidation_plan"].filter(pl.col("action") == "summarise").select("profile_id", "memory_id")
+    ends = [made.rename({"memory_id": end}) for end in ("memory_id", "target_id")]
+    about = pl.concat([later.join(end, on=end.columns, how="semi") for end in ends])
+    others = later.join(about, on="decision_id", how="anti")
+    assert {name: found - BY_TIME for name, found in kinds(others).items() if found - BY_TIME} == {}
+    assert set(about["action"]) <= BY_TIME | BY_DECISIONS
+    assert set(nights.planned(own, 10)["action"]) <= BY_TIME
 
 
 def test_undo_of_the_run_restores_the_former_tables_and_a_rebuild_makes_the_latter(nights, own):

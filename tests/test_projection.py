@@ -679,7 +679,7 @@ def test_a_promotion_to_core_changes_the_category_alone():
     assert (row["category"], row["category_inferred"]) == ("core", False)
 
 
-def test_the_last_text_of_a_block_stands_and_an_empty_one_is_none():
+def test_the_last_text_of_a_block_stands_and_an_emptied_one_keeps_its_version():
     early, late = ago(20), ago(10)
     state = state_of(
         [],
@@ -691,6 +691,7 @@ def test_the_last_text_of_a_block_stands_and_an_empty_one_is_none():
     )
     columns = ["profile_id", "block", "content", "members", "version", "compiled_by", "compiled_at"]
     assert state.blocks.select(columns).rows() == [
+        ("p", "project_context", "", ["a"], 2, "rules", late),
         ("p", "user_profile", "new", ["a"], 2, "rules", late),
         ("q", "project_context", "other", ["a"], 1, "rules", early),
     ]

@@ -152,15 +152,23 @@ def test_no_summary_is_stale_while_something_was_deferred():
     scored = stages.score(turn(), memories, frames.importance(memories), NO_EDGES, NO_EDGES)
 
     def stale(late):
-        left = stages.forget(
+        left, _ = stages.forget(
             turn(),
-            scored,
+            profiles(),
             memories,
+            NO_EDGES,
+            accesses([]),
+            risen({}),
+            scored,
+            frames.enrichment({}, of=memories),
             frames.summaries([]),
             TABLES["clusters"].empty(),
             TABLES["cluster_members"].empty(),
+            TABLES["fact_changes"].empty(),
             TABLES["promotions"].empty(),
             late,
+            NO_DECISIONS,
+            NO_REVERTS,
         )
         return left.filter(pl.col("rule") == "stale_summary").select(KEY).rows()
 
@@ -230,7 +238,9 @@ def plan(scope, since, *, task="full", **wishes):
     memories = frames.memories({"memory_id": name, "session_id": sessions.get(name)} for name in "abcde")
     empty = {
         name: TABLES[name].empty()
-        for name in ("archived_set", "proposed_edges", "fact_changes", "promotions", "proposed_blocks", "deferred")
+        for name in (
+            *("archived_set", "trims", "proposed_edges", "fact_changes", "promotions", "proposed_blocks", "deferred"),
+        )
     }
     given = empty | {"summaries": frames.summaries([])} | wishes
     return stages.plan(
@@ -243,6 +253,7 @@ def plan(scope, since, *, task="full", **wishes):
         TABLES["core_memory_blocks"].empty(),
         given["summaries"],
         given["archived_set"],
+        given["trims"],
         given["proposed_edges"],
         given["fact_changes"],
         given["promotions"],

@@ -54,6 +54,17 @@ def test_where_everything_runs_nightly_everything_is_next_due_that_night(lake):
     assert {last for task, (last, _) in tasks.items()} == {homes.NIGHT}
 
 
+def test_a_run_that_was_undone_is_no_last_run_but_is_not_due_again(lake):
+    homes.night(lake)
+    due = {task: next_due for task, (_, next_due) in by_task(told(lake)["tasks"]).items()}
+    history.undo(lake, "run", now=NOW)
+    found = told(lake)
+    assert {last for last, _ in by_task(found["tasks"]).values()} == {None}
+    assert {task: next_due for task, (_, next_due) in by_task(found["tasks"]).items()} == due
+    assert found["last_decay"] is None
+    assert {row["outcome"] for row in found["history"]} == {"reverted"}
+
+
 def test_every_profile_says_what_is_due_for_it_and_why(lake):
     homes.night(lake, profiles=["sample-1"])
     policy = {"step_count_trigger": 5, "session_trigger": False, "scheduled_sessions": 0, "nightly_run": False}
@@ -70,14 +81,6 @@ def test_a_profile_that_is_not_enabled_is_never_due(lake):
     assert row["enabled"] is False
     assert row["due"] == []
     assert {due for _, due in by_task(row["tasks"]).values()} == {None}
-
-
-def test_an_undo_leaves_what_ran_and_says_that_it_was_undone(lake):
-    homes.night(lake)
-    history.undo(lake, "run", now=NOW)
-    found = told(lake)
-    assert {row["outcome"] for row in found["history"]} == {"reverted"}
-    assert found["last_decay"] == homes.NIGHT
 
 
 def test_what_waits_is_counted_and_aged(lake):

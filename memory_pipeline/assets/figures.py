@@ -34,6 +34,7 @@ FIGURES: Final[Mapping[str, Sequence[pl.Expr]]] = {
         (pl.col("input_tokens") + pl.col("output_tokens")).sum().alias("tokens"),
     ],
     "summaries": [pl.col("members").list.len().sum().alias("members")],
+    "trims": [(pl.col("tokens_before") - pl.col("tokens_after")).sum().alias("tokens_saved")],
     "consolidation_plan": [(pl.col("status") == "held").sum().alias("held")],
 }
 """Key figures of a table, each one number."""
@@ -52,6 +53,7 @@ PICTURES: Final[Mapping[str, str]] = {
     "tier_changes": "to_tier",
     "completions": "outcome",
     "archived_set": "rule",
+    "trims": "value",
     "consolidation_plan": "action",
 }
 """Column whose distribution is drawn."""

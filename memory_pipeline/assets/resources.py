@@ -16,7 +16,7 @@ import polars as pl
 from pydantic import Field
 
 from memory_pipeline.consolidation.pipeline import R, each
-from memory_pipeline.lake import participation
+from memory_pipeline.lake import history, participation
 from memory_pipeline.lake.events import CLOCK_SKEW
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.settings import Policy, Settings, SettingsError, load
@@ -107,7 +107,7 @@ class Store:
 
     def each(self, profiles: pl.DataFrame, stage: Callable[..., R], *frames: pl.DataFrame) -> R:
         """Apply a stage under each policy in play (see `pipeline.each`)."""
-        return each(profiles, self.policies(profiles), stage, *frames)
+        return each(profiles, self.policies(profiles), stage, *frames, kept=history.kept(self.lake, profiles))
 
     def participants(self) -> pl.DataFrame:
         """Who takes part in the run, from which state, under which policy: the table `profiles`.

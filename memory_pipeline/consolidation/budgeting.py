@@ -18,7 +18,7 @@ def deferred(
     nothing waits for ever.
 
     Args:
-        profiles: table `profiles`; `row_limit` is read, 0 is no limit.
+        profiles: table `profiles`: `row_limit` (0 is no limit), and since when nothing has waited any more.
         memories: table `memories`.
         measured: table `memory_importance`, of the same state.
         decisions: decisions in force of earlier instants; what they deferred has waited.
@@ -31,7 +31,7 @@ def deferred(
     ordered = (
         live.join(profiles.filter(pl.col("row_limit") > 0).select("profile_id", "row_limit"), on="profile_id")
         .join(measured.select(*KEY, "importance"), on=KEY)
-        .join(_waited(decisions), on=KEY, how="left")
+        .join(_waited(decisions, profiles), on=KEY, how="left")
         .sort(
             "profile_id",
             -pl.col("waited").fill_null(0),
@@ -45,9 +45,18 @@ def deferred(
     return TABLES["deferred"].conform(ordered.filter(pl.col("place") >= pl.col("row_limit")))
 
 
-def _waited(decisions: pl.DataFrame) -> pl.DataFrame:
-    """How many of the last runs that deferred anything have deferred each memory, without a gap."""
-    turns = decisions.filter(pl.col("action") == Action.DEFER.value).select(*KEY, "seq").unique()
+def _waited(decisions: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
+    """How many of the last runs that deferred anything have deferred each memory, without a gap.
+
+    A run that left nothing has caught up: what was deferred before it has not waited.
+    """
+    turns = (
+        decisions.filter(pl.col("action") == Action.DEFER.value)
+        .join(profiles.select("profile_id", pl.col("caught_up").fill_null(0)), on="profile_id")
+        .filter(pl.col("seq") > pl.col("caught_up"))
+        .select(*KEY, "seq")
+        .unique()
+    )
     ago = turns.with_columns(ago=pl.col("seq").rank("dense", descending=True).over("profile_id")).sort("ago")
     unbroken = pl.col("ago") == pl.int_range(1, pl.len() + 1).over(KEY)
     return ago.filter(unbroken).group_by(KEY).agg(waited=pl.len().cast(pl.Int64))

@@ -113,16 +113,20 @@ def _points(
     """Originals that can be in a group, with what is known of their texts, by profile and age; `row` numbers them."""
     live = pl.col("lifecycle").is_in(LIVE)
     stub = pl.col("lifecycle") == Lifecycle.STUB.value  # its text is cut: nothing can be told from it
-    compressions = memories.filter(live & (pl.col("kind") == KINDS["near_duplicates"])).select(
-        "profile_id", superseded_by="memory_id", stood_for=pl.lit(value=True)
-    )
+    summaries = memories.filter(live).select("profile_id", superseded_by="memory_id", stands="kind")
     originals = memories.filter((pl.col("kind") == "original") & (pl.col("lifecycle") != Lifecycle.DELETED.value))
     own = vectors.filter(pl.col("model") == policy.embedder).select(*_TEXT, "vector")
     facts = enrichment.select(*_TEXT, "keywords", "entities", "numbers", "dates", "negated")
     return (
         originals.with_columns(live=live, mergeable=live & ~bars_supersession(policy))
-        .join(compressions, on=["profile_id", "superseded_by"], how="left")
-        .select(*_KNOWN, "live", "mergeable", pl.col("stood_for").fill_null(value=False) & ~pl.col("live") & ~stub)
+        .join(summaries, on=["profile_id", "superseded_by"], how="left")
+        .select(
+            *(*_KNOWN, "live", "mergeable"),
+            *(
+                ((pl.col("stands") == kind).fill_null(value=False) & ~pl.col("live") & ~stub).alias(name)
+                for name, kind in (("stood_for", KINDS["near_duplicates"]), ("told_by_agent", "agent"))
+            ),
+        )
         .join(importance.effective(originals, enrichment), on=KEY, how="left")
         .join(scored.select(*KEY, "relevance", "retention"), on=KEY, how="left")
         .join(facts, on=_TEXT, how="left")

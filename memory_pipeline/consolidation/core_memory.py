@@ -15,7 +15,7 @@ import polars as pl
 from memory_pipeline.consolidation import folding, prompting
 from memory_pipeline.consolidation.promotion import holds
 from memory_pipeline.consolidation.scoring import KEY
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action
+from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 
 SEPARATOR: Final = "\n---\n"
@@ -111,53 +111,6 @@ def candidates(
     return _filled(_facts(memories, scored, enrichment, policy, as_of), {}, policy).drop("worded")
 
 
-def expected(
-    memories: pl.DataFrame,
-    summaries: pl.DataFrame,
-    archived: pl.DataFrame,
-    fact_changes: pl.DataFrame,
-    *,
-    actions: frozenset[Action],
-    as_of: datetime,
-) -> pl.DataFrame:
-    """Return the memories as a run's plan leaves them, as far as that matters to blocks.
-
-    New summaries are there, as new as their newest member, whenever a run made them; what leaves is gone; what a newer
-    memory changes has ended.
-
-    Args:
-        memories: table `memories` before the plan.
-        summaries: table `summaries`.
-        archived: table `archived_set`.
-        fact_changes: table `fact_changes`.
-        actions: what the run may decide: nothing else happens.
-        as_of: clock of the run.
-
-    Returns:
-        Table `memories`. Cost: linear.
-    """
-    gone = archived.filter((pl.col("action") != Action.STUB.value) & pl.col("action").is_in(list(actions)))
-    made = summaries if Action.SUMMARISE in actions else summaries.clear()
-    born = folding.complete(
-        made.rename({"summary_id": "memory_id", "importance": "importance_given"}).with_columns(
-            created_at=pl.lit(as_of, INSTANT), seq=pl.lit(0, pl.Int64), event_id=pl.lit("")
-        )
-    )
-    left = memories.join(gone, on=KEY, how="anti").join(born, on=KEY, how="anti")
-    changed = fact_changes.filter((pl.col("relation") == "update") & pl.lit(Action.CLOSE in actions))
-    told = memories.select("profile_id", members="memory_id", told_at="created_at")
-    standing = pl.concat([left, born])
-    newest = standing.select(*KEY, "members").explode("members").join(told, on=["profile_id", "members"])
-    return (
-        standing.join(changed.group_by(KEY).agg(ended=pl.col("at").min()), on=KEY, how="left", maintain_order="left")
-        .join(newest.group_by(KEY).agg(pl.col("told_at").max()), on=KEY, how="left", maintain_order="left")
-        .with_columns(
-            valid_until=pl.min_horizontal("valid_until", "ended"), created_at=pl.coalesce("told_at", "created_at")
-        )
-        .select(memories.columns)
-    )
-
-
 def compile_blocks(
     memories: pl.DataFrame,
     scored: pl.DataFrame,
@@ -220,7 +173,8 @@ def _facts(
 ) -> pl.DataFrame:
     """Facts of each block, best first: profile_id, place (of the block), memory_id, text, gist; a list each."""
     eligible = (
-        memories.filter(
+        _dated(memories)
+        .filter(
             pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null() & holds(as_of),
             pl.col("content").str.contains(r"\S"),
         )
@@ -248,6 +202,16 @@ def _facts(
         .group_by("profile_id", "place", maintain_order=True)
         .agg("memory_id", "text", "gist")
         .sort("profile_id", "place")
+    )
+
+
+def _dated(memories: pl.DataFrame) -> pl.DataFrame:
+    """Memories of which a summary is as new as its newest member, whenever a run made it."""
+    told = memories.select("profile_id", members="memory_id", told_at="created_at")
+    summaries = memories.filter(pl.col("kind") != folding.ORIGINAL).select(*KEY, "members").explode("members")
+    newest = summaries.join(told, on=["profile_id", "members"]).group_by(KEY).agg(pl.col("told_at").max())
+    return memories.join(newest, on=KEY, how="left", maintain_order="left").with_columns(
+        created_at=pl.coalesce("told_at", "created_at")
     )
 
 

@@ -33,7 +33,8 @@ def propose(
     """Edges among a sample of each profile's live originals.
 
     The sample is the `creative_sample` smallest SHA-256 of (profile, interval, seed, memory), among originals with
-    relevance above `creative_min_relevance`, so it changes with the interval of the creative task, not with each run.
+    relevance above `creative_min_relevance`, so it changes with the interval of the creative task, not with each run:
+    the place of one that has left the live set since the interval began stays empty.
     Of the sample's pairs that no edge joins, in whatever direction, the first rule that matches makes an edge:
 
     1. two Decisions: cosine < .3 makes CONTRADICTS/contrast, confidence .6, and any other cosine nothing. With
@@ -45,12 +46,16 @@ def propose(
     A cosine that is unknown matches no rule. The confidence is the weight, and the edges date from `as_of`: they come
     about because they were drawn.
 
-    Cost: one hash a live original, then the square of the sample.
+    A switched-off interval counts as one second. Cost: one hash a live original, then the square of the sample.
     """
-    eligible = memories.filter(pl.col("lifecycle").is_in(LIVE) & (pl.col("kind") == "original")).join(
-        scored.filter(pl.col("relevance") > policy.creative_min_relevance), on=KEY, how="semi"
-    )
-    sample = _sample(eligible, policy, as_of=as_of).sort(KEY)
+    interval = max(1, policy.creative_interval_seconds)
+    turn = int(pl.select(pl.lit(as_of, dtype=INSTANT).dt.epoch("s")).item()) // interval
+    live = pl.col("lifecycle").is_in(LIVE)
+    left = pl.col("lifecycle_since").dt.epoch("s") >= turn * interval
+    originals = memories.filter((pl.col("kind") == "original") & (live | left))
+    fit = scored.filter(pl.col("relevance") > policy.creative_min_relevance)
+    eligible = pl.concat([originals.filter(live).join(fit, on=KEY, how="semi"), originals.filter(~live)])
+    sample = _sample(eligible, f"{turn}|{policy.seed}", policy.creative_sample).filter(live).sort(KEY)
     pairs = _unlinked_pairs(sample, edges)
     compared = similarity.pair_similarity(
         edge_rows.matrix(sample, vectors, policy), pairs["row"].to_numpy(), pairs["row_right"].to_numpy()
@@ -75,10 +80,8 @@ def propose(
     )
 
 
-def _sample(eligible: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
-    """Draw the memories with the smallest hashes of each profile; a switched-off interval counts as one second."""
-    seconds = pl.select(pl.lit(as_of, dtype=INSTANT).dt.epoch("s")).item()
-    turn = f"{seconds // max(1, policy.creative_interval_seconds)}|{policy.seed}"
+def _sample(eligible: pl.DataFrame, turn: str, size: int) -> pl.DataFrame:
+    """Draw the memories with the smallest hashes of each profile."""
     tickets = [
         hashlib.sha256(f"{profile_id}|{turn}|{memory_id}".encode()).hexdigest()
         for profile_id, memory_id in eligible.select(KEY).iter_rows()
@@ -86,7 +89,7 @@ def _sample(eligible: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.Da
     return (
         eligible.with_columns(pl.Series("ticket", tickets, dtype=pl.String))
         .sort("profile_id", "ticket", "memory_id")
-        .filter(pl.int_range(pl.len()).over("profile_id") < policy.creative_sample)
+        .filter(pl.int_range(pl.len()).over("profile_id") < size)
     )
 
 

@@ -58,6 +58,12 @@ CLOSED: Final = _fields("memories", "valid_until", "superseded_by", "superseded_
 }
 """What a decision says of a memory whose fact a newer one changed: its end, and the texts for which that holds."""
 
+TRIMMED: Final = _fields("memories", "trimmed", "content_hash")
+"""What a decision leaves of a text, and the text for which that holds; null gives the whole text back."""
+
+BUDGET: Final = "token_budget"
+"""Rule by which words, and memories of which none is worth keeping, leave for want of room."""
+
 PROMOTED: Final = _fields("promotions", "tier", "at", "energy", "lifecycle", "category")
 """What a decision raises; null means unchanged."""
 
@@ -279,6 +285,33 @@ def closings(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame
         before=write({name: CLOSED[name] for name in _ENDED}, suffix="_before"),
         after=write(CLOSED),
         subject=pl.concat_str("content_hash", "other_hash", separator=" "),
+    )
+
+
+def trims(cut: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Changes of what recall shows of texts.
+
+    Args:
+        cut: table `trims`; what is shown already, or says something about another text, changes nothing.
+        memories: table `memories`; a memory that is not there is one that the same run makes.
+    """
+    stands = memories.select(*KEY, pl.col("trimmed", "content_hash").name.suffix("_before"))
+    rows = cut.join(stands, on=KEY, how="left", maintain_order="left").filter(
+        pl.col("content_hash_before").is_null()
+        | (
+            (pl.col("content_hash") == pl.col("content_hash_before"))
+            & pl.col("trimmed").ne_missing(pl.col("trimmed_before"))
+        )
+    )
+    return _changes(
+        rows,
+        action=pl.lit(Action.TRIM.value),
+        target_id=pl.lit(None, pl.String),
+        rule=pl.lit(BUDGET),
+        factors=write({"tokens_before": pl.Int64(), "tokens_after": pl.Int64(), "value": pl.Float64()}),
+        before=write({"trimmed": TRIMMED["trimmed"]}, suffix="_before"),
+        after=write(TRIMMED),
+        subject=pl.concat_str("content_hash", "trimmed", separator=" ", ignore_nulls=True),
     )
 
 

@@ -22,6 +22,9 @@ from memory_pipeline.text import classification, identity
 ORIGINAL: Final = "original"
 """Kind of a memory that an agent stored."""
 
+TOMBSTONE: Final = "[erased]"
+"""Stands where an erased memory's text stood."""
+
 WRONG_TO_NOTHING: Final = 10
 """So often must somebody say that a memory was wrong until full confidence is gone."""
 
@@ -51,7 +54,8 @@ def fold(events: pl.DataFrame, summaries: pl.DataFrame) -> Written:
     """Fold events about originals, and about summaries that decisions made.
 
     An event about an original counts whenever it happened, at the earliest at the creation. An event about a summary
-    counts if it happened later than the summary: an earlier one was about one that was undone since.
+    counts if it happened later than the summary: an earlier one was about one that was undone since. Of a memory that
+    was erased only a tombstone is left, at any instant, and no event about it counts.
 
     Args:
         events: table `events`; other events than agents' have no effect.
@@ -59,13 +63,16 @@ def fold(events: pl.DataFrame, summaries: pl.DataFrame) -> Written:
     """
     happened = events.with_columns(at=pl.min_horizontal("occurred_at", "recorded_at"))
     stored = _stored(happened)
-    memories = pl.concat([stored, summaries.join(stored, on=KEY, how="anti")])
+    erased = stored.join(_erased(happened), on=KEY, maintain_order="left")
+    stored = stored.join(erased, on=KEY, how="anti", maintain_order="left")
+    memories = pl.concat([stored, summaries.join(stored, on=KEY, how="anti").join(erased, on=KEY, how="anti")])
     known = memories.select(*KEY, "created_at", original=pl.col("kind") == ORIGINAL)
     updated = _updated(memories, happened, known)
     uses = _uses(happened, known)
     accesses = TABLES["accesses"].conform(uses.filter(~pl.col("wrong")))
     used = _used(updated, accesses, uses.filter("wrong"))
-    return Written(TABLES["memories"].conform(_described(used)), _asserted(happened, known), accesses)
+    described = pl.concat([TABLES["memories"].conform(_described(used)), _tombstones(erased)])
+    return Written(TABLES["memories"].conform(described), _asserted(happened, known), accesses)
 
 
 def complete(memories: pl.DataFrame) -> pl.DataFrame:
@@ -114,6 +121,31 @@ def _stored(happened: pl.DataFrame) -> pl.DataFrame:
         pl.lit(None, pl.Boolean).alias("category_inferred"),
     ]
     return complete(named.with_columns(inferred))
+
+
+def _erased(happened: pl.DataFrame) -> pl.DataFrame:
+    """Memories that were erased, and since when: nothing that was or will be said about them counts."""
+    gone = happened.filter(_of(EventType.STORED), pl.col("erased_at").is_not_null())
+    return gone.group_by(KEY).agg(gone_at=pl.col("erased_at").min())
+
+
+def _tombstones(erased: pl.DataFrame) -> pl.DataFrame:
+    """What is left of erased memories: that there was one, and when it came and went."""
+    rows = erased.select(
+        *KEY,
+        *("seq", "created_at"),
+        kind=pl.lit(ORIGINAL),
+        content=pl.lit(TOMBSTONE),
+        content_hash=pl.lit(identity.content_hash(None, TOMBSTONE)),
+        memory_type=pl.lit(classification.FALLBACK_TYPE),
+        memory_type_inferred=pl.lit(value=True),
+        category=pl.lit(classification.FALLBACK_CATEGORY),
+        category_inferred=pl.lit(value=True),
+        event_id=pl.lit(""),
+        lifecycle=pl.lit(Lifecycle.ERASED.value),
+        lifecycle_since="gone_at",
+    )
+    return complete(rows)
 
 
 def _about(happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:

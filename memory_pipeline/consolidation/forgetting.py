@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation.folding import ORIGINAL
 from memory_pipeline.consolidation.scoring import KEY, bars_supersession, days_between
 from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
 from memory_pipeline.settings import Policy
@@ -29,7 +30,8 @@ def select(
     """Choose what leaves the live set: members of superseding summaries, then what the policy forgets.
 
     - supersede: every member of a summary that supersedes, also one that an older summary already stands for. Only
-      explicit protection and core bar it, since the summary inherits every other protection.
+      explicit protection and core bar it, since the summary inherits every other protection. And what has left for the
+      sake of a summary which gives way to another that has it as a member.
     - relevance (AutoMem): delete, then archive, what is strictly less relevant than the policy's threshold; a threshold
       of 0 switches a rule off.
     - age_tiers (ADR-0008): archive what is older than a week and neither important nor used, what is older than 30 days
@@ -60,7 +62,7 @@ def select(
     """
     known = memories.select(*KEY, "category", "access_count", "tier")
     free = scored.filter(~pl.col("is_protected")).join(known, on=KEY, how="left", maintain_order="left")
-    leaving = [_superseded(scored, memories, summaries, policy)]
+    leaving = [_superseded(scored, memories, summaries, policy), _handed_on(memories, summaries)]
     if "relevance" in policy.forgetting:
         leaving.append(_irrelevant(free, Action.DELETE, policy.delete_threshold))
         leaving.append(_irrelevant(free, Action.ARCHIVE, policy.archive_threshold))
@@ -98,6 +100,29 @@ def _superseded(scored: pl.DataFrame, memories: pl.DataFrame, summaries: pl.Data
             action=pl.lit(Action.SUPERSEDE.value),
             rule=pl.lit("superseded_by_summary"),
             reason=pl.format("Summary {} takes the place of this memory and {} others.", "target_id", "others"),
+            threshold=pl.lit(None, pl.Float64),
+        )
+    )
+
+
+def _handed_on(memories: pl.DataFrame, summaries: pl.DataFrame) -> pl.DataFrame:
+    """Memories that have left for the sake of a summary, if another one takes its place that tells of them too."""
+    heirs = summaries.filter(~pl.col("supersedes")).select(
+        "profile_id", "members", superseded_by="replaces", target_id="summary_id"
+    )
+    left = memories.filter(~pl.col("lifecycle").is_in([*LIVE, Lifecycle.DELETED.value]), pl.col("kind") == ORIGINAL)
+    return (
+        left.select(*KEY, "superseded_by")
+        .join(heirs.explode("superseded_by").drop_nulls(), on=["profile_id", "superseded_by"])
+        .filter(pl.col("memory_id").is_in(pl.col("members")))
+        .sort(*KEY, "target_id")
+        .select(
+            *KEY,
+            "target_id",
+            strength=pl.lit(None, pl.Float64),
+            action=pl.lit(Action.SUPERSEDE.value),
+            rule=pl.lit("replaced_by_summary"),
+            reason=pl.format("Summary {} takes the place of {}, which stood for it.", "target_id", "superseded_by"),
             threshold=pl.lit(None, pl.Float64),
         )
     )

@@ -34,13 +34,15 @@ def due(
 ) -> pl.DataFrame:
     """The members of every summary that is due: of clusters that get one and whose summary is not live already.
 
+    Under a token budget only summaries that take the place of their members are due: others repeat what stays.
+
     Args:
         clusters: table `clusters`.
         cluster_members: table `cluster_members`.
         memories: table `memories`, with the members and the live summaries.
         scored: table `scored_memories` of the same state; members that are not live have no row there.
         enrichment: table `enrichment`, with the texts of the members.
-        policy: which methods get a summary.
+        policy: which methods get a summary, and whether there is a token budget.
 
     Returns:
         One row a summary and member, by cluster and age: summary_id, cluster_id, kind, method, supersedes, and what the
@@ -50,7 +52,8 @@ def due(
     Raises:
         ValueError: a member is no original memory.
     """
-    members = _members(clusters.filter(pl.col("method").is_in(policy.summarised)), cluster_members, memories)
+    methods = [name for name in policy.summarised if policy.token_budget is None or name in SUPERSEDING]
+    members = _members(clusters.filter(pl.col("method").is_in(methods)), cluster_members, memories)
     members = _rated(members, scored, enrichment)
     groups = members.group_by(CLUSTER, maintain_order=True).agg(
         pl.col("method", "kind").first(), pl.col("memory_id", "content_hash").sort()

@@ -4,7 +4,7 @@ What is not here: the stages themselves (`stages`), reading or keeping tables (`
 `sensors/`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeVar, cast
@@ -25,11 +25,24 @@ TASKS: Final[dict[str, frozenset[Action]]] = {
     "decay": frozenset({Action.PRUNE, Action.EXPIRE}),
     "creative": frozenset({Action.LINK, Action.CLOSE, Action.DEFER}),
     "cluster": frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.DEFER}),
-    "forget": frozenset({Action.DELETE, Action.ARCHIVE, Action.EXPIRE, Action.COLD, Action.STUB}),
+    "forget": frozenset({Action.TRIM, Action.DELETE, Action.ARCHIVE, Action.EXPIRE, Action.COLD, Action.STUB}),
     "promote": frozenset({Action.PROMOTE}),
     "tick": frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.COLD, Action.STUB, Action.PROMOTE, Action.DEFER}),
 }
-"""What each task may decide; every task scores, links and clusters, so that its decisions see the whole picture."""
+"""What each task may decide; every task scores, and finds what its decisions can use."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What was published last, for stages whose results no decision of a run can use.
+
+    Attributes:
+        profiles: those of which a run stands; of others everything is made.
+        read: the last rows of a table of such profiles.
+    """
+
+    profiles: frozenset[str] = frozenset()
+    read: Callable[[str, Sequence[str]], pl.DataFrame] = lambda name, _: TABLES[name].empty()
 
 
 def each(
@@ -37,6 +50,7 @@ def each(
     policies: Mapping[str, Policy],
     stage: Callable[..., R],
     *frames: pl.DataFrame,
+    kept: Kept | None = None,
 ) -> R:
     """Apply `stage` once for each policy in play and put the results together.
 
@@ -45,15 +59,23 @@ def each(
         policies: the policies by hash.
         stage: takes a turn and `frames`, and returns one table or several.
         frames: tables with a `profile_id`; a stage sees only the rows of its own profiles.
+        kept: what stands in for the results of a stage that the task has no use for; default: every stage is run.
     """
     results = []
+    known = next((one for one in STAGES if one.function is stage), None)
     for (policy_hash, plan_id, as_of, task, scope), group in profiles.group_by(
         ["policy_hash", "plan_id", "as_of", "task", "scope"], maintain_order=True
     ):
         policy = policies[str(policy_hash)]
         turn = Turn(policy=policy, as_of=as_of, plan_id=str(plan_id), actions=TASKS[str(task)], scope=str(scope))
         own = group.select("profile_id")
-        results.append(stage(turn, *(frame.join(own, on="profile_id", how="semi") for frame in frames)))
+        if kept and known and not turn.actions & known.serves:
+            old = own.filter(pl.col("profile_id").is_in(list(kept.profiles)))
+            rows = tuple(kept.read(name, old["profile_id"].to_list()) for name in known.gives)
+            results.append(rows[0] if len(rows) == 1 else rows)
+            own = own.join(old, on="profile_id", how="anti")
+        if own.height:
+            results.append(stage(turn, *(frame.join(own, on="profile_id", how="semi") for frame in frames)))
     if not results:
         turn = Turn(policy=Policy(), as_of=datetime.min.replace(tzinfo=UTC), plan_id="")
         return stage(turn, *(frame.clear() for frame in frames))
@@ -73,6 +95,7 @@ def participants(
     task: str = "full",
     scope: str = "all",
     trigger: str = "manual",
+    caught_up: Mapping[str, int] | None = None,
     row_limits: Mapping[str, int] | None = None,
     max_archived_share: float | None = None,
     retry_reverted: bool = False,
@@ -89,6 +112,7 @@ def participants(
         task: what may be decided.
         scope: all, or recent: only what concerns sessions touched since the last reflection, as a reflection does.
         trigger: what started the run.
+        caught_up: position of the last commit that left no memory of a profile for later; read with row limits.
         row_limits: most memories of a profile that the run compares and groups; default: all.
         max_archived_share: quota instead of the policy's.
         retry_reverted: propose again what was undone.
@@ -106,6 +130,7 @@ def participants(
             "task": task,
             "scope": "recent" if task == "reflect" else scope,
             "since": since.get(profile_id, 0) if task == "reflect" or scope == "recent" else 0,
+            "caught_up": (caught_up or {}).get(profile_id, 0),
             "row_limit": (row_limits or {}).get(profile_id, 0),
             "max_archived_share": policy.max_archived_share if max_archived_share is None else max_archived_share,
             "retry_reverted": retry_reverted,
@@ -117,17 +142,23 @@ def participants(
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of a run: its function and the tables it takes and gives."""
+    """One stage of a run: its function, the tables it takes and gives, and the decisions that can use what it finds."""
 
     function: Callable[..., pl.DataFrame | Frames]
     takes: tuple[str, ...]
     gives: tuple[str, ...]
+    serves: frozenset[Action] = frozenset(Action)
 
 
 STAGES: Final = (
     Stage(stages.project, ("events", "decisions", "reverted"), STATE),
     Stage(stages.enrich, ("memories", "enrichment", "vectors"), ("enrichment", "vectors")),
-    Stage(stages.derive, ("memories", "enrichment", "vectors", "accesses", "decided_edges"), ("derived_edges",)),
+    Stage(
+        stages.derive,
+        ("memories", "enrichment", "vectors", "accesses", "decided_edges"),
+        ("derived_edges",),
+        serves=stages.JOINED,
+    ),
     Stage(
         stages.measure,
         ("memories", "enrichment", "derived_edges", "decided_edges", "accesses"),
@@ -139,6 +170,7 @@ STAGES: Final = (
         stages.compare,
         ("memories", "deferred", "enrichment", "vectors", "decided_edges", "derived_edges"),
         ("fact_changes",),
+        serves=frozenset({Action.LINK, Action.CLOSE}),
     ),
     Stage(
         stages.discover,
@@ -160,6 +192,7 @@ STAGES: Final = (
         stages.cluster,
         ("memories", "deferred", "scored_memories", "enrichment", "vectors", "association_edges"),
         ("clusters", "cluster_members", "merge_refusals"),
+        serves=frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE}),
     ),
     Stage(
         stages.summarise,
@@ -173,20 +206,36 @@ STAGES: Final = (
     ),
     Stage(
         stages.forget,
-        ("scored_memories", "memories", "summaries", "clusters", "cluster_members", "promotions", "deferred"),
-        ("archived_set",),
+        (
+            "profiles",
+            *("memories", "decided_edges", "accesses", "tier_changes"),
+            "scored_memories",
+            "enrichment",
+            "summaries",
+            "clusters",
+            "cluster_members",
+            "fact_changes",
+            "promotions",
+            "deferred",
+            "decisions",
+            "reverted",
+        ),
+        ("archived_set", "trims"),
     ),
     Stage(
         stages.compile_blocks,
         (
-            "memories",
+            "profiles",
+            *STATE,
             "scored_memories",
             "enrichment",
-            "core_memory_blocks",
             "completions",
             "summaries",
             "archived_set",
             "fact_changes",
+            "promotions",
+            "decisions",
+            "reverted",
         ),
         ("proposed_blocks",),
     ),
@@ -197,6 +246,7 @@ STAGES: Final = (
             *STATE,
             "summaries",
             "archived_set",
+            "trims",
             "proposed_edges",
             "fact_changes",
             "promotions",
@@ -210,20 +260,37 @@ STAGES: Final = (
 )
 """The order of a run. The asset graph says the same; a test holds the two together."""
 
+DESCRIBING: Final = STAGES[:3]
+"""What makes of the ledger the memories, what is read out of them, and what follows from that."""
 
-def run(tables: Mapping[str, pl.DataFrame], policies: Mapping[str, Policy]) -> dict[str, pl.DataFrame]:
-    """Run every stage without Dagster: what a rebuild, an undo and a look at a past state do.
+
+def idle(task: str) -> list[Stage]:
+    """Stages whose results no decision of a task can use."""
+    return [stage for stage in STAGES if not stage.serves & TASKS[task]]
+
+
+def run(
+    tables: Mapping[str, pl.DataFrame],
+    policies: Mapping[str, Policy],
+    *,
+    stages: Sequence[Stage] = STAGES,
+    kept: Kept | None = None,
+) -> dict[str, pl.DataFrame]:
+    """Run the stages without Dagster: what a rebuild, an undo and a look at a past state do.
 
     Args:
         tables: `profiles`, `events`, `decisions`, `reverted`, `enrichment`, `vectors`, `completions`.
         policies: the policies in play, by hash.
+        stages: which stages, in order; default all.
+        kept: what stands in for the results of stages that the task has no use for (see `each`).
 
     Returns:
-        All tables up to `consolidation_plan`.
+        The given tables, and all that the stages make.
     """
     made = dict(tables)
-    for stage in STAGES:
-        results = each(made["profiles"], policies, stage.function, *(made[name] for name in stage.takes))
+    for stage in stages:
+        takes = (made[name] for name in stage.takes)
+        results = each(made["profiles"], policies, stage.function, *takes, kept=kept)
         frames = (results,) if isinstance(results, pl.DataFrame) else results
         for name, frame in zip(stage.gives, frames, strict=True):
             table = TABLES[name]

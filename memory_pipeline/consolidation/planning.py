@@ -1,10 +1,11 @@
-"""A run's plan: what it would change, whether that is allowed, and the state afterwards.
+"""A run's plan: what it would change, whether the quota allows that, and the state afterwards.
 
 A plan is the desired state less the present one, as decisions. A decision's `signature` says what it does to which
 texts, whatever the plan; by it a second run at the same instant finds nothing to do, and what was undone is not
 proposed again.
-What is not here: what is desired (the stages before), what the JSON of a decision holds (`deciding`), what a decision
-does to a state (`projection`), a plan as a file (`plan_document`), and how it is committed (`lake/`).
+What is not here: what is desired (the stages before), what must never be broken (`invariants`), what the JSON of a
+decision holds (`deciding`), what a decision does to a state (`projection`), a plan as a file (`plan_document`), and how
+it is committed (`lake/`).
 """
 
 import hashlib
@@ -12,13 +13,11 @@ from datetime import datetime
 from typing import Final
 
 import polars as pl
-import polars.selectors as cs
 
 from memory_pipeline.consolidation import deciding, projection
 from memory_pipeline.consolidation.projection import State
-from memory_pipeline.consolidation.scoring import KEY, bars_supersession
-from memory_pipeline.lake.schemas import LIVE, TABLES, Action, Lifecycle
-from memory_pipeline.settings import Policy
+from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.lake.schemas import LIVE, TABLES, Action
 
 QUOTA_FLOOR: Final = 20
 """So many memories may leave in one run, whatever their share."""
@@ -26,7 +25,7 @@ QUOTA_FLOOR: Final = 20
 LEAVING: Final = (Action.SUPERSEDE.value, *deciding.LEAVES)
 """Actions after which a memory is not live, or less than it was."""
 
-_STAYING: Final = (Action.CLOSE.value, Action.PROMOTE.value)
+_STAYING: Final = (Action.CLOSE.value, Action.TRIM.value, Action.PROMOTE.value)
 """Actions about memories that stay."""
 
 _SIGNED: Final = ("profile_id", "action", "memory_id", "target_id", "rule", "subject")
@@ -48,6 +47,7 @@ def propose(
     pruned_edges: pl.DataFrame,
     fact_changes: pl.DataFrame,
     promotions: pl.DataFrame,
+    trims: pl.DataFrame,
     proposed_blocks: pl.DataFrame,
     deferred: pl.DataFrame,
     committed: pl.DataFrame,
@@ -59,10 +59,10 @@ def propose(
     """Return what to decide so that the state becomes the desired one.
 
     Whatever the state already is makes no decision. A memory gets one decision that moves it: supersede before delete
-    before archive before expire before cold before stub; one that leaves is neither promoted nor closed. What was
-    undone is left out, unless its profile asks for it again, and with a summary all that it would supersede. A block
-    that tells of a summary which is not made keeps its text. What was committed at this very instant is not decided
-    twice, and withdrawn if no longer desired.
+    before archive before expire before cold before stub; one that leaves is neither promoted nor closed nor trimmed.
+    What was undone is left out, unless its profile asks for it again, and with a summary all that it would supersede; a
+    text that was given back whole is not trimmed otherwise either. A block that tells of a summary which is not made
+    keeps its text. What was committed at this very instant is not decided twice, and withdrawn if no longer desired.
 
     Args:
         profiles: who takes part; a decision belongs to its profile's plan.
@@ -73,6 +73,7 @@ def propose(
         pruned_edges: rows of `decided_edges` that have faded.
         fact_changes: table `fact_changes`: memories whose validity a newer one ends.
         promotions: table `promotions`: memories that rise.
+        trims: table `trims`: what recall shows of memories.
         proposed_blocks: table `proposed_blocks`: core memory blocks with a new text.
         deferred: table `deferred`: memories that the run's time budget left out.
         committed: decisions in force that were committed at exactly this instant.
@@ -96,6 +97,7 @@ def propose(
             deciding.summaries(made, state.memories),
             deciding.moves(archived_set, summaries, state.memories, superseded_lifecycle=superseded_lifecycle),
             deciding.closings(fact_changes, state.memories),
+            deciding.trims(trims, state.memories),
             deciding.promotions(promotions, state.memories),
             deciding.blocks(proposed_blocks, state.blocks),
             deciding.deferrals(deferred),
@@ -105,7 +107,7 @@ def propose(
     barred = _barred(profiles, decisions, reverted)
     earlier = projection.unmasked(decisions.join(committed, on=["profile_id", "decision_id"], how="anti"), reverted)
     signed = _signed(changes)
-    spent = pl.concat([_faded(earlier), _forgotten(signed, earlier)])
+    spent = pl.concat([_faded(earlier), _forgotten(signed, earlier), _given_back(signed, barred)])
     permitted = _permitted(signed, pl.concat([barred.select(signature), spent]))
     desired = _consistent(permitted.join(_hollow(permitted, summaries), on=KEY, how="anti"), state)
     present = committed.filter(pl.col("action") != Action.WITHDRAW.value, wanted)
@@ -154,6 +156,14 @@ def _forgotten(desired: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
     return made.join(gone, on=KEY, how="semi").select("profile_id", "signature")
 
 
+def _given_back(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
+    """Trims of texts that somebody has given back whole, whatever would be left of them now."""
+    text = deciding.read("after", {"content_hash": pl.String()})
+    whole = barred.filter(pl.col("action") == Action.TRIM.value).select(*KEY, *text)
+    cut = desired.filter(pl.col("action") == Action.TRIM.value).select(*KEY, *text, "signature")
+    return cut.join(whole, on=[*KEY, "content_hash"], how="semi").select("profile_id", "signature")
+
+
 def _permitted(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
     """Leave out what is barred, and what a barred summary would have superseded."""
     permitted = desired.join(barred, on=["profile_id", "signature"], how="anti")
@@ -173,13 +183,14 @@ def _hollow(permitted: pl.DataFrame, summaries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _unfounded(full: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Blocks that were compiled from a summary which is not to be made: they keep the text that they have."""
+    """Blocks that were compiled from a summary which is not to be made, and what would be left of its text."""
     known = pl.concat([state.memories.select(KEY), full.filter(pl.col("action") == Action.SUMMARISE.value).select(KEY)])
     compiled = full.filter(pl.col("action") == Action.COMPILE.value).select(
         "profile_id", "signature", *deciding.read("after", {"members": deciding.BLOCK["members"]})
     )
     named = compiled.explode("members").drop_nulls("members").rename({"members": "memory_id"})
-    return named.join(known, on=KEY, how="anti").select("profile_id", "signature")
+    cut = full.filter(pl.col("action") == Action.TRIM.value).select("profile_id", "signature", "memory_id")
+    return pl.concat([named, cut], how="diagonal").join(known, on=KEY, how="anti").select("profile_id", "signature")
 
 
 def _signed(changes: pl.DataFrame) -> pl.DataFrame:
@@ -287,8 +298,8 @@ def hold(plan: pl.DataFrame, profiles: pl.DataFrame, state: State, *, floor: int
 def dependants(decisions: pl.DataFrame, chosen: pl.DataFrame) -> pl.DataFrame:
     """Return the decisions that build on others.
 
-    On a summary builds whatever concerns it; on an edge, that it was pruned; on a promotion the next one; on the cold,
-    that a memory became a stub.
+    On a summary builds whatever concerns it; on an edge, that it was pruned; on a promotion or a trim the next one; on
+    the cold, that a memory became a stub.
 
     Args:
         decisions: decisions in force.
@@ -319,160 +330,8 @@ def _built_on(decisions: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
     links = base.filter(pl.col("action") == Action.LINK.value).with_columns(typed).select(*edge, since="seq")
     pruned = decisions.filter(pl.col("action") == Action.PRUNE.value).with_columns(typed).join(links, on=edge)
     named.append(pruned.filter(pl.col("seq") >= pl.col("since")).drop("edge_type"))
-    for first, then in ((Action.PROMOTE, Action.PROMOTE), (Action.COLD, Action.STUB)):
+    for first, then in ((Action.PROMOTE, Action.PROMOTE), (Action.TRIM, Action.TRIM), (Action.COLD, Action.STUB)):
         earlier = base.filter(pl.col("action") == first.value).group_by(KEY).agg(since=pl.col("seq").min())
         later = decisions.filter(pl.col("action") == then.value).join(earlier, on=KEY)
         named.append(later.filter(pl.col("seq") > pl.col("since")))
     return pl.concat(named).drop("since").unique(["profile_id", "decision_id"])
-
-
-def violations(
-    plan: pl.DataFrame,
-    state: State,
-    profiles: pl.DataFrame,
-    *,
-    policy: Policy,
-    scored: pl.DataFrame,
-    post: State,
-    retrievable: pl.DataFrame,
-) -> pl.DataFrame:
-    """Return what would break an invariant if `plan` were committed.
-
-    - `protected`: a protected memory leaves the live set, or an explicitly protected or core one is superseded or
-      becomes a stub. What protects a summary is no bar to replacing it, nor to archiving it once it is stale.
-    - `isolation`: a decision or an edge names a memory that its profile does not have, or no profile of the run.
-    - `retrievable`: a superseded original has no live summary, or one in this plan has a summary that no search finds.
-    - `finite`: a number is NaN, infinite, or missing where there must be one.
-    - `conservation`: a memory is lost, doubled, stands nowhere, or appears from nowhere.
-    - `decided_twice`: two decisions move the same memory.
-
-    Args:
-        plan: table `consolidation_plan`.
-        state: the state before it.
-        profiles: who takes part.
-        policy: what bars supersession.
-        scored: table `scored_memories` of `state`.
-        post: the state after it (see `post_state`).
-        retrievable: `profile_id`, `memory_id` of the memories that a search of `post` finds.
-
-    Returns:
-        `profile_id`, `check`, `memory_id`, `detail` (a sentence), one row a violation; empty if all is well.
-    """
-    effect = plan.filter(pl.col("status") != "held")
-    found = [
-        _leaves_protected(effect, state.memories, scored, policy),
-        *_strays(plan, profiles, post),
-        *_without_summary(effect, post.memories, retrievable),
-        *_not_finite(plan, scored, post),
-        *_not_conserved(plan, state.memories, post.memories),
-        _decided_twice(plan),
-    ]
-    return pl.concat(found).sort("profile_id", "check", "memory_id", "detail")
-
-
-def _bad(rows: pl.DataFrame, check: str, detail: pl.Expr, *, memory_id: str = "memory_id") -> pl.DataFrame:
-    return rows.select(
-        "profile_id", check=pl.lit(check), memory_id=pl.col(memory_id).fill_null(""), detail=detail.fill_null("")
-    )
-
-
-def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    moved = plan.join(memories.select(*KEY, "kind", barred=bars_supersession(policy)), on=KEY).join(
-        scored.select(*KEY, "is_protected", "protection_reason"), on=KEY, how="left"
-    )
-    original = pl.col("kind") == "original"
-    replaced = pl.col("action") == Action.SUPERSEDE.value
-    lost = pl.col("action").is_in(list(deciding.LEAVES))
-    stale = ~original & (pl.col("rule") == "stale_summary")
-    kept = pl.col("is_protected").fill_null(value=False) | (original & pl.col("barred"))
-    bad = moved.filter((replaced & original & pl.col("barred")) | (lost & ~stale & kept))
-    why = pl.coalesce("protection_reason", pl.lit("explicit flag or category core"))
-    return _bad(bad, "protected", pl.format("{} by rule {}, but it is protected: {}.", "action", "rule", why))
-
-
-def _strays(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl.DataFrame]:
-    made = plan.filter(pl.col("action") == Action.SUMMARISE.value)
-    known = pl.concat([post.memories.select(KEY), made.select(KEY)])
-    compiled = plan.filter(pl.col("action") == Action.COMPILE.value)
-    listed = deciding.read("after", {"members": pl.List(pl.String())})
-    members = pl.concat([made, compiled]).with_columns(listed).explode("members")
-    concerned = plan.filter(~pl.col("action").is_in([Action.WITHDRAW.value, Action.COMPILE.value]))
-    named = pl.concat(
-        [
-            concerned.select("profile_id", "action", "memory_id"),
-            concerned.drop_nulls("target_id").select("profile_id", "action", memory_id="target_id"),
-            members.drop_nulls("members").select("profile_id", "action", memory_id="members"),
-            *(
-                post.edges.select("profile_id", pl.lit("edge").alias("action"), memory_id=end)
-                for end in ("source", "target")
-            ),
-        ]
-    ).unique()
-    unknown = named.join(known, on=KEY, how="anti")
-    outside = plan.join(profiles, on=["profile_id", "plan_id", "as_of"], how="anti")
-    return [
-        _bad(unknown, "isolation", pl.format("{} names a memory that the profile does not have.", "action")),
-        _bad(outside, "isolation", pl.format("{} is of plan {}, which is no plan of this run.", "action", "plan_id")),
-    ]
-
-
-def _without_summary(plan: pl.DataFrame, memories: pl.DataFrame, retrievable: pl.DataFrame) -> list[pl.DataFrame]:
-    named = ["profile_id", "superseded_by"]
-    summaries = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", superseded_by="memory_id")
-    # A summary that was replaced holds nothing of its own: only what agents stored must be found in some summary.
-    superseded = memories.filter((pl.col("superseded_kind") == "summary") & (pl.col("kind") == "original"))
-    alone = superseded.join(summaries, on=named, how="anti")
-    hidden = (
-        superseded.join(plan.filter(pl.col("action") == Action.SUPERSEDE.value), on=KEY, how="semi")
-        .join(alone, on=KEY, how="anti")
-        .join(retrievable.select("profile_id", superseded_by="memory_id"), on=named, how="anti")
-    )
-    return [
-        _bad(alone, "retrievable", pl.format("Its summary {} is not live.", "superseded_by")),
-        _bad(hidden, "retrievable", pl.format("No search finds its summary {}.", "superseded_by")),
-    ]
-
-
-def _not_finite(plan: pl.DataFrame, scored: pl.DataFrame, post: State) -> list[pl.DataFrame]:
-    texts = pl.concat_str("factors", "before", "after", separator=" ")
-    spelled = plan.filter(texts.str.contains(r"[:\[,]\s*-?(?:NaN|Infinity)"))
-    summaries = post.memories.filter(pl.col("kind") != "original")
-    return [
-        _bad(spelled, "finite", pl.format("{} has a number that is NaN or infinite.", "action")),
-        _odd(scored, "memory_id", required=(), optional=cs.float()),
-        _odd(post.edges, "source", required=("weight", "base_weight"), optional=cs.float()),
-        _odd(post.memories, "memory_id", required=("confidence", "stability_gain", "energy_base"), optional=cs.float()),
-        _odd(summaries, "memory_id", required=("importance_given", "stability_given"), optional=cs.empty()),
-    ]
-
-
-def _odd(rows: pl.DataFrame, memory_id: str, *, required: tuple[str, ...], optional: cs.Selector) -> pl.DataFrame:
-    """Rows with a number that is not finite, or null though it is required."""
-    odd = [~column.is_finite() for column in (pl.col(name) for name in rows.select(optional).columns)]
-    odd += [pl.col(name).is_null() for name in required]
-    bad = rows.filter(pl.any_horizontal(pl.lit(value=False), *odd))
-    return _bad(bad, "finite", pl.lit("One of its numbers is NaN, infinite or missing."), memory_id=memory_id)
-
-
-def _not_conserved(plan: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> list[pl.DataFrame]:
-    lost = before.join(after, on=KEY, how="anti")
-    new = after.filter(pl.col("kind") == "original").join(before, on=KEY, how="anti")
-    unplanned = plan.filter(pl.col("action") == Action.SUMMARISE.value, pl.col("status") != "held").join(
-        after, on=KEY, how="anti"
-    )
-    nowhere = after.filter(~pl.col("lifecycle").is_in([lifecycle.value for lifecycle in Lifecycle]))
-    return [
-        _bad(lost, "conservation", pl.lit("It is not in the state after the plan.")),
-        _bad(new, "conservation", pl.lit("Nobody stored it.")),
-        _bad(unplanned, "conservation", pl.lit("It was to be made and is not there.")),
-        _bad(nowhere, "conservation", pl.format("Its lifecycle is {}, which is none.", "lifecycle")),
-        _bad(after.filter(after.select(KEY).is_duplicated()), "conservation", pl.lit("It is there more than once.")),
-    ]
-
-
-def _decided_twice(plan: pl.DataFrame) -> pl.DataFrame:
-    moves = plan.filter(pl.col("action").is_in(projection.MOVES)).sort(*KEY, "ordinal")
-    twice = moves.group_by(KEY, maintain_order=True).agg("action").filter(pl.col("action").list.len() > 1)
-    return _bad(
-        twice, "decided_twice", pl.format("It is decided more than once: {}.", pl.col("action").list.join(", "))
-    )

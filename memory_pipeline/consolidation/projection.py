@@ -20,6 +20,9 @@ from memory_pipeline.lake.schemas import TABLES, Action
 MEMBER_WEIGHT: Final = 0.8
 """Weight of the edge from a summary to each of its members."""
 
+ERASED: Final = '{"erased":'
+"""How the documents of a decision begin that was erased, since they told of an erased memory."""
+
 MOVES: Final = settling.MOVES
 """Actions that set where a memory stands."""
 
@@ -70,13 +73,14 @@ def _written(events: pl.DataFrame, summaries: pl.DataFrame) -> State:
 
 
 def unmasked(decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
-    """Return the decisions in force: not undone, not withdrawn, and not for a summary that is not in force.
+    """Return the decisions in force: not undone, withdrawn or erased, and not for a summary that is not in force.
 
     Args:
         decisions: table `decisions`.
         reverted: table `reverted`; what it names counts as undone. An undone withdrawal withdraws nothing.
     """
-    standing = decisions.join(reverted, on=["profile_id", "decision_id"], how="anti")
+    said = decisions.filter(~pl.col("after").str.starts_with(ERASED))
+    standing = said.join(reverted, on=["profile_id", "decision_id"], how="anti")
     withdrawals = standing.filter(_is(Action.WITHDRAW)).select("profile_id", decision_id="target_id")
     standing = standing.join(withdrawals, on=["profile_id", "decision_id"], how="anti")
     summaries = decisions.filter(_is(Action.SUMMARISE)).select("profile_id", target_id="memory_id").unique()
@@ -108,7 +112,7 @@ def apply(state: State, decisions: pl.DataFrame) -> State:
       one that expired, went cold or became a stub once an agent turns to it again;
     - close ends the validity of a memory whose fact a newer one states anew;
     - promote raises tier, lifecycle or category; a tier holds from its instant on, one step at a time;
-    - compile gives a core memory block its text; an empty one takes the block away.
+    - compile gives a core memory block its text, also the empty one.
 
     Applying decisions in two lots, in order, is the same as applying them at once.
     """
@@ -264,7 +268,7 @@ def _reinforcements(edges: pl.DataFrame) -> pl.DataFrame:
 
 
 def _compiled(blocks: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Give each core memory block the text that was decided last; an empty one is no block."""
+    """Give each core memory block the text that was decided last; of an emptied one the version stays."""
     texts = (
         ordered.filter(_is(Action.COMPILE))
         .unique(KEY, keep="last", maintain_order=True)
@@ -277,6 +281,4 @@ def _compiled(blocks: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
         )
     )
     stood = blocks.join(texts, on=["profile_id", "block"], how="anti")
-    return TABLES["core_memory_blocks"].conform(
-        pl.concat([stood, texts.filter(pl.col("content") != "").select(stood.columns)])
-    )
+    return TABLES["core_memory_blocks"].conform(pl.concat([stood, texts.select(stood.columns)]))

@@ -31,7 +31,7 @@ MOVES: Final = (
 )
 """Actions that set where a memory stands; a promotion to warm does so too."""
 
-_ABOUT: Final = (*MOVES, Action.CLOSE.value, Action.PROMOTE.value)
+_ABOUT: Final = (*MOVES, Action.CLOSE.value, Action.TRIM.value, Action.PROMOTE.value)
 _RETRACTED: Final = (Lifecycle.DELETED.value, Lifecycle.ARCHIVED.value)
 _NONE: Final = pl.lit(-1, pl.Int64)
 
@@ -70,6 +70,7 @@ def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFram
       summary took its place. Until then a stub shows but the beginning of its text.
     - A newer memory ends the validity of an older one for as long as both say what they said then, and the newer was
       neither deleted nor archived without a successor.
+    - What was trimmed last is shown of a text, for as long as it is that text.
     - What is promoted to core or warm is so from then on.
 
     Args:
@@ -79,7 +80,7 @@ def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFram
     """
     restored = _restored(_moved(_closed(memories, ordered), ordered))
     ended = _ended(_shown(restored, accesses))
-    return _crowned(ended, ordered).select(memories.columns)
+    return _crowned(_trimmed(ended, ordered), ordered).select(memories.columns)
 
 
 def _is(action: Action) -> pl.Expr:
@@ -242,6 +243,24 @@ def _ended(shown: pl.DataFrame) -> pl.DataFrame:
         superseded_by=pl.when(marked).then("closed_by").otherwise("superseded_by"),
         superseded_kind=pl.when(marked).then(pl.lit("update")).otherwise("superseded_kind"),
     )
+
+
+def _trimmed(ended: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
+    """Show of each text what the last trim of this very text left of it."""
+    trims = (
+        ordered.filter(_is(Action.TRIM))
+        .select(
+            *KEY,
+            *(value.name.suffix("_after") for value in deciding.read("after", deciding.TRIMMED)),
+            cut=pl.lit(value=True),
+        )
+        .join(ended.select(*KEY, "content_hash"), on=KEY, maintain_order="left")
+        .filter(pl.col("content_hash") == pl.col("content_hash_after"))
+        .unique(KEY, keep="last", maintain_order=True)
+        .select(*KEY, "trimmed_after", "cut")
+    )
+    rows = ended.join(trims, on=KEY, how="left", maintain_order="left")
+    return rows.with_columns(trimmed=pl.when("cut").then("trimmed_after").otherwise("trimmed"))
 
 
 def _crowned(closed: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:

@@ -5,11 +5,10 @@ functions are the bodies of the assets, of a rebuild and of an undo, so that all
 What is not here: their order, and several policies in one run (`pipeline`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-import numpy as np
 import polars as pl
 
 from memory_pipeline.consolidation import (
@@ -22,18 +21,20 @@ from memory_pipeline.consolidation import (
     planning,
     projection,
     promotion,
+    scope,
     scoring,
-    similarity,
     summarising,
+    trimming,
     validity,
 )
+from memory_pipeline.consolidation.projection import State
 from memory_pipeline.consolidation.strategies import SUPERSEDING
-from memory_pipeline.lake.schemas import LIVE, TABLES, Action, Lifecycle
+from memory_pipeline.lake.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import embedding, enriching, importance
 
-TOMBSTONE: Final = "[deleted]"
-"""Stands where a deleted memory's text stood."""
+JOINED: Final = frozenset(Action) - {Action.PRUNE, Action.COMPILE}
+"""What is decided by, or changes, the edges that follow from memories: a run that decides nothing of it makes none."""
 
 Frames = tuple[pl.DataFrame, ...]
 Two = tuple[pl.DataFrame, pl.DataFrame]
@@ -61,7 +62,7 @@ STATE: Final = ("memories", "decided_edges", "accesses", "tier_changes", "core_m
 """The tables that a state consists of."""
 
 
-def frames_of(state: projection.State) -> Frames:
+def frames_of(state: State) -> Frames:
     """The tables of a state, in the order of `STATE`."""
     return state.memories, state.edges, state.accesses, state.tier_changes, state.blocks
 
@@ -255,33 +256,42 @@ def promote(
     )
 
 
-def compile_blocks(
+def forget(
     turn: Turn,
+    profiles: pl.DataFrame,
     memories: pl.DataFrame,
+    decided: pl.DataFrame,
+    accesses: pl.DataFrame,
+    tier_changes: pl.DataFrame,
     scored: pl.DataFrame,
     enrichment: pl.DataFrame,
-    blocks: pl.DataFrame,
-    completions: pl.DataFrame,
     summaries: pl.DataFrame,
-    archived: pl.DataFrame,
+    clusters: pl.DataFrame,
+    members: pl.DataFrame,
     fact_changes: pl.DataFrame,
-) -> pl.DataFrame:
-    """Core memory blocks whose text changes, from the memories as merging, forgetting and closing leave them."""
-    expected = core_memory.expected(memories, summaries, archived, fact_changes, actions=turn.actions, as_of=turn.as_of)
-    unread = enriching.texts(expected).join(enrichment, on=["profile_id", "content_hash"], how="anti")
-    return core_memory.compile_blocks(
-        expected,
-        scored,
-        told_of(turn, pl.concat([enrichment, enriching.enrich(unread)])),
-        blocks,
-        completions,
-        turn.policy,
-        as_of=turn.as_of,
-        plan_id=turn.plan_id,
-    )
+    promotions: pl.DataFrame,
+    deferred: pl.DataFrame,
+    decisions: pl.DataFrame,
+    reverted: pl.DataFrame,
+) -> Two:
+    """What leaves the live set, and what is left of texts: `archived_set` and `trims`.
+
+    First what the policy forgets, and summaries whose cluster is gone; then, of what all that leaves, what a token
+    budget has no room for.
+    """
+    leaving = _leaving(turn, scored, memories, summaries, clusters, members, promotions, deferred)
+    if turn.policy.token_budget is None or Action.TRIM not in turn.actions or turn.scope != "all":
+        return leaving, TABLES["trims"].empty()
+    wishes = {"summaries": summaries, "archived_set": leaving, "fact_changes": fact_changes, "promotions": promotions}
+    state = State(memories, decided, accesses, tier_changes)
+    left = _left(turn, profiles, state, decisions, reverted, **wishes)
+    trims, dropped = trimming.select(left, _read(turn, left, enrichment), turn.policy, plan_id=turn.plan_id)
+    dropped = dropped.join(memories, on=scoring.KEY, how="semi")
+    staying = leaving.join(dropped, on=scoring.KEY, how="anti")
+    return TABLES["archived_set"].conform(pl.concat([staying, dropped])), trims
 
 
-def forget(
+def _leaving(
     turn: Turn,
     scored: pl.DataFrame,
     memories: pl.DataFrame,
@@ -291,7 +301,7 @@ def forget(
     promotions: pl.DataFrame,
     deferred: pl.DataFrame,
 ) -> pl.DataFrame:
-    """What leaves the live set, and why: what the policy forgets, and summaries whose cluster is gone.
+    """What the policy forgets, and summaries whose cluster is gone.
 
     Where memories were deferred nobody knows which clusters are gone.
     """
@@ -325,6 +335,41 @@ def _standing(memories: pl.DataFrame, summaries: pl.DataFrame, clusters: pl.Data
     )
 
 
+def compile_blocks(
+    turn: Turn,
+    profiles: pl.DataFrame,
+    memories: pl.DataFrame,
+    decided: pl.DataFrame,
+    accesses: pl.DataFrame,
+    tier_changes: pl.DataFrame,
+    blocks: pl.DataFrame,
+    scored: pl.DataFrame,
+    enrichment: pl.DataFrame,
+    completions: pl.DataFrame,
+    summaries: pl.DataFrame,
+    archived: pl.DataFrame,
+    fact_changes: pl.DataFrame,
+    promotions: pl.DataFrame,
+    decisions: pl.DataFrame,
+    reverted: pl.DataFrame,
+) -> pl.DataFrame:
+    """Core memory blocks whose text changes, from the memories as all else that the run decides leaves them."""
+    if not turn.policy.core_blocks or Action.COMPILE not in turn.actions:
+        return TABLES["proposed_blocks"].empty()
+    wishes = {"summaries": summaries, "archived_set": archived, "fact_changes": fact_changes, "promotions": promotions}
+    left = _left(turn, profiles, State(memories, decided, accesses, tier_changes), decisions, reverted, **wishes)
+    return core_memory.compile_blocks(
+        left,
+        scored,
+        _read(turn, left, enrichment),
+        blocks,
+        completions,
+        turn.policy,
+        as_of=turn.as_of,
+        plan_id=turn.plan_id,
+    )
+
+
 def plan(
     turn: Turn,
     profiles: pl.DataFrame,
@@ -335,6 +380,7 @@ def plan(
     blocks: pl.DataFrame,
     summaries: pl.DataFrame,
     archived: pl.DataFrame,
+    trims: pl.DataFrame,
     proposed: pl.DataFrame,
     fact_changes: pl.DataFrame,
     promotions: pl.DataFrame,
@@ -344,157 +390,69 @@ def plan(
     reverted: pl.DataFrame,
 ) -> pl.DataFrame:
     """What to change: the desired state less the present one, held back where it exceeds the quota."""
-    state = projection.State(memories, decided, accesses, tier_changes, blocks)
-    if turn.scope == "recent":
-        recent = _recent(profiles, memories)
-        summaries, archived = _about(recent, summaries, archived)
-        proposed = _touching(recent, proposed, "source", "target")
-        fact_changes = _touching(recent, fact_changes, "memory_id", "other_id")
+    state = State(memories, decided, accesses, tier_changes, blocks)
     faded = associations.faded(associate(turn, decided, decided.clear(), decided.clear(), accesses), turn.policy)
-    proposal = planning.propose(
+    wishes = {
+        "summaries": summaries,
+        "archived_set": archived,
+        "trims": trims,
+        "proposed_edges": proposed,
+        "pruned_edges": faded,
+        "fact_changes": fact_changes,
+        "promotions": promotions,
+        "proposed_blocks": proposed_blocks,
+        "deferred": deferred,
+    }
+    return planning.hold(_proposal(turn, profiles, state, decisions, reverted, **wishes), profiles, state)
+
+
+def _proposal(
+    turn: Turn,
+    profiles: pl.DataFrame,
+    state: State,
+    decisions: pl.DataFrame,
+    reverted: pl.DataFrame,
+    **wishes: pl.DataFrame,
+) -> pl.DataFrame:
+    """What is decided of the wishes of a run (arguments of `planning.propose`)."""
+    if turn.scope == "recent":
+        recent = scope.recent(profiles, state.memories)
+        wishes["summaries"], wishes["archived_set"] = scope.about(recent, wishes["summaries"], wishes["archived_set"])
+        wishes["proposed_edges"] = scope.touching(recent, wishes["proposed_edges"], "source", "target")
+        wishes["fact_changes"] = scope.touching(recent, wishes["fact_changes"], "memory_id", "other_id")
+    return planning.propose(
         profiles,
         state,
-        summaries=summaries,
-        archived_set=archived,
-        proposed_edges=proposed,
-        pruned_edges=faded,
-        fact_changes=fact_changes,
-        promotions=promotions,
-        proposed_blocks=proposed_blocks,
-        deferred=deferred,
+        **wishes,
         committed=present(turn, decisions, reverted),
         decisions=decisions,
         reverted=reverted,
         actions=turn.actions,
         superseded_lifecycle=turn.policy.superseded_lifecycle,
     )
-    return planning.hold(proposal, profiles, state)
 
 
-def _recent(profiles: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Memories of the sessions in which something was stored since the last reflection."""
-    originals = memories.filter(pl.col("kind") == "original").join(profiles, on="profile_id", suffix="_profile")
-    new = originals.filter(pl.col("seq") > pl.col("since")).select(*scoring.KEY, "session_id")
-    touched = originals.join(new, on=["profile_id", "session_id"], how="semi")
-    return pl.concat([touched.select(scoring.KEY), new.select(scoring.KEY)]).unique()
+def _left(
+    turn: Turn,
+    profiles: pl.DataFrame,
+    state: State,
+    decisions: pl.DataFrame,
+    reverted: pl.DataFrame,
+    **wishes: pl.DataFrame,
+) -> pl.DataFrame:
+    """The memories as a run leaves them that decides these wishes alone: what was undone is not among them."""
+    others = ("proposed_edges", "pruned_edges", "trims", "proposed_blocks", "deferred")
+    nothing = {name: TABLES["decided_edges" if name == "pruned_edges" else name].empty() for name in others}
+    proposal = _proposal(turn, profiles, state, decisions, reverted, **(nothing | wishes))
+    return planning.post_state(state, proposal, present(turn, decisions, reverted)).memories
 
 
-def _about(recent: pl.DataFrame, summaries: pl.DataFrame, archived: pl.DataFrame) -> Two:
-    """Summaries with a recent member, and what they take the place of."""
-    made = _touching(recent, summaries.explode("members"), "members").select("profile_id", "summary_id").unique()
-    about = made.rename({"summary_id": "target_id"})
-    return (
-        summaries.join(made, on=["profile_id", "summary_id"], how="semi"),
-        archived.join(about, on=["profile_id", "target_id"], how="semi"),
-    )
-
-
-def _touching(recent: pl.DataFrame, rows: pl.DataFrame, *ends: str) -> pl.DataFrame:
-    """Rows of which one end is recent."""
-    numbered = rows.with_row_index("row")
-    found = [
-        numbered.join(recent.rename({"memory_id": end}), on=["profile_id", end], how="semi").select("row")
-        for end in ends
-    ]
-    return numbered.join(pl.concat(found).unique(), on="row", how="semi", maintain_order="left").drop("row")
+def _read(turn: Turn, memories: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:
+    """What is told of texts, those that the run itself makes among them."""
+    unread = enriching.texts(memories).join(enrichment, on=["profile_id", "content_hash"], how="anti")
+    return told_of(turn, pl.concat([enrichment, enriching.enrich(unread)]))
 
 
 def present(turn: Turn, decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
     """What earlier runs at this very instant decided and nothing has undone."""
     return projection.unmasked(decisions, reverted).filter(pl.col("as_of") == turn.as_of)
-
-
-def settle(
-    turn: Turn,
-    plan: pl.DataFrame,
-    memories: pl.DataFrame,
-    decided: pl.DataFrame,
-    accesses: pl.DataFrame,
-    tier_changes: pl.DataFrame,
-    blocks: pl.DataFrame,
-    enrichment: pl.DataFrame,
-    vectors: pl.DataFrame,
-    decisions: pl.DataFrame,
-    reverted: pl.DataFrame,
-    derived: pl.DataFrame,
-) -> Frames:
-    """Apply a plan and describe the state after it; `derived` edges are made anew if the state changes.
-
-    Returns:
-        The tables of `SETTLED`: the state, and what describes it, once the plan is committed; then the rows that new
-        summaries add to `enrichment` and `vectors`.
-    """
-    before = projection.State(memories, decided, accesses, tier_changes, blocks)
-    state = planning.post_state(before, plan, present(turn, decisions, reverted))
-    words, points = enrich(turn, state.memories, enrichment, vectors)
-    enrichment, vectors = pl.concat([enrichment, words]), pl.concat([vectors, points])
-    same = state.memories.equals(TABLES["memories"].conform(memories))
-    if not (same and state.edges.equals(TABLES["decided_edges"].conform(decided))):
-        derived = derive(turn, state.memories, enrichment, vectors, state.accesses, state.edges)
-    measured = measure(turn, state.memories, enrichment, derived, state.edges, state.accesses)
-    scored = score(turn, state.memories, measured, state.edges, derived)
-    edges = associate(turn, state.edges, derived, state.edges.clear(), state.accesses)
-    shown = replace(state, memories=_buried(state.memories))
-    return *frames_of(shown), derived, measured, scored, edges, words, points
-
-
-def _buried(memories: pl.DataFrame) -> pl.DataFrame:
-    """Leave a tombstone of each deleted memory: what it said stands in the ledger alone."""
-    gone = pl.col("lifecycle") == Lifecycle.DELETED.value
-    return memories.with_columns(
-        content=pl.when(gone).then(pl.lit(TOMBSTONE)).otherwise("content"),
-        **{name: pl.when(~gone).then(name) for name in ("index_text", "metadata", "protected_reason")},
-    )
-
-
-SETTLED: Final = (
-    *STATE,
-    "derived_edges",
-    "memory_importance",
-    "scored_memories",
-    "association_edges",
-    "enrichment",
-    "vectors",
-)
-"""What `settle` returns, in order."""
-
-
-def inspect(
-    turn: Turn,
-    plan: pl.DataFrame,
-    profiles: pl.DataFrame,
-    memories: pl.DataFrame,
-    decided: pl.DataFrame,
-    scored: pl.DataFrame,
-    after: pl.DataFrame,
-    after_edges: pl.DataFrame,
-    vectors: pl.DataFrame,
-) -> pl.DataFrame:
-    """Rows of a plan that break an invariant: `profile_id`, `check`, `memory_id`, `detail`; none if all is well."""
-    post = projection.State(after, after_edges)
-    return planning.violations(
-        plan,
-        projection.State(memories, decided),
-        profiles,
-        policy=turn.policy,
-        scored=scored,
-        post=post,
-        retrievable=retrievable(turn, after, vectors),
-    )
-
-
-def retrievable(turn: Turn, memories: pl.DataFrame, vectors: pl.DataFrame) -> pl.DataFrame:
-    """Live summaries that a search for their own words finds among the ten nearest live memories."""
-    keys = ["profile_id", "memory_id"]
-    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(*keys, "kind", "content_hash")
-    own = vectors.filter(pl.col("model") == turn.policy.embedder).drop("model")
-    points = live.join(own, on=["profile_id", "content_hash"]).sort(keys)
-    summaries = points.filter(pl.col("kind") != "original")
-    if summaries.is_empty():
-        return summaries.select(keys)
-    space = similarity.matrix(points["vector"])
-    places = points.with_row_index("place").join(summaries, on=keys, how="semi")["place"].to_numpy()
-    groups = points["profile_id"].rank("dense").cast(pl.Int64).to_numpy()
-    found = similarity.top_k(space[places], space, groups[places], groups, 10)
-    hit = places[found.left[places[found.left] == found.right]]
-    return points[np.unique(hit)].select(keys)

@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation import lineage, prompting, wording
+from memory_pipeline.consolidation.folding import ORIGINAL
 from memory_pipeline.consolidation.lineage import CLUSTER, SUMMARY
 from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.consolidation.strategies import KINDS, STRATEGIES, summary_kind
@@ -19,7 +20,8 @@ from memory_pipeline.text import identity
 
 RULES: Final = "rules"
 """Who words a summary that no model does."""
-LEVELS: Final = ("episode", "session", "agent")
+AGENT: Final = "agent"
+LEVELS: Final = ("episode", "session", AGENT)
 """Kinds of summaries that tell what happened."""
 THEME_WORDS: Final = 3
 """Words of a cluster's label that a sentence names."""
@@ -41,7 +43,8 @@ def summarise(
     Each method of clustering has its kind of summary. A compression or consolidation supersedes its members, and is
     made only if its text holds every date, number and name of theirs; under all others the members stay. A summary
     replaces a live one of its kind if half of all members of either are members of both, or if it has all members of
-    that one; one that supersedes only if every member that has left still has a summary then.
+    that one, and that of an agent every live one of this agent; but only if every member that has left for the sake of
+    that one still has a summary then.
 
     Args:
         clusters: table `clusters`.
@@ -173,17 +176,37 @@ def _replaced(groups: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     live = pl.col("lifecycle").is_in(LIVE)
     old = memories.filter(live & (pl.col("kind") != "original"))
     shared = _shared(groups, old).filter(_half() | (pl.col("shared") == pl.col("old_size")))
-    held = groups.filter("supersedes").explode("members").select("profile_id", memory_id="members")
+    own = pl.concat([shared.select(*SUMMARY, "old_id"), _of_same_agent(groups, old, memories)]).unique()
+    held = groups.filter(pl.col("supersedes") | (pl.col("kind") == AGENT)).explode("members")
     stranded = (
         memories.filter(~live & (pl.col("lifecycle") != Lifecycle.DELETED.value) & (pl.col("kind") == "original"))
-        .join(held, on=KEY, how="anti")
+        .join(held.select("profile_id", memory_id="members"), on=KEY, how="anti")
         .select("profile_id", old_id="superseded_by")
     )
     return (
-        shared.join(stranded, on=["profile_id", "old_id"], how="anti")
+        own.join(stranded, on=["profile_id", "old_id"], how="anti")
         .group_by(SUMMARY)
         .agg(replaces=pl.col("old_id").sort())
     )
+
+
+def _of_same_agent(groups: pl.DataFrame, old: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """The live summaries of the agent whose summary is new: profile_id, summary_id, old_id."""
+    session = ["profile_id", "session_id"]
+    named = memories.filter((pl.col("kind") == ORIGINAL) & pl.col("session_id").is_not_null())
+    owners = (
+        named.sort(*session, "created_at", "memory_id")
+        .group_by(session)
+        .agg(owner=pl.col("agent_id").drop_nulls().first())
+    )
+    owned = named.join(owners, on=session).select("profile_id", "owner", members="memory_id")
+
+    def told(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+        own = rows.filter(pl.col("kind") == AGENT).select("profile_id", "members", name).explode("members")
+        return own.join(owned, on=["profile_id", "members"]).select("profile_id", name, "owner").drop_nulls().unique()
+
+    former = told(old.with_columns(old_id="memory_id"), "old_id")
+    return told(groups, "summary_id").join(former, on=["profile_id", "owner"]).select(*SUMMARY, "old_id")
 
 
 def _shared(groups: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:

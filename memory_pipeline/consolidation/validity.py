@@ -16,7 +16,7 @@ from memory_pipeline.consolidation import similarity
 from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import changes
-from memory_pipeline.text.fact_rules import LEAST_SHARED
+from memory_pipeline.text.cases import LEAST_SHARED
 
 Rows = NDArray[np.int64]
 

@@ -10,9 +10,9 @@ from typing import Any, Final, cast
 
 import polars as pl
 
-from memory_pipeline.consolidation import pipeline, projection
-from memory_pipeline.lake import history
-from memory_pipeline.lake.schemas import LIVE, TABLES, Action, EventType, Lifecycle
+from memory_pipeline.consolidation import projection
+from memory_pipeline.evaluation.nights import Events, live, memories
+from memory_pipeline.lake.schemas import LIVE, Action, EventType, Lifecycle
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.tokens import count_tokens
 
@@ -42,8 +42,6 @@ COLUMNS: Final[dict[str, str]] = {
 }
 """What each figure counts."""
 
-Events = Callable[[datetime], pl.DataFrame]
-
 
 def compare(
     events: Events,
@@ -68,7 +66,7 @@ def compare(
     """
     if not nights or list(nights) != sorted(set(nights)):
         raise ValueError(f"nights = {list(nights)}: give one instant or more, ascending")
-    if not _memories(events(nights[-1])).height:
+    if not memories(events(nights[-1])).height:
         raise ValueError(
             f"nothing had been stored by {nights[-1].isoformat()}; import memories or choose a later night"
         )
@@ -93,58 +91,36 @@ def spread(events: pl.DataFrame, *, count: int = NIGHTS) -> list[datetime]:
     if count < 1:
         raise ValueError(f"count = {count}: give one night or more")
     own = events.filter(~pl.col("event_type").is_in([EventType.RUN_COMMITTED.value, EventType.RUN_REVERTED.value]))
-    if not _memories(own).height:
+    if not memories(own).height:
         raise ValueError("nothing has been stored; import memories first")
-    first = cast("datetime", _memories(own)["occurred_at"].dt.truncate("1d").min())
+    first = cast("datetime", memories(own)["occurred_at"].dt.truncate("1d").min())
     last = cast("datetime", own["occurred_at"].dt.truncate("1d").max())
     days = (last - first).days + 1
     nights = min(count, days)
     return [first + timedelta(days=-(-days * place // nights)) for place in range(1, nights + 1)]
 
 
-def _memories(events: pl.DataFrame) -> pl.DataFrame:
-    return events.filter(pl.col("event_type") == EventType.STORED.value)
-
-
 def _figures(events: Events, policy: Policy, nights: Sequence[datetime]) -> dict[str, Any]:
     """Run every night under one policy and count."""
     began = time.perf_counter()
-    policies = {policy.digest: policy}
-    decisions, reverted = TABLES["decisions"].empty(), TABLES["reverted"].empty()
-    read_out = {name: TABLES[name].empty() for name in history.READ_OUT}
-    for number, night in enumerate(nights, 1):
-        known = events(night)
-        profiles = _everyone(known, policy, night, position=number)
-        given = {"profiles": profiles, "events": known, "decisions": decisions, "reverted": reverted}
-        made = pipeline.run(given | read_out, policies)
-        read_out = {name: made[name] for name in read_out}
-        plan = made["consolidation_plan"]
-        taken = plan.filter(pl.col("status") != "held").with_columns(
-            status=pl.lit("committed"), seq=pl.lit(number, pl.Int64)
-        )
-        decisions = TABLES["decisions"].conform(pl.concat([decisions, taken]))
-    after = history.settle(made, policies)
+    for night in live(events, policy, nights):
+        last = night
+    after = last.after
     seconds = time.perf_counter() - began
-    decided = dict(projection.unmasked(decisions, reverted).group_by("action").len().iter_rows())
-    return _counts(after["memories"], projection.project(known).memories) | {
+    in_force = projection.unmasked(last.decisions, last.tables["reverted"])
+    decided = dict(in_force.group_by("action").len().iter_rows())
+    return _counts(after["memories"], projection.project(last.tables["events"]).memories) | {
         "edges": after["association_edges"].height,
         "links": decided.get(Action.LINK.value, 0),
         "pruned": decided.get(Action.PRUNE.value, 0),
         "promoted": after["tier_changes"].height,
         "blocks": int(after["core_memory_blocks"]["content"].str.len_chars().sum()),
-        "held": plan.filter(pl.col("status") == "held").height,
+        "held": last.tables["consolidation_plan"].filter(pl.col("status") == "held").height,
         "seconds": round(seconds, 2),
     }
 
 
-def _everyone(known: pl.DataFrame, policy: Policy, night: datetime, *, position: int) -> pl.DataFrame:
-    own = _memories(known)["profile_id"].unique().sort().to_list()
-    return pipeline.participants(
-        dict.fromkeys(own, policy), ledger_digest="compared", as_of=night, seq=position, heads={}, since={}
-    )
-
-
-def _counts(memories: pl.DataFrame, stored: pl.DataFrame) -> dict[str, Any]:
+def _counts(kept: pl.DataFrame, stored: pl.DataFrame) -> dict[str, Any]:
     """Count memories by what became of them; `stored` are the originals before anything was decided."""
     original, live = pl.col("kind") == "original", pl.col("lifecycle").is_in(LIVE)
     by_summary = (pl.col("superseded_kind") == "summary").fill_null(value=False)
@@ -152,7 +128,7 @@ def _counts(memories: pl.DataFrame, stored: pl.DataFrame) -> dict[str, Any]:
     def gone(*lifecycles: Lifecycle) -> pl.Expr:
         return (original & ~by_summary & pl.col("lifecycle").is_in([lifecycle.value for lifecycle in lifecycles])).sum()
 
-    counted = memories.select(
+    counted = kept.select(
         originals=original.sum(),
         live=(original & live).sum(),
         summaries=(~original & live).sum(),
@@ -165,5 +141,5 @@ def _counts(memories: pl.DataFrame, stored: pl.DataFrame) -> dict[str, Any]:
         warm=(original & (pl.col("lifecycle") == Lifecycle.WARM.value)).sum(),
         core=(original & (pl.col("category") == "core")).sum(),
     )
-    kept = int(count_tokens(memories.filter(live)["content"]).sum())
-    return counted.row(0, named=True) | {"tokens_share": kept / max(1, int(count_tokens(stored["content"]).sum()))}
+    tokens = int(count_tokens(kept.filter(live)["content"]).sum())
+    return counted.row(0, named=True) | {"tokens_share": tokens / max(1, int(count_tokens(stored["content"]).sum()))}

@@ -16,8 +16,7 @@ from memory_pipeline.consolidation import projection, triggers
 from memory_pipeline.lake import catalogue, compaction, events
 from memory_pipeline.lake.catalogue import Mark
 from memory_pipeline.lake.database import EVENTS, RUNS
-from memory_pipeline.lake.events import COLUMNS
-from memory_pipeline.lake.ledger import PIPELINE
+from memory_pipeline.lake.events import COLUMNS, PIPELINE
 from memory_pipeline.lake.schemas import INSTANT, TABLES, EventType
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.settings import Policy, Settings

@@ -25,6 +25,8 @@ class Mark(StrEnum):
     """Up to where the table `events` holds the ledger."""
     OLDEST = "oldest"
     """From where on tables can be read as they were."""
+    ERASED = "erased"
+    """Where the last erasure stands in the ledger: whoever keeps a text from before it lets go of it."""
 
 
 @dataclass(frozen=True)

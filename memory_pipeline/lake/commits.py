@@ -25,6 +25,10 @@ _COMMITS: Final = uuid.UUID("6f1d2a52-5f0e-4c9e-9a3c-2f6a3b1f7f10")
 """Namespace of the event ids of commits: a plan and profile give one id, so that nothing is committed twice."""
 
 
+_RECORDED: Final = ("task", "scope", "trigger", "preset", "policy_hash")
+"""What is kept of a run as the table `profiles` says it."""
+
+
 class Conflict(RuntimeError):
     """A profile has changed since the plan was made; nothing was changed. Plan again on the new state."""
 
@@ -113,7 +117,7 @@ def record(connection: sa.Connection, commit: Commit) -> dict[str, int]:
         held = counts[profile_id]["held"]
         connection.execute(
             RUNS.insert().values(
-                **{name: row[name] for name in ("profile_id", "plan_id", "task", "trigger", "preset", "policy_hash")},
+                **{name: row[name] for name in ("profile_id", "plan_id", *_RECORDED)},
                 **counts[profile_id],
                 run_id=commit.run_id,
                 as_of=micros(row["as_of"]),
@@ -182,7 +186,7 @@ def _event(commit: Commit, row: Mapping[str, Any], counts: Mapping[str, int]) ->
         occurred_at=row["as_of"],
         recorded_at=commit.committed_at,
         payload={
-            **{name: row[name] for name in ("plan_id", "seq", "preset", "policy_hash", "task", "trigger")},
+            **{name: row[name] for name in ("plan_id", "seq", *_RECORDED)},
             **counts,
             "as_of": row["as_of"].isoformat(),
             "policy": commit.policies[row["policy_hash"]].model_dump(mode="json"),

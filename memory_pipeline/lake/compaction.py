@@ -19,8 +19,8 @@ import sqlalchemy as sa
 from memory_pipeline.lake import catalogue, files, publishing
 from memory_pipeline.lake.catalogue import Mark
 from memory_pipeline.lake.database import EVENTS, LakeError, explained
-from memory_pipeline.lake.events import COLUMNS, micros
-from memory_pipeline.lake.ledger import PIPELINE, Ledger
+from memory_pipeline.lake.events import COLUMNS, PIPELINE, micros
+from memory_pipeline.lake.ledger import Ledger
 from memory_pipeline.lake.schemas import TABLES
 
 MOVED_AT_ONCE: Final = 50_000

@@ -24,8 +24,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from memory_pipeline.lake.files import sync
 from memory_pipeline.lake.schemas import Decisions, EventType
 
-SCHEMA: Final = 1
-"""Version of the tables below; a ledger of a higher one is refused."""
+SCHEMA: Final = 2
+"""Version of the tables below; a ledger of a higher one is refused, one of a lower one is brought to it."""
+
+_UPGRADES: Final = {2: "ALTER TABLE runs ADD COLUMN scope TEXT NOT NULL DEFAULT 'all'"}
+"""What makes a ledger one of a version, from the one before."""
 
 WRITE_SECONDS: Final = 120.0
 """How long a writer waits for the one before it."""
@@ -87,6 +90,7 @@ RUNS: Final = sa.Table(
     _text("plan_id", primary_key=True),
     _text("run_id"),
     _text("task"),
+    _text("scope", server_default="all"),
     _text("trigger"),
     _text("preset"),
     _text("policy_hash"),
@@ -261,6 +265,16 @@ class Database:
             raise LakeError(
                 f"{self.file}: its tables have version {version}, this program knows {SCHEMA}; upgrade memory-pipeline"
             )
+        if version < SCHEMA:
+            self._upgrade()
+
+    def _upgrade(self) -> None:
+        """Bring the tables of an older version to this one; of several that open it, the first does so."""
+        with self.writing() as connection:
+            version = int(connection.scalar(sa.select(META.c.value).where(META.c.key == "schema")) or 0)
+            for number in range(version + 1, SCHEMA + 1):
+                connection.exec_driver_sql(_UPGRADES[number])
+            connection.execute(META.update().where(META.c.key == "schema").values(value=str(SCHEMA)))
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
@@ -298,8 +312,11 @@ class Database:
         with explained(self.home), self._handle.lock:
             yield
 
-    def shrink(self) -> None:
-        """Give the space of what was removed back to the disk, unless the ledger is in use.
+    def shrink(self) -> bool:
+        """Write the file anew without what was removed and empty its write-ahead log, unless the ledger is in use.
+
+        Returns:
+            Whether it was done: nothing that was removed is left in either file.
 
         Raises:
             LakeError: see `explained`.
@@ -308,12 +325,14 @@ class Database:
             raw = self._handle.engine.raw_connection()
             try:
                 raw.cursor().execute("VACUUM")
-                raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                busy, *_ = raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             except sqlite3.OperationalError as error:
                 if "lock" not in str(error):
                     raise
+                return False
             finally:
                 raw.close()
+        return not busy
 
     def close(self) -> None:
         """Close this process's connections; the next use opens new ones."""
@@ -354,6 +373,7 @@ def _engine(file: Path) -> sa.Engine:
     def _settle(connection: Any, _record: object) -> None:
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA secure_delete=ON")  # what is erased must not be left on free pages
         connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
         connection.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
 

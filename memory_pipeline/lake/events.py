@@ -21,6 +21,7 @@ from memory_pipeline.lake.payloads import (
     PAYLOADS,
     WRITTEN,
     Accessed,
+    Erased,
     Feedback,
     Identifier,
     Instant,
@@ -42,7 +43,9 @@ DEFAULT_PROFILE: Final = "default"
 CLOCK_SKEW: Final = timedelta(minutes=5)
 """How far ahead of the ledger's clock a live event may lie."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""From when on the ledger counts microseconds."""
+
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -79,10 +82,19 @@ class DeadLetter:
 
 def micros(instant: datetime) -> int:
     """Return a timezone-aware instant as microseconds since 1970-01-01 UTC, the ledger's form of it."""
-    return (instant - _EPOCH) // _MICROSECOND
+    return (instant - EPOCH) // _MICROSECOND
 
 
-_ABOUT_A_MEMORY: Final = {EventType.STORED, EventType.UPDATED, EventType.LINKED, EventType.FEEDBACK}
+PIPELINE: Final = (EventType.RUN_COMMITTED.value, EventType.RUN_REVERTED.value, EventType.ERASED.value)
+"""Events that only the pipeline writes; they count neither as stores nor as activity."""
+
+_ABOUT_A_MEMORY: Final = {
+    EventType.STORED,
+    EventType.UPDATED,
+    EventType.ERASED,
+    EventType.LINKED,
+    EventType.FEEDBACK,
+}
 _SESSIONS: Final = {EventType.SESSION_STARTED, EventType.SESSION_ENDED}
 
 COLUMNS: Final = (
@@ -120,13 +132,13 @@ class Event(BaseModel):
     instance_id: Identifier | None = Field(None, description="Process that writes it.")
     parent_event_id: Identifier | None = Field(None, description="Event that caused this one.")
     memory_id: Identifier | None = Field(None, description="Memory concerned, unique within its profile.")
-    payload: Stored | Accessed | Updated | Linked | Session | Feedback | dict[str, Any] = Field(
+    payload: Stored | Accessed | Updated | Linked | Session | Feedback | Erased | dict[str, Any] = Field(
         description="What the type of event says, as below."
     )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        wanted = PAYLOADS.get(self.event_type, dict)
+        wanted = Erased if self.event_type == EventType.ERASED else PAYLOADS.get(self.event_type, dict)
         if type(self.payload) is not wanted:
             raise ValueError(f"payload is no {wanted.__name__}; give the payload of {self.event_type.value}")
         if self.event_type in _ABOUT_A_MEMORY and self.memory_id is None:
@@ -281,6 +293,7 @@ _PAYLOAD_TYPES: Final = {
     "memory_ids": pl.List(pl.String()),
     "ranks": pl.List(pl.Int64()),
     "expanded": pl.List(pl.String()),
+    "erased_at": pl.String(),
 }
 """Every field a payload can have, as it stands in JSON."""
 
@@ -289,7 +302,8 @@ def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     """Return ledger rows as the table `events`, one row an event and memory it names.
 
     Args:
-        rows: `seq` and then `Event.row()`. The pipeline's own run.* events keep their payload columns null.
+        rows: `seq` and then `Event.row()`. The pipeline's own events keep their payload columns null, and of a payload
+            that was erased only `erased_at` is left, and which memories an access named.
 
     Cost: some 3 seconds a million rows.
     """
@@ -297,7 +311,7 @@ def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     table = pl.DataFrame([tuple(row) for row in rows], schema=types, orient="row")
     if table.is_empty():
         return TABLES["events"].empty()
-    own = pl.col("event_type").str.starts_with("run.")
+    own = pl.col("event_type").is_in(PIPELINE)
     lines = table.select(pl.when(own).then(pl.lit("{}")).otherwise("payload")).to_series().to_list()
     said = pl.read_ndjson(BytesIO("\n".join(lines).encode()), schema=_PAYLOAD_TYPES)
     events = (
@@ -305,7 +319,7 @@ def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
         .hstack(said.rename({"kind": "edge_kind", "expanded": "expanded_ids"}))
         .with_columns(
             pl.col("occurred_at", "recorded_at").cast(INSTANT),
-            pl.col("valid_from", "valid_until").str.to_datetime(WRITTEN, time_unit="us", time_zone="UTC"),
+            pl.col("valid_from", "valid_until", "erased_at").str.to_datetime(WRITTEN, time_unit="us", time_zone="UTC"),
             ordinal=pl.lit(0, pl.Int64),
             rank=pl.lit(None, pl.Int64),
             expanded=pl.lit(None, pl.Boolean),
@@ -337,6 +351,8 @@ An event is one JSON object; a file of events holds one a line (JSON Lines, UTF-
 - `memory_id` is needed wherever one memory is concerned; it may stand in the payload instead. A stored memory without
   one takes the id of its event.
 - Sessions need their `session_id`.
+- An event about a memory that was erased is taken, so that it counts once, but what it says is not kept. That a memory
+  was erased (`memory.erased`) and what runs did (`run.*`) is written by the pipeline alone.
 
 ## Every event
 """

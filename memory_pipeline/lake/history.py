@@ -6,14 +6,14 @@ What is not here: how files and rows are written (`tables`, `ledger`).
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import pipeline, planning, projection, stages
+from memory_pipeline.consolidation import outcome, pipeline, planning, projection, stages
 from memory_pipeline.lake import log, participation, snapshot
 from memory_pipeline.lake.schemas import TABLES, Action
 from memory_pipeline.lake.tables import Commit, Lake, LakeError, Revert
@@ -49,19 +49,19 @@ class InvariantBroken(ValueError):
 
 
 def settle(tables: Tables, policies: Mapping[str, Policy]) -> dict[str, pl.DataFrame]:
-    """Apply the plan of a run: the tables of `stages.SETTLED` as they are once it is committed.
+    """Apply the plan of a run: the tables of `outcome.SETTLED` as they are once it is committed.
 
     Args:
         tables: the run's `SETTLED_FROM` and `consolidation_plan`.
         policies: the policies in play, by hash.
     """
     takes = ("consolidation_plan", *_SETTLE_TAKES)
-    frames = pipeline.each(tables["profiles"], policies, stages.settle, *(tables[name] for name in takes))
-    return {name: TABLES[name].conform(frame) for name, frame in zip(stages.SETTLED, frames, strict=True)}
+    frames = pipeline.each(tables["profiles"], policies, outcome.settle, *(tables[name] for name in takes))
+    return {name: TABLES[name].conform(frame) for name, frame in zip(outcome.SETTLED, frames, strict=True)}
 
 
 def violations(tables: Tables, policies: Mapping[str, Policy], *, after: Tables | None = None) -> pl.DataFrame:
-    """Return the rows of a plan that break an invariant (see `planning.violations`); none if all is well.
+    """Return the rows of a plan that break an invariant (see `invariants.violations`); none if all is well.
 
     Args:
         tables: the run's `SETTLED_FROM` and `consolidation_plan`.
@@ -73,7 +73,7 @@ def violations(tables: Tables, policies: Mapping[str, Policy], *, after: Tables 
     return pipeline.each(
         tables["profiles"],
         policies,
-        stages.inspect,
+        outcome.inspect,
         *(tables[name] for name in takes),
         after["memories"],
         after["decided_edges"],
@@ -155,8 +155,18 @@ def preview(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str,
     """Run every stage in this process up to the plan, and write nothing."""
     own = profiles["profile_id"].to_list()
     given = {name: participation.known(lake, name, profiles) for name in ("events", "decisions", "reverted")}
-    kept = {name: lake.read(name, profiles=own) for name in READ_OUT}
-    return pipeline.run({"profiles": profiles} | given | kept, participation.policies(settings, profiles))
+    read_out = {name: lake.read(name, profiles=own) for name in READ_OUT}
+    policies = participation.policies(settings, profiles)
+    return pipeline.run({"profiles": profiles} | given | read_out, policies, kept=kept(lake, profiles))
+
+
+def kept(lake: Lake, profiles: pl.DataFrame) -> pipeline.Kept:
+    """What the last run published at the state that a run reads, for stages that its task has no use for."""
+    if profiles.is_empty() or not pipeline.idle(profiles["task"][0]):
+        return pipeline.Kept()
+    seq = profiles["seq"][0]
+    runs = lake.ledger.runs(profiles["profile_id"].to_list(), seq=seq).filter(pl.col("outcome") != "reverted")
+    return pipeline.Kept(frozenset(runs["profile_id"]), lambda name, own: lake.read(name, seq=seq, profiles=own))
 
 
 def state(
@@ -166,6 +176,7 @@ def state(
     *,
     until: int | None = None,
     reverted: pl.DataFrame | None = None,
+    kept: pipeline.Kept | None = None,
 ) -> dict[str, pl.DataFrame]:
     """Make the tables of a state from the ledger alone.
 
@@ -175,24 +186,15 @@ def state(
         policies: the policies in play, by hash.
         until: position of the last commit that counts; default: every one that `as_of` admits.
         reverted: what does not count; default: what is undone by now.
+        kept: what earlier runs published, for stages that the task has no use for; default: every stage is run.
 
     Returns:
         The tables of `PUBLISHED`.
     """
-    own = profiles["profile_id"].to_list()
     masked = lake.ledger.reverted() if reverted is None else reverted
-    clock, seq = profiles.row(0, named=True)["as_of"], profiles.row(0, named=True)["seq"]
-    made = pipeline.run(
-        {
-            "profiles": profiles,
-            "events": lake.events(as_of=clock, seq=seq, profiles=own),
-            "decisions": lake.ledger.decisions(as_of=clock, seq=seq, profiles=own),
-            "reverted": masked,
-            **{name: lake.read(name, profiles=own) for name in READ_OUT},
-        },
-        policies,
-    )
+    made = pipeline.run(_given(lake, profiles, masked), policies, kept=kept)
     plan = made["consolidation_plan"]
+    clock, own = profiles.row(0, named=True)["as_of"], profiles["profile_id"].to_list()
     committed = lake.ledger.decisions(as_of=clock, seq=until, profiles=own)
     after = settle(made | {"decisions": committed, "consolidation_plan": plan.clear()}, policies)
     after["consolidation_plan"] = plan.join(masked, on=["profile_id", "decision_id"], how="anti")
@@ -208,7 +210,7 @@ def rebuild(lake: Lake, profile_id: str) -> dict[str, pl.DataFrame]:
     runs = lake.ledger.runs([profile_id]).filter(pl.col("outcome") != "reverted").sort("commit_seq")
     if runs.is_empty():
         raise ValueError(f"profile {profile_id!r} has no run that stands; consolidate it first")
-    return _as_committed(lake, runs.tail(1), lake.ledger.reverted())
+    return _as_committed(lake, runs.tail(1), lake.ledger.reverted(), runs)
 
 
 def undo(
@@ -216,6 +218,7 @@ def undo(
 ) -> pl.DataFrame:
     """Take back a run, a merge or the decisions about one memory, and publish the tables without them.
 
+    Where no run is left, every memory is published as agents stored it, with its scores at the instant of the last one.
     The ledger keeps the decisions and the undo; nothing is computed backwards. What is taken back is not proposed
     again for the same members and texts, unless a run asks for it.
 
@@ -256,9 +259,11 @@ def undo(
     own = sorted(set(chosen["profile_id"]) | set(undone_runs["profile_id"]))
     left = runs.join(undone_runs, on=["profile_id", "plan_id"], how="anti")
     last = left.filter(pl.col("profile_id").is_in(own)).unique("profile_id", keep="last")
+    alone = undone_runs.unique("profile_id", keep="last").join(last, on="profile_id", how="anti")
+    as_left, as_stored = _as_committed(lake, last, masked, left), _as_stored(lake, alone, masked)
     lake.republish(
         pl.DataFrame({"profile_id": own, "head": [heads[one] for one in own]}),
-        _as_committed(lake, last, masked),
+        {name: pl.concat([as_left[name], as_stored[name]]) for name in PUBLISHED},
         revert=[
             Revert(
                 profile_id=one,
@@ -341,26 +346,81 @@ def _about(standing: pl.DataFrame, memory_id: str, profile_id: str | None) -> pl
     return found.filter(pl.col("seq") == pl.col("seq").max())
 
 
-def _as_committed(lake: Lake, runs: pl.DataFrame, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def _as_committed(
+    lake: Lake, runs: pl.DataFrame, reverted: pl.DataFrame, standing: pl.DataFrame
+) -> dict[str, pl.DataFrame]:
     """Tables of profiles as a run of each published them, less what is reverted; profiles of one run are made together.
 
     Args:
         lake: the store.
         runs: rows of `consolidation_runs`, one a profile.
         reverted: what does not count.
+        standing: every run that stands, by profile and position.
     """
+    made = []
+    for own, policies, seqs in _states(lake, runs):
+        kept = _remade(lake, own, standing.filter(pl.col("commit_seq") < min(seqs)), reverted)
+        made.append(state(lake, own, policies, until=max(seqs), reverted=reverted, kept=kept))
+    return {name: pl.concat([TABLES[name].empty(), *(tables[name] for tables in made)]) for name in PUBLISHED}
+
+
+def _remade(lake: Lake, profiles: pl.DataFrame, earlier: pl.DataFrame, reverted: pl.DataFrame) -> pipeline.Kept:
+    """What a run found published: each table as the last earlier run made it that had a use for it, else the first."""
+    before = earlier.join(profiles, on="profile_id", how="semi")
+    tables: dict[str, pl.DataFrame] = {}
+    done: dict[tuple[int, ...], dict[str, pl.DataFrame]] = {}
+    for stage in pipeline.idle(profiles["task"][0]):
+        tasks = [task for task, actions in pipeline.TASKS.items() if actions & stage.serves]
+        useful = before.filter(pl.col("task").is_in(tasks)).unique("profile_id", keep="last", maintain_order=True)
+        first = before.unique("profile_id", keep="first", maintain_order=True)
+        makers = pl.concat([useful, first.join(useful, on="profile_id", how="anti")]).sort("profile_id")
+        at = tuple(makers["commit_seq"])
+        if at not in done:
+            states = [
+                state(lake, made, policies, until=max(seqs), reverted=reverted)
+                for made, policies, seqs in _states(lake, makers)
+            ]
+            done[at] = {name: pl.concat([TABLES[name].empty(), *(one[name] for one in states)]) for name in PUBLISHED}
+        tables |= {name: done[at][name] for name in stage.gives}
+    return pipeline.Kept(
+        frozenset(before["profile_id"]), lambda name, own: tables[name].filter(pl.col("profile_id").is_in(list(own)))
+    )
+
+
+def _as_stored(lake: Lake, runs: pl.DataFrame, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Tables of profiles of which no run is left: their memories and what describes them. Arguments as above."""
     tables = [{name: TABLES[name].empty() for name in PUBLISHED}]
+    for profiles, policies, _ in _states(lake, runs):
+        made = pipeline.run(_given(lake, profiles, reverted), policies, stages=pipeline.DESCRIBING)
+        found = made | settle(made | {"consolidation_plan": TABLES["consolidation_plan"].empty()}, policies)
+        tables.append({name: found.get(name, rows) for name, rows in tables[0].items()})
+    return {name: pl.concat([one[name] for one in tables]) for name in PUBLISHED}
+
+
+def _states(lake: Lake, runs: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, dict[str, Policy], list[int]]]:
+    """From which states, under which policies and at which positions runs were made, those of one run together."""
     for _, run in runs.sort("profile_id").group_by("run_id", "as_of", "base_seq", maintain_order=True):
-        until = max(run["commit_seq"])
-        profiles = lake.read("profiles", seq=until, profiles=run["profile_id"].to_list())
+        seqs = run["commit_seq"].to_list()
+        profiles = lake.read("profiles", seq=max(seqs), profiles=run["profile_id"].to_list())
         if lost := sorted(set(run["profile_id"]) - set(profiles["profile_id"])):
             raise LakeError(
-                f"{lake.home}: from which state the run at position {until} was made for profile {lost[0]!r} is lost "
-                "with a file of the table profiles; put that file back from a backup"
+                f"{lake.home}: from which state the run at position {max(seqs)} was made for profile {lost[0]!r} is "
+                "lost with a file of the table profiles; put that file back from a backup"
             )
-        policies = {row["policy_hash"]: _policy(lake, row) for row in run.iter_rows(named=True)}
-        tables.append(state(lake, profiles, policies, until=until, reverted=reverted))
-    return {name: pl.concat([made[name] for made in tables]) for name in PUBLISHED}
+        yield profiles, {row["policy_hash"]: _policy(lake, row) for row in run.iter_rows(named=True)}, seqs
+
+
+def _given(lake: Lake, profiles: pl.DataFrame, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """What the stages of a run over one state are given."""
+    own = profiles["profile_id"].to_list()
+    clock, seq = profiles.row(0, named=True)["as_of"], profiles.row(0, named=True)["seq"]
+    return {
+        "profiles": profiles,
+        "events": lake.events(as_of=clock, seq=seq, profiles=own),
+        "decisions": lake.ledger.decisions(as_of=clock, seq=seq, profiles=own),
+        "reverted": reverted,
+        **{name: lake.read(name, profiles=own) for name in READ_OUT},
+    }
 
 
 def _policy(lake: Lake, run: Mapping[str, Any]) -> Policy:

@@ -6,10 +6,11 @@ events (`lake/tables.py`), what a commit writes (`lake/commits.py`), the databas
 
 import hashlib
 import json
+import secrets
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -30,14 +31,15 @@ from memory_pipeline.lake.database import (
     among,
     insert_new,
 )
-from memory_pipeline.lake.events import COLUMNS, DeadLetter, Event, micros
+from memory_pipeline.lake.events import COLUMNS, EPOCH, PIPELINE, DeadLetter, Event, micros
+from memory_pipeline.lake.payloads import SALT_BYTES, silenced
 from memory_pipeline.lake.schemas import INSTANT, TABLES, EventType
-
-PIPELINE: Final = (EventType.RUN_COMMITTED.value, EventType.RUN_REVERTED.value)
-"""Events that only the pipeline writes; they count neither as stores nor as activity."""
 
 MOVING: Final = (*PIPELINE, EventType.UPDATED.value)
 """Events that move the head of a profile: a plan made before one of them is refused."""
+
+_AT_ONCE: Final = 500
+"""Parameters of one query."""
 
 _DIGEST_EVERY: Final = 8_192
 """Positions between two kept digests."""
@@ -138,12 +140,15 @@ class Ledger:
         """Keep other writers out over several transactions (see `Database.exclusive`)."""
         return self._database.exclusive()
 
-    def shrink(self) -> None:
-        """Give unused space back to the disk (see `Database.shrink`)."""
-        self._database.shrink()
+    def shrink(self) -> bool:
+        """Give unused space back to the disk, if nobody reads the ledger just now (see `Database.shrink`)."""
+        return self._database.shrink()
 
     def append(self, events: Sequence[Event]) -> Appended:
         """Append a batch of agents' events in one transaction, each event id once.
+
+        An event about a memory that was erased is known from then on, so that it counts once, but what it says is not
+        kept.
 
         Cost: some 30 µs an event in batches of thousands; about a millisecond for a batch of one.
 
@@ -158,7 +163,9 @@ class Ledger:
         with self.writing() as connection:
             before = position_in(connection)
             if rows:
-                connection.execute(insert_new(connection, EVENTS), rows)
+                gone = erased_in(connection, {(event.profile_id, event.memory_id) for event in events})
+                silent = [_unsaid(row) if (row["profile_id"], row["memory_id"]) in gone else row for row in rows]
+                connection.execute(insert_new(connection, EVENTS), silent)
             accepted = connection.scalars(sa.select(sa.func.count()).where(EVENTS.c.seq > before)).one()
             last = position_in(connection)
             _keep_digest(connection, last)
@@ -352,6 +359,29 @@ def heads_in(connection: sa.Connection, profiles: Collection[str] | None) -> dic
     query = query.where(among(EVENTS.c.profile_id, profiles), EVENTS.c.event_type.in_(MOVING))
     found = dict(connection.execute(query).all())
     return {profile: found.get(profile, 0) for profile in sorted(profiles)}
+
+
+def erased_in(connection: sa.Connection, memories: Collection[tuple[str, str | None]]) -> set[tuple[str, str]]:
+    """Return those of the given memories (profile and id) that were erased."""
+    erasure = EVENTS.c.event_type == EventType.ERASED.value
+    found = set[tuple[str, str]]()
+    for profile_id in {profile_id for profile_id, _ in memories}:
+        own = (EVENTS.c.profile_id == profile_id, erasure)
+        if not connection.scalar(sa.select(EVENTS.c.seq).where(*own).limit(1)):
+            continue
+        ids = sorted(memory_id for owner, memory_id in memories if owner == profile_id and memory_id is not None)
+        for start in range(0, len(ids), _AT_ONCE):
+            named = EVENTS.c.memory_id.in_(ids[start : start + _AT_ONCE])
+            query = sa.select(EVENTS.c.memory_id, EVENTS.c.event_type).where(EVENTS.c.profile_id == profile_id, named)
+            # Sorted out here: asked for the type too, SQLite might read all erasures of the profile.
+            found |= {(profile_id, one) for one, kind in connection.execute(query) if kind == EventType.ERASED.value}
+    return found
+
+
+def _unsaid(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of an event without what it says; the salt of its digest is kept nowhere."""
+    at = EPOCH + timedelta(microseconds=row["recorded_at"])
+    return row | {"payload": silenced(row["payload"], salt=secrets.token_bytes(SALT_BYTES), at=at)}
 
 
 def reverts_in(

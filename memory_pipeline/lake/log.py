@@ -26,6 +26,7 @@ _DONE: Final = (
             (Action.EXPIRE, "expired {}"),
             (Action.COLD, "moved {} to the cold"),
             (Action.STUB, "cut {} to stubs"),
+            (Action.TRIM, "trimmed {}"),
         ),
     ),
     ("Promote", ((Action.PROMOTE, "promoted {} memories"),)),

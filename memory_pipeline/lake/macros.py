@@ -56,6 +56,7 @@ ORDER BY d.profile_id, d.seq, d.plan_id, d.ordinal"""
 
 _STATE: Final = {
     "content": "content",
+    "trimmed": "trimmed",
     "speaker": "speaker",
     "kind": "kind",
     "type": "memory_type || if(memory_type_inferred, ' (inferred)', '')",

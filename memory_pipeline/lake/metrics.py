@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 from memory_pipeline.lake import activity, catalogue, files, status
 from memory_pipeline.lake.catalogue import Mark
 from memory_pipeline.lake.database import DECISIONS, EVENTS, RUNS
-from memory_pipeline.lake.ledger import PIPELINE
+from memory_pipeline.lake.events import PIPELINE
 from memory_pipeline.lake.schemas import LIVE, TABLES, Action, EventType
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.settings import Settings

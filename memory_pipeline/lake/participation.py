@@ -11,7 +11,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import pipeline, plan_document, planning, triggers
 from memory_pipeline.lake import status
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.lake.schemas import TABLES, Action
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.settings import Policy, Settings
 
@@ -64,6 +64,7 @@ def chosen(
         later = set(past.filter(pl.col("last_as_of") > as_of)["profile_id"])
         own = [profile_id for profile_id in own if profile_id not in later]
     position = seq or ledger.position()
+    limits = _row_limits(lake, settings, {profile_id: stored[profile_id] for profile_id in own})
     return pipeline.participants(
         {profile_id: settings.policy_of(profile_id) for profile_id in own},
         ledger_digest=ledger.digest(position),
@@ -75,7 +76,8 @@ def chosen(
         task=task,
         scope=scope,
         trigger=trigger,
-        row_limits=_row_limits(lake, settings, {profile_id: stored[profile_id] for profile_id in own}),
+        caught_up=_caught_up(lake, limits),
+        row_limits=limits,
         max_archived_share=max_archived_share,
         retry_reverted=retry_reverted,
     )
@@ -88,6 +90,18 @@ def _row_limits(lake: Lake, settings: Settings, stored: Mapping[str, int]) -> di
     if limit is None or total <= limit:
         return {}
     return {profile_id: max(1, limit * count // total) for profile_id, count in stored.items()}
+
+
+def _caught_up(lake: Lake, profiles: Collection[str]) -> dict[str, int]:
+    """Position of the last commit of each profile that compared and grouped all its memories: nothing waits since."""
+    if not profiles:
+        return {}
+    tasks = [task for task, actions in pipeline.TASKS.items() if Action.DEFER in actions]
+    whole = pl.col("task").is_in(tasks) & (pl.col("scope") == "all") & (pl.col("outcome") == "committed")
+    runs = lake.ledger.runs(sorted(profiles)).filter(whole)
+    late = lake.ledger.decisions(profiles=sorted(profiles)).filter(pl.col("action") == Action.DEFER.value)
+    done = runs.join(late, on=["profile_id", "plan_id"], how="anti")
+    return dict(done.group_by("profile_id").agg(pl.col("commit_seq").max()).iter_rows())
 
 
 def planned(lake: Lake, settings: Settings, document: Mapping[str, Any]) -> pl.DataFrame:

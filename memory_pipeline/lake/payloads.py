@@ -4,8 +4,9 @@ Here: the fields of every payload, their limits and meaning. Not here: the event
 read (`lake/events.py`).
 """
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Final, Self
 
@@ -191,6 +192,42 @@ class Feedback(Noted):
     helpful: Switch = Field(description="Whether it helped: true counts as an access, false lowers the confidence.")
 
 
+class Erased(Payload):
+    """A memory is erased for good; only the pipeline says so, once it has begun to do it."""
+
+    example: ClassVar[dict[str, Any]] = {"reason": "asked for by Ana", "digests": {"memory.stored 4": "9f86d0…"}}
+    reason: Text = Field(description="Why.")
+    digests: dict[str, str] = Field(
+        description="By type and ledger position, what stands for each payload that told of it: a salted SHA-256. The "
+        "salt stands in the receipt alone."
+    )
+
+
+ERASED: Final = "erased"
+"""Field of a payload that was erased, or of a decision's document: the salted SHA-256 of what stood there."""
+
+SALT_BYTES: Final = 16
+"""Length of the salt of digests."""
+
+
+def digest(text: str, *, salt: bytes) -> str:
+    """Return the salted SHA-256 that stands for an erased text, 64 hex digits."""
+    return hashlib.sha256(salt + text.encode()).hexdigest()
+
+
+def silenced(payload: str, *, salt: bytes, at: datetime, keep: Collection[str] = ()) -> str:
+    """Return a payload, as canonical JSON, without what it says.
+
+    Args:
+        payload: canonical JSON.
+        salt: of the digest that stands for it.
+        at: when it is erased.
+        keep: fields that stay, if it has them.
+    """
+    said = {name: value for name, value in json.loads(payload).items() if name in keep} if keep else {}
+    return canonical_json(said | {ERASED: digest(payload, salt=salt), "erased_at": written(at)})
+
+
 PAYLOADS: Final[dict[EventType, type[Payload]]] = {
     EventType.STORED: Stored,
     EventType.ACCESSED: Accessed,
@@ -200,4 +237,4 @@ PAYLOADS: Final[dict[EventType, type[Payload]]] = {
     EventType.SESSION_ENDED: Session,
     EventType.FEEDBACK: Feedback,
 }
-"""What agents may write; the pipeline's own run.* events carry free JSON."""
+"""What agents may write; of the pipeline's own events memory.erased says what `Erased` has, run.* carry free JSON."""

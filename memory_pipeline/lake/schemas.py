@@ -16,7 +16,7 @@ INSTANT: Final = pl.Datetime("us", "UTC")
 
 
 class EventType(StrEnum):
-    """What can be appended to the ledger."""
+    """What can be appended to the ledger; `memory.erased` and `run.*` by the pipeline alone."""
 
     STORED = "memory.stored"
     ACCESSED = "memory.accessed"
@@ -136,6 +136,7 @@ class Events(dy.Schema):
     rank = dy.Int64(nullable=True, min=0, description="Rank of the memory in the answer that accessed it, from 1.")
     expanded = dy.Bool(nullable=True, description="The access reached the memory only over an association.")
     helpful = dy.Bool(nullable=True, description="Feedback: helpful counts as an access, wrong lowers the confidence.")
+    erased_at = _instant("When what it said was erased for good; a memory stored by it is erased.", nullable=True)
 
 
 class Payloads(dy.Schema):
@@ -160,6 +161,7 @@ class Profiles(dy.Schema):
     task = _text("What the run does: full, lightweight, reflect, decay, creative, cluster, forget, promote or tick.")
     scope = _text("all, or recent: only what concerns sessions touched since the last reflection.")
     since = _count("Ledger position of the last committed reflection: what came later is recent.")
+    caught_up = _count("Ledger position of the last commit that left no memory for later; 0 without a row limit.")
     row_limit = _count("Most memories that the run compares and groups, from its time budget; 0: all.")
     max_archived_share = _share("Largest share of the live memories that may leave in this run.")
     retry_reverted = dy.Bool(description="Propose again what was undone.")
@@ -488,7 +490,7 @@ class MergeRefusals(dy.Schema):
     other_id = _text("The other.", key=True)
     similarity = dy.Float32(description="Their cosine.")
     reason = _text("numbers, dates, negation, names, validity, words or conflict: what they disagree in.")
-    detail = _text("The disagreement itself, as two sorted lists.")
+    detail = _text("What each of the two says without the other, the smaller id first.")
 
 
 class Summaries(dy.Schema):
@@ -580,6 +582,7 @@ class Runs(dy.Schema):
     plan_id = _text("Plan.", key=True)
     run_id = _text("Run that computed it.")
     task = _text("full, lightweight, reflect, decay, creative, cluster, forget, promote or tick.")
+    scope = _text("all, or recent: only what concerned sessions touched since the last reflection.")
     trigger = _text("schedule, sensor, manual or cli.")
     preset = _text("Preset of the profile.")
     policy_hash = _text("Hash of the policy.")

@@ -24,7 +24,8 @@ from filelock import FileLock
 
 from memory_pipeline.consolidation import deciding, projection
 from memory_pipeline.consolidation.planning import LEAVING
-from memory_pipeline.lake import dictionary
+from memory_pipeline.lake import catalogue, dictionary
+from memory_pipeline.lake.catalogue import Mark
 from memory_pipeline.lake.database import explained
 from memory_pipeline.lake.dictionary import RELATIONS, Relation
 from memory_pipeline.lake.macros import MACROS, quoted
@@ -66,9 +67,9 @@ _ABANDONED_SECONDS: Final = 86_400
 def publish(lake: Lake, *, seq: int | None = None) -> Path:
     """Make the snapshot of what was published at a ledger position, unless it is there, and link to the newest one.
 
-    A snapshot carries the position of the last commit or undo up to then. Publishers in several processes wait for each
-    other; the second finds the first one's file. The link never moves back: making an old position's snapshot leaves it
-    where it is. Dead letters are those of the moment of the build.
+    A snapshot carries the position of the last commit, undo or erasure up to then. Publishers in several processes wait
+    for each other; the second finds the first one's file. The link never moves back: making an old position's snapshot
+    leaves it where it is. Dead letters are those of the moment of the build.
 
     Args:
         lake: where the tables are.
@@ -94,14 +95,17 @@ def _made(lake: Lake, seq: int | None) -> Path:
         raise ValueError(f"seq = {seq} is no ledger position; give one from 0 to {head}")
     at = head if seq is None else seq
     runs, reverted = lake.read("consolidation_runs", seq=at), lake.read("reverted", seq=at)
-    position = max((0, *runs["commit_seq"], *reverted["seq"]))
+    with lake.ledger.reading() as connection:
+        erased, oldest = (catalogue.marked(connection, mark) for mark in (Mark.ERASED, Mark.OLDEST))
+    position = max((0, *runs["commit_seq"], *reverted["seq"], *([erased] if erased <= at else ())))
+    kept = max(position, min(oldest, at))  # nothing was published between the two
     for path in _files(lake.home):
         if _position(path) == position:
             return path
     return build(
         lake.home,
-        {name: lake.read(name, seq=position) for name in SOURCES},
-        {name: lake.paths(name, seq=position) for name in LINKED},
+        {name: lake.read(name, seq=kept) for name in SOURCES},
+        {name: lake.paths(name, seq=kept) for name in LINKED},
         name=f"{position:012d}-{_last_plan(runs)}",
         created_at=datetime.now(UTC),
     )
@@ -443,8 +447,8 @@ def _current_memories() -> str:
 
 
 _KEPT: Final = """WHERE (profile_id, content_hash) IN (
-    SELECT (profile_id, content_hash) FROM memories WHERE lifecycle <> 'deleted')"""
-"""Vectors of texts that are not only those of deleted memories."""
+    SELECT (profile_id, content_hash) FROM memories WHERE lifecycle NOT IN ('deleted', 'erased'))"""
+"""Vectors of texts that are not only those of deleted or erased memories."""
 _STANDING: Final = """WHERE (profile_id, plan_id) IN (
     SELECT (profile_id, plan_id) FROM consolidation_runs WHERE outcome <> 'reverted')"""
 """Rows of runs that stand."""

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from memory_pipeline.consolidation import triggers
 from memory_pipeline.lake import activity
 from memory_pipeline.lake.database import EVENTS
-from memory_pipeline.lake.ledger import PIPELINE
+from memory_pipeline.lake.events import PIPELINE
 from memory_pipeline.lake.schemas import INSTANT, LIVE
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.lake.wording import nearest
@@ -155,9 +155,13 @@ def _ran(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tasks(runs: pl.DataFrame, settings: Settings, policy: Policy, now: datetime) -> list[dict[str, Any]]:
-    """Say of each task when it was last done, and when time alone calls for it again."""
+    """Say of each task when it was last done and stands, and when time alone calls for it again.
+
+    A run that was undone no longer stands, but still counts for what is due: an undo is no reason to run again.
+    """
+    standing = runs.filter(pl.col("outcome") != "reverted")
     return [
-        {"task": task, "last": _last(runs, task), "next_due": _next_due(task, runs, settings, policy, now)}
+        {"task": task, "last": _last(standing, task), "next_due": _next_due(task, runs, settings, policy, now)}
         for task in triggers.TASKS
     ]
 

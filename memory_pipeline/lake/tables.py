@@ -7,6 +7,7 @@ the files. What is not here: events and decisions themselves (`lake/ledger.py`),
 
 import re
 import shutil
+import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -19,7 +20,8 @@ from memory_pipeline.lake import catalogue, commits, compaction, database, event
 from memory_pipeline.lake.catalogue import File, Mark
 from memory_pipeline.lake.commits import Commit, Conflict, StaleInstant
 from memory_pipeline.lake.database import LakeError, explained
-from memory_pipeline.lake.ledger import PIPELINE, Ledger, Revert
+from memory_pipeline.lake.events import PIPELINE
+from memory_pipeline.lake.ledger import Ledger, Revert
 from memory_pipeline.lake.schemas import TABLES
 
 __all__ = ["Commit", "Conflict", "Lake", "LakeError", "Revert", "StaleInstant"]
@@ -48,6 +50,7 @@ class Lake:
         """
         self.ledger = Ledger.at(home, timeout=timeout)
         self.home = self.ledger.home
+        self._known = threading.local()
 
     def __enter__(self) -> Self:
         return self
@@ -122,6 +125,7 @@ class Lake:
         own, occurred, recorded = pl.col("event_type").is_in(PIPELINE), pl.col("occurred_at"), pl.col("recorded_at")
         known = [] if as_of is None else [(occurred <= as_of) | ((recorded <= as_of) & ~own)]
         folds = pl.when(own).then(occurred).otherwise(pl.min_horizontal(occurred, recorded))
+        self._known.erased = self._erased()
         projected = self._projected()
         stored = self._stored("events", seq, profiles, pl.col("seq") <= projected, *known)
         newer = events.frame(compaction.filled(self.ledger, self.ledger.read(projected, seq))).filter(
@@ -141,8 +145,10 @@ class Lake:
 
         Raises:
             ValueError: the table does not grow by hand, or the frame does not fit it.
+            Conflict: memories were erased since this thread read the events.
             LakeError: the store cannot be written.
         """
+        self._unspoilt()
         kept = TABLES[table]
         if kept.kept != "appended" or table == "events":
             raise ValueError(f"table {table!r} takes no rows by hand; a commit or the projection writes it")
@@ -169,8 +175,10 @@ class Lake:
 
         Raises:
             ValueError: the run's id is no plain name, or the frame does not fit the table.
+            Conflict: memories were erased since this thread read the events.
             LakeError: the store cannot be written.
         """
+        self._unspoilt()
         with explained(self.home):
             files.replace(self._staging(run_id, table), TABLES[table].conform(frame))
 
@@ -305,6 +313,16 @@ class Lake:
         """Return the position up to which the table `events` holds the ledger."""
         with self.ledger.reading() as connection:
             return catalogue.marked(connection, Mark.PROJECTED)
+
+    def _erased(self) -> int:
+        """Return the position of the last erasure."""
+        with self.ledger.reading() as connection:
+            return catalogue.marked(connection, Mark.ERASED)
+
+    def _unspoilt(self) -> None:
+        """Refuse to keep what was made from events of which some were erased since."""
+        if getattr(self._known, "erased", None) not in (None, self._erased()):
+            raise Conflict(f"{self.home}: memories were erased since the events were read; plan again")
 
     def _recorded(self, table: str, seq: int | None, profiles: Collection[str] | None) -> pl.DataFrame:
         """Return a table that stands in the ledger's database."""

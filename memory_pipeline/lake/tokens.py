@@ -35,7 +35,7 @@ class Role(StrEnum):
     ADMIN = "admin"
     """Everything, for every profile."""
     AGENT = "agent"
-    """To see and consolidate one profile."""
+    """To see, change and consolidate one profile."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Grant:
     created_at: datetime
 
     def allows(self, profile_id: str) -> bool:
-        """Whether the token may see and consolidate a profile."""
+        """Whether the token may see, change and consolidate a profile."""
         return self.profile_id in {None, profile_id}
 
 

@@ -1,148 +1,82 @@
 """Why a memory stands where it stands: its scores, protection, edges, clusters, decisions and origin.
 
-Reads the tables that runs have published, now or as they were. The same question in SQL is the macro `explain` of a
-snapshot (`lake/macros.py`). What is not here: making any of these tables (`consolidation/`).
+Reads the tables that runs have published, now or as they were, and the ledger for what no run has seen yet. The same
+question in SQL is the macro `explain` of a snapshot (`lake/macros.py`). What is not here: making any of these tables
+(`consolidation/`), and how an explanation reads (`recall/explanation.py`).
 """
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import polars as pl
+import sqlalchemy as sa
 
+from memory_pipeline.consolidation import projection
+from memory_pipeline.lake.database import EVENTS
+from memory_pipeline.lake.events import EPOCH
 from memory_pipeline.lake.schemas import Action, EventType, ScoredMemories
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.recall.explanation import Explanation, Factor, Row
 
-Row = Mapping[str, Any]
+__all__ = ["Explanation", "Factor", "explain"]
 
-_SHOWN: Final = 10
-"""Rows of a long list that the text shows; `to_dict` has all."""
 _NO_SCORES: Final = {"profile_id", "memory_id", "as_of", "is_protected", "protection_reason", "plan_id"}
 _CANDIDATES: Final = 2000
 """Ids among which the nearest ones are looked for."""
+_USES: Final = (EventType.ACCESSED.value,)
+_ORIGIN: Final = ("event_id", "event_type", "occurred_at", "seq", "session_id", "agent_id")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Factor:
-    """One score of a memory, with its meaning or formula."""
-
-    name: str
-    value: float | int | str | datetime
-    meaning: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Explanation:
-    """All that is known about one memory. Rows have the columns of the table they come from, without its profile."""
-
-    profile_id: str
-    memory_id: str
-    as_of: datetime
-    """Clock of the run whose tables were read."""
-    memory: Row
-    """Its row of `memories`: text, lifecycle, validity, accesses, origin."""
-    scores: tuple[Factor, ...]
-    """Every score and factor; none for a memory that is not live."""
-    is_protected: bool | None
-    """None for a memory that is not live."""
-    protection_reason: str | None
-    centrality: Row | None
-    """Its row of `memory_importance`."""
-    edges: tuple[Row, ...]
-    """Its edges, strongest first; `other` is the memory at the other end."""
-    clusters: tuple[Row, ...]
-    refusals: tuple[Row, ...]
-    """Memories that it was not merged with, and why."""
-    facts: tuple[Row, ...]
-    """Memories that state another value of the same fact, and which of the two holds."""
-    decisions: tuple[Row, ...]
-    """Committed decisions about it, oldest first, with `run_id` and whether each was `reverted`."""
-    events: tuple[Row, ...]
-    """Events that wrote it, oldest first: id, type, instant, ledger position, session; not its accesses."""
-    members: tuple[Row, ...]
-    """For a summary: its members, with text and the event that stored each."""
-    summaries: tuple[Row, ...]
-    """Summaries that it is a member of."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON takes it: instants as ISO 8601 text."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
-
-    def lines(self) -> list[str]:
-        """Return everything as text for a terminal, one line a fact."""
-        return [
-            *self._state(),
-            *_section("scores", [_factor(factor) for factor in self.scores], shown=None),
-            *self._standing(),
-            *_section(f"edges: {len(self.edges)}, strongest first", [_edge(row) for row in self.edges]),
-            *_section("clusters", [_cluster(row) for row in self.clusters]),
-            *_section(
-                "not merged with", [f"{row['other']}: {row['reason']}: {row['detail']}" for row in self.refusals]
-            ),
-            *_section("other values of its facts", [_fact(row) for row in self.facts]),
-            *_section("decisions", [_decision(row) for row in self.decisions], shown=None),
-            *_section("written by", [_event(row) for row in self.events]),
-            *_section("members", [_text(row) + f" (event {row['event_id']})" for row in self.members], shown=None),
-            *_section("in summaries", [_text(row) for row in self.summaries], shown=None),
-        ]
-
-    def _state(self) -> Iterator[str]:
-        memory = self.memory
-        inferred = " (inferred)" if memory["memory_type_inferred"] else ""
-        said = f", said by {memory['speaker']}" if memory["speaker"] else ""
-        last = f", last {memory['last_accessed_at'].isoformat()}" if memory["last_accessed_at"] else ""
-        yield f"memory {self.memory_id} of profile {self.profile_id}, as of {self.as_of.isoformat()}"
-        yield f"  {_one_line(memory['content'])}"
-        yield f"  {memory['kind']}, {memory['memory_type']}{inferred}, {memory['category']}{said}"
-        yield f"stored: {memory['created_at'].isoformat()}, accesses: {memory['access_count']}{last}"
-        yield f"lifecycle: {memory['lifecycle']} since {memory['lifecycle_since'].isoformat()}, tier {memory['tier']}"
-        if memory["superseded_by"]:
-            yield f"superseded by: {memory['superseded_by']} ({memory['superseded_kind']})"
-        if memory["valid_from"] or memory["valid_until"]:
-            start, end = (_plain(memory[name]) or "open" for name in ("valid_from", "valid_until"))
-            yield f"valid: from {start} until {end}"
-
-    def _standing(self) -> Iterator[str]:
-        if self.is_protected is None:
-            yield "protection: none is needed, since only live memories can leave"
-        else:
-            yield f"protection: {self.protection_reason or 'none'}"
-        if self.centrality:
-            yield f"centrality: PageRank {_figure(self.centrality['pagerank'])}, {self.centrality['degree']} neighbours"
-
-
-def explain(lake: Lake, memory_id: str, *, profile_id: str | None = None, as_of: datetime | None = None) -> Explanation:
-    """Say everything about a memory: scores factor by factor, edges, clusters, decisions and why, lineage.
+def explain(
+    lake: Lake,
+    memory_id: str,
+    *,
+    profile_id: str | None = None,
+    as_of: datetime | None = None,
+    recalled: Mapping[str, Any] | None = None,
+) -> Explanation:
+    """Say everything about a memory: scores factor by factor, edges, clusters, decisions and why, accesses, lineage.
 
     Args:
         lake: the store.
         memory_id: the memory.
         profile_id: its profile; needed only where several use the same id.
         as_of: show it as the tables stood when the clock of the last run was at or before this instant; default now.
+        recalled: its row of an answer (`recall.ranking.rank`), to explain how it ranked there too.
 
     Raises:
         ValueError: no or more than one profile has the memory, or nothing had been committed at `as_of`; says what to
             do instead.
+        LakeError: tables as of that instant are no longer kept, as after an erasure.
 
-    Cost: reads the published tables of one profile (of all, narrowed to the ids, to find the profile).
+    Cost: reads the published tables and the events of one profile (of all, narrowed to the ids, to find the profile).
     """
     owner = profile_id if profile_id is not None else _owner(lake, memory_id)
-    seq, clock = _state(lake, owner, as_of)
-    tables = _Tables(lake=lake, profile_id=owner, memory_id=memory_id, seq=seq)
+    seq, clock, base = _state(lake, owner, as_of)
+    events = lake.events(as_of=as_of, seq=seq, profiles=[owner])
+    tables = _Tables(lake=lake, profile_id=owner, memory_id=memory_id, seq=seq, events=events)
     memories = tables.all("memories")
     memory = _first(memories.filter(pl.col("memory_id") == memory_id))
+    consolidated = memory is not None
+    memory = memory or tables.unconsolidated()
     if memory is None:
-        raise ValueError(_unknown(memory_id, memories["memory_id"], f"in profile {owner!r} as of {clock.isoformat()}"))
+        known = pl.concat([memories["memory_id"], events["memory_id"].drop_nulls()])
+        where = f"in profile {owner!r}" + (f" as of {clock.isoformat()}" if clock else "")
+        raise ValueError(_unknown(memory_id, known, where))
     scored = _first(tables.about("scored_memories"))
     edges = tables.between("association_edges", "source", "target")
     return Explanation(
         profile_id=owner,
         memory_id=memory_id,
-        as_of=clock,
+        as_of=clock if consolidated and clock else memory["updated_at"] or memory["created_at"],
+        consolidated=consolidated,
         memory=memory,
+        erased=tables.erasure(),
+        recalled=recalled,
         scores=_factors(scored) if scored else (),
         is_protected=scored["is_protected"] if scored else None,
         protection_reason=scored["protection_reason"] if scored else None,
@@ -152,7 +86,8 @@ def explain(lake: Lake, memory_id: str, *, profile_id: str | None = None, as_of:
         refusals=_rows(tables.between("merge_refusals", "memory_id", "other_id")),
         facts=_rows(tables.between("fact_changes", "memory_id", "other_id")),
         decisions=tables.decisions(),
-        events=tables.events(),
+        accesses=tables.accesses(),
+        events=tables.origin(base),
         members=_rows(memories.filter(pl.col("memory_id").is_in(memory["members"]))),
         summaries=_rows(memories.filter(pl.col("members").list.contains(memory_id))),
     )
@@ -166,6 +101,8 @@ class _Tables:
     profile_id: str
     memory_id: str
     seq: int | None
+    events: pl.DataFrame
+    """Events of the profile up to there."""
 
     def all(self, table: str) -> pl.DataFrame:
         return self.lake.read(table, seq=self.seq, profiles=[self.profile_id]).drop("profile_id")
@@ -195,30 +132,66 @@ class _Tables:
         documents = ("factors", "before", "after")
         return tuple(row | {name: json.loads(row[name]) for name in documents} for row in found.to_dicts())
 
-    def events(self) -> tuple[Row, ...]:
-        found = self.lake.events(seq=self.seq, profiles=[self.profile_id]).filter(
-            pl.col("memory_id") == self.memory_id, pl.col("event_type") != EventType.ACCESSED
+    def unconsolidated(self) -> Row | None:
+        """The memory as events alone make it."""
+        own = self.events.filter(pl.col("memory_id") == self.memory_id)
+        return _first(projection.project(own).memories.drop("profile_id"))
+
+    def erasure(self) -> Row | None:
+        """When and why the memory was erased, which the ledger's newest state says whatever the instant."""
+        own = (EVENTS.c.profile_id == self.profile_id, EVENTS.c.memory_id == self.memory_id)
+        query = sa.select(EVENTS.c.event_type, EVENTS.c.occurred_at, EVENTS.c.payload).where(*own)
+        with self.lake.ledger.reading() as connection:
+            found = [row for row in connection.execute(query) if row.event_type == EventType.ERASED.value]
+        if not found:
+            return None
+        return {
+            "at": EPOCH + timedelta(microseconds=found[0].occurred_at),
+            "reason": json.loads(found[0].payload)["reason"],
+        }
+
+    def accesses(self) -> tuple[Row, ...]:
+        found = self._about_it(pl.col("event_type").is_in(_USES))
+        return _rows(
+            found.select("event_id", "seq", "query", "rank", "session_id", "agent_id", "expanded", at="occurred_at")
         )
-        return _rows(found.sort("seq").select("event_id", "event_type", "occurred_at", "seq", "session_id", "agent_id"))
+
+    def origin(self, base: int) -> tuple[Row, ...]:
+        """Events that wrote the memory; a run has seen those up to position `base`."""
+        found = self._about_it(~pl.col("event_type").is_in(_USES))
+        return _rows(found.select(*_ORIGIN, consolidated=pl.col("seq") <= base))
+
+    def _about_it(self, kinds: pl.Expr) -> pl.DataFrame:
+        return self.events.filter(pl.col("memory_id") == self.memory_id, kinds).sort("seq")
 
 
 def _owner(lake: Lake, memory_id: str) -> str:
     """Return the one profile that has the memory."""
     known = lake.read("memories", columns=["profile_id", "memory_id"])
-    owners = known.filter(pl.col("memory_id") == memory_id)["profile_id"].sort().to_list()
+    stored = (EVENTS.c.memory_id == memory_id, EVENTS.c.event_type == EventType.STORED.value)
+    owners = set(known.filter(pl.col("memory_id") == memory_id)["profile_id"])
+    with lake.ledger.reading() as connection:
+        owners |= set(connection.scalars(sa.select(EVENTS.c.profile_id).where(*stored)))
     if not owners:
         raise ValueError(_unknown(memory_id, known["memory_id"], "in any profile"))
     if len(owners) > 1:
-        raise ValueError(f"memory {memory_id!r} exists in the profiles {', '.join(owners)}; name one of them")
-    return str(owners[0])
+        raise ValueError(f"memory {memory_id!r} exists in the profiles {', '.join(sorted(owners))}; name one of them")
+    return str(owners.pop())
 
 
-def _state(lake: Lake, profile_id: str, as_of: datetime | None) -> tuple[int | None, datetime]:
-    """Return the ledger position before the first run with a later clock, and the clock of the tables there."""
+def _state(lake: Lake, profile_id: str, as_of: datetime | None) -> tuple[int | None, datetime | None, int]:
+    """Return where the tables of a profile stand at an instant, or now.
+
+    Returns:
+        Ledger position before the first run with a later clock (None: the head), the clock of the tables there (None:
+        there was no run yet), and the position up to which their run had read the ledger.
+    """
     everyone = lake.ledger.runs()
     runs = everyone.filter(pl.col("profile_id") == profile_id).sort("commit_seq")
     if runs.is_empty():
-        raise ValueError(f"profile {profile_id!r} has no committed run; consolidate it first or correct the name")
+        if profile_id not in set(lake.ledger.profiles()["profile_id"]):
+            raise ValueError(f"profile {profile_id!r} has no memory; correct the name")
+        return None, None, 0
     before = runs if as_of is None else runs.filter(pl.col("as_of") <= as_of)
     if before.is_empty():
         first = runs["as_of"][0].isoformat()
@@ -228,7 +201,7 @@ def _state(lake: Lake, profile_id: str, as_of: datetime | None) -> tuple[int | N
     later = runs.filter(pl.col("commit_seq") > before["commit_seq"][-1]).head(1)
     # The tables of all profiles of a run change at the first of their positions.
     changed = everyone.join(later, on="run_id", how="semi")["commit_seq"].min()
-    return (None if changed is None else int(str(changed)) - 1), before["as_of"][-1]
+    return (None if changed is None else int(str(changed)) - 1), before["as_of"][-1], before["base_seq"][-1]
 
 
 def _unknown(memory_id: str, known: pl.Series, where: str) -> str:
@@ -238,7 +211,7 @@ def _unknown(memory_id: str, known: pl.Series, where: str) -> str:
         memory_id, pl.concat([alike, known.sort()]).head(_CANDIDATES).unique().to_list(), n=3
     )
     hint = f"the nearest are {', '.join(near)}" if near else "none is like it"
-    return f"memory {memory_id!r} is unknown {where}; {hint}; one stored since the last run is known after the next"
+    return f"memory {memory_id!r} is unknown {where}; {hint}; correct the id"
 
 
 def _factors(scored: Row) -> tuple[Factor, ...]:
@@ -255,62 +228,3 @@ def _rows(frame: pl.DataFrame) -> tuple[Row, ...]:
 
 def _first(frame: pl.DataFrame) -> Row | None:
     return frame.row(0, named=True) if frame.height else None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {name: _plain(inner) for name, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-def _section(title: str, lines: Sequence[str], *, shown: int | None = _SHOWN) -> list[str]:
-    """Return a title with its lines indented, cut to the first ones, or nothing if there are none."""
-    rest = len(lines) - len(lines[:shown])
-    more = [f"  ... and {rest} more"] if rest else []
-    return [title, *(f"  {line}" for line in lines[:shown]), *more] if lines else []
-
-
-def _figure(value: float | str | datetime) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat(timespec="minutes")
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
-
-
-def _factor(factor: Factor) -> str:
-    return f"{factor.name:<20} {_figure(factor.value):>10}  {factor.meaning}"
-
-
-def _edge(row: Row) -> str:
-    kind = f"/{row['kind']}" if row["kind"] else ""
-    arrow = "from" if row["other"] == row["source"] else "to"
-    return f"{row['edge_type']}{kind} {arrow} {row['other']}, weight {_figure(row['weight'])}, {row['origin']}"
-
-
-def _cluster(row: Row) -> str:
-    cohesion = "" if row["cohesion"] is None else f", cohesion {_figure(row['cohesion'])}"
-    return f"{row['label']}: {row['method']}, {row['cluster_size']} memories{cohesion} ({row['cluster_id']})"
-
-
-def _fact(row: Row) -> str:
-    place = "newer" if row["other"] == row["other_id"] else "older"
-    return f"{row['relation']}: {place} {row['other']} by {row['rule']}: {row['reason']}"
-
-
-def _decision(row: Row) -> str:
-    undone = ", undone" if row["reverted"] else ""
-    what = f"{row['action']} {row['target_id']}" if row["target_id"] else row["action"]
-    return f"{row['as_of'].isoformat()} {what} by {row['rule']}: {row['reason']} (plan {row['plan_id']}{undone})"
-
-
-def _event(row: Row) -> str:
-    return f"{row['event_type']} {row['event_id']} at {row['occurred_at'].isoformat()}, ledger position {row['seq']}"
-
-
-def _text(row: Row) -> str:
-    return f"{row['memory_id']}: {_one_line(row['content'])}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""What every face of the service does the same way: to remember a text, and to consolidate as somebody asked.
+"""What faces of the service do beside the client of a profile: remember a text fast, and consolidate through Dagster.
 
 What is not here: how it is asked for and answered (`commands`, `http_server`, `mcp_server`).
 """
@@ -67,9 +67,8 @@ def remember(
     importance: float | None = None,
     session_id: str | None = None,
     protect: bool = False,
-    origin: str = "memory-pipeline remember",
 ) -> Event:
-    """Store one memory and return the event that did.
+    """Store one memory and return the event that did; loads nothing that only a recall needs.
 
     Args:
         home: data folder, made if it is not there.
@@ -79,7 +78,6 @@ def remember(
         importance: 0..1; default: by rule.
         session_id: the session it belongs to.
         protect: never archive or delete it.
-        origin: who asked, for the message about what is wrong.
 
     Raises:
         InvalidEvent: a value is out of range; names it.
@@ -94,7 +92,7 @@ def remember(
             "payload": {name: value for name, value in payload.items() if value is not None},
         },
         recorded_at=datetime.now(UTC),
-        origin=origin,
+        origin="memory-pipeline remember",
     )
     with Lake(home) as lake:
         lake.ledger.append([event])

@@ -1,9 +1,11 @@
 """The commands of `memory-pipeline`: each reads its options, calls the lake or Dagster, and prints.
 
 Modules that take long to load (Dagster, SciPy, DuckDB) are imported by the commands that need them, so that
-`remember`, `import` and `status` start at once. Settings stand in `config_commands.py`, servers and tokens in
-`server_commands.py`, comparisons in `evaluation_commands.py`, options in `options.py`, what is printed in `report.py`,
-what is examined in `doctor.py`, how a job is started in `launch.py`, what becomes of a failure in `cli.py`.
+`remember`, `import` and `status` start at once. Single memories stand in `memory_commands.py`, questions to them in
+`recall_commands.py`, erasure in `erase_commands.py`, settings in `config_commands.py`, servers and tokens in
+`server_commands.py`, measurements in `evaluation_commands.py`, options in `options.py`, what is printed in `report.py`
+and `report_memory.py`, what is examined in `doctor.py`, how a job is started in `launch.py`, what becomes of a failure
+in `cli.py`.
 """
 
 import json
@@ -18,9 +20,17 @@ import typer
 
 from memory_pipeline.interop import beam, importing, jsonl, locomo
 from memory_pipeline.interop import sample as generator
-from memory_pipeline.lake.events import DeadLetter, Event, InvalidEvent
+from memory_pipeline.lake.events import DeadLetter, Event
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.service import actions, config_commands, evaluation_commands, report, server_commands
+from memory_pipeline.service import (
+    config_commands,
+    erase_commands,
+    evaluation_commands,
+    memory_commands,
+    recall_commands,
+    report,
+    server_commands,
+)
 from memory_pipeline.service.actions import Scope, Task
 from memory_pipeline.service.options import (
     Commands,
@@ -32,6 +42,7 @@ from memory_pipeline.service.options import (
     err,
     existing_lake,
     instant,
+    new_file,
     out,
     settings_in_force,
     show_json,
@@ -50,6 +61,9 @@ importers = typer.Typer(
     cls=Commands, help="Bring conversations and events in. A file can be imported again without harm."
 )
 snapshots = typer.Typer(cls=Commands, help="The state as DuckDB files. Now, or at any past instant.")
+app.add_typer(memory_commands.app)
+app.add_typer(recall_commands.app)
+app.add_typer(erase_commands.app)
 app.add_typer(importers, name="import")
 app.add_typer(snapshots, name="snapshot")
 app.add_typer(config_commands.app, name="config")
@@ -81,10 +95,10 @@ def init() -> None:
     """Make a data folder ready. Ledger, lake and Dagster's own storage."""
     from memory_pipeline.service import launch  # noqa: PLC0415
 
-    settings = settings_in_force()
-    Lake(settings.home).close()
-    launch.dagster_home(settings.home)
-    out().print(f"ready: {settings.home}", soft_wrap=True)
+    home = settings_in_force(writing=True).home
+    Lake(home).close()
+    launch.dagster_home(home)
+    out().print(f"ready: {home}", soft_wrap=True)
     out().print("next: memory-pipeline import locomo FILE..., or memory-pipeline sample OUT.jsonl", soft_wrap=True)
 
 
@@ -92,7 +106,7 @@ def run_import(files: list[Path], events: Callable[[Path], Iterator[Event | Dead
     """Import what files hold, with a progress bar, and say what was taken; nothing if one of them cannot be read."""
     streams = {file: events(file) for file in files}
     reports = {}
-    with Lake(settings_in_force().home) as lake, report.progress(err()) as bar:
+    with Lake(settings_in_force(writing=True).home) as lake, report.progress(err()) as bar:
         for file, stream in streams.items():
             reports[str(file)] = importing.import_events(lake.ledger, stream, progress=report.counter(bar, file.name))
     if as_json:
@@ -138,37 +152,6 @@ def sample(
 
 
 @app.command()
-def remember(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember.")],
-    profile: Annotated[str, typer.Option("--profile", "-p", metavar="NAME", help="Profile (tenant).")] = "default",
-    memory_type: Annotated[
-        str | None, typer.Option("--type", metavar="TYPE", help="Decision, Insight, Pattern, Preference, ...")
-    ] = None,
-    importance: Annotated[float | None, typer.Option(metavar="0..1", help="How important; default: by rule.")] = None,
-    session: Annotated[str | None, typer.Option(metavar="NAME", help="Session it belongs to.")] = None,
-    protect: Annotated[bool, typer.Option("--protect", help="Never archive or delete it.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Store one memory."""
-    try:
-        event = actions.remember(
-            settings_in_force().home,
-            text,
-            profile_id=profile,
-            memory_type=memory_type,
-            importance=importance,
-            session_id=session,
-            protect=protect,
-        )
-    except InvalidEvent as error:
-        raise Misused(error.reason) from error
-    if as_json:
-        show_json({"memory_id": event.memory_id, "profile_id": profile, "event_id": event.event_id})
-        return
-    out().print(f"remembered as {event.memory_id}", soft_wrap=True, markup=False)
-
-
-@app.command()
 def consolidate(
     profile: Annotated[
         list[str] | None,
@@ -203,8 +186,7 @@ def consolidate(
         raise Misused("--lightweight and --task exclude each other; give one of them")
     if plan_out and not dry_run:
         raise Misused("--out goes with --dry-run; a run that applies its plan keeps it in the ledger")
-    if plan_out and not plan_out.parent.is_dir():
-        raise Misused(f"--out {plan_out}: there is no folder {plan_out.parent}; make it or choose another")
+    new_file(plan_out, "--out")
     clock = instant(as_of)
     chosen = "lightweight" if lightweight else task.value if task else "full"
     run_job(
@@ -296,26 +278,6 @@ def show_profiles(as_json: JsonOption = False) -> None:
 
 
 @app.command()
-def explain(
-    memory_id: Annotated[str, typer.Argument(metavar="MEMORY", help="Id of the memory.")],
-    profile: ProfileOption = None,
-    as_of: InstantOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Say everything about a memory. Scores factor by factor, edges, cluster, decisions and why, lineage."""
-    from memory_pipeline.recall.explain import explain as explain_memory  # noqa: PLC0415
-
-    clock = instant(as_of)
-    with existing_lake(settings_in_force()) as lake:
-        explanation = explain_memory(lake, memory_id, profile_id=profile, as_of=clock)
-    if as_json:
-        show_json(explanation.to_dict())
-        return
-    for line in explanation.lines():
-        out().print(line, markup=False, soft_wrap=True)
-
-
-@app.command()
 def undo(
     target: Annotated[
         str, typer.Argument(metavar="RUN|PLAN|MEMORY", help="Run id, plan id, or memory id (of a summary: the merge).")
@@ -346,6 +308,7 @@ def snapshot_export(
     """Snapshots: the state as DuckDB files, now or at any past instant."""
     if context.invoked_subcommand is not None or export is None:
         return
+    new_file(export, "--export", fresh=True)
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
 
     with existing_lake(settings_in_force()) as lake:

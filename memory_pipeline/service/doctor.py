@@ -18,7 +18,7 @@ import duckdb
 import polars as pl
 
 from memory_pipeline.consolidation import stages
-from memory_pipeline.lake import history, publishing, snapshot
+from memory_pipeline.lake import erasure, history, publishing, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.service import launch
 from memory_pipeline.service.report import Finding
@@ -62,6 +62,8 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
             yield ledger
             if not ledger.well:
                 return
+            if repair and erasure.resume(lake):
+                yield Finding("erasure", well=True, detail="one that was broken off is finished")
             yield _files(lake, settings, repair=repair)
             yield _snapshot(lake, repair=repair)
             letters = lake.ledger.dead_letters().height

@@ -1,7 +1,7 @@
-"""The MCP server: consolidate, remember, explain and status as tools for an agent, over standard input and output.
+"""The MCP server: an agent's memory as a few tools, over standard input and output.
 
-Descriptions are written for the agents that read them. What is not here: what the tools do (`actions`, `runs`,
-`recall.explain`, `lake.status`).
+Descriptions are written for the agents that read them. What is not here: what the tools do (`recall.client`, `runs`,
+`lake.status`).
 """
 
 import json
@@ -22,9 +22,11 @@ from pydantic import Field, ValidationError
 from memory_pipeline.lake import status as progress
 from memory_pipeline.lake.events import InvalidEvent
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.recall.explain import explain as explain_memory
-from memory_pipeline.service import actions
+from memory_pipeline.recall.answers import Recalled
+from memory_pipeline.recall.client import MemoryClient
+from memory_pipeline.service import placing
 from memory_pipeline.service.actions import Consolidation
+from memory_pipeline.service.clients import Clients
 from memory_pipeline.service.runs import Runs
 from memory_pipeline.settings import load
 
@@ -32,29 +34,40 @@ SHOWN: Final = 20
 """Decisions of a plan that an agent is shown; more would fill its context."""
 
 _INSTRUCTIONS: Final = (
-    "Long-term memory that is kept in order. Use remember for what should be known in later conversations; consolidate "
-    "merges duplicates, links and summarises, at the end of a session or when asked; explain says why a memory is as "
-    "it is; status says what is stored and what is due. Every tool acts on one profile, the tenant whose memories "
-    "these are: always the same one for the same user."
+    "Long-term memory that is kept in order. Call session_start when a conversation begins, recall before you answer "
+    "anything that an earlier conversation may have settled, and remember for what should be known in later ones. "
+    "Say with feedback whether a recalled memory helped. forget erases a memory for good, only when the user asks for "
+    "it. consolidate merges duplicates, links and summarises, at the end of a session or when asked; explain says why "
+    "a memory is as it is; status says what is stored and what is due. Every tool acts on one profile, the tenant "
+    "whose memories these are: always the same one for the same user."
 )
 Profile = Annotated[str, Field(min_length=1, description="Whose memories: the tenant or user. Keep to one.")]
+MemoryId = Annotated[str, Field(min_length=1, description="Id of the memory, as other tools name it.")]
+SessionId = Annotated[
+    str | None, Field(min_length=1, description="The conversation it comes from; the same id all along.")
+]
 
 
-def server(home: Path, runs: Runs) -> MCPServer[Any]:
+def server(home: Path, clients: Clients, runs: Runs) -> MCPServer[Any]:
     """Make the server over a data folder.
 
     Args:
         home: data folder, made if it is not there.
+        clients: memories that stay open.
         runs: where runs are made.
     """
-    tools = Tools(home, runs)
+    tools = Tools(home, clients, runs)
     return MCPServer(
         "memory-pipeline",
         instructions=_INSTRUCTIONS,
         version=version("memory-pipeline"),
         log_level="WARNING",
         tools=[
+            _tool(tools.session_start, "Start a session", writes=True, repeats=False),
+            _tool(tools.recall, "Recall", writes=False, repeats=True),
             _tool(tools.remember, "Remember", writes=True, repeats=False),
+            _tool(tools.feedback, "Feedback", writes=True, repeats=False),
+            _tool(tools.forget, "Forget for good", writes=True, repeats=True, destroys=True),
             _tool(tools.consolidate, "Consolidate", writes=True, repeats=True),
             _tool(tools.explain, "Explain a memory", writes=False, repeats=True),
             _tool(tools.status, "Status", writes=False, repeats=True),
@@ -62,10 +75,14 @@ def server(home: Path, runs: Runs) -> MCPServer[Any]:
     )
 
 
-def _tool(function: Callable[..., Any], title: str, *, writes: bool, repeats: bool) -> Tool:
+def _tool(function: Callable[..., Any], title: str, *, writes: bool, repeats: bool, destroys: bool = False) -> Tool:
     """Make a tool that refuses arguments it does not know: a misspelt `dry_run` must not start a run."""
     notes = ToolAnnotations(
-        title=title, read_only_hint=not writes, destructive_hint=False, idempotent_hint=repeats, open_world_hint=False
+        title=title,
+        read_only_hint=not writes,
+        destructive_hint=destroys,
+        idempotent_hint=repeats,
+        open_world_hint=False,
     )
     tool = Tool.from_function(function, title=title, annotations=notes)
     taken = tool.fn_metadata.arg_model
@@ -77,10 +94,47 @@ def _tool(function: Callable[..., Any], title: str, *, writes: bool, repeats: bo
 class Tools:
     """What an agent can do."""
 
-    def __init__(self, home: Path, runs: Runs) -> None:
-        """Name the data folder and where runs are made."""
+    def __init__(self, home: Path, clients: Clients, runs: Runs) -> None:
+        """Name the data folder, the memories that stay open, and where runs are made."""
         self._home = home
+        self._clients = clients
         self._runs = runs
+
+    def session_start(
+        self,
+        query: Annotated[
+            str | None, Field(min_length=1, description="What the conversation is about; leave out if not yet known.")
+        ] = None,
+        profile_id: Profile = "default",
+        session_id: SessionId = None,
+    ) -> str:
+        """Give what to read when a conversation begins: core memory, then what is relevant to the query."""
+        with self._memory(profile_id) as memory:
+            return memory.session_start(query, session_id=session_id).text() or "Nothing is remembered yet."
+
+    def recall(
+        self,
+        query: Annotated[str, Field(min_length=1, description="What you want to know, as a question in plain words.")],
+        profile_id: Profile = "default",
+        k: Annotated[int, Field(ge=1, le=100, description="At most so many memories.")] = 10,
+        token_budget: Annotated[
+            int | None, Field(ge=1, description="At most so many tokens in all; leave out for no limit.")
+        ] = None,
+        as_of: Annotated[
+            datetime | None, Field(description="What was known at this instant, such as 2026-03-01T00:00:00Z.")
+        ] = None,
+        deep: Annotated[
+            bool, Field(description="Also search what was archived or replaced; if the first try found too little.")
+        ] = False,
+    ) -> dict[str, Any]:
+        """Find memories that answer a question, best first.
+
+        `current` false marks what no longer holds, `closed_by` the newer memory; `conflicts` names memories that
+        contradict it: tell the user of both. Dates are when something was said.
+        """
+        with self._memory(profile_id) as memory:
+            answer = memory.recall(query, k, token_budget=token_budget, as_of=as_of, deep=deep)
+        return {"memories": [_recalled(one) for one in answer], "tokens": answer.tokens}
 
     def remember(
         self,
@@ -95,26 +149,41 @@ class Tools:
         importance: Annotated[
             float | None, Field(ge=0, le=1, description="0 trivial, 1 vital; leave out if unsure.")
         ] = None,
-        session_id: Annotated[
-            str | None, Field(min_length=1, description="The conversation it comes from; the same id all along.")
-        ] = None,
+        session_id: SessionId = None,
         protect: Annotated[
             bool, Field(description="Never let it be forgotten. Only if the user asks for that.")
         ] = False,
     ) -> dict[str, str]:
         """Store one memory for later conversations. Answers at once with its memory_id; duplicates are merged later."""
-        with _refusing():
-            event = actions.remember(
-                self._home,
-                text,
-                profile_id=profile_id,
-                memory_type=memory_type,
-                importance=importance,
-                session_id=session_id,
-                protect=protect,
-                origin="MCP remember",
-            )
-        return {"memory_id": str(event.memory_id), "profile_id": profile_id}
+        said = {
+            "memory_type": memory_type,
+            "importance": importance,
+            "session_id": session_id,
+            "protected": protect or None,
+        }
+        fields = {name: value for name, value in said.items() if value is not None}
+        with self._memory(profile_id) as memory:
+            return {"memory_id": memory.remember(text, **fields), "profile_id": profile_id}  # type: ignore[arg-type]
+
+    def feedback(
+        self,
+        memory_id: MemoryId,
+        helpful: Annotated[bool, Field(description="True if it helped to answer, false if it misled.")],
+        profile_id: Profile = "default",
+    ) -> str:
+        """Say whether a recalled memory helped; what helps is kept longer."""
+        with self._memory(profile_id) as memory:
+            memory.feedback(memory_id, helpful=helpful)
+        return "noted"
+
+    def forget(self, memory_id: MemoryId, profile_id: Profile = "default") -> dict[str, Any]:
+        """Erase one memory for good, from every place: text, summaries and past states. Nothing brings it back.
+
+        Only when the user asks for exactly this. What is merely out of date needs no erasing: remember the new fact,
+        and the old one is marked. Answers with a receipt.
+        """
+        with self._memory(profile_id) as memory:
+            return dict(memory.erase(memory_id).to_dict())
 
     def consolidate(
         self,
@@ -156,15 +225,16 @@ class Tools:
 
     def explain(
         self,
-        memory_id: Annotated[str, Field(min_length=1, description="Id of the memory, as other tools name it.")],
+        memory_id: MemoryId,
         profile_id: Profile = "default",
+        query: Annotated[
+            str | None, Field(min_length=1, description="Also say why it ranks where it does for this question.")
+        ] = None,
     ) -> str:
-        """Say everything about one memory: text, scores, links, what was decided about it and why, where it came from.
-
-        A memory can be explained after the first consolidation that saw it.
-        """
-        with _refusing(), Lake(self._home) as lake:
-            return "\n".join(explain_memory(lake, memory_id, profile_id=profile_id).lines())
+        """Say everything about one memory: text, scores, links, what was decided about it and why, its origin."""
+        with self._memory(profile_id) as memory:
+            told = memory.explain(memory_id)
+            return "\n".join((told if query is None else placing.placed(memory, told, query)).lines())
 
     def status(self, profile_id: Profile = "default") -> dict[str, Any]:
         """Say how many memories a profile has, what waits to be consolidated, what ran last and what is due next."""
@@ -172,6 +242,26 @@ class Tools:
             found = progress.summary(lake, load(self._home), now=datetime.now(UTC), profile_id=profile_id)
         told = {name: found[name] for name in ("profiles", "tasks", "history", "lag_seconds")}
         return dict(json.loads(json.dumps(told, default=_plain)))
+
+    @contextmanager
+    def _memory(self, profile_id: str) -> Iterator[MemoryClient]:
+        with _refusing(), self._clients.of(profile_id) as memory:
+            yield memory
+
+
+def _recalled(one: Recalled) -> dict[str, Any]:
+    """Return what an agent needs of a memory; what says nothing is left out, since it reads every word."""
+    told = {
+        "memory_id": one.memory_id,
+        "said_at": f"{one.created_at:%Y-%m-%d}",
+        "speaker": one.speaker,
+        "text": one.text,
+        "score": round(one.score, 2),
+        "current": one.current,
+        "closed_by": one.closed_by,
+        "conflicts": list(one.conflicts) or None,
+    }
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _ran(row: dict[str, Any]) -> dict[str, Any]:

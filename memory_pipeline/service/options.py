@@ -3,10 +3,11 @@
 import json
 import os
 import sys
+import tempfile
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from pydantic import ValidationError
@@ -15,6 +16,12 @@ from typer.core import TyperGroup
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.settings import Settings, load, loading
+
+if TYPE_CHECKING:
+    from memory_pipeline.recall.client import MemoryClient
+
+
+_ANOTHER: Final = f"choose another folder with --home or {loading.HOME_VARIABLE}"
 
 
 class Commands(TyperGroup):
@@ -40,6 +47,8 @@ class Commands(TyperGroup):
 ProfileOption = Annotated[
     str | None, typer.Option("--profile", "-p", metavar="NAME", help="Profile (tenant).", show_default=False)
 ]
+OwnerOption = Annotated[str, typer.Option("--profile", "-p", metavar="NAME", help="Profile (tenant).")]
+MemoryArgument = Annotated[str, typer.Argument(metavar="MEMORY", help="Id of the memory.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else (docs/json.md).")]
 InstantOption = Annotated[
     str | None,
@@ -70,21 +79,76 @@ class State:
     home: Path | None = None
 
 
-def settings_in_force(preset: str | None = None) -> Settings:
-    """Read the settings of the chosen home."""
+def settings_in_force(preset: str | None = None, *, writing: bool = False) -> Settings:
+    """Read the settings of the chosen home; `writing`: for a command that makes the home if it is not there."""
+    home_folder(writing=writing)
     return load(State.home, preset_name=preset)
 
 
-def home_folder() -> Path:
-    """Return the chosen home, whether or not its settings can be read."""
-    return loading.home_folder(State.home, os.environ)[0]
+def home_folder(*, writing: bool = False) -> Path:
+    """Return the chosen home, whether or not its settings can be read.
+
+    Args:
+        writing: try whether it can be made or written, with a file that has no name.
+
+    Raises:
+        ValueError: it, or what it would lie in, is a file, or nothing can be written there.
+    """
+    home, origin = loading.home_folder(State.home, os.environ)
+    place = _first_there(home)
+    if not place.is_dir():
+        raise ValueError(f"data folder {home} ({origin}): {place} is a file; {_ANOTHER}")
+    try:
+        if writing:
+            tempfile.TemporaryFile(dir=place).close()
+    except OSError as error:
+        said = f"data folder {home} ({origin}): nothing can be written there ({error.strerror})"
+        raise ValueError(f"{said}; make it writable, or {_ANOTHER}") from error
+    return home
+
+
+def _first_there(path: Path) -> Path:
+    """Return a path, or the nearest one above it that is there."""
+    return next((one for one in (path, *path.parents) if one.exists()), path)
+
+
+def existing_home(settings: Settings) -> Path:
+    """Return the home, in which something must have been remembered."""
+    if not (settings.home / "ledger.sqlite").is_file():
+        raise ValueError(f"no memories in {settings.home}; import some, or name the data folder with --home")
+    return settings.home
 
 
 def existing_lake(settings: Settings) -> Lake:
     """Open a lake that must be there."""
-    if not (settings.home / "ledger.sqlite").is_file():
-        raise ValueError(f"no memories in {settings.home}; import some, or name the data folder with --home")
-    return Lake(settings.home)
+    return Lake(existing_home(settings))
+
+
+def existing_client(profile_id: str) -> "MemoryClient":
+    """Open the memory of a profile of a lake that must be there."""
+    settings = settings_in_force()
+    existing_home(settings)
+    from memory_pipeline.recall.client import MemoryClient  # noqa: PLC0415
+
+    return MemoryClient(settings.home, profile_id=profile_id, settings=settings)
+
+
+def new_file(path: Path | None, option: str, *, fresh: bool = False) -> None:
+    """Check, before anything is done, that a file can be written where an option names one.
+
+    Raises:
+        Misused: its folder is not there, it is a folder itself, or it is there already and has to be fresh.
+    """
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise Misused(f"{option} {path}: there is no folder {path.parent}; make it or choose another")
+    if path.is_dir():
+        raise Misused(f"{option} {path}: is a folder; name a file in it")
+    if fresh and path.exists():
+        raise Misused(f"{option} {path}: exists; remove it or choose another name")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise Misused(f"{option} {path}: may not be written; choose another place")
 
 
 def out() -> Console:
@@ -106,12 +170,12 @@ def _plain(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def instant(text: str | None) -> datetime | None:
-    """Read an instant; without offset it is UTC."""
+def instant(text: str | None, option: str = "--as-of") -> datetime | None:
+    """Read an instant that an option gives; without offset it is UTC."""
     if text is None:
         return None
     try:
         given = datetime.fromisoformat(text)
         return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise Misused(f"--as-of {text!r} is no instant; write it like 2026-03-01T02:00:00Z") from None
+        raise Misused(f"{option} {text!r} is no instant; write it like 2026-03-01T02:00:00Z") from None

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import polars as pl
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -30,6 +31,10 @@ from memory_pipeline.settings import Origin, Settings
 SHOWN: Final = 5
 """Rows of each kind that a long list shows."""
 
+_GAP: Final = 3
+"""Signs between two columns of a table."""
+_WORD: Final = 16
+"""Words up to this length are not broken; a shortened id has 14 signs."""
 _ID: Final = re.compile(r"\b(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b")
 
 
@@ -122,7 +127,7 @@ def plan(console: Console, decisions: pl.DataFrame, *, home: Path, written: Path
         table(console, ("profile", "action", "memory", "reason"), some.iter_rows(), title=title)
     line(console, "Nothing was written to ledger, lake or snapshots.")
     if written:
-        line(console, f"The plan is in {written}; apply it with: {_command(home, 'apply', str(written))}")
+        line(console, f"The plan is in {written}; apply it with: {command(home, 'apply', str(written))}")
 
 
 def run_document(lake: Lake, run_id: str) -> dict[str, Any]:
@@ -166,14 +171,14 @@ def run(console: Console, lake: Lake, done: Mapping[str, Any]) -> None:
         )
     line(console)
     line(console, f"snapshot: {done['snapshot']}")
-    line(console, f"undo all of it: {_command(lake.home, 'undo', done['run_id'])}")
+    line(console, f"undo all of it: {command(lake.home, 'undo', done['run_id'])}")
 
 
 def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> None:
     first = done["profiles"][0]
     line(
         console,
-        f"Consolidated {_many(len(done['profiles']), 'profile')} as of {when(first['as_of'])} UTC "
+        f"Consolidated {many(len(done['profiles']), 'profile')} as of {when(first['as_of'])} UTC "
         f"in {first['duration_seconds']:.1f} s",
     )
     rows = []
@@ -196,7 +201,7 @@ def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.D
     headers = ("profile", "memories", "live", "merged", "summaries", "clusters", "links", "protected")
     table(console, headers, rows)
     actions = pl.DataFrame([row["actions"] for row in done["profiles"]]).sum().to_dicts()
-    said = [_many(count, action) for action, count in (actions[0] if actions else {}).items() if count]
+    said = [many(count, action) for action, count in (actions[0] if actions else {}).items() if count]
     prose(console, f"decided: {' · '.join(said) or 'nothing new'}")
     prose(console, f"linked: {_counts(tables['association_edges']['edge_type'])}")
     protected = tables["scored_memories"].filter("is_protected")["protection_reason"]
@@ -230,13 +235,13 @@ def _merge(console: Console, decided: pl.DataFrame, memories: pl.DataFrame, *, h
     own = memories.filter(profile_id=row["profile_id"]).sort("created_at", "memory_id")
     summary, profile = row["target_id"], row["profile_id"]
     line(console)
-    line(console, f"One of {_many(groups.height, 'merge')}", style="bold")
+    line(console, f"One of {many(groups.height, 'merge')}", style="bold")
     for content in own.filter(pl.col("memory_id").is_in(row["memory_id"]))["content"]:
-        line(console, f"  - {_flat(content)}")
+        line(console, f"  - {flat(content)}")
     for content in own.filter(memory_id=summary)["content"]:
-        line(console, f"  = {_flat(content)}")
-    line(console, f"  why: {_command(home, 'explain', summary, '--profile', profile)}")
-    line(console, f"  undo: {_command(home, 'undo', summary, '--profile', profile)}")
+        line(console, f"  = {flat(content)}")
+    line(console, f"  why: {command(home, 'explain', summary, '--profile', profile)}")
+    line(console, f"  undo: {command(home, 'undo', summary, '--profile', profile)}")
 
 
 def _refusals(console: Console, refused: pl.DataFrame, memories: pl.DataFrame) -> None:
@@ -249,12 +254,12 @@ def _refusals(console: Console, refused: pl.DataFrame, memories: pl.DataFrame) -
     pairs = first.join(texts.rename({"memory_id": "other_id", "content": "other"}), on=["profile_id", "other_id"])
     order = pl.col("reason").replace_strict(dict(refused["reason"].value_counts().iter_rows()), return_dtype=pl.Int64)
     line(console)
-    title = f"{_many(refused.height, 'pair')} of near duplicates kept apart: {_counts(refused['reason'])}"
+    title = f"{many(refused.height, 'pair')} of near duplicates kept apart: {_counts(refused['reason'])}"
     prose(console, title, style="bold")
     for row in pairs.sort(order, "reason", descending=[True, False]).head(3).iter_rows(named=True):
         line(console, f"  {row['reason']}: {row['detail']}")
-        line(console, f"    - {_flat(row['content'])}")
-        line(console, f"    - {_flat(row['other'])}")
+        line(console, f"    - {flat(row['content'])}")
+        line(console, f"    - {flat(row['other'])}")
 
 
 def undone(console: Console, decisions: pl.DataFrame, path: Path) -> None:
@@ -365,7 +370,7 @@ def status(console: Console, found: Mapping[str, Any]) -> None:
     lag = f"oldest event waits {_duration(found['lag_seconds'])}" if found["lag_seconds"] else "no event waits"
     prose(
         console,
-        f"ledger position {found['position']} · {lag} · {_many(found['dead_letters'], 'dead letter')} · "
+        f"ledger position {found['position']} · {lag} · {many(found['dead_letters'], 'dead letter')} · "
         f"{found['disk_bytes'] / 1e6:.1f} MB · instants are UTC",
     )
 
@@ -404,18 +409,43 @@ def table(
     title: str | None = None,
     empty: str | None = None,
 ) -> None:
-    """Print rows; numbers stand right, ids are shortened, nothing is read as markup."""
+    """Print rows; numbers stand right, ids are shortened, nothing is read as markup.
+
+    Where the terminal is too narrow for the words of the headers and short words of the cells, each row is printed as a
+    list of its own instead: a name that is broken cannot be read.
+    """
+    numbers = [tuple(row) for row in rows]
+    listed = [tuple("-" if cell is None else _short(str(cell)) for cell in row) for row in numbers]
+    if not listed:
+        if empty:
+            line(console, empty)
+        return
+    least = [_least(header, [row[place] for row in listed]) for place, header in enumerate(headers)]
+    if sum(least) + _GAP * len(least) > console.width:
+        _records(console, headers, listed, title=title)
+        return
     made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
-    listed = [tuple(row) for row in rows]
     for place, header in enumerate(headers):
-        numeric = bool(listed) and all(isinstance(row[place], int | None) for row in listed)
-        made.add_column(header, justify="right" if numeric else "left", overflow="fold")
+        numeric = all(isinstance(row[place], int | None) for row in numbers)
+        made.add_column(header, justify="right" if numeric else "left", overflow="fold", min_width=least[place])
     for row in listed:
-        made.add_row(*(Text("-" if cell is None else _short(str(cell))) for cell in row))
-    if listed:
-        console.print(made)
-    elif empty:
-        line(console, empty)
+        made.add_row(*map(Text, row))
+    console.print(made)
+
+
+def _least(header: str, cells: Sequence[str]) -> int:
+    """Return how wide a column must be for the words of its header, and for those of its cells that are short."""
+    longest = max((cell_len(word) for cell in cells for word in cell.split()), default=0)
+    return max([min(longest, _WORD), *(cell_len(word) for word in header.split())])
+
+
+def _records(console: Console, headers: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None) -> None:
+    if title:
+        prose(console, title, style="bold")
+    for row in rows:
+        line(console)
+        for header, cell in zip(headers, row, strict=True):
+            prose(console, f"{header}: {cell}" if header else cell)
 
 
 def when(instant: datetime | None, otherwise: str = "-") -> str:
@@ -428,17 +458,19 @@ def _short(text: str) -> str:
     return _ID.sub(lambda found: f"{found[0][:8]}..{found[0][-4:]}", text)
 
 
-def _command(home: Path, *args: str) -> str:
+def command(home: Path, *args: str) -> str:
     """Return a command that can be copied; it names the data folder unless that is the default."""
     where = [] if home == Path("data").resolve() else ["--home", str(home)]
     return shlex.join(["memory-pipeline", *where, *args])
 
 
-def _flat(text: str) -> str:
+def flat(text: str) -> str:
+    """Return a text on one line."""
     return " ".join(text.split())
 
 
-def _many(count: int, what: str) -> str:
+def many(count: int, what: str) -> str:
+    """Return a number with its noun; actions have no plural."""
     return f"{count} {what}" if count == 1 or what in set(Action) else f"{count} {what}s"
 
 

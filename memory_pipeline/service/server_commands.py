@@ -11,7 +11,15 @@ from memory_pipeline.lake import tokens as bearer
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.lake.tokens import Grant, Role
 from memory_pipeline.service import report
-from memory_pipeline.service.options import Commands, JsonOption, ProfileOption, err, out, settings_in_force, show_json
+from memory_pipeline.service.options import (
+    Commands,
+    JsonOption,
+    ProfileOption,
+    err,
+    out,
+    settings_in_force,
+    show_json,
+)
 
 app = typer.Typer()
 tokens = typer.Typer(cls=Commands, help="Bearer tokens of the HTTP service.")
@@ -29,7 +37,7 @@ def serve(
     from memory_pipeline.service.http_server import application  # noqa: PLC0415
     from memory_pipeline.service.runs import Runs  # noqa: PLC0415
 
-    home = settings_in_force().home
+    home = settings_in_force(writing=True).home
     Lake(home).close()
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -50,16 +58,17 @@ def serve(
 def mcp() -> None:
     """Start the MCP server. It speaks over standard input and output with the agent that started it."""
     _needs("mcp", extra="mcp")
+    from memory_pipeline.service.clients import Clients  # noqa: PLC0415
     from memory_pipeline.service.mcp_server import server  # noqa: PLC0415
     from memory_pipeline.service.runs import Runs  # noqa: PLC0415
 
-    home = settings_in_force().home
+    home = settings_in_force(writing=True).home
     if sys.stdin.isatty():
         report.line(
             err(), "waiting for an agent to speak MCP on standard input; docs/service.md says how to connect one"
         )
-    with Runs(home) as runs:
-        server(home, runs).run("stdio")
+    with Clients(home) as clients, Runs(home) as runs:
+        server(home, clients, runs).run("stdio")
 
 
 @tokens.command("create")
@@ -70,7 +79,7 @@ def token_create(
     as_json: JsonOption = False,
 ) -> None:
     """Make a token and print it. It cannot be shown again, since only its hash is kept."""
-    token, grant = bearer.create(settings_in_force().home, role, profile_id=profile, name=name)
+    token, grant = bearer.create(settings_in_force(writing=True).home, role, profile_id=profile, name=name)
     if as_json:
         show_json({"token": token} | _shown(grant))
         return

@@ -50,6 +50,7 @@ _MONEY: Final = frozenset({"dollars", "euros", "bucks", "pounds", "usd", "eur"})
 _MORE: Final = frozenset({"more", "other", "different"})
 _SKIPPED: Final = _MORE | {"new", "additional", "total"}
 _PLURALS: Final = UNITS | {"people", "women", "men", "children", "mice", "feet", "teeth"}
+_AIMED: Final = frozenset({"goal", "target", "aim"})
 _STALE: Final = frozenset({"initially", "originally", "previously", "formerly"})
 
 
@@ -62,6 +63,7 @@ class Amount:
         kind: count, percent, money, time, share or version.
         head: root of the thing counted, or of what it is the version of; empty if it is not named.
         modifiers: roots of the words between the number and the thing.
+        measured: roots of the telling words before the number.
         goal: the number is aimed at, not reached.
         before: the number is where a change began ("from 60 % to 85 %").
         step: the number is a difference ("by 5 %", "5 more").
@@ -72,6 +74,7 @@ class Amount:
     kind: str
     head: str
     modifiers: frozenset[str]
+    measured: frozenset[str]
     goal: bool
     before: bool
     step: bool
@@ -134,6 +137,8 @@ def _label(place: str) -> Label | None:
     one, *_, other = place.split(" ")
     if not other[-1].isdigit():
         return words.root(key(other)), one
+    if words.root(key(one)) in words.ONE_VALUED:
+        return None
     names = one not in _NO_LABEL and not one.endswith(("ed", "ing")) and key(one) not in DATED | UNPLACED
     return (words.root(key(one)), other.strip("#")) if names else None
 
@@ -150,7 +155,8 @@ def _amount(match: re.Match[str], after: list[str], values: list[str]) -> Amount
         kind=kind,
         head=words.root(key(head[0])) if head else "",
         modifiers=frozenset(words.root(key(word)) for word in things[:-1]),
-        goal=bool(cues.GOAL.search(said_before)),
+        measured=frozenset(words.root(key(word)) for word in before if word not in STOP_WORDS) - words.IDLE,
+        goal=bool(cues.GOAL.search(said_before)) or not _AIMED.isdisjoint(after[:4]),
         before=before[-1:] == ["from"] or bool(_STALE.intersection(before)),
         step=before[-1:] == ["by"] or after[0] == "more",
         risen=bool(_RISEN.search(said_before) or _NOW.search(match["after"])),

@@ -5,6 +5,7 @@ and dates (`statements`), and what follows from two values (`changes`).
 """
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,6 +42,8 @@ _NAME: Final = "name (?:the |our |my |her |him )(?:baby|dog|cat|puppy|kitten|son
 _HELD: Final = "held|located|hosted|based|happening|taking place|moved|relocated|being held"
 _SET: Final = "changed|switched|updated|set|renamed|reset|swapped|changing|switching|moved"
 _OWN: Final = "(?:the|my|our|his|her|their)"
+_HAS_BEEN: Final = "(?:(?:has|have|was|is|got|been|just|recently) )"
+_YOUTH: Final = "(?:spent )?(?:my|our|his|her|their) (?:[a-z]+ )?childhood"
 _RIDE: Final = "(?:take|takes|taking|ride|rides|catch) (?:the )?(?P<value>bus|train|subway|metro|tram|ferry|bike)"
 
 _PATTERNS: Final[dict[str, tuple[str, ...]]] = {
@@ -60,14 +63,23 @@ _PATTERNS: Final[dict[str, tuple[str, ...]]] = {
         rf"\b{_RIDE} {_COMMUTE}",
         rf"\b(?P<value>drive|bike|cycle|walk|run)s? {_COMMUTE}",
     ),
-    "birthplace": (rf"\b(?:born|grew up|raised) in {_VALUE}",),
+    "birthplace": (rf"\b(?:born|grew up|raised|{_YOUTH})(?: and raised)? in {_VALUE}",),
     "place": (
         rf"{_BE}(?: (?:{_HELD}))?{_ADVERBS} (?:in|at|on) {_VALUE}",
         rf"\b(?:moved|relocated|takes place|take place) (?:to|in|at) {_VALUE}",
     ),
-    "name": (rf"\b(?:named|called|name is|name's|{_NAME}) ?{_VALUE}",),
-    "set": (rf"\b(?:{_SET}) (?:{_OWN} )?(?P<subject>(?:{_WORD} ){{1,4}}?)(?:from .{{1,40}}? )?to {_VALUE}",),
-    "is": (rf"(?P<subject>.+?) ?{_BE}{_ADVERBS} {_VALUE}",),
+    "name": (
+        rf"\brenamed (?:{_OWN} )?(?P<subject>(?:{_WORD} ){{1,3}}?)(?:from .{{1,40}}? )?(?:to|as) {_VALUE}",
+        rf"\b(?:named|called|name is|name's|{_NAME}) ?{_VALUE}",
+    ),
+    "set": (
+        rf"\b(?:{_SET}) (?:{_OWN} )?(?P<subject>(?:{_WORD} ){{1,4}}?)(?:from .{{1,40}}? )?to {_VALUE}",
+        rf"^(?P<subject>.+?) {_HAS_BEEN}*(?:{_SET}) (?:from .{{1,40}}? )?to {_VALUE}",
+    ),
+    "is": (
+        rf"^(?P<subject>(?:{_WORD} ){{0,4}}{_WORD}): {_VALUE}",
+        rf"(?P<subject>.+?) ?{_BE}{_ADVERBS} {_VALUE}",
+    ),
 }
 """How clauses say what somebody or something has; `subject` is what stands before unless the pattern has its own."""
 _COMPILED: Final = {name: tuple(re.compile(one) for one in patterns) for name, patterns in _PATTERNS.items()}
@@ -81,13 +93,13 @@ _TELLTALES: Final = {
     "school": rf"(?-u:\b){_SCHOOLS}(?-u:\b)",
     "plan": rf"(?-u:\b){_PLANS}(?-u:\b)",
     "commute": rf"(?-u:\b)(?:commute|{_COMMUTE})(?-u:\b)",
-    "birthplace": cues.any_of("born in; grew up in; raised in"),
-    "name": cues.any_of("name; name's; named; called"),
+    "birthplace": cues.any_of("born in; grew up in; raised in; childhood in"),
+    "name": cues.any_of("name; name's; named; called; renamed"),
 }
 """What a clause holds that may give a value to an attribute."""
 _GIVING: Final = (
     r"(?-u:\b)(?:is|are|was|were|am|will be|became|becomes|become|been|changed|switched|updated|set|renamed|reset"
-    r"|swapped|moved|changing|switching|relocated|held|takes? place)(?-u:\b)|'(?:s|m|re)(?-u:\b)"
+    r"|swapped|moved|changing|switching|relocated|held|takes? place)(?-u:\b)|'(?:s|m|re)(?-u:\b)|^[^:]{1,40}: "
 )
 _MONTHS: Final = "january|february|march|april|may|june|july|august|september|october|november|december"
 _CUT: Final = re.compile(
@@ -98,10 +110,20 @@ _CUT: Final = re.compile(
 _CONTEXT: Final = re.compile(r" (?:in|with|for|at|on|during|over|than|to)\b")
 _PLACED: Final = re.compile(r"(?:in|at|on|to|for|from|held|not|about|under|over|of|[a-z]+ing)\b")
 _DEFINITE: Final = re.compile(r"(?:(?:and|but|so|now|well|actually),? )*(?:my|our|the|his|her|their|your|[a-z]+'s)\b")
+_WHEN: Final = re.compile(
+    r"^(?:(?:.* )?(?:and|but|so|well|now|actually|oh|these days|nowadays|lately|currently|as of [a-z0-9]+"
+    r"|at the moment),? )+"
+)
+_BARE: Final = re.compile(r"(?:new )?(?![a-z]+ing )[a-z'-]+(?: [a-z'-]+){0,2}$")
+_PLURAL: Final = re.compile(r"[a-z]{3,}(?<!s)(?<!u)(?<!i)s$")
+_VAGUE: Final = re.compile(r"(?:one of|some of|part of|among|what|how|why|where|when|that|like|so|such|too|very)\b")
+"""What gives no value."""
 _MOST_WORDS: Final = 6
 _MOST_NAMED: Final = 4
 """Words of a subject."""
 _PERSON: Final = frozenset({"i", "we", "he", "she", "they", "you"})
+_IDENTIFIER: Final = re.compile(r"(?:[0-9]+-[0-9-]*[0-9]|[^\s]*@[^\s]*)$")
+"""A number that names something rather than counting: of a phone, of a passport; an address of mail."""
 _TIMES: Final = re.compile(
     r"^(?:the )?(?:[0-9]{1,2}(?::[0-9]{2})?\s?(?:am|pm)|noon|midnight|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
     rf"|{_MONTHS}|tomorrow|today|next|this|last|[0-9$€£])\b"
@@ -139,10 +161,18 @@ def found(low: pl.Series) -> pl.DataFrame:
     return pl.DataFrame({"attributes": named, "gives": low.str.contains(_GIVING)})
 
 
-def claims(low: str) -> tuple[Claim, ...]:
-    """What one clause, in lower case, says that somebody or something has."""
+def claims(low: str, told: Collection[str], *, gives: bool) -> tuple[Claim, ...]:
+    """What one clause says that somebody or something has.
+
+    Args:
+        low: the clause, in lower case.
+        told: its row of `attributes`.
+        gives: whether it gives a value to anything.
+    """
     said: list[Claim] = []
     for name, patterns in _COMPILED.items():
+        if name not in told and (name in _TELLTALES or not gives):
+            continue
         match = next((one for pattern in patterns if (one := pattern.search(low))), None)
         if match is not None:
             subject = match.groupdict().get("subject") or low[: match.start()]
@@ -151,12 +181,20 @@ def claims(low: str) -> tuple[Claim, ...]:
 
 
 def _claimed(name: str, subject: str, shown: str) -> list[Claim]:
+    if _VAGUE.match(shown):
+        return []
     shown = _CUT.sub("", f" {shown.removeprefix('with ').removeprefix('by ')}").strip()
     narrow = _CONTEXT.search(shown) if name in {"is", "prefer"} else None
     context = _roots(shown[narrow.start() :]) if narrow else frozenset()
     value, whose = _roots(shown[: narrow.start()] if narrow else shown), _roots(subject)
-    owned = bool(_DEFINITE.match(subject.strip()))
-    if not value or len(value) > _MOST_WORDS or _TIMES.match(shown) or (name == "is" and _PLACED.match(shown)):
+    subject = _WHEN.sub("", subject.strip())
+    owned = bool((_DEFINITE.match(subject) or _BARE.match(subject)) and not _PLURAL.search(subject))
+    if (
+        not value
+        or len(value) > _MOST_WORDS
+        or (_TIMES.match(shown) and not _IDENTIFIER.match(shown))
+        or (name == "is" and _PLACED.match(shown))
+    ):
         return []
     if name in {"home", "place"}:
         return [Claim("place", whose, value, shown, context, owned)] if name == "home" or whose else []

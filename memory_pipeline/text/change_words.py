@@ -4,12 +4,15 @@ Words stand here as their *roots*: the common part of a verb, of what is done an
 expressions that tell how something is said (`cues`), and how statements are compared (`fact_rules`).
 """
 
+from functools import lru_cache
 from typing import Final
 
 from memory_pipeline.text.lexicon import SMALL_TALK
 from memory_pipeline.text.meanings import PAST, key
 
 _SHORTEST: Final = 5
+_REMEMBERED: Final = 1 << 16
+"""Words whose root is kept at hand."""
 _ENDINGS: Final = (
     "ations",
     "ation",
@@ -28,6 +31,7 @@ _ENDINGS: Final = (
 )
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def root(meaning: str) -> str:
     """The part that integrate, integration and integrator have in common, of words as `meanings` leaves them."""
     word = meaning.removesuffix(PAST)
@@ -59,6 +63,7 @@ _SAME |= {
     for word in group.split()
 }
 """Words that ask for the same value; the first stands for all."""
+root.cache_clear()
 
 PEOPLE: Final = roots("""
 mother father mom dad parent sister brother son daughter kid child baby wife husband spouse partner fiance fiancee
@@ -69,6 +74,7 @@ teacher professor coach doctor dentist therapist twin
 """Whom a statement can be about besides its speaker."""
 
 ONE_VALUED: Final = roots("""
+favorite address employer job name nickname number code pin deadline quota limit rate score
 car school university college major manager boss supervisor doctor dentist
 therapist trainer coach tutor landlord roommate partner boyfriend girlfriend fiance password email phone username
 deadline budget price cost rent salary size color version plan model theme logo title destination venue location
@@ -77,6 +83,13 @@ host breed brand nickname surname editor publisher carrier wifi passport
 appointment timezone currency language diet engine framework database platform tool
 """)
 """What has one value at a time: another value is a change, not an addition."""
+
+GENERAL: Final = roots("use work try touch handle deal meet visit collaborate")
+"""Verbs that say little of what is done: their denial is contradicted by many others."""
+FAVOURITE: Final = roots("favorite")
+"""Says nothing without the thing of which it is the favourite."""
+SCHEDULED: Final = roots("start begin open close leave depart end meet arrive land happen finish expire due")
+"""What a thing does at a set time."""
 
 FIXED: Final = roots("""
 born birthday birthplace birth graduate graduation maiden die died founded native hometown invented discovered
@@ -111,6 +124,9 @@ EXCLUSIVE: Final = tuple(
         "alive/dead",
         "full-time/part-time",
         "older/younger",
+        "oldest eldest/youngest",
+        "draft/published",
+        "alpha/beta/available",
         "taller/shorter",
         "daily/weekly/monthly/yearly annually/biweekly",
         "introvert/extrovert",
@@ -133,7 +149,22 @@ EXCLUSIVE: Final = tuple(
 """Groups of sides of which one holds at a time, as they are written."""
 
 LASTING: Final = frozenset(
-    {"older", "younger", "taller", "shorter", "true", "false", "guilty", "innocent", "introvert", "extrovert", "dead"}
+    {
+        "older",
+        "younger",
+        "oldest",
+        "eldest",
+        "youngest",
+        "taller",
+        "shorter",
+        "true",
+        "false",
+        "guilty",
+        "innocent",
+        "introvert",
+        "extrovert",
+        "dead",
+    }
 )
 """Sides that nobody changes: two of them contradict."""
 
@@ -154,6 +185,7 @@ thing way make get go come help try want need use look know think see take give 
 week month year good great best lot bit also project work example question issue problem understand learn sure start
 keep feel plan let day people really able different specific currently recent step show ensure add create
 trying especially considering kinda curious worried wonder wondering having mean trouble specifically useful
+stand old one people
 advice tip wanted finish complete sense expect working calculate calculation decide deal focus include involve etc kind
 sort type part number talk chat hear
 """

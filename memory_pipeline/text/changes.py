@@ -16,12 +16,10 @@ from scipy import sparse
 
 from memory_pipeline.lake.schemas import INSTANT
 from memory_pipeline.text import change_words as words
-from memory_pipeline.text import statements
-from memory_pipeline.text.differences import disagreements, settled_dates
-from memory_pipeline.text.fact_rules import LEAST_SHARED, RARE, SOME, Case, Finding, findings
-from memory_pipeline.text.facts import facts
-from memory_pipeline.text.lexicon import STOP_WORDS
-from memory_pipeline.text.meanings import COUNTED, DATED, PAST, key, readings
+from memory_pipeline.text import repeats, statements
+from memory_pipeline.text.cases import LEAST_SHARED, SOME, Case, Finding
+from memory_pipeline.text.differences import settled_dates
+from memory_pipeline.text.fact_rules import findings
 from memory_pipeline.text.statements import Statement
 from memory_pipeline.text.tokens import vocabulary
 
@@ -48,11 +46,6 @@ _FEW: Final = 20
 """Groups of fewer texts are too small for such shares."""
 _AT_ONCE: Final = 200_000
 """Pairs of clauses whose words are compared at once: bounds the scratch memory."""
-_AUXILIARY: Final = frozenset({"be", "have", "do", "will", "remember", "forget", "dollar", "euro"})
-_ALIKE: Final = 0.6
-"""Share of the words of two texts that both have, by weight, from which they can be the same."""
-_UNTOLD: Final = (DATED - {"wed", "sun", "mar", "sat"}) | COUNTED | {key(word) for word in STOP_WORDS} | _AUXILIARY
-"""Words that do not count there: figures and dates are compared as facts."""
 _SIDE: Final = {word: f"{at}" for at, sides in enumerate(words.EXCLUSIVE) for side in sides for word in side}
 _FIRST_AND_SECOND: Final = frozenset({"i", "we", "you"})
 
@@ -100,9 +93,26 @@ def relations(pairs: pl.DataFrame) -> pl.DataFrame:
     speakers = _both(pairs, "speaker", pl.String())
     found = judge(reading, older, newer, speakers=speakers, ordered=later != 0)
     unrelated = (found["relation"] == "unrelated").to_numpy()
-    same = np.flatnonzero(unrelated)[_same(reading, texts, older[unrelated], newer[unrelated])]
+    same = np.flatnonzero(unrelated)[repeats.same(texts, older[unrelated], newer[unrelated])]
     rows = dict(enumerate(found.iter_rows())) | dict.fromkeys(same.tolist(), _DUPLICATE)
     return pairs.hstack(pl.DataFrame(list(rows.values()), schema=_JUDGED, orient="row"))
+
+
+def explained() -> pl.Expr:
+    """A sentence on what `relations` or `judge` found."""
+    about = pl.format(" ({})", "attribute").fill_null("")
+    newer = pl.format("The newer says '{}' where the older says '{}'{}.", "other_value", "value", about)
+    both = pl.format("'{}' and '{}' contradict each other{}.", "value", "other_value", about)
+    other = pl.lit("Neither changes, contradicts or repeats the other.")
+    return (
+        pl.when(pl.col("relation") == "update")
+        .then(newer)
+        .when(pl.col("relation") == "conflict")
+        .then(both)
+        .when(pl.col("relation") == "duplicate")
+        .then(pl.lit("Both say the same and differ in no fact."))
+        .otherwise(other)
+    )
 
 
 def read(texts: pl.Series, *, instants: pl.Series | None = None, groups: Rows | None = None) -> Reading:
@@ -160,7 +170,7 @@ def judge(reading: Reading, older: Rows, newer: Rows, *, speakers: pl.Series, or
     ends = zip(pair.tolist(), left.tolist(), *np.split(places, 2), strict=True)
     for at, clause, i, j in ends:
         old, new = values[i], values[j]
-        if not one_speaker[at] and (old.persons | new.persons) & _FIRST_AND_SECOND:
+        if not one_speaker[at] and not _common_matter(old, new):
             continue
         case = Case(old, new, reading.weights[groups[clause]], (times[older[at]], times[newer[at]]))
         for one in findings(case):
@@ -170,6 +180,12 @@ def judge(reading: Reading, older: Rows, newer: Rows, *, speakers: pl.Series, or
             if present is None or _rank(found) > _rank(present[0]):
                 best[at] = found, old
     return pl.DataFrame([_row(one) for one in best], schema=_JUDGED, orient="row")
+
+
+def _common_matter(old: Statement, new: Statement) -> bool:
+    """What two speakers say is about one thing, not about each of them."""
+    own = (old.persons | new.persons) & _FIRST_AND_SECOND
+    return not own and statements.impersonal(old) and statements.impersonal(new)
 
 
 def _rank(found: Finding) -> tuple[float, str, str, str, str]:
@@ -271,45 +287,3 @@ def _shared(reading: Reading, left: Rows, right: Rows) -> NDArray[np.float64]:
         part = slice(low, low + _AT_ONCE)
         result[part] = np.asarray(has[left[part]].multiply(weighed[right[part]]).sum(axis=1)).ravel()
     return result
-
-
-def _same(reading: Reading, texts: pl.Series, older: Rows, newer: Rows) -> Marks:
-    """Pairs of texts that say the same in other words: they share most of them, and differ in no fact or change."""
-    announcing = np.zeros(len(texts), dtype=np.bool_)
-    told = pl.col("changing") | pl.col("over") | (pl.col("ended").list.len() > 0)
-    announcing[reading.clauses.filter(told)["row"].to_numpy()] = True
-    same: Marks = (announcing[older] == announcing[newer]) & (_likeness(texts, older, newer) >= _ALIKE)
-    near = np.flatnonzero(same)
-    same[near] = ~_differing(texts, older[near], newer[near])
-    return same
-
-
-def _likeness(texts: pl.Series, older: Rows, newer: Rows) -> NDArray[np.float64]:
-    """Share of the words of each pair of texts that both have, by weight."""
-    meant = readings(texts.fill_null("")).with_row_index("text")
-    place = pl.DataFrame({"content": texts.fill_null("")}).join(meant, on="content", how="left", maintain_order="left")
-    telling = pl.element().str.contains(r"^\p{L}") & ~pl.element().is_in(sorted(_UNTOLD))
-    roots = [
-        frozenset(words.root(word) for word in one)
-        for one in meant["meant"].list.eval(pl.element().filter(telling)).to_list()
-    ]
-    rarity = vocabulary(meant["meant"].explode().drop_nulls().str.strip_suffix(PAST)).select("word", "rarity")
-    weights = {words.root(word): max(weight, _GENERIC) for word, weight in rarity.iter_rows()}
-    numbers = place["text"].to_numpy()
-    result = np.zeros(len(older))
-    for at, (i, j) in enumerate(zip(numbers[older].tolist(), numbers[newer].tolist(), strict=True)):
-        either = sum(weights.get(root, RARE) for root in roots[i] | roots[j])
-        both = sum(weights.get(root, RARE) for root in roots[i] & roots[j])
-        result[at] = both / either if either else float(i == j)
-    return result
-
-
-def _differing(texts: pl.Series, older: Rows, newer: Rows) -> Marks:
-    """Pairs of texts that differ in a number, a date, a name or a denial."""
-    never = pl.lit(None, dtype=INSTANT)
-    known = facts(pl.DataFrame({"content": texts})).with_columns(valid_from=never, valid_until=never)
-    places = zip(_SIDES, (older, newer), strict=True)
-    sides = [known[rows].select(pl.all().name.prefix(f"{side}_")) for side, rows in places]
-    reason = disagreements(pl.concat(sides, how="horizontal"))["reason"]
-    differ: Marks = (reason.is_not_null() & (reason != "words")).fill_null(value=False).to_numpy()
-    return differ

@@ -37,13 +37,17 @@ _ASKING: Final = (
     rf"|i (?:need|want|would like|'d like) (?:you|your|some help|help){_BOUNDARY}|i wonder|not sure"
     rf"|i'm (?:wondering|curious|not sure){_BOUNDARY})"
 )
+_MARKED: Final = r"\?\W*$"
+_OWN_MATTER: Final = rf"{_LEAD}(?:i|i'm|i've|we|we're|we've|my|our|after|having|now that|(?:the )?fact that){_BOUNDARY}"
+"""What a question may open with and still state something."""
 _STATING: Final = any_of("fact that; now that; my new")
 """What makes a statement even of a question."""
 _AHEAD: Final = 24
 """Letters before a modal verb up to which it governs the whole clause."""
 _SUPPOSED: Final = rf"^.{{0,{_AHEAD}}}" + any_of("""
 if; unless; would; might; maybe; perhaps; could; should; thinking (?:of|about); hypothetical(?:ly)?; imagine; suppose;
-assuming; wish; hope; hoping; hopefully; dream of; (?:considering|contemplating) (?:an?|[a-z]+ing)
+assuming; so (?:that )?(?:i|we|it|they) (?:don't|won't|can't|can|do not|will not);
+wish; hope; hoping; hopefully; dream of; (?:considering|contemplating) (?:an?|[a-z]+ing)
 """)
 _REPORTED: Final = any_of("said; told; promised; agreed; announced; decided")
 _WISHED: Final = any_of("""
@@ -52,9 +56,20 @@ want(?:ed|s)? to; need(?:s|ed)? to; trying to; try to; aim(?:ing|s)? (?:to|for);
 """)
 
 _NO_DENIAL: Final = any_of("""
-not (?:only|just|sure|certain|to mention); no (?:need|problem|worries|doubt|wonder|matter|idea); why (?:not|don't);
-(?:can't|couldn't) (?:wait|believe|help|agree); whether or not; nothing but; never mind;
-don't (?:worry|forget|know|think|understand|want to|have time|have to|need to|mind); never been (?:better|happier|so)
+not (?:only|just|sure|certain|to mention|all|every|everyone|always|necessarily|alone|gonna lie|too bad|bad);
+no (?:need|problem|worries|doubt|wonder|matter|idea|pressure|rush|way|kidding|big deal|one like|place like|better);
+why (?:not|don't); if not; not (?:how|what|why|where|when|who|which|a fan|an? [a-z]+ person);
+not (?:the|this|that|another|again) [^.,;!?]{0,40}again;
+never the (?:problem|issue|point);
+(?:oh|ah|ugh) no; whether or not; or not; nothing but; no more than; not more than;
+nothing (?:like|beats|better|wrong|compares|can|could|will|to worry); can't (?:wait|go wrong|beat);
+(?:can't|cannot|can not|couldn't|could not)
+(?:wait|believe|help|agree|stop|get enough|beat|complain|imagine|resist|thank|be happier|ask for|recommend)[a-z]*;
+don't (?:worry|forget|know|think|understand|want to|have time|have to|need to|mind|get me wrong|give up|let|be|mention);
+(?:never|won't|will not|don't|do not|didn't|not) (?:ever )?(?:giv[a-z]+ up|gave up|stop[a-z]*|cease[sd]?|fail[sd]? to);
+never (?:mind|ending|too late|too old|too early|knew|know|thought|imagined|dreamed|forget|hurts|gets old|a dull);
+never expected;
+never been (?:better|happier|so|more|this|prouder|easier)
 """)
 """What sounds like a denial and is none."""
 _DENIALS: Final = {
@@ -110,13 +125,25 @@ NOWADAYS: Final = python(
 now; instead; anymore; these days; nowadays; lately; changed; switched; renamed; swapped; moved; no longer; became; new
 """)
 )
-INSTEAD: Final = python(any_of("now; instead; anymore; these days; nowadays; lately; switched"))
+INSTEAD: Final = python(any_of("now; stopped; instead; anymore; these days; nowadays; lately; switched"))
 BEGUN: Final = python(
     any_of("""
 recently; started; bought; got; adopted; learned; learnt; first; finally; just; began; found; hired; signed up; again
 """)
 )
 WORRIED: Final = python(any_of("worried; concerned; afraid; nervous; ensure; make sure; in case"))
+UNABLE: Final = re.compile(r"\b(?:can't|cannot|can not|unable to|don't know how to|never learn(?:ed|t) (?:how )?to)\b")
+"""A denial of an ability: it denies every case."""
+LONG_SINCE: Final = python(
+    any_of(
+        "for (?:years|ages|decades|a long time|(?:[a-z]+|[0-9]+) years); as a (?:child|kid|teenager); "
+        "always; already; years ago; back in; in the past; used to; when i was; growing up"
+    )
+)
+"""It was so for long."""
+EXPERIENCED: Final = python(any_of("have been; has been; i've been; we've been; i've [a-z]+ed; have [a-z]+ed"))
+INSTEAD_OF: Final = re.compile(r"\b(?:rather than|instead of)\b")
+OF_ONESELF: Final = python(any_of("i; i've; i'm; we; we've; we're; my; our"))
 ALWAYS: Final = python(any_of("always"))
 GOAL: Final = python(
     any_of("""
@@ -125,7 +152,9 @@ optimized for; at least; at most
 """)
 )
 """Shortly before a number: it is aimed at."""
-WANTED: Final = python(any_of("aim; aiming; wants?; hoping; goal; target; targeting; would like"))
+WANTED: Final = python(
+    any_of("deadline [^,]* to [a-z]+; aim; aiming; wants?; hoping; goal; target; targeting; would like")
+)
 """Anywhere before a number, likewise."""
 ATTEMPTED: Final = re.compile(r"\b(?:trying|try|need|have|planning|going) to [a-z]+ (?:[a-z]+ )?$")
 """Right before a number, likewise."""
@@ -134,14 +163,21 @@ _FROM: Final = (
     "(?:(?:switch|mov|migrat|transition|chang|upgrad|shift|transferr|relocat|convert)(?:ed|ing)|swapp(?:ed|ing)|went"
     "|going) (?:[a-z']+ ){0,5}?from"
 )
+ENDLESS: Final = (
+    r"(?-u:\b)(?:can't|cannot|can not|couldn't|could not|never|don't|do not|won't|wouldn't|didn't|did not|not"
+    r"|nothing can|if (?:i|you|we)|how to|hard to)(?-u:\b) (?:ever |just |even )?"
+    r"(?:stop|quit|g[ia]v[ei]|end|leav|cancel|sold|sell)[a-z]*"
+    r"|(?-u:\b)stop(?:s|ped|ping)? (?:by|at|in|over|off|for)(?-u:\b)"
+)
+"""What sounds like an end and is none."""
 _OVER: Final = any_of(f"""
 {_FROM}; no longer; stop(?:ped|s|ping)?; quit(?:ting|s)?; gave up; given up; giving up; cancel(?:l?ed|l?ing)?; sold;
 (?:got|get) rid of; ended (?:my|our|the|his|her|their); broke up with;
 (?:resigned|retired|stepped down) (?:from|as); took over from; moved out of;
 discontinued; abandoned; scrapped; instead of; rather than; replac(?:ed|ing|es); traded in; ditched; dropped out of;
-(?:i|we|he|she|they|you) used to; formerly; previously; done with; divorced; fired from; laid off from; passed on;
-unsubscribed from; left (?:my|our|his|her|their); outgr(?:ew|own); backed out of; called off; gave away; can't stand;
-cannot stand
+(?:i|we|he|she|they|you) used to; formerly; previously; done with; divorced;
+discharged from; released from; fired from; laid off from; passed on;
+unsubscribed from; left (?:my|our|his|her|their); outgr(?:ew|own); backed out of; called off; gave away
 """)
 _PHRASE: Final = r"((?:[^\s.,;:!?]+(?:\.[^\s.,;:!?]+)* ?){1,7})"
 ENDED: Final = rf"{_OVER} (?:my |the |our |a |an |being |be |to )?{_PHRASE}"
@@ -151,9 +187,23 @@ ENDED_STOP: Final = python(rf" (?:and|but|because|so|since|now|anymore|any more|
 REPLACING: Final = re.compile(r"\b(?:from|replac\w+|traded in)\b")
 REPLACED_STOP: Final = python(rf" (?:to|with|for|in favou?r of|by){_BOUNDARY}.*$")
 """Where they end when something else takes the place."""
-TRIED: Final = python(any_of("tried"))
+TRIED: Final = python(
+    any_of("""
+tried; trying to; wants? to; wanted to; thinking (?:of|about); considering; plan(?:s|ned|ning)? to; need to; hope to;
+hoping to
+""")
+)
+"""What is aimed at or thought of is not over yet."""
+PLANNED: Final = python(
+    any_of("""
+will; won't; going to; gonna; plan(?:s|ning)? to; planning; wants? to; need to; like to; hope; heading to; would;
+looking forward; can't wait; (?:buzzing|keen|eager|ready|about|set|supposed|stoked|pumped|thrilled) to; upcoming;
+excited (?:to|for|about); [a-z]*'d like; interested in; [a-z]+'ll
+""")
+)
+"""What is still to come happened no more than what never did."""
 LEFT: Final = re.compile(r"\b(?:left|leaving|moved out of|moved away from) ([^,.;]+)")
-_OVER_ITSELF: Final = any_of("""
+OVER_ITSELF: Final = any_of("""
 (?:was|is|were|are|been|got|has|have)(?: been| now)? (?:cancel(?:l?ed)|called off|discontinued|scrapped|closed|sold
 |shut down|over|dropped|abandoned|removed|deprecated|postponed indefinitely); broke up; split up; passed away; died;
 fell through; won't be happening; has ended; came to an end
@@ -170,7 +220,8 @@ _SIDED: Final = any_of("; ".join(sorted({word for sides in words.EXCLUSIVE for s
 
 def asking(low: pl.Series) -> pl.Series:
     """Whether each clause asks or requests instead of stating something."""
-    return low.str.contains(_ASKING) & ~low.str.contains(_STATING)
+    asked = low.str.contains(_ASKING) | (low.str.contains(_MARKED) & ~low.str.contains(_OWN_MATTER))
+    return asked & ~low.str.contains(_STATING)
 
 
 def told(low: pl.Series) -> pl.DataFrame:
@@ -191,8 +242,8 @@ def told(low: pl.Series) -> pl.DataFrame:
             "changing": low.str.contains(_CHANGING),
             "correcting": low.str.contains(_CORRECTING),
             "perfect": low.str.contains(_PERFECT),
-            "over": low.str.contains(_OVER_ITSELF),
-            "ended": low.str.extract_all(ENDED),
+            "over": low.str.contains(OVER_ITSELF),
+            "ended": low.str.replace_all(ENDLESS, " ").str.extract_all(ENDED),
             "sides": low.str.extract_all(rf"{_SIDED}(?:-[a-z]+)?"),
         }
     ).with_columns(denial=denial)

@@ -24,11 +24,13 @@ from memory_pipeline.text.meanings import (
     LINKS,
     OPERATORS,
     OPPOSITES,
+    PAST,
     PLACING,
     SOFT,
     UNPLACED,
     alike,
     key,
+    meanings,
     readings,
 )
 from memory_pipeline.text.tokens import by_row, split
@@ -60,6 +62,7 @@ _LOOKED_AT: Final = (
     "only_linked",
     "only_numbers",
 )
+_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
 _MOST_MISTYPED: Final = 6
 """Strange words in one text up to which they can all be slips."""
 _TELLING: Final = frozenset().union(*OPPOSITES) | OPERATORS
@@ -93,7 +96,14 @@ def disagreements(pairs: pl.DataFrame) -> pl.DataFrame:
     words = unsettled.select("row", words=pl.Series(found, dtype=pl.String))
     judged = judged.join(words, on="row", how="left", maintain_order="left")
     worded = pl.when(pl.col("words").is_null()).then("reason").otherwise(pl.lit("words"))
-    return pairs.with_columns(judged.select(reason=worded, detail=pl.coalesce("words", "detail")).get_columns())
+    told = judged.select(
+        "left_content", "right_content", reason=worded, detail=pl.coalesce("words", "detail")
+    ).with_columns(detail=pl.when(pl.col("reason").is_not_null()).then("detail"))
+    shown = told["detail"].clone()
+    different = (told["reason"] == "words").fill_null(value=False).arg_true()
+    rows = told[different].select("left_content", "right_content", "detail").iter_rows()
+    shown = shown.scatter(different, pl.Series([_as_written(*row) for row in rows], dtype=pl.String))
+    return pairs.with_columns(told["reason"], shown.alias("detail"))
 
 
 def settled_dates(mentioned: pl.Series, instants: pl.Series) -> pl.Series:
@@ -275,6 +285,20 @@ def _difference(sides: Sides) -> tuple[Words, Words] | None:
 
 def _shown(left: Words, right: Words) -> str:
     return f"[{', '.join(left)}] / [{', '.join(right)}]"
+
+
+def _as_written(left: str, right: str, detail: str) -> str:
+    """The detail with each meaning as the text words it; a side without a word of its own says nothing."""
+    sides = []
+    for text, shown in zip((left, right), detail[1:-1].split("] / [", 1), strict=True):
+        written: dict[str, str] = {}
+        for word in _WORD.findall(text or ""):
+            for meaning in meanings(word.lower().replace("\u2019", "'")):
+                written.setdefault(meaning, word)
+                written.setdefault(meaning.removesuffix(PAST), word)
+        said = (written.get(one) or written.get(one.removesuffix(PAST), one) for one in shown.split(", ") if one)
+        sides.append(", ".join(dict.fromkeys(said)) or "nothing")
+    return "[{}] / [{}]".format(*sides)
 
 
 def _opposed(left: Words, right: Words) -> bool:

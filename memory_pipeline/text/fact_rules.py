@@ -1,32 +1,22 @@
 """Rules: what tells two statements apart, an older and a newer one, and how sure that is.
 
-Each rule looks for one kind of evidence: the newer says that something is over, denies it, gives another number, date
-or value, or stands on the other side of what excludes each other. What is not here: how statements are read
+Each rule looks for one kind of evidence: the newer gives another number, date or value, or stands on the other side of
+what excludes each other. What is not here: what is over or denied (`denial_rules`), how statements are read
 (`statements`) and which of a text's statements decides (`changes`).
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from functools import cached_property
+from collections.abc import Iterator
 from typing import Final
 
 from memory_pipeline.text import change_words as words
-from memory_pipeline.text import cues
+from memory_pipeline.text import cues, denial_rules
 from memory_pipeline.text.amounts import UNITS, Amount
 from memory_pipeline.text.attributes import Claim
+from memory_pipeline.text.cases import LEAST_SHARED, SOME, Case, Finding, Roots, strong
 from memory_pipeline.text.dates import WEEKDAYS, span
-from memory_pipeline.text.meanings import key
 from memory_pipeline.text.statements import Statement
 
-Roots = frozenset[str]
-
-RARE: Final = 100
-"""Weight of a word that is not known."""
-SOME: Final = 50
-LEAST_SHARED: Final = 35
-"""Weight of shared words from which two statements are compared, in hundredths of a rare word."""
 _THIRD: Final = frozenset({"he", "she", "they"})
 _FIRST: Final = frozenset({"i", "we"})
 _COUNTING: Final = frozenset({"count", "percent", "money", "version"})
@@ -36,101 +26,25 @@ _SHORT: Final = 10
 """Words of two statements together up to which any word that only one has can make another thing of it."""
 _TERSE: Final = 4
 """Likewise, up to which persons and things counted are all there is to share."""
-_SHARING: Final = frozenset({"prefer", "role", "school", "plan"})
+_SHARING: Final = frozenset({"prefer", "role", "school", "plan", "name"})
 """Attributes whose values can differ in part: window seats, aisle seats."""
 _MOST: Final = 0.75
 _HALF: Final = 0.5
-_ENDED: Final = 0.66
-"""Share of what is said to be over that the older must mention; less where it is named."""
 _ENDED_NAMED: Final = 0.4
 _DENIED: Final = 0.7
 """Share of a denial's topic that the other must state."""
 _DENIED_WORDS: Final = 0.6
-_DENIED_OF: Final = 0.3
-"""Share of a statement's topic that its denial must mention."""
-_NEVER: Final = 0.45
-"""Likewise for "never", which denies every case of something."""
-_NEVER_NAMED: Final = 0.3
-_NEVER_WORDS: Final = 0.4
-_NEVER_WEIGHT: Final = 90
 _VALUE_WORDS: Final = 3
 _OPENING: Final = 6
 """Words with which a speaker says of himself what he is."""
-_SHOWN: Final = 120
-"""Most letters of a statement that are shown as its value."""
 _YEAR: Final = re.compile("[0-9]{4}")
 _ONESELF: Final = re.compile(r"^(?:and |but |so |now |well |actually |recently )*(?:i|i'm|i've|we|we're)\b")
-_WORDS: Final = re.compile(r"[^\W_]+(?:['.][^\W_]+)*")
 _ROOTS_OF_SIDES: Final = tuple(words.roots(" ".join(sorted(frozenset().union(*sides)))) for sides in words.EXCLUSIVE)
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """How a newer statement relates to an older one.
-
-    Attributes:
-        relation: update or conflict.
-        rule: what gave it away.
-        attribute: what the two are about, in words of the older.
-        value: what the older says.
-        other_value: what the newer says.
-        confidence: 0..1.
-    """
-
-    relation: str
-    rule: str
-    attribute: str
-    value: str
-    other_value: str
-    confidence: float
-
-
-@dataclass(frozen=True)
-class Case:
-    """An older and a newer statement that may be about one thing.
-
-    Attributes:
-        old: the older.
-        new: the newer.
-        weights: what roots say, in hundredths of a rare word.
-        times: when each was said.
-    """
-
-    old: Statement
-    new: Statement
-    weights: Mapping[str, int]
-    times: tuple[datetime | None, datetime | None] = (None, None)
-
-    @cached_property
-    def shared(self) -> Roots:
-        """What both are about."""
-        return self.old.topic & self.new.topic
-
-    def weight(self, roots: Roots) -> int:
-        """What these roots say together."""
-        return sum(self.weights.get(root, RARE) for root in roots)
-
-    def likeness(self, without: Roots = frozenset()) -> float:
-        """Share of the smaller topic that both have."""
-        one, other = self.old.topic - without, self.new.topic - without
-        smaller = min(self.weight(one), self.weight(other))
-        return self.weight(one & other) / smaller if smaller else 1.0
-
-    def context(self, without: Roots = frozenset()) -> int:
-        """Weight of what both are about, with what the clauses beside them add, and with the dates they share."""
-        old, new = self.old, self.new
-        beside = ((old.topic | old.around) & (new.topic | new.around)) - self.shared - without
-        return self.weight(self.shared - without) + self.weight(beside) // 2 + SOME * len(old.when & new.when)
-
-    def found(self, rule: str, about: Roots, values: tuple[str, str], confidence: float, *, update: bool) -> Finding:
-        """A finding on these roots."""
-        shown = " ".join(dict.fromkeys(one for one in _WORDS.findall(self.old.low) if words.root(key(one)) in about))
-        return Finding("update" if update else "conflict", rule, shown, *values, confidence)
-
-    @property
-    def both(self) -> tuple[str, str]:
-        """Both statements as values."""
-        return self.old.low[:_SHOWN], self.new.low[:_SHOWN]
+_GROUPS: Final = {
+    word: frozenset(number for number, sides in enumerate(words.EXCLUSIVE) if any(word in side for side in sides))
+    for word in frozenset().union(*(side for sides in words.EXCLUSIVE for side in sides))
+}
 
 
 def findings(case: Case) -> Iterator[Finding]:
@@ -138,23 +52,18 @@ def findings(case: Case) -> Iterator[Finding]:
     old, new = case.old, case.new
     if old.supposed or new.supposed or not _same_people(old, new):
         return
-    yield from _ended(case)
+    yield from denial_rules.ended(case)
     if bool(old.denial) == bool(new.denial):
         yield from _claimed(case)
     if not _same_thing(old, new):
         return
     if bool(old.denial) != bool(new.denial):
-        yield from _denied(case)
+        yield from denial_rules.denied(case)
     else:
         yield from _amounts(case)
         yield from _dates(case)
         yield from _sides(case)
         yield from _ranks(case)
-
-
-def _strong(roots: Roots) -> bool:
-    """There is a word among them that not many statements share."""
-    return bool(roots - words.GENERIC)
 
 
 def _same_people(old: Statement, new: Statement) -> bool:
@@ -185,82 +94,6 @@ def _apart(case: Case) -> bool:
         return False
     short = len(case.old.topic) + len(case.new.topic) <= _SHORT
     return short or case.context() < min(case.weight(left), case.weight(right))
-
-
-def _ended(case: Case) -> Iterator[Finding]:
-    """The newer says that what the older states is over."""
-    old, new = case.old, case.new
-    if old.denial or old.over or new.denial == "never":
-        return
-    lasting = not old.past or old.changing
-    for over in new.ended if lasting else ():
-        both = over & (old.topic | old.figures)
-        if any(over & earlier for earlier in old.ended) or not _strong(both):
-            continue
-        if both <= old.figures and not _strong(case.shared):
-            continue
-        named = any(words.roots(name) & both for name in old.names & new.names)
-        covered = case.weight(both) / case.weight(over)
-        if covered >= (_ENDED_NAMED if named else _ENDED) and (named or len(both) > _HALF * len(over)):
-            yield case.found("ended", both, case.both, 0.9, update=True)
-    if new.over and not old.ended:
-        about = new.topic - words.CANCELLED
-        both = about & old.topic
-        if _strong(both) and case.weight(both) >= _DENIED_WORDS * case.weight(about):
-            yield case.found("ended", both, case.both, 0.85, update=True)
-
-
-def _denied(case: Case) -> Iterator[Finding]:
-    """One denies what the other states."""
-    old, new = case.old, case.new
-    denying, stating = (new, old) if new.denial else (old, new)
-    about = denying.topic
-    both = about & stating.topic
-    never = denying.denial == "never"
-    if not _strong(both) or (stating.wished and not never) or (len(about) == 1 and not _brief(stating, denying)):
-        return
-    beside = about & stating.around - both
-    covered = (case.weight(both) + case.weight(beside) // 2) / case.weight(about)
-    if never:
-        if _all_denied(case, both, covered, len(about)):
-            begun = denying is old and covered >= _DENIED and bool(cues.BEGUN.search(new.low))
-            yield case.found("never", both, case.both, 0.45 + 0.3 * covered, update=begun)
-        return
-    stated = case.weight(both) >= _DENIED_OF * case.weight(stating.topic)
-    worried = any(cues.WORRIED.search(side.low) for side in (old, new))
-    if covered < _DENIED or len(both) < _DENIED_WORDS * len(about) or not stated or worried:
-        return
-    if denying.denial == "no_longer":
-        yield case.found("no_longer", both, case.both, 0.9, update=True)
-    elif (update := _changed_mind(denying, stating, both, denied_first=denying is old)) is not None:
-        yield case.found("negation", both, case.both, 0.5 + covered / 3, update=update)
-
-
-def _brief(stating: Statement, denying: Statement) -> bool:
-    """What is denied in one word is most of what is stated, by the same persons."""
-    same = stating.topic == denying.topic
-    return same or bool(stating.persons & denying.persons and len(stating.topic) <= _VALUE_WORDS)
-
-
-def _all_denied(case: Case, both: Roots, covered: float, count: int) -> bool:
-    """What is stated is a case of what never was."""
-    named = bool(case.old.names & case.new.names)
-    if len(both) < _NEVER_WORDS * count and not named:
-        return False
-    enough = covered >= (_NEVER_NAMED if named else _NEVER) and case.weight(both) >= _NEVER_WEIGHT
-    return enough or covered >= _MOST
-
-
-def _changed_mind(denying: Statement, stating: Statement, both: Roots, *, denied_first: bool) -> bool | None:
-    """Whether denial and statement can follow each other (True) or contradict (False); None if nothing follows."""
-    if denying.denial == "undone" and denied_first:
-        return True
-    if denying.denial in {"did_not", "undone"} or both & words.PEOPLE or (denying.past and stating.past):
-        return False
-    if denied_first:
-        begun = not stating.past or stating.changing or cues.BEGUN.search(stating.low)
-        return True if denying.persons & stating.persons and begun else None
-    return bool(words.STATES & (denying.topic | stating.topic)) or "be" in denying.said
 
 
 def _claimed(case: Case) -> Iterator[Finding]:
@@ -295,24 +128,32 @@ def _differ(one: Claim, other: Claim) -> bool:
     """Each claim has a word of value that the other lacks, in a setting that can be one."""
     if one.context and other.context and not one.context & other.context:
         return False
-    alone = one.value - other.value and other.value - one.value
-    return bool(alone) and (one.attribute in _SHARING or not one.value & other.value)
+    alone = one.value - other.value, other.value - one.value
+    if all(alone) and all(word[0].isdigit() for word in alone[0] | alone[1]):
+        return True
+    return all(alone) and (one.attribute in _SHARING or not one.value & other.value)
 
 
 def _one_valued(one: Claim, other: Claim, case: Case) -> bool:
     """The attribute has one value at a time, or the newer says that it is new."""
-    if one.attribute == "work":
-        return _both_named(one, other, case)
+    if one.attribute in {"work", "study"}:
+        named = _both_named(one, other, case)
+        return named or (one.attribute == "study" and (case.new.changing or "major" in case.shared))
     if one.attribute == "prefer":
         return bool(cues.INSTEAD.search(case.new.low) or one.value & other.value)
-    if one.attribute != "is":
-        return True
+    return one.attribute != "is" or _is_one(one, other, case)
+
+
+def _is_one(one: Claim, other: Claim, case: Case) -> bool:
+    """What one thing is has one value at a time, or the newer says that it is new."""
     subject = one.subject & other.subject
+    if subject & words.ONE_VALUED and (subject != words.FAVOURITE) and one.owned and other.owned:
+        return True
     if _names(case.old) & one.subject:
         return False
     brief = max(len(one.value), len(other.value)) <= _VALUE_WORDS
-    said_new = bool(cues.NOWADAYS.search(case.new.low)) and _strong(subject) and brief
-    return (said_new and one.owned and other.owned) or bool(subject & (words.ONE_VALUED | words.FIXED))
+    said_new = bool(cues.NOWADAYS.search(case.new.low)) and strong(subject) and brief
+    return (said_new and one.owned and other.owned) or bool(subject & words.FIXED)
 
 
 def _both_named(one: Claim, other: Claim, case: Case) -> bool:
@@ -328,7 +169,8 @@ def _amounts(case: Case) -> Iterator[Finding]:
     old, new = case.old, case.new
     if not old.amounts or not new.amounts or (old.persons ^ new.persons) & _THIRD:
         return
-    risen = any(one.risen for one in new.amounts) and case.context() >= 2 * SOME
+    counted = any(one.risen and one.head not in UNITS for one in new.amounts)
+    risen = counted and case.context() >= 2 * SOME
     if _apart(case) and not risen:
         return
     stated = {one.value for one in old.amounts}, {one.value for one in new.amounts if not one.before}
@@ -376,22 +218,29 @@ def _same_things(one: Amount, other: Amount, case: Case) -> float:
 def _same_head(one: Amount, other: Amount, case: Case) -> bool:
     """Both count one kind of thing, as far as it is said which."""
     if not one.head or not other.head:
-        return (one.head or other.head) in case.shared
+        terse = max(len(case.old.topic), len(case.new.topic)) <= _TERSE
+        return (one.head or other.head) in case.shared or (terse and bool(case.shared & words.ONE_VALUED))
     fits = one.modifiers <= case.new.topic | case.new.around and other.modifiers <= case.old.topic | case.old.around
     common = one.head not in words.GENERIC and case.weight(frozenset({one.head})) < LEAST_SHARED
-    return one.head == other.head and fits and bool(not common or (one.modifiers and other.modifiers))
+    if one.head != other.head or not fits:
+        return False
+    measured = one.head in UNITS or one.kind == "version"
+    return bool(not common or (one.modifiers and other.modifiers) or (measured and strong(case.shared - {one.head})))
 
 
 def _comparable(one: Amount, other: Amount, case: Case, *, announced: bool) -> bool:
     """Two numbers can be an older and a newer count of something."""
     old, new = case.old, case.new
-    if one.kind == "count" and not (one.head or other.head or other.risen):
+    known = one.head or other.head or case.shared & words.ONE_VALUED
+    if one.kind == "count" and not (known or other.risen):
         return False
     if one.kind == "money" and one.value.lstrip("-")[0] != other.value.lstrip("-")[0]:
         return False
     if announced:
         return True
     if one.goal or one.head in UNITS or (one.kind == "count" and not old.persons & new.persons):
+        return False
+    if max(len(old.topic), len(new.topic)) > _SHORT and not (old.dates and old.dates & new.when):
         return False
     return not (old.dates and new.dates) or bool(old.when & new.when)
 
@@ -403,6 +252,11 @@ def _enough(one: Amount, other: Amount, case: Case) -> bool:
     named = bool(one.head or other.head)
     if one.head in UNITS and (case.weight(near) < 2 * SOME or case.likeness(counted) < _HALF):
         return False
+    measured = one.measured & other.measured - words.GENERIC
+    if (one.head in UNITS or one.kind == "percent") and one.measured and other.measured and not measured:
+        return False
+    if one.head in UNITS and other.risen and near and case.likeness(counted) >= (_HALF if measured else _MOST):
+        return True
     if one.head in UNITS or one.kind == "percent":
         return len(near) > 1 or context > 2 * SOME
     told = near or one.modifiers or other.modifiers
@@ -414,7 +268,8 @@ def _dates(case: Case) -> Iterator[Finding]:
     """The newer gives another day or time of the same event."""
     old, new = case.old, case.new
     hours = tuple(frozenset(one.value for one in side.amounts if one.kind == "time") for side in (old, new))
-    if old.dates and new.dates and not old.dates & new.dates:
+    from_hour = any(one.before and one.kind == "time" for one in new.amounts)
+    if old.dates and new.dates and not old.dates & new.dates and not from_hour:
         rule, ones, others = "changed_date", old.dates, new.dates
     elif all(hours) and not hours[0] & hours[1] and (old.dates == new.dates or not old.dates or not new.dates):
         rule, ones, others = "changed_time", hours[0], hours[1]
@@ -431,7 +286,9 @@ def _dates(case: Case) -> Iterator[Finding]:
     if once or (words.FIXED & about and likeness >= _MOST and not rescheduled):
         yield case.found(rule, about, values, 0.75, update=False)
     elif _over_by_then(case) or ((old.past or new.past) and not rescheduled):
-        return
+        return  # it happened, and the newer happened too
+    elif new.correcting and not new.moved and likeness < _DENIED_WORDS:
+        return  # "actually" alone moves nothing
     elif rescheduled and likeness >= (_ENDED_NAMED if weight >= 2 * SOME else _DENIED_WORDS):
         yield case.found(rule, about, values, 0.85, update=True)
     elif likeness >= _MOST and case.context() >= SOME and all(_is_dated(side) for side in (old, new)):
@@ -439,7 +296,9 @@ def _dates(case: Case) -> Iterator[Finding]:
 
 
 def _is_dated(one: Statement) -> bool:
-    """Something, not a person, is at some time."""
+    """Something, not a person, is at some time, or begins or ends then."""
+    if not one.persons.intersection(one.said[:1]) and words.SCHEDULED.intersection(one.said):
+        return True
     at = one.said.index("be") if "be" in one.said else 0
     return at > 1 or (at == 1 and not one.persons.intersection(one.said[:1]))
 
@@ -449,7 +308,7 @@ def _over_by_then(case: Case) -> bool:
     before, after = case.times
     if before is None or after is None or before >= after or not case.old.dates or case.old.dates & frozenset(WEEKDAYS):
         return False
-    spans = [span(date, before.date()) for date in sorted(case.old.dates)]
+    spans = [span(date.rpartition("/")[2], before.date()) for date in sorted(case.old.dates)]
     return all(one is not None and one[1] <= after.date() for one in spans)
 
 
@@ -459,7 +318,8 @@ def _sides(case: Case) -> Iterator[Finding]:
     if not old.sides or not new.sides:
         return
     happened = old.past and new.past and not new.changing
-    for number, sides in enumerate(words.EXCLUSIVE):
+    for number in sorted(_groups(old.sides) & _groups(new.sides)):
+        sides = words.EXCLUSIVE[number]
         ones = [side & old.sides for side in sides if side & old.sides]
         others = [side & new.sides for side in sides if side & new.sides]
         if len(ones) != 1 or len(others) != 1 or any(side & old.sides and side & new.sides for side in sides):
@@ -467,12 +327,17 @@ def _sides(case: Case) -> Iterator[Finding]:
         used = _ROOTS_OF_SIDES[number]
         personal = number < words.PERSONAL and all(_of_oneself(side) for side in (old, new))
         rest = (old.topic | new.topic) - used
-        alike = case.likeness(used) >= _DENIED and (_strong(case.shared - used) or not rest)
+        alike = case.likeness(used) >= _DENIED and (strong(case.shared - used) or not rest)
         if personal or alike:
             always = all(cues.ALWAYS.search(side.low) for side in (old, new))
             update = not (happened or always or words.LASTING & ones[0])
             values = ", ".join(sorted(ones[0])), ", ".join(sorted(others[0]))
             yield case.found("opposite", case.shared - used, values, 0.75, update=update)
+
+
+def _groups(said: frozenset[str]) -> frozenset[int]:
+    """Which groups words belong to that exclude each other."""
+    return frozenset().union(*(_GROUPS[word] for word in said if word in _GROUPS))
 
 
 def _of_oneself(one: Statement) -> bool:

@@ -6,6 +6,7 @@ meanings. What is not here: which differences of meaning matter (`differences`),
 dates and names as facts (`facts`).
 """
 
+from functools import lru_cache
 from typing import Final
 
 import polars as pl
@@ -175,17 +176,17 @@ _IRREGULAR: Final = {
 
 _WHOLE: Final = {
     "have": "have", "had": "have+ed", "hardly": "hardly", "barely": "hardly", "scarcely": "hardly", "nearly": "almost",
-    "lately": "recent", "shortly": "soon", "likely": "likely",
+    "lately": "recent", "shortly": "soon", "likely": "likely", "huge": "big", "lovely": "lovely",
 }  # fmt: skip
 """Words whose stem would be another word's."""
 
 _SYNONYMS: Final = """
-buy purchase; begin start commence; finish complete; big large huge; small little tiny; quick fast rapid; talk chat
+buy purchase; begin start commence; finish complete; big large; small little tiny; quick fast rapid; talk chat
 speak; help assist aid; happy glad; sad unhappy; love adore; hate detest; car auto automobile; bike bicycle; kid child
 children; mom mother; dad father daddy; grandma grandmother granny; grandpa grandfather; photo picture photograph pic;
 movie film; apartment flat; holiday vacation; house home; doctor physician; company firm; shop store; phone telephone;
 tv television telly; fridge refrigerator; sofa couch; trash garbage rubbish; sick ill unwell; tired exhausted; scared
-afraid frightened terrified; smart clever intelligent; beautiful lovely gorgeous; great awesome amazing fantastic
+afraid frightened terrified; smart clever intelligent; beautiful gorgeous; great awesome amazing fantastic
 wonderful incredible excellent terrific superb fabulous; funny hilarious; difficult hard tough; easy simple; important
 crucial essential vital; choose pick select; fix repair mend; make create; require need; allow permit; ask inquire;
 answer reply respond; live reside dwell; move relocate; trip journey; gift present; dinner supper; favorite preferred;
@@ -230,6 +231,8 @@ _ALIKE: Final = frozenset(
 
 _AUXILIARIES: Final = {"be": "is", "be+ed": "was", "do": "does", "do+ed": "did"}
 _VOWELS: Final = frozenset("aeiou")
+_REMEMBERED: Final = 1 << 16
+"""Words whose meaning is kept at hand."""
 _TYPO_LETTERS: Final = 5
 """Shortest word in which a slip counts as mistyped rather than as another word."""
 
@@ -303,6 +306,7 @@ def meanings(word: str) -> tuple[str, ...]:
     return (bare if bare in SOFT else key(bare), *tail)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def key(word: str) -> str:
     """The meaning of a plain word: its stem, of the synonyms the first, marked when it stands in the past."""
     if word in _WHOLE:
@@ -406,6 +410,7 @@ def _same() -> dict[str, str]:
 
 _SAME: dict[str, str] = {}
 _SAME |= _same()
+key.cache_clear()
 OPERATORS: Final = frozenset(key(word) + past for word in _OPERATORS.split() for past in ("", PAST))
 """Meanings that turn a fact into a wish, a doubt, a condition or its end: on one side alone they change it."""
 COUNTED: Final = frozenset(key(word) for word in _NUMERALS.split())

@@ -32,9 +32,21 @@ _OPENER: Final = (
     r"|can|could|would|should|will|how|what|when|where|why|is|are|do|does|did|if|i|i'm|i've|i'll|i'd|my|we|we're"
     r"|we've|our|he|she|it|they|he's|she's|it's|they're|the|this|that|these|those|there|maybe|perhaps|please|having)"
 )
-_PERSON: Final = r"(?:i|i'm|i've|i'd|i'll|we|we're|we've|he|she|they|my|our|it|it's|he's|she's|now|then)"
+_PERSON: Final = r"(?:i|i'm|i've|i'd|i'll|we|we're|we've|he|she|they|my|our|it|it's|he's|she's)"
+_TAG: Final = (
+    r"(?i)[, ]+(?:is|are|was|were|has|have|had|do|does|did|can|could|will|would|should|wo|ca)(?:n't)?"
+    r" (?:i|you|he|she|it|we|they|there)\s*\?"
+)
 _SPLIT: Final = (
+    (r"\[[^\[\]\n]*\]", "\n"),  # captions of pictures and stage directions
+    (r"\"[^\"\n]*[.!?,]\"", " "),  # what somebody else said, word for word
+    (_TAG, "."),  # "..., hasn't it?"
+    (r"(?i),? (?:right|huh|eh|yeah|okay|ok)\s*\?", "."),
     (r"(?i)\b(never (?:[a-z]+ly )?)([a-z]+ )([^,.;:\n]{3,80}?) or ", "$1$2$3\n$1$2"),  # "never a or b" denies both
+    (
+        r"(?i)\b(changed|moved|switched|updated|renamed),? (?:and |so )?(?:it|they)(?:'s|'re| is| are)\b(?: now)?",
+        "$1 to",
+    ),
     (r"(?i)\btwice\b", "2 times"),
     (r"(?i)\bonce (an?|per|every|each)\b", "1 times $1"),
     (r"(\d),? (\d{4})\b", "$1 $2"),  # "April 5, 2024" is one date
@@ -63,7 +75,9 @@ _SKIPPED: Final = re.compile(
     r"\W*(?:(?:and|but|so|now|actually|well|also|the|recently|because|since|that|then|yes|no)\b\W*)*"
 )
 """What stands before the subject of a clause."""
+_DEFINITE: Final = re.compile(_SKIPPED.pattern.replace("|the|", "|") + r"(?:the|this|that) ")
 _OWNED: Final = re.compile(_SKIPPED.pattern + r"(?:my|our|his|her|their|[a-z]+'s) ((?:[a-z-]+\W?){1,2})")
+_DENYING: Final = re.compile(r"\b(?:not|never|no|none|nobody|nothing|neither|nor|cannot|without|unable to)\b|n't\b")
 _FIGURE: Final = re.compile(r"\b[a-z]*[0-9][a-z0-9]*(?:\.[a-z0-9]+)+\b")
 _WORD: Final = re.compile(r"[^\W_]+(?:\.[^\W_]+)*")
 
@@ -91,6 +105,9 @@ class Statement:
         ended: what it says is over.
         over: it says that its own subject is over.
         denial: "", never, undone, did_not, not or no_longer.
+        denied: the root that it denies: of the first telling word behind the denial.
+        planned: it tells what is still to come.
+        experienced: it tells what has happened.
         past: it tells what happened.
         supposed: it only supposes.
         wished: it tells what is wanted.
@@ -117,6 +134,9 @@ class Statement:
     ended: tuple[frozenset[str], ...]
     over: bool
     denial: str
+    denied: str
+    planned: bool
+    experienced: bool
     past: bool
     supposed: bool
     wished: bool
@@ -164,14 +184,14 @@ def statements(rows: pl.DataFrame) -> list[Statement]:
 
 
 def _statement(row: dict[str, Any], known: dict[str, Amount]) -> Statement:
-    low, said = row["low"], row["said"]
+    low, said, topic = row["low"], row["said"], frozenset(row["topic"])
     counted = amounts.counted(low, row["amounts"], row["numbers"], known)
     labels = amounts.labels(row["labels"], counted)
     naming = {label for _, label in labels}
     past = any(word.endswith(PAST) for word in said) and not row["perfect"] and not cues.PRESENT.search(low)
     return Statement(
         low=low,
-        topic=frozenset(row["topic"]),
+        topic=topic,
         around=frozenset(row["around"]),
         said=tuple(words.root(word) for word in said),
         figures=frozenset(_FIGURE.findall(low)),
@@ -184,10 +204,13 @@ def _statement(row: dict[str, Any], known: dict[str, Amount]) -> Statement:
         when=frozenset(row["when"]),
         labels=labels,
         sides=frozenset(row["sides"]),
-        claims=attributes.claims(low),
+        claims=attributes.claims(low, row["attributes"], gives=row["gives"]),
         ended=_ended(row),
         over=row["over"],
         denial=row["denial"],
+        denied=_denied(low, topic) if row["denial"] else "",
+        experienced=any(word.endswith(PAST) for word in said) or bool(cues.EXPERIENCED.search(low)),
+        planned=bool(cues.PLANNED.search(low)),
         past=past,
         supposed=row["supposed"],
         wished=row["wished"],
@@ -216,16 +239,32 @@ def _with_topics(cut: pl.DataFrame) -> pl.DataFrame:
     return cut.with_columns(by_row(topics, len(cut))["topic"])
 
 
+def _denied(low: str, topic: frozenset[str]) -> str:
+    """The first root of the topic behind a denial; where nothing stands behind it, the denial itself."""
+    found = _DENYING.search(low)
+    behind = _WORD.findall(low[found.end() :]) if found else []
+    if found and not behind:
+        return found[0]
+    roots = (words.root(key(word.removesuffix("'s"))) for word in behind)
+    return next((root for root in roots if root in topic), "")
+
+
 def _people(low: str) -> frozenset[str]:
     """What somebody is to somebody, where a clause begins with it: the sister of "my older sister lives here"."""
     match = _OWNED.match(low)
     return words.PEOPLE & words.roots(match[1]) if match else frozenset()
 
 
+def impersonal(one: Statement) -> bool:
+    """It begins with a name or "the": whoever says it means the same."""
+    return bool(one.lead) or bool(_DEFINITE.match(one.low))
+
+
 def _lead(row: dict[str, Any]) -> frozenset[str]:
     """The name that a clause begins with."""
     low = _SKIPPED.sub("", row["low"])
-    return frozenset(name.lower() for name in row["names"] if low.startswith(name.lower()))
+    starts = low, low.partition(" ")[2]  # "Anna", "Doctor Anna", "project Falcon"
+    return frozenset(name.lower() for name in row["names"] if any(one.startswith(name.lower()) for one in starts))
 
 
 def _ended(row: dict[str, Any]) -> tuple[frozenset[str], ...]:

@@ -16,7 +16,7 @@ def left(memories, limit, *, before=None, as_of=AS_OF):
     """Ids of the memories that a run leaves for the next one, in their order."""
     turn = stages.Turn(policy=ENGRAM, as_of=as_of, plan_id="plan")
     profiles = pl.DataFrame({"profile_id": memories["profile_id"].unique().sort()}).with_columns(
-        row_limit=pl.lit(limit)
+        caught_up=pl.lit(0), row_limit=pl.lit(limit)
     )
     decided = TABLES["decisions"].empty() if before is None else before
     return stages.defer(

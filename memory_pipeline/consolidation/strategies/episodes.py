@@ -24,6 +24,7 @@ def find(scene: Scene) -> Found:
     - session: all memories of a session that has several episodes; if no episodes are asked for, of any session.
     - agent: of each session that an agent began, its most important memory (of equals the oldest); of more than
       `AGENT_SESSIONS` sessions those whose memory is most important. A session belongs to the first agent named in it.
+      What has left the live set for the sake of the agent's summary goes before: no other summary tells of it.
 
     A group has at least two memories, and its parent is the next larger group that its session is in. Memories without
     a session are in no episode. Costs O(n·log n).
@@ -56,7 +57,7 @@ def _told(points: pl.DataFrame, pause: timedelta) -> pl.DataFrame:
     """
     ordered = (
         points.filter(pl.col("session_id").is_not_null())
-        .select("row", *_SESSION, "agent_id", "created_at", "memory_id", "importance")
+        .select("row", *_SESSION, "agent_id", "created_at", "memory_id", "importance", "told_by_agent")
         .sort(*_SESSION, "created_at", "memory_id")
     )
     starts = (pl.col("created_at").diff().over(_SESSION) > pause).fill_null(value=True)
@@ -74,8 +75,8 @@ def _telling(told: pl.DataFrame) -> pl.DataFrame:
     """The most important memory of each session, and of each agent the most important of these."""
     best = (
         told.drop_nulls("agent")
-        .sort("importance", "created_at", "memory_id", descending=[True, False, False])
-        .unique("session", keep="first", maintain_order=True)
+        .sort("told_by_agent", "importance", "created_at", "memory_id", descending=[True, True, False, False])
+        .filter(pl.col("told_by_agent") | (pl.col("row").cum_count().over("session") == 1))
     )
     return best.filter(pl.col("row").cum_count().over("agent") <= AGENT_SESSIONS)
 

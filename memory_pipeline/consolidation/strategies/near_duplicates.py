@@ -4,6 +4,7 @@ A group holds no two memories that state different facts: the guard has looked a
 texts (`text.differences`), and what is made of a group (`summarising`).
 """
 
+import re
 from typing import Final
 
 import numpy as np
@@ -32,6 +33,9 @@ _GUARDED_AT_ONCE: Final = 100_000
 """Pairs that the guard reads at once: bounds the scratch memory."""
 _REFUSED_AT_ONCE: Final = 2_000_000
 """Plainly different pairs among which the nearest are looked for at once, likewise."""
+_IN_WORDS: Final = ("words", "conflict")
+"""Reasons of refusals that no fact tells but only the words themselves."""
+_WORD: Final = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _STATED: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
 
 
@@ -93,7 +97,7 @@ def _between(node: Rows, ends: tuple[Rows, Rows]) -> Pairs:
 
 def _denied(pairs: Pairs) -> pl.DataFrame:
     """Pairs that an edge says are in conflict, as `_disagreeing` returns them."""
-    return _frame(pairs).with_columns(reason=pl.lit("conflict"), detail=pl.lit("[] / []"))
+    return _frame(pairs).with_columns(reason=pl.lit("conflict"), detail=pl.lit("", pl.String))
 
 
 def _stated(points: pl.DataFrame) -> pl.DataFrame:
@@ -147,11 +151,31 @@ def _refusals(stated: pl.DataFrame, refused: pl.DataFrame, plain: Pairs) -> pl.D
         kept = _nearest(pl.concat([kept, _frame(_take(plain, slice(start, start + _REFUSED_AT_ONCE)))]))
     kept = _nearest(pl.concat([refused, _disagreeing(stated, _ends(kept))]))
     one, two = (stated["memory_id"].gather(kept[side]) for side in ("left", "right"))
-    return TABLES["merge_refusals"].conform(
-        kept.with_columns(stated["profile_id"].gather(kept["left"]), one=one, two=two).with_columns(
-            memory_id=pl.min_horizontal("one", "two"), other_id=pl.max_horizontal("one", "two")
-        )
+    texts = [stated["content"].gather(kept[side]) for side in ("left", "right")]
+    ordered = pl.when(pl.col("one") <= pl.col("two"))
+    named = kept.with_columns(
+        stated["profile_id"].gather(kept["left"]), one=one, two=two, said=texts[0], other=texts[1]
+    ).with_columns(
+        memory_id=pl.min_horizontal("one", "two"),
+        other_id=pl.max_horizontal("one", "two"),
+        said=ordered.then("said").otherwise("other"),
+        other=ordered.then("other").otherwise("said"),
     )
+    worded = named.filter(pl.col("reason").is_in(_IN_WORDS))
+    shown = [_apart(*pair) for pair in worded.select("said", "other").iter_rows()]
+    told = worded.select("left", "right", words=pl.Series(shown, dtype=pl.String))
+    return TABLES["merge_refusals"].conform(
+        named.join(told, on=["left", "right"], how="left").with_columns(detail=pl.coalesce("words", "detail"))
+    )
+
+
+def _apart(one: str, other: str) -> str:
+    """What each of two texts says without the other, as written; the texts themselves where only the order differs."""
+    said = [_WORD.findall(text) for text in (one, other)]
+    known = [{word.casefold() for word in words} for words in said]
+    alone = [[word for word in said[side] if word.casefold() not in known[1 - side]] for side in (0, 1)]
+    left, right = (" ".join(dict.fromkeys(words)) for words in (alone if any(alone) else said))
+    return f"[{left}] / [{right}]"
 
 
 def _nearest(refused: pl.DataFrame) -> pl.DataFrame:

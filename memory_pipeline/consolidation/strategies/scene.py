@@ -28,7 +28,8 @@ class Scene:
     Attributes:
         points: originals that are not deleted, by profile, age and id. Columns of `memories` and of their text's
             `enrichment`, `relevance` and `retention` (null unless live), and: `row`, their number from 0; `live`;
-            `mergeable`: live and free to give way to a summary; `stood_for`: a live compression has taken their place.
+            `mergeable`: live and free to give way to a summary; `stood_for`: a live compression has taken their place;
+            `told_by_agent`: the live summary of an agent has.
         space: their vectors, float32 [n, d].
         comparable: which of them have a vector that can be compared, Boolean [n].
         free: which of them no earlier method has taken out of the live set, Boolean [n].

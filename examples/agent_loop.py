@@ -1,0 +1,33 @@
+"""An agent with a memory: two conversations, and a consolidation between them. Needs no key and no network.
+
+Where a language model would word the answer, this agent says what the model would be shown.
+"""
+
+from tempfile import TemporaryDirectory
+
+from memory_pipeline import MemoryClient
+
+FIRST = [
+    "Hi, I'm Ana. I live in Lisbon.",
+    "I'm allergic to peanuts.",
+    "The website launch is on 12 June.",
+    "Actually, the website launch moved to 26 June.",
+]
+SECOND = ["When is the website launch?", "What is Ana allergic to?"]
+
+
+def converse(memory: MemoryClient, session: str, lines: list[str]) -> None:
+    """Hold one conversation: read what is known, answer questions, remember the rest."""
+    print(*filter(None, (f"== {session}", memory.session_start(session_id=session).text())), sep="\n")
+    for line in lines:
+        known = memory.recall(line, k=2).text() if line.endswith("?") else ""
+        if not known:
+            memory.remember(line, session_id=session, speaker="Ana")
+        print(f"Ana: {line}", known or "agent: I will remember that.", sep="\n")
+    memory.end_session(session)
+
+
+with TemporaryDirectory() as home, MemoryClient(home, profile_id="ana") as ours:
+    converse(ours, "session 1", FIRST)
+    print("== asleep", f"decided: {ours.consolidate().actions}", sep="\n")
+    converse(ours, "session 2", SECOND)

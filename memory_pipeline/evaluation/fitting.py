@@ -1,0 +1,231 @@
+"""Fitting the default ranking: its coefficients from conversations whose questions name the turns that answer them.
+
+Run: python -m memory_pipeline.evaluation.fitting --beam DIR [--out FILE]. It reads BEAM's conversations, makes up chats
+of its own, and writes `models/ranking.toml` with a report. What is not here: the features (`recall/features`), chats
+(`chats`, `conversations`) and what a ranking is measured by in the end (`metrics`).
+
+The model is linear: the share of a turn is the softmax of its score among the candidates, the loss the mean of minus
+its logarithm over the turns that answer, and ridge pulls all weights towards their mean (towards equal weights), not
+towards zero (Dawes 1979: equal weights are hard to beat where data are few).
+"""
+
+import argparse
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from memory_pipeline.evaluation.chats import generate
+from memory_pipeline.evaluation.conversations import Chat, load
+from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.recall.features import FEATURES, Candidates, candidates
+from memory_pipeline.recall.index import Index
+from memory_pipeline.recall.questions import parse
+from memory_pipeline.text.embedding import embed_texts, embedder
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+RIDGES: Final = (0.003, 0.01, 0.03, 0.1)
+"""Strengths of the pull that are tried; the one that carries over best from one kind of chat to the others is taken."""
+SEEDS: Final = {"two_person": (1, 2, 3), "assistant": (1, 2, 3)}
+"""Chats that are made up for the fit."""
+_ROUNDS: Final = 2
+"""How often the best piece of each long memory is chosen anew."""
+_ACCURACY: Final = {"maxiter": 100, "ftol": 1e-7}
+_HITS: Final = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Example:
+    """One question: its candidates, and which of them answer it."""
+
+    chat_id: str
+    source: str
+    kind: str
+    found: Candidates
+    gold: NDArray[np.bool_]
+
+
+def index_of(chat: Chat, *, model: str = "hashing") -> Index:
+    """Index the turns of a chat as they are, each a live memory."""
+    turns = chat.turns.with_columns(pl.int_range(1, pl.len() + 1).alias("seq"))
+    texts = turns.select(pl.concat_str("speaker", "content", separator="\0", ignore_nulls=True)).to_series().to_list()
+    given: dict[str, pl.Expr | pl.Series] = {
+        "profile_id": pl.lit("p"),
+        "memory_id": pl.col("id"),
+        "created_at": pl.col("at"),
+        "kind": pl.lit("original"),
+        "lifecycle": pl.lit("active"),
+        "content_hash": pl.Series([hashlib.sha256(text.encode()).hexdigest()[:32] for text in texts]),
+    }
+    blank: dict[Any, Any] = {
+        pl.String: "",
+        pl.Boolean: False,
+        pl.Datetime: datetime(2000, 1, 1, tzinfo=UTC),
+        pl.List: [],
+    }
+    missing = {
+        name: pl.lit(None if column.nullable else blank.get(type(column.dtype), 0), column.dtype)
+        for name, column in TABLES["memories"].schema.columns().items()
+        if name not in given | dict.fromkeys(turns.columns)
+    }
+    memories = TABLES["memories"].conform(turns.with_columns(**given).with_columns(**missing))
+    return Index.build(memories, embed_texts(memories.unique("content_hash"), model), model=model)
+
+
+def examples(chat: Chat, source: str) -> list[Example]:
+    """The questions of a chat that name their evidence, asked a day after its end."""
+    index = index_of(chat)
+    now = chat.turns["at"].to_list()[-1] + timedelta(days=1)
+    ids = index.memories["memory_id"]
+    asked = chat.questions.filter(pl.col("evidence").list.len() > 0)
+    vectors = embedder(index.model).embed(asked["text"].to_list())
+    made = []
+    for row, vector in zip(asked.iter_rows(named=True), vectors, strict=True):
+        question = parse(row["text"], now=now, speakers=index.speakers)
+        found = candidates(index, question, index.live, vector)
+        gold = ids.gather(found.rows).is_in(row["evidence"]).to_numpy()
+        made.append(Example(chat.chat_id, source, row["kind"], found, gold))
+    return made
+
+
+def fit(known: Sequence[Example], ridge: float) -> Floats:
+    """Weights of the features, from examples; each source counts alike. Cost: seconds for a thousand questions."""
+    usable = [one for one in known if one.gold.any() and not one.gold.all()]
+    sources = [one.source for one in usable]
+    shares = np.array([1.0 / sources.count(source) for source in sources])
+    shares *= 1.0 / shares.sum()
+    weights = np.ones(len(FEATURES))
+    for _ in range(_ROUNDS):
+        values = np.concatenate([one.found.scored(weights)[1] for one in usable])
+        weights = _softmax(values, usable, shares, ridge)
+    return weights
+
+
+def _softmax(values: Floats, known: Sequence[Example], shares: Floats, ridge: float) -> Floats:
+    gold = np.concatenate([one.gold for one in known])
+    sizes = np.array([len(one.gold) for one in known])
+    starts = np.cumsum(sizes) - sizes
+    owner = np.repeat(np.arange(len(known)), sizes)
+    answers = np.flatnonzero(gold)
+    belongs = owner[answers]
+    weight = shares[belongs] / np.bincount(belongs, minlength=len(known))[belongs]
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        score = values @ weights
+        score -= np.maximum.reduceat(score, starts)[owner]
+        power = np.exp(score)
+        others = np.add.reduceat(np.where(gold, 0.0, power), starts)
+        own = power[answers]
+        whole = others[belongs] + own
+        pulled = np.where(gold, 0.0, power) * np.bincount(belongs, weight / whole, len(known))[owner]
+        pulled[answers] = weight * (own / whole - 1.0)
+        apart = weights - weights.mean()
+        value = float(weight @ (np.log(whole) - score[answers]) + ridge * (apart @ apart))
+        return value, values.T @ pulled + 2.0 * ridge * apart
+
+    return np.asarray(minimize(loss, np.ones(len(FEATURES)), jac=True, method="L-BFGS-B", options=_ACCURACY).x)
+
+
+def hits(known: Sequence[Example], weights: Floats) -> Floats:
+    """Of each question whether an answer is among the first ten."""
+    found = []
+    for one in known:
+        score = one.found.scored(weights)[0]
+        found.append(bool(one.gold[np.argsort(-score, kind="stable")[:_HITS]].any()))
+    return np.array(found, dtype=np.float64)
+
+
+def learned(beam: Path) -> list[Example]:
+    """The questions of BEAM's conversations in a folder and of made-up chats."""
+    paths = sorted(beam.glob("*.json"))
+    if not paths:
+        raise SystemExit(f"{beam}: has no *.json; name the folder of BEAM's conversations")
+    made = [(generate(seed, kind=kind), kind) for kind, seeds in SEEDS.items() for seed in seeds]  # type: ignore[arg-type]
+    chats = [(load(path), "beam") for path in paths] + made
+    return [one for chat, source in chats for one in examples(chat, source)]
+
+
+def carried_over(known: Sequence[Example], ridge: float) -> float:
+    """Share of questions answered within the first ten by weights fitted on the other sources, mean of the sources."""
+    shares = []
+    for source in sorted({one.source for one in known}):
+        weights = fit([one for one in known if one.source != source], ridge)
+        shares.append(float(hits([one for one in known if one.source == source], weights).mean()))
+    return float(np.mean(shares))
+
+
+def folds(known: Sequence[Example], ridge: float) -> pl.DataFrame:
+    """Of each conversation the share of questions answered within the first ten by weights fitted on all others."""
+    rows = []
+    for chat, source in dict.fromkeys((one.chat_id, one.source) for one in known):
+        own = [one for one in known if (one.chat_id, one.source) == (chat, source)]
+        weights = fit([one for one in known if (one.chat_id, one.source) != (chat, source)], ridge)
+        rows.append(
+            {
+                "source": source,
+                "chat": chat,
+                "questions": len(own),
+                "fitted": float(hits(own, weights).mean()),
+                "equal": float(hits(own, np.ones(len(FEATURES))).mean()),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Fit, and write the model with its report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--beam", type=Path, required=True, help="folder of BEAM's conversations (*.json)")
+    parser.add_argument("--out", type=Path, help="file to write; models/ranking.toml of this package unless told")
+    told = parser.parse_args(arguments)
+    known = learned(told.beam)
+    tried = {ridge: carried_over(known, ridge) for ridge in RIDGES}
+    ridge = max(tried, key=lambda one: (tried[one], one))
+    out = told.out or Path(str(resources.files("memory_pipeline") / "models" / "ranking.toml"))
+    out.write_text(document(fit(known, ridge), ridge, tried, folds(known, ridge)), "utf-8")
+    print(out.read_text("utf-8"))  # noqa: T201 - the report is what this prints
+
+
+def document(weights: Floats, ridge: float, tried: Mapping[float, float], held: pl.DataFrame) -> str:
+    """The model's file: weights that sum to 1, each with what its feature says, and the report of the fit."""
+    shares = weights * (1.0 / float(weights.sum()))
+    lines = [
+        "# The default ranking: the weight of each feature of `memory_pipeline/recall/features.py`.",
+        "# Written by the fit below.",
+        "",
+        "[coefficients]",
+        *(f"{name} = {share:.4f}  # {told}" for (name, told), share in zip(FEATURES.items(), shares, strict=True)),
+        "",
+        "[fit]",
+        'command = "python -m memory_pipeline.evaluation.fitting --beam DIR"',
+        'what = "softmax over the candidates of each question, ridge towards equal weights"',
+        f"ridge = {ridge:g}",
+        f"questions = {held['questions'].sum()}",
+        "",
+        "[fit.ridges]",
+        "# Questions answered within the first ten where weights were fitted on the other kinds of conversations.",
+        *(f'"{one:g}" = {share:.3f}' for one, share in tried.items()),
+        "",
+        "# Questions answered within the first ten, by weights fitted on all other conversations and by equal weights:",
+        "# mean over the conversations of a kind, least and most.",
+    ]
+    for source, own in sorted(held.group_by("source"), key=lambda pair: str(pair[0])):
+        lines += ["", f"[fit.{source[0]}]", f"conversations = {own.height}"]
+        for name in ("fitted", "equal"):
+            figures = (float(own[name].to_numpy().mean()), min(own[name]), max(own[name]))
+            lines.append(f"{name} = [{', '.join(f'{figure:.3f}' for figure in figures)}]")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

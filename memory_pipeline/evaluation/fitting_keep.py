@@ -1,0 +1,263 @@
+"""Fits the keep-model: which kinds of clauses people ask for later.
+
+Run by `python -m memory_pipeline.evaluation.fitting_keep --beam DIR`; writes `models/keep.toml` with the report of the
+fit. It learns from BEAM's conversations and from chats that the project generates. What is not here: the features
+(`text/keeping`).
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.consolidation import trimming
+from memory_pipeline.evaluation import chats, conversations
+from memory_pipeline.text import facts, keeping, tokens
+
+EQUAL: Final[Mapping[str, float]] = (
+    {"words": 1.0}
+    | dict.fromkeys(keeping.COUNTED, 1.0)
+    | dict.fromkeys(keeping.TOLD, 0.25)
+    | dict.fromkeys(keeping.CHAT, -0.25)
+    | {"assistant": -1.0}
+)
+"""Equal weights, from which the fit departs only as far as it pays: a fact is worth a word; every cue of a fact adds a
+quarter to the worth of the words around it, every cue of chat takes one away; of what an assistant says, which is much
+more than anybody asks for, only facts and cues count."""
+PENALTIES: Final = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+"""Strengths of the ridge that are tried."""
+TOLERANCE: Final = 0.005
+"""Of answered questions: within it the stronger penalty is chosen, as the more cautious one."""
+BUDGETS: Final = (0.5, 0.3, 0.2)
+SEEDS: Final[Mapping[chats.Kind, range]] = {"two_person": range(1000, 1006), "assistant": range(1000, 1006)}
+"""Generated chats to learn from."""
+UNTOLD: Final = ("abstention", "instruction_following", "preference_following")
+"""Kinds of questions that no clause answers."""
+ENOUGH: Final = 0.75
+"""Share of the words that a question needs of a memory from which on it is answered."""
+MOST: Final = 12.0
+"""Most that a clause counts, in words: a summary asks for everything."""
+
+Weights = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One conversation as the fit sees it.
+
+    Attributes:
+        name: the conversation.
+        kind: beam, two_person or assistant.
+        rows: its memories, as `trimming.ordered` wants them.
+        read: its clauses with their features.
+        needed: question, row, at (the clause), words (weight of words there that the question needs).
+        tokens: of the whole conversation.
+    """
+
+    name: str
+    kind: str
+    rows: pl.DataFrame
+    read: pl.DataFrame
+    needed: pl.DataFrame
+    tokens: int
+
+
+def lesson(chat: conversations.Chat | chats.Chat, kind: str) -> Lesson:
+    """Read the features of a conversation's clauses, and which of them its questions need."""
+    rows = _rows(chat)
+    read = keeping.features(rows).with_row_index("at")
+    return Lesson(chat.chat_id, kind, rows, read, _needed(chat, rows, read), int(rows["whole_cost"].sum()))
+
+
+def fit(lessons: Sequence[Lesson], penalty: float) -> dict[str, float]:
+    """Weights by ridge regression towards `EQUAL`.
+
+    Regressed is the weight of the words of each clause that questions need, on its features; each clause counts in
+    inverse proportion to its length, so that it is the worth of a token which is fitted, and each conversation alike.
+    """
+    equal = np.array([EQUAL[name] for name in keeping.FEATURES])
+    squares, products = np.zeros((len(equal), len(equal))), np.zeros(len(equal))
+    for one in lessons:
+        told = one.read.join(
+            one.needed.group_by("at").agg(pl.col("words").sum().alias("asked_for")), on="at", how="left"
+        )
+        told = told.sort("at")
+        features = told.select(keeping.FEATURES).to_numpy()
+        target = told["asked_for"].fill_null(0.0).clip(0.0, MOST).to_numpy()
+        target = target * ((features @ equal).clip(0.0).sum() / target.sum())
+        weighed = features / told["tokens"].clip(1).to_numpy()[:, None]
+        squares += weighed.T @ features / len(told)
+        products += weighed.T @ target / len(told)
+    ridge = np.diag(squares) + 1e-6 * np.trace(squares)
+    moved = np.linalg.solve(squares + penalty * np.diag(ridge), products - squares @ equal)
+    return dict(zip(keeping.FEATURES, (equal + moved).tolist(), strict=True))
+
+
+def answered(one: Lesson, weights: Mapping[str, float], budget: float) -> float:
+    """Share of the questions of which some memory keeps what they need when the rest is cut to a budget."""
+    order = trimming.ordered(keeping.worth(one.read, weights), one.rows)
+    kept = order.filter(pl.col("cost").cum_sum() <= budget * one.tokens).select("row", "place", kept=pl.lit(value=True))
+    at = one.read.select("at", "row", "place").join(kept, on=["row", "place"], how="left")
+    found = (
+        one.needed.join(at.select("at", "kept"), on="at", how="left")
+        .group_by("question", "row")
+        .agg(share=pl.col("words").filter(pl.col("kept").fill_null(value=False)).sum() / pl.col("words").sum())
+        .group_by("question")
+        .agg(pl.col("share").max() >= ENOUGH)
+    )
+    return float(found["share"].to_numpy().mean()) if len(found) else 0.0
+
+
+def choose(lessons: Sequence[Lesson]) -> tuple[float, dict[float, float]]:
+    """Choose the penalty with which weights learned from the other kinds of conversations answer most of one kind.
+
+    Kinds, not conversations: what people store is of a kind that no training data have. Of penalties that are as good
+    within `TOLERANCE` the strongest is chosen.
+    """
+    scores = {}
+    for penalty in PENALTIES:
+        of_kind = []
+        for kind in sorted({one.kind for one in lessons}):
+            weights = fit([one for one in lessons if one.kind != kind], penalty)
+            of_kind.append(float(np.mean(_answered([one for one in lessons if one.kind == kind], weights))))
+        scores[penalty] = float(np.mean(of_kind))
+    return max(penalty for penalty in PENALTIES if scores[penalty] >= max(scores.values()) - TOLERANCE), scores
+
+
+def folds(lessons: Sequence[Lesson], penalty: float) -> pl.DataFrame:
+    """What weights learned from all other conversations answer of each: name, kind, and a column a budget."""
+    rows = []
+    for held in lessons:
+        weights = fit([one for one in lessons if one is not held], penalty)
+        rows.append({"name": held.name, "kind": held.kind} | {str(b): answered(held, weights, b) for b in BUDGETS})
+    return pl.DataFrame(rows)
+
+
+def _answered(lessons: Sequence[Lesson], weights: Mapping[str, float]) -> list[float]:
+    return [answered(one, weights, budget) for one in lessons for budget in BUDGETS]
+
+
+def _rows(chat: conversations.Chat | chats.Chat) -> pl.DataFrame:
+    """The turns as rows of memories, in order of time within each session."""
+    turns = chat.turns.sort("session_id", "at", "id").select(
+        "speaker", "session_id", profile_id=pl.lit(chat.chat_id), memory_id="id", created_at="at", text="content"
+    )
+    rows = turns.with_row_index("row").with_columns(
+        question=facts.asks(tokens.fold(turns["text"])),
+        kind=pl.lit("original"),
+        stands=pl.lit(value=False),
+        importance_given=pl.lit(None, pl.Float64),
+        importance_hint=pl.lit(None, pl.Float64),
+        room=pl.lit(0),
+        name_cost=tokens.count_tokens(turns["speaker"] + ":"),
+    )
+    return rows.with_columns(
+        asked=keeping.asked(rows), whole_cost=pl.col("name_cost") + tokens.count_tokens(rows["text"])
+    )
+
+
+def _needed(chat: conversations.Chat | chats.Chat, rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
+    """Words of question and answer in the clauses of the turns that answer it: question, row, at, words."""
+    asked = chat.questions.filter(~pl.col("kind").is_in(UNTOLD)).with_row_index("question")
+    wanted = (
+        asked.select("question", word=tokens.words(asked["text"] + " " + asked["answer"].fill_null("")))
+        .explode("word")
+        .drop_nulls()
+        .unique()
+    )
+    names = tokens.words(rows["speaker"].fill_null("")).explode().unique()
+    said = read.select("at", "row", word=tokens.words(read["clause"])).explode("word").drop_nulls().unique()
+    rarity = said.group_by("word").agg(words=1.0 - pl.col("row").n_unique().log() / np.log1p(len(rows)))
+    evidence = asked.select("question", memory_id="evidence").explode("memory_id").drop_nulls()
+    return (
+        evidence.join(rows.select("row", "memory_id"), on="memory_id")
+        .join(wanted.filter(~pl.col("word").is_in(names.to_list())), on="question")
+        .join(said, on=["row", "word"])
+        .join(rarity, on="word")
+        .group_by("question", "row", "at")
+        .agg(pl.col("words").sum())
+        .sort("question", "row", "at")
+    )
+
+
+def lessons(beam: Path) -> list[Lesson]:
+    """BEAM's conversations from a folder, and generated chats."""
+    read = [lesson(conversations.load(path), "beam") for path in sorted(beam.glob("*.json"))]
+    if not read:
+        raise SystemExit(f"{beam}: has no *.json; name the folder of BEAM's conversations")
+    made = [lesson(chats.generate(seed, kind=kind), kind) for kind, seeds in SEEDS.items() for seed in seeds]
+    return read + made
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Fit, and write the model with its report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--beam", type=Path, required=True, help="folder of BEAM's conversations (*.json)")
+    parser.add_argument("--out", type=Path, help="file to write; models/keep.toml of this package unless told")
+    told = parser.parse_args(arguments)
+    learned = lessons(told.beam)
+    penalty, scores = choose(learned)
+    held = folds(learned, penalty)
+    equal = pl.DataFrame([{"kind": one.kind} | {str(b): answered(one, EQUAL, b) for b in BUDGETS} for one in learned])
+    out = told.out or Path(str(resources.files("memory_pipeline") / "models" / f"{keeping.MODEL}.toml"))
+    out.write_text(_document(fit(learned, penalty), penalty, scores, held, equal), "utf-8")
+    print(out.read_text("utf-8"))  # noqa: T201 - the report is what this prints
+
+
+def _document(
+    weights: Mapping[str, float],
+    penalty: float,
+    scores: Mapping[float, float],
+    held: pl.DataFrame,
+    equal: pl.DataFrame,
+) -> str:
+    lines = [
+        "# What a clause of a memory is worth: the weight of each feature of `memory_pipeline/text/keeping.py`.",
+        "# Written by the fit below; a file of your own in its place is read as well.",
+        "",
+        "[coefficients]",
+        *(f"{name} = {weights[name]:.3f}" for name in keeping.FEATURES),
+        "",
+        "[fit]",
+        'command = "python -m memory_pipeline.evaluation.fitting_keep --beam DIR"',
+        'what = "ridge regression towards equal weights on the words of each clause that questions need"',
+        f'data = "{_data(held)}"',
+        f"penalty = {penalty:g}",
+        "",
+        "[fit.penalties]",
+        "# Answered on average where weights were learned from the other kinds of conversations.",
+        *(f'"{tried:g}" = {score:.3f}' for tried, score in scores.items()),
+        "",
+        *_figures(
+            "answered", "Questions answered at each budget by weights learned from all other conversations.", held
+        ),
+        *_figures("equal", "The same by equal weights, which learned nothing.", equal),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _data(held: pl.DataFrame) -> str:
+    counts = held.group_by("kind").len().sort("kind")
+    return ", ".join(f"{number} of {kind}" for kind, number in counts.iter_rows())
+
+
+def _figures(name: str, told: str, rows: pl.DataFrame) -> list[str]:
+    lines = [f"# {told}", "# Mean over the conversations of a kind, least and most."]
+    for kind, of_kind in sorted(rows.group_by("kind"), key=lambda pair: str(pair[0])):
+        lines.append(f"[fit.{name}.{kind[0]}]")
+        for budget in BUDGETS:
+            shares = of_kind[str(budget)]
+            figures = [shares.to_numpy().mean(), min(shares), max(shares)]
+            lines.append(f'"{budget:.0%}" = [{", ".join(f"{figure:.3f}" for figure in figures)}]')
+        lines.append("")
+    return lines
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,285 @@
+"""The project's quality in one table: recall before and after forgetting, judgements of pairs, and what presets cost.
+
+Run: python -m memory_pipeline.evaluation.quality SHARED [--out FILE]; SHARED holds `locomo/*.json` and `beam/*.json`.
+Here: what is measured, and the page. Not here: figures (`metrics.py`), one replay (`lifetime.py`), made-up chats and
+pairs (`chats.py`, `made_pairs.py`).
+"""
+
+import argparse
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.evaluation import lifetime, made_pairs, metrics, neutral, pairs, trials
+from memory_pipeline.evaluation.chats import generate
+from memory_pipeline.evaluation.conversations import Chat, load
+from memory_pipeline.evaluation.quality_page import Row, page
+from memory_pipeline.settings import Policy, preset_names
+
+BUDGETS: Final = (0.5, 0.3, 0.2)
+SEEDS: Final = (901, 902)
+"""Chats that are made up for measuring; none of them is fitted on."""
+_WORKERS: Final = 2
+_RAW: Final = "raw"
+_BLIND: Final = "changes unknown"
+"""The raw store where no changed fact is noted: the same ranking without its rule for now and then."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One replay: which conversation, under which policy."""
+
+    part: str
+    """locomo, beam or made."""
+    source: str
+    """Path of the file, or kind and seed."""
+    variant: str
+    """raw, changes unknown, a budget or the name of a preset."""
+
+    def policy(self) -> Policy:
+        """Return the policy of the variant."""
+        if self.variant in preset_names():
+            return lifetime.policy_for(preset=self.variant)
+        if self.variant in (_RAW, _BLIND):
+            return lifetime.policy_for().model_copy(update={"fact_changes": self.variant == _RAW})
+        return lifetime.policy_for(budget=float(self.variant))
+
+    def chat(self) -> Chat:
+        """Return the conversation."""
+        if self.part != "made":
+            return load(Path(self.source))
+        kind, seed = self.source.split()
+        return generate(int(seed), kind="assistant" if kind == "assistant" else "two_person")
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a job."""
+
+    job: Job
+    scored: pl.DataFrame
+    """Rows of `metrics.score` under the project's ranking."""
+    neutral: pl.DataFrame
+    """The same under a plain retriever over what the store shows."""
+    tokens_share: float
+    seconds: float
+    largest_cluster: int
+
+
+def jobs(shared: Path) -> list[Job]:
+    """Return all replays.
+
+    Raises:
+        ValueError: a folder is missing or empty.
+    """
+    found = {part: sorted((shared / part).glob("*.json")) for part in ("locomo", "beam")}
+    for part, paths in found.items():
+        if not paths:
+            raise ValueError(f"{shared / part}: has no *.json; name the folder that holds locomo/ and beam/")
+    budgets = [str(budget) for budget in BUDGETS]
+    made = [
+        Job("made", f"{kind} {seed}", variant)
+        for kind in ("assistant", "two_person")
+        for seed in SEEDS
+        for variant in (_RAW, _BLIND)
+    ]
+    return [
+        *(Job("locomo", str(path), variant) for variant in (_RAW, *budgets) for path in found["locomo"]),
+        *(Job("beam", str(path), variant) for variant in (_RAW, _BLIND) for path in found["beam"]),
+        *made,
+        *(Job("locomo", str(path), name) for name in preset_names() for path in found["locomo"]),
+    ]
+
+
+def do(job: Job) -> Done:
+    """Replay one conversation and score what comes back, asked a day after its end."""
+    chat = job.chat()
+    queries = trials.asked(chat)
+    made = lifetime.run(chat.turns, queries, job.policy())
+    own = trials.answerable(chat)
+    plain = neutral.results(made.hot, queries)
+    return Done(
+        job,
+        metrics.score(own, made.hot, made.results),
+        metrics.score(own, made.hot, plain),
+        trials.size(chat, made.hot)["tokens_share"],
+        made.seconds,
+        made.largest_cluster,
+    )
+
+
+class Measured:
+    """Everything that was done, by part and variant."""
+
+    def __init__(self, done: Iterable[Done]) -> None:
+        self.done = list(done)
+
+    def of(self, part: str, variant: str) -> list[Done]:
+        """Return what was done for one part under one variant."""
+        return [one for one in self.done if (one.job.part, one.job.variant) == (part, variant)]
+
+    def scored(self, part: str, variant: str, *, plain: bool = False) -> pl.DataFrame:
+        """Return the scored questions of it, by the project's ranking or the plain retriever."""
+        return pl.concat([one.neutral if plain else one.scored for one in self.of(part, variant)])
+
+    def mean(self, part: str, variant: str, figure: str, target: str, label: str) -> Row:
+        """Return the row of a figure's mean."""
+        found = metrics.summary(self.scored(part, variant)).filter(pl.col("figure") == figure)
+        one = found.row(0, named=True)
+        return Row(label, one["value"], one["low"], one["high"], target, f"{one['n']} questions")
+
+    def ratio(self, own: pl.DataFrame, base: pl.DataFrame, figure: str, target: str, label: str) -> Row:
+        """Return the row of a figure as a share of what it is elsewhere."""
+        one = metrics.against(own, base).filter(pl.col("figure") == figure).row(0, named=True)
+        note = f"{one['value']:.3f} of {one['base']:.3f}, {one['n']} questions"
+        return Row(label, one["ratio"], one["low"], one["high"], target, note)
+
+
+def rows(measured: Measured) -> list[Row]:
+    """Return the rows of the table of recall."""
+    found = [
+        measured.mean("locomo", _RAW, "hit@10", "≥ .88", "LoCoMo, all kept: hit@10"),
+        measured.mean("locomo", _RAW, "recall@512t", "≥ .82", "LoCoMo, all kept: recall@512t"),
+    ]
+    reach = {0.5: (".84", ".79", "1.02"), 0.3: (".75", ".71", ".92"), 0.2: (".65", ".60", ".78")}
+    plain = measured.scored("locomo", _RAW, plain=True)
+    for budget, (hit, recall, share) in reach.items():
+        name = str(budget)
+        kept = sum(one.tokens_share for one in measured.of("locomo", name)) / len(measured.of("locomo", name))
+        head = f"LoCoMo, {kept:.1%} of tokens"
+        found += [
+            measured.mean("locomo", name, "hit@10", f"≥ {hit}", f"{head}: hit@10"),
+            measured.mean("locomo", name, "recall@512t", f"≥ {recall}", f"{head}: recall@512t"),
+            measured.ratio(
+                measured.scored("locomo", name, plain=True),
+                plain,
+                "hit@10",
+                f"≥ {share}",
+                f"{head}: hit@10 of plain BM25, share of all kept",
+            ),
+        ]
+    for figure, target in (("gold@10", ".85"), ("fresh-first", ".85"), ("fresh@3", ".85"), ("both@10", ".80")):
+        found.append(measured.mean("beam", _RAW, figure, f"≥ {target}", f"BEAM: {figure}"))
+    for kind in ("information_extraction", "temporal_reasoning"):
+        own, base = (measured.scored("beam", name).filter(pl.col("kind") == kind) for name in (_RAW, _BLIND))
+        found.append(
+            measured.ratio(own, base, "gold_mrr", "≥ .97", f"BEAM: MRR of {kind}, share of it without the rule")
+        )
+    then = pl.col("question").is_in(_about_then())
+    own, base = (measured.scored("made", name).filter(then) for name in (_RAW, _BLIND))
+    found.append(measured.ratio(own, base, "gold@5", "≥ .98", "Made chats: gold@5 of questions about the past, share"))
+    largest = max(one.largest_cluster for one in measured.done if one.job.part == "locomo")
+    return [*found, Row("LoCoMo: largest cluster by likeness, any preset", float(largest), None, None, "≤ 30", "turns")]
+
+
+def _about_then() -> list[str]:
+    """Return the ids of the made-up questions that ask for what was before a change."""
+    chats = [generate(seed, kind="assistant") for seed in SEEDS]
+    return [
+        name for chat in chats for name, text in chat.questions.select("id", "text").iter_rows() if "at first" in text
+    ]
+
+
+def judged(*, seed: int = 0) -> list[Row]:
+    """Return the rows of judgements on pairs that are made up."""
+    given = made_pairs.generate(seed)
+    labelled = pairs.label(given.select("first", "second")).select(given["sort"], "label")
+
+    def share(condition: pl.Expr, among: pl.Expr, target: str, label: str) -> Row:
+        values = labelled.filter(among).select(condition.cast(pl.Float64)).to_series().to_numpy()
+        low, high = metrics.interval(values)
+        return Row(label, float(values.mean()), low, high, target, f"{len(values)} pairs")
+
+    sort, said = pl.col("sort"), pl.col("label")
+    merged = said == "duplicate"
+    found = [
+        share(merged, sort == "duplicate", "≥ .85", "Pairs: duplicates found"),
+        share(merged, sort == "other value", "≤ .01", "Pairs: merged though they differ in one fact"),
+        share(sort == "duplicate", merged, "≥ .95", "Pairs: precision of duplicates"),
+    ]
+    for way in ("", ", freely worded"):
+        found += [
+            share(said == "update", sort == f"update{way}", "≥ .90", f"Pairs: updates{way}, found"),
+            _f1(labelled, f"contradiction{way}", f"Pairs: contradictions{way}, F1"),
+        ]
+    return found
+
+
+def _f1(labelled: pl.DataFrame, wanted: str, label: str) -> Row:
+    """Return the row of F1 of the contradictions of one sort, among them and all that are none.
+
+    Pairs that differ in one value only, without a word of a change, may be either and do not count.
+    """
+    others = ("duplicate", "update", "update, freely worded", "one subject", "unrelated")
+    counted = labelled.filter(pl.col("sort").is_in([wanted, *others]))
+    true, said = counted["sort"] == wanted, counted["label"] == "contradiction"
+    value = 2 * int((true & said).sum()) / max(1, int(true.sum()) + int(said.sum()))
+    return Row(label, value, None, None, "≥ .80", f"{int(true.sum())} among {counted.height} pairs")
+
+
+def costs(measured: Measured) -> pl.DataFrame:
+    """Return what each preset keeps, costs and still finds on LoCoMo, with the share of keeping everything."""
+    base = measured.scored("locomo", _RAW)
+    found = []
+    for name in (_RAW, *preset_names()):
+        done = measured.of("locomo", name)
+        ratios = metrics.against(measured.scored("locomo", name), base)
+        row = {
+            "preset": "nothing consolidated" if name == _RAW else name,
+            "tokens": sum(one.tokens_share for one in done) / len(done),
+            "seconds": sum(one.seconds for one in done) / len(done),
+            "largest cluster": max(one.largest_cluster for one in done),
+        }
+        for figure in ("hit@10", "recall@512t", "ndcg@10", "mrr"):
+            one = ratios.filter(pl.col("figure") == figure).row(0, named=True)
+            row |= {figure: one["value"], f"{figure} low": one["low"], f"{figure} high": one["high"]}
+        found.append(row)
+    return pl.DataFrame(found)
+
+
+def measure(shared: Path, *, workers: int = _WORKERS) -> Measured:
+    """Do all jobs, several at once, and say on standard error how far it is.
+
+    Raises:
+        ValueError: a folder is missing or empty.
+    """
+    todo = jobs(shared)
+    done = []
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for one in pool.map(do, todo):
+            done.append(one)
+            sys.stderr.write(f"\r{len(done)} of {len(todo)} replays")
+    sys.stderr.write("\n")
+    return Measured(done)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print the page and write it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shared", type=Path, help="folder that holds locomo/ and beam/")
+    parser.add_argument("--out", type=Path, help="where to write the page as well")
+    parser.add_argument("--workers", type=int, default=_WORKERS, help="replays at once")
+    given = parser.parse_args(arguments)
+    began = time.perf_counter()
+    try:
+        measured = measure(given.shared, workers=given.workers)
+    except ValueError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    text = page(rows(measured) + judged(), costs(measured))
+    sys.stdout.write(text)
+    if given.out is not None:
+        given.out.write_text(text, "utf-8")
+    sys.stderr.write(f"{time.perf_counter() - began:.0f} s\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

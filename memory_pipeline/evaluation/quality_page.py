@@ -1,0 +1,100 @@
+"""The page of the project's quality, `docs/quality.md`: its tables, and how to check them. Not here: any figure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure against what it is to reach."""
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    target: str
+    note: str
+
+    @property
+    def reached(self) -> bool:
+        """Whether the value reaches the target."""
+        if self.value is None:
+            return False
+        sign, bound = self.target.split()
+        return self.value >= float(bound) if sign == "≥" else self.value <= float(bound)
+
+
+_HEAD: Final = """# Quality
+
+Made by `make quality SHARED=<folder>`: four LoCoMo and eight BEAM conversations, which the project does not hold, and
+chats and pairs that it makes up. The embedder is the built-in one, no model is loaded. The ranking is fitted on BEAM
+and on made-up chats, so the BEAM figures are of conversations that it has seen; LoCoMo only measures. Questions are
+asked a day after the last turn, all of them that have evidence; adversarial ones and abstentions are left out. Six
+nights are spread over each conversation. Brackets hold the 95 % interval of a bootstrap over questions.
+
+## What recall finds
+
+"""
+_COSTS: Final = """
+## What each preset keeps, and what it costs
+
+LoCoMo under the default ranking, each preset at its defaults, its quota not applied. A figure's share is to that of
+nothing consolidated, over the same questions. Nothing was recalled between the nights, which is hardest on designs
+that forget what is not used. Tokens count summaries too. Seconds are of all six nights of a conversation on one core.
+
+"""
+_CHECK: Final = """
+## Checked from outside
+
+Any scorer that reads Parquet can check the figures: a replay writes `hot.parquet` (id, text, member_ids, t_start,
+t_end) and `results.parquet` (query_id, rank, id). With the evaluation kit that exports such events and questions:
+
+```sh
+python run_kit.py export TASK && python beam_kit.py export BEAM
+memory-pipeline evaluate replay TASK/26/events.parquet TASK/26/queries.parquet OUT/26 --budget 0.5   # and so on
+memory-pipeline evaluate replay BEAM/1/events.parquet BEAM/1/queries.parquet ANSWERS/1
+python run_kit.py score OUT          # the project's own ranking
+rm OUT/*/results.parquet && python run_kit.py score OUT   # the kit's retriever over what is kept
+python beam_kit.py score ANSWERS
+```
+
+The kit asks 70 % of LoCoMo's questions and takes the others for earlier use, so its figures differ by what chance makes
+of fewer questions.
+"""
+
+
+def page(rows: Sequence[Row], costs: pl.DataFrame) -> str:
+    """Return the page.
+
+    Args:
+        rows: figures with their targets.
+        costs: one row a preset: preset, tokens, seconds, largest cluster, and figures with low and high of their share.
+    """
+    lines = ["| figure | measured | to reach | reached | of |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {row.label} | {_measured(row)} | {row.target} | {'yes' if row.reached else 'no'} | {row.note} |"
+        for row in rows
+    ]
+    return _HEAD + "\n".join(lines) + "\n" + _COSTS + "\n".join(_costs(costs)) + "\n" + _CHECK
+
+
+def _measured(row: Row) -> str:
+    if row.value is None or row.low is None or row.high is None:
+        return "unknown" if row.value is None else f"{row.value:.3g}"
+    return f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]"
+
+
+def _costs(costs: pl.DataFrame) -> list[str]:
+    figures = [name.removesuffix(" low") for name in costs.columns if name.endswith(" low")]
+    lines = [
+        f"| preset | tokens kept | seconds | largest cluster | {' | '.join(figures)} |",
+        f"|{'---|' * (4 + len(figures))}",
+    ]
+    for row in costs.to_dicts():
+        cells = [f"{row[name]:.3f} ({row[f'{name} low']:.2f}-{row[f'{name} high']:.2f})" for name in figures]
+        kept = f"{row['tokens']:.1%} | {row['seconds']:.1f} | {row['largest cluster']}"
+        lines.append(f"| {row['preset']} | {kept} | {' | '.join(cells)} |")
+    return lines

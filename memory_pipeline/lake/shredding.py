@@ -1,0 +1,236 @@
+"""Shredding: files that may hold what was erased are written anew without it, or removed.
+
+Everything here may be done again after a crash at any point, and needs to know positions, ids and hashes alone, but for
+the logs, which are searched for the words themselves.
+What is not here: what is erased, and the ledger's own rows (`lake/erasure.py`).
+"""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+from filelock import FileLock
+
+from memory_pipeline.lake import catalogue, compaction, events, files, publishing
+from memory_pipeline.lake.database import EVENTS, explained
+from memory_pipeline.lake.ledger import Ledger
+from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.lake.traces import Traces
+
+CACHES: Final = ("runs", "index", "cache")
+"""Folders of the data folder that hold nothing of their own: staging of runs, indexes."""
+
+_AT_ONCE: Final = 500
+_LOGS: Final = ("dagster", "logs")
+"""Folders in which programs write what they did."""
+
+
+def written(ledger: Ledger, seqs: Collection[int]) -> list[tuple[Any, ...]]:
+    """Return events at some positions as `Ledger.read` does, in order, with the payloads that have moved."""
+    wanted, found = sorted(seqs), list[tuple[Any, ...]]()
+    columns = [EVENTS.c[name] for name in ("seq", *events.COLUMNS)]
+    with ledger.reading() as connection:
+        for start in range(0, len(wanted), _AT_ONCE):
+            some = EVENTS.c.seq.in_(wanted[start : start + _AT_ONCE])
+            found += [tuple(row) for row in connection.execute(EVENTS.select().with_only_columns(*columns).where(some))]
+    return compaction.filled(ledger, sorted(found))
+
+
+def redact_events(ledger: Ledger, seqs: Collection[int]) -> list[Path]:
+    """Write table `events`, moved payloads and archives anew, with what the ledger says now at some positions.
+
+    Returns:
+        The files that were written, in the place of others.
+    """
+    concerned = pl.col("seq").is_in(sorted(seqs))
+
+    def said_now(frame: pl.DataFrame) -> pl.DataFrame:
+        own = frame.filter(concerned)["seq"].unique()
+        return pl.concat([frame.filter(~concerned), events.frame(written(ledger, own.to_list()))])
+
+    made = rewrite(ledger, "events", concerned, said_now)
+    made += rewrite(ledger, "payloads", concerned, lambda frame: frame.filter(~concerned))
+    for file in sorted(ledger.home.glob("archive/events-*.parquet")):
+        archived = pl.read_parquet(file)
+        own = archived.filter(concerned)["seq"].to_list()
+        if own:
+            new = pl.DataFrame(written(ledger, own), schema=archived.schema, orient="row")
+            with explained(ledger.home):
+                files.replace(file, pl.concat([archived.filter(~concerned), new]).sort("seq"))
+            made.append(file)
+    return made
+
+
+def rewrite(
+    ledger: Ledger, name: str, concerned: pl.Expr, change: Callable[[pl.DataFrame], pl.DataFrame]
+) -> list[Path]:
+    """Put new files in the place of those of a growing table that have rows to change, and remove the old ones.
+
+    Args:
+        ledger: where the catalogue is.
+        name: the table.
+        concerned: which rows are to change; files without any stay.
+        change: takes the rows of a file and returns those of the new one.
+
+    Returns:
+        The new files; a file that keeps no row has none.
+    """
+    table, made = TABLES[name], list[Path]()
+    with ledger.reading() as connection:
+        seen = catalogue.visible(connection, name)
+    for file in seen:
+        path = ledger.home / file.path
+        with explained(ledger.home):
+            rows = files.collect([path], table)
+        if rows.filter(concerned).is_empty():
+            continue
+        new = table.conform(change(rows))
+        with publishing.tidy(ledger) as fresh:
+            if new.height:
+                fresh.append(files.write(publishing.folder(ledger.home, name), new))
+            with ledger.writing() as connection:
+                catalogue.forget(connection, [file], ledger.home)
+                for one in fresh:
+                    catalogue.add(connection, name, one, ledger.home, seq=file.added_seq, bucket=file.bucket)
+        path.unlink(missing_ok=True)
+        made += [one.path for one in fresh]
+    return made
+
+
+def drop_versions(ledger: Ledger, *, oldest: int) -> list[Path]:
+    """Remove every file that is not seen now: of earlier states, of unfinished work.
+
+    What a run was made from (table `profiles`) stays: it holds no text, and an undo of any run needs it.
+
+    Args:
+        ledger: where the catalogue is.
+        oldest: position from which on tables can be read as they were.
+    """
+    with ledger.writing() as connection:
+        old = [file for file in catalogue.every(connection) if file.removed_seq is not None]
+        catalogue.forget(connection, [file for file in old if file.table_name != "profiles"], ledger.home)
+        catalogue.keep_from(connection, oldest)
+        kept = {ledger.home / file.path for file in catalogue.every(connection)}
+    made = [*ledger.home.glob("lake/*/*"), *ledger.home.glob("archive/.*"), *ledger.home.glob(".ledger-*")]
+    return [removed(path) for path in sorted(made) if path not in kept]
+
+
+def drop_snapshots(home: Path) -> list[Path]:
+    """Remove every snapshot, with its linked files, the link, and what unfinished builds left."""
+    folder = home / "snapshots"
+    if not folder.is_dir():
+        return []
+    with FileLock(folder / ".lock"):
+        return [removed(path) for path in sorted(folder.iterdir()) if path.name != ".lock"]
+
+
+def drop_caches(home: Path) -> list[Path]:
+    """Remove what can be made again: staging of runs, indexes."""
+    return [removed(path) for name in CACHES for path in sorted((home / name).glob("*"))]
+
+
+def removed(path: Path) -> Path:
+    """Remove a file, a link or a folder and return its path."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    return path
+
+
+def mask_logs(home: Path, traces: Traces) -> list[Path]:
+    """Mask runs of erased words in Dagster's storage and in logs, which never ought to hold any; return what had some.
+
+    Cost: reads all of it once.
+    """
+    if not traces.runs:
+        return []
+    found = [path for name in _LOGS for path in sorted((home / name).rglob("*")) if path.is_file()]
+    return [path for path in found if (_mask_database if _is_database(path) else _mask_file)(path, traces)]
+
+
+def holding(home: Path, traces: Traces, known: Collection[Path]) -> list[Path]:
+    """Return other files of the data folder that hold a run of erased words, such as plans that somebody kept there."""
+    skipped = {home / name for name in ("lake", "snapshots", "archive", *CACHES, *_LOGS)} | set(known)
+    other = [path for path in sorted(home.iterdir()) if path not in skipped]
+    inner = [one for path in other for one in (sorted(path.rglob("*")) if path.is_dir() else [path]) if one.is_file()]
+    return [path for path in inner if traces.verbatim(_text(path))]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _mask_file(path: Path, traces: Traces) -> bool:
+    said = _text(path)
+    if not traces.verbatim(said):
+        return False
+    aside = path.with_name(f".{path.name}.aside")
+    aside.write_text(traces.masked(said), "utf-8")
+    aside.replace(path)
+    return True
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
+def _mask_database(path: Path, traces: Traces) -> bool:
+    """Mask the texts of any SQLite file, row by row."""
+    with closing(sqlite3.connect(path, timeout=30.0)) as connection:
+        connection.execute("PRAGMA secure_delete=ON")
+        changes = [change for table in _tables(connection) for change in _masks(connection, table, traces)]
+        if not changes:
+            return False
+        for statement, values in changes:
+            connection.execute(statement, values)
+        connection.commit()
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    return True
+
+
+def _tables(connection: sqlite3.Connection) -> list[str]:
+    names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%WITHOUT ROWID%'")
+    return [name for (name,) in names.fetchall() if not name.startswith("sqlite_")]
+
+
+def _masks(connection: sqlite3.Connection, table: str, traces: Traces) -> Iterator[tuple[str, tuple[str, int]]]:
+    """Yield what is to be done to the cells of a table that quote erased words."""
+    name = table.replace('"', '""')
+    columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')]
+    rows = connection.execute(f'SELECT rowid, * FROM "{name}"')  # noqa: S608
+    for rowid, *cells in rows.fetchall():
+        for column, cell in zip(columns, cells, strict=True):
+            if isinstance(cell, str) and (new := _masked(cell, traces)) != cell:
+                yield f'UPDATE "{name}" SET "{column}" = ? WHERE rowid = ?', (new, rowid)  # noqa: S608
+
+
+def _masked(cell: str, traces: Traces) -> str:
+    """Mask a text; in a JSON document each of its texts for itself, so that it stays one."""
+    try:
+        document = json.loads(cell)
+    except ValueError:
+        return traces.masked(cell)
+    new = _walked(document, traces)
+    return cell if new == document else json.dumps(new)
+
+
+def _walked(value: Any, traces: Traces) -> Any:
+    match value:
+        case str():
+            return traces.masked(value)
+        case dict():
+            return {name: _walked(inner, traces) for name, inner in value.items()}
+        case list():
+            return [_walked(inner, traces) for inner in value]
+    return value

@@ -1,0 +1,100 @@
+"""What is checked at the client's door, before anything is read or written.
+
+What is not here: the fields and limits of events themselves (`lake/events`), and of filters (`answers`).
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final, TypedDict
+
+from memory_pipeline.lake.events import Event
+from memory_pipeline.lake.schemas import EventType
+from memory_pipeline.lake.wording import nearest, shown
+from memory_pipeline.recall.ranking import RANKINGS
+
+
+class Fields(TypedDict, total=False):
+    """What can be said about a memory beside its text (see `docs/events.md`, at memory.stored)."""
+
+    memory_id: str
+    event_id: str
+    occurred_at: datetime | str
+    session_id: str
+    agent_id: str
+    user_id: str
+    instance_id: str
+    parent_event_id: str
+    speaker: str
+    memory_type: str
+    category: str
+    importance: float
+    importance_hint: float
+    confidence: float
+    valid_from: datetime | str
+    valid_until: datetime | str
+    protected: bool
+    protected_reason: str
+    tags: Iterable[str]
+    metadata: Mapping[str, Any]
+    source: str
+
+
+_FIELDS: Final = ("text", *Fields.__annotations__)
+_BESIDE: Final = frozenset(_FIELDS) & frozenset(Event.model_fields)
+"""Fields that stand beside the payload of an event, not in it."""
+
+
+def stored(row: Mapping[str, Any] | str) -> dict[str, Any]:
+    """Return what the event says that stores a memory.
+
+    Args:
+        row: its text, or a mapping with `text` and the names of `Fields`; what is None is left out.
+
+    Raises:
+        ValueError: it is neither, or names an unknown field.
+    """
+    given = {"text": row} if isinstance(row, str) else row
+    if not isinstance(given, Mapping):
+        raise ValueError(f"it is {shown(row)}; give a text, or a mapping with text")  # noqa: TRY004 - one class of error
+    if unknown := [name for name in given if name not in _FIELDS]:
+        raise ValueError(f"{shown(unknown[0])} is no field of a memory; {nearest(unknown[0], _FIELDS)}")
+    if not isinstance(text := given.get("text"), str) or not text.strip():
+        raise ValueError(f"text is {shown(text)}; give a text that is not blank")
+    said = {name: value for name, value in given.items() if value is not None}
+    payload = {name: _listed(name, value) for name, value in said.items() if name not in {*_BESIDE, "text"}}
+    beside = {name: value for name, value in said.items() if name in _BESIDE}
+    return {"event_type": EventType.STORED.value, **beside, "payload": {**payload, "content": text}}
+
+
+def check_recall(query: Any, k: Any, token_budget: Any, ranking: Any, past: datetime | None, now: datetime) -> None:
+    """Check what a recall is asked.
+
+    Raises:
+        ValueError: an argument is out of range; names it.
+    """
+    if not isinstance(query, str) or not query.strip():
+        raise ValueError(f"query is {shown(query)}; give a text that is not blank")
+    whole("k", k)
+    if token_budget is not None:
+        whole("token_budget", token_budget)
+    if ranking not in RANKINGS:
+        raise ValueError(f"ranking is {shown(ranking)}; {nearest(ranking, RANKINGS)}")
+    if past is not None and past > now:
+        raise ValueError(f"as_of is {past.isoformat()}, which lies in the future; give an instant up to now")
+
+
+def whole(name: str, value: Any) -> None:
+    """Check that an argument is a whole number from 1.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} is {shown(value)}; give a whole number from 1")
+
+
+def _listed(name: str, value: Any) -> Any:
+    """Return tags of any kind of collection as the list that an event takes."""
+    return (
+        [*value] if name == "tags" and isinstance(value, Iterable) and not isinstance(value, str | Mapping) else value
+    )

@@ -1,0 +1,85 @@
+"""Matching: which words of a question stand in which memories and sessions.
+
+What is not here: how that is weighed against other features (`features`).
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_pipeline.recall.index import Index
+from memory_pipeline.recall.postings import Keys, saturated
+from memory_pipeline.recall.questions import Question
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """The words of a question in every memory.
+
+    Attributes:
+        keys: the words, as hashes.
+        weights: inverse document frequency of each, times its emphasis.
+        shares: [memories, words]: BM25 share of each word in the piece that has most of it.
+        lexical: BM25 of each memory.
+    """
+
+    keys: Keys
+    weights: Floats
+    shares: NDArray[np.float32]
+    lexical: Floats
+
+    @classmethod
+    def of(cls, index: Index, question: Question) -> Self:
+        """Look the words up. Cost: proportional to their postings and the number of memories."""
+        postings, row = index.postings, index.pieces.row
+        shares = np.zeros((index.memories.height, len(question.keys)), dtype=np.float32)
+        weights = np.zeros(len(question.keys))
+        number, mean = int(postings.alive.sum()), postings.mean
+        for place, key in enumerate(question.keys):
+            units, counts = postings.postings(key)
+            weights[place] = question.emphasis[place] * np.log1p((number - len(units) + 0.5) / (len(units) + 0.5))
+            found = saturated(counts, postings.lengths[units], mean).astype(np.float32)
+            np.maximum.at(shares[:, place], row[units], found)
+        lexical = np.zeros(index.memories.height)
+        for place, weight in enumerate(weights):
+            lexical += weight * shares[:, place]
+        return cls(question.keys, weights, shares, lexical)
+
+    def of_pieces(self, index: Index, pieces: Integers) -> Floats:
+        """[pieces, words]: BM25 share of each word in each of some pieces."""
+        shares = np.zeros((len(pieces), len(self.keys)))
+        at, keys, counts = index.postings.words_of(pieces)
+        order = np.argsort(self.keys)
+        place = np.searchsorted(self.keys[order], keys)
+        place[place == len(order)] = 0
+        asked = self.keys[order][place] == keys if len(order) else np.zeros(len(keys), dtype=np.bool_)
+        lengths = index.postings.lengths[pieces][at[asked]]
+        shares[at[asked], order[place[asked]]] = saturated(counts[asked], lengths, index.postings.mean)
+        return shares
+
+    def by_session(self, index: Index) -> tuple[Floats, Floats]:
+        """How well each session matches, and the share of the question's words, by weight, that stand somewhere in it.
+
+        The first is the root of the sum of squares of its memories' scores.
+        """
+        number = index.sessions.number
+        count = max(1, len(index.sessions.names))
+        rows = np.flatnonzero((number >= 0) & (self.lexical > 0))
+        total = np.bincount(number[rows], self.lexical[rows] ** 2, count)
+        topic = np.zeros(count)
+        for place, weight in enumerate(self.weights):
+            there = np.zeros(count, dtype=np.bool_)
+            there[number[rows[self.shares[rows, place] > 0]]] = True
+            topic += weight * there
+        return np.sqrt(total), topic * (1.0 / max(float(self.weights.sum()), 1e-9))
+
+
+def over_top(values: Floats) -> Floats:
+    """Numbers over the largest; as they are where none is positive."""
+    top = float(values.max()) if len(values) else 0.0
+    return values * (1.0 / top) if top > 0 else values

@@ -1,0 +1,169 @@
+"""Pieces: memories cut into units about as long as one turn of a talk, and what can be seen in each without a query.
+
+Short memories are one piece. Cues are signs that a piece could answer a kind of question: it names a person, a place, a
+number. What is not here: what a question asks for (`questions`) and the words of a piece (`postings`).
+"""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.text import dates, facts, tokens
+from memory_pipeline.text.cues import any_of
+from memory_pipeline.text.lexicon import FIRST_PERSON
+
+Integers = NDArray[np.int64]
+Marks = NDArray[np.bool_]
+
+WHOLE: Final = 96
+"""Memories of at most so many tokens stay whole."""
+SIZE: Final = 64
+"""Tokens of a piece of a longer one, give or take a sentence."""
+_SENTENCE: Final = r"[^\n.!?]*(?:[.!?]+[\"')\]]*(?:[ \t]+|\n+|$)|\n+|$|[.!?])"
+_UNITS: Final = "(?:second|minute|hour|day|night|week|weekend|month|year|decade)s?"
+_COUNT: Final = (
+    r"(?:[0-9][0-9.,]*|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|few|several|couple|many|half)"
+)
+
+_PATTERNS: Final = {
+    "duration": any_of(
+        rf"{_COUNT}(?: (?:of|more|whole|and a half))? {_UNITS};for (?:years|months|weeks|ages|decades|a while)"
+        r";since (?:[0-9]{4}|last|i|we|he|she|high school|college|childhood|then|[a-z]+day|january"
+        r"|february|march|april"
+        r"|may|june|july|august|september|october|november|december);all my life;whole life"
+    ),
+    "reason": any_of(
+        "because;'cause;cuz;since;so that;due to;thanks to;that's why;which is why;the reason;reasons?;in order to"
+        ";inspired;motivated;motivates;helps? me;makes? me;made me;gives me;led me;wanted to;hoping to;as a result"
+    ),
+    "place": any_of(
+        "city;town;village;country;state;beach;park;lake;mountains?;river;forest;museum;restaurant;cafe"
+        ";caf\u00e9;bar;hotel;school"
+        ";university;college;hospital;office;house;apartment;home;street;church;studio;gym;store;shop;mall;island"
+        ";airport;station;garden;farm;library;theat(?:er|re);club;center;centre;camp(?:site|ground)?"
+        ";trail;abroad;downtown"
+        ";moved (?:to|from);live in;lives in;living in;born in;trip to;travel+ed to;visited;went to;grew up"
+    ),
+    "person": any_of(
+        "friends?;mother;mom;mum;father;dad;parents?;sister;brother;siblings?;aunt;uncle;cousins?;grandma;grandpa"
+        ";grandmother;grandfather;wife;husband;partner;girlfriend;boyfriend;fianc\u00e9e?;son;daughter"
+        ";kids?;children;family"
+        ";colleagues?;coworkers?;boss;manager;mentor;teacher;professor;coach;neighbou?rs?;roommate"
+        ";doctor;therapist;team"
+        ";he;she;they"
+    ),
+    "wish": any_of(
+        "always;never;every time;each time;from now on;whenever;make sure;be sure to;please (?:include"
+        "|use|keep|add|avoid)"
+        ";i(?:'d)? prefer;i'd rather;i would rather;i prefer;my preference;preferences?"
+        ";i (?:don't )?(?:like|want) (?:to|my|it|you|the|a)"
+        ";i'm (?:more )?(?:comfortable|interested in|keen)"
+    ),
+    "first_person": any_of(";".join(sorted(word for word in FIRST_PERSON if word.isalpha())) + ";i'(?:m|ve|d|ll)"),
+}
+_PLACE_NAME: Final = r"(?:^|\s)(?:in|at|to|from|near|around|visit(?:ed|ing)?) (?:the )?\p{Lu}\p{L}+"
+CUES: Final = (*_PATTERNS, "date", "number", "name", "asks", "denies")
+"""Signs looked for, in the order of the columns of `Pieces.cues`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """Pieces of memories, those of one memory in order.
+
+    Attributes:
+        row: memory of each piece.
+        tokens: length of each.
+        cues: [pieces, cues], as in `CUES`.
+        spans: [mentions, 3]: piece, first day and day after the last (days since 1970) of each date mentioned.
+        names: names of people, places and things in each, sorted.
+    """
+
+    row: Integers
+    tokens: Integers
+    cues: Marks
+    spans: Integers
+    names: pl.Series
+
+    @classmethod
+    def of(cls, texts: pl.Series, instants: pl.Series) -> tuple[Self, pl.Series]:
+        """Cut texts, stored at these instants, into pieces; the pieces and their texts."""
+        cut = _cut(texts)
+        content, row = cut["text"], cut["row"].to_numpy().astype(np.int64)
+        low = tokens.fold(content)
+        read = facts.read(content, low)
+        spans = dates.resolve(read["dates"], instants.gather(row))
+        return cls(
+            row, cut["tokens"].to_numpy().astype(np.int64), _cues(content, low, read), _days(spans), read["entities"]
+        ), content
+
+    def bounds(self, rows: Integers) -> tuple[Integers, Integers]:
+        """First piece of each memory, and the piece after its last."""
+        return np.searchsorted(self.row, rows), np.searchsorted(self.row, rows, side="right")
+
+    def totals(self, rows: Integers) -> NDArray[np.float64]:
+        """Tokens of each memory."""
+        first, last = self.bounds(rows)
+        before = np.append(0, np.cumsum(self.tokens))
+        return np.asarray(before[last] - before[first], dtype=np.float64)
+
+    def joined(self, later: Self, first_row: int) -> Self:
+        """These and those of memories behind them, whose rows count from `first_row`."""
+        shifted = later.spans + np.array([len(self.row), 0, 0])
+        return type(self)(
+            np.concatenate([self.row, later.row + first_row]),
+            np.concatenate([self.tokens, later.tokens]),
+            np.concatenate([self.cues, later.cues]),
+            np.concatenate([self.spans, shifted]),
+            pl.concat([self.names, later.names]),
+        )
+
+
+def _cut(texts: pl.Series) -> pl.DataFrame:
+    """Pieces as row, text, tokens; every text has one at least."""
+    whole = pl.DataFrame(
+        {"row": pl.int_range(len(texts), dtype=pl.UInt32, eager=True), "text": texts.fill_null("")}
+    ).with_columns(tokens=tokens.count_tokens(texts), place=pl.lit(0, pl.Int64))
+    long = whole.filter(pl.col("tokens") > WHOLE)
+    if long.is_empty():
+        return whole
+    sentences = (
+        long.select("row", text=pl.col("text").str.extract_all(_SENTENCE))
+        .explode("text")
+        .filter(pl.col("text").str.strip_chars() != "")
+    )
+    counted = sentences.with_columns(tokens=tokens.count_tokens(sentences["text"]))
+    before = pl.col("tokens").cum_sum().over("row") - pl.col("tokens")
+    pieces = (
+        counted.with_columns(place=before // SIZE)
+        .group_by("row", "place", maintain_order=True)
+        .agg(pl.col("text").str.join(""), pl.col("tokens").sum())
+    )
+    return pl.concat([whole.filter(pl.col("tokens") <= WHOLE), pieces.select(whole.columns)]).sort("row", "place")
+
+
+def _cues(content: pl.Series, low: pl.Series, read: pl.DataFrame) -> Marks:
+    found = {name: low.str.contains(pattern) for name, pattern in _PATTERNS.items()}
+    found["place"] |= content.str.contains(_PLACE_NAME)
+    found |= {
+        "date": read["dates"].list.len() > 0,
+        "number": read["numbers"].list.len() > 0,
+        "name": read["entities"].list.len() > 0,
+        "asks": read["question"],
+        "denies": read["negated"],
+    }
+    return np.column_stack([found[name].to_numpy() for name in CUES])
+
+
+def _days(spans: pl.Series) -> Integers:
+    """Spans of time of each piece as piece, first day, day after the last."""
+    flat = (
+        pl.DataFrame({"piece": pl.int_range(len(spans), eager=True), "span": spans})
+        .explode("span")
+        .drop_nulls()
+        .unnest("span")
+    )
+    days = [pl.col(name).dt.date().cast(pl.Int32).cast(pl.Int64) for name in ("start", "end")]
+    return np.asarray(flat.select("piece", *days).to_numpy(), dtype=np.int64).reshape(-1, 3)

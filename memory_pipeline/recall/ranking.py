@@ -1,0 +1,247 @@
+"""Ranking: which memories answer a query best.
+
+The default is one linear model over named features (`features`), its coefficients in `models/ranking.toml`; published
+formulas are there by name (`named`). What is not here: reading the store and recording what was recalled.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.recall import selecting
+from memory_pipeline.recall.features import FEATURES, Candidates, candidates
+from memory_pipeline.recall.index import Index
+from memory_pipeline.recall.named import FORMULAS, Context, by_formula
+from memory_pipeline.recall.questions import Question, parse
+from memory_pipeline.settings.coefficients import coefficients
+from memory_pipeline.text import tokens
+from memory_pipeline.text.embedding import embedder
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Marks = NDArray[np.bool_]
+
+__all__ = ["DEEP_PENALTY", "RANKINGS", "SCHEMA", "Context", "rank", "weights"]
+
+RANKINGS: Final = ("default", *FORMULAS)
+DEEP_PENALTY: Final = 0.5
+"""Share of its score that a memory keeps when only a deep recall reaches it."""
+_MORE: Final = 4
+"""So many times `k` candidates are looked at for an answer within a token budget."""
+_FIRST: Final = 5
+"""The other side of a contradiction is brought along for so many best."""
+_PART: Final = pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})
+_SHOWN: Final = ["memory_id", "content", "trimmed", "speaker", "valid_until", "closed_by"]
+SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
+    "memory_id": pl.String,
+    "rank": pl.Int64,
+    "score": pl.Float64,
+    "tokens": pl.Int64,
+    "text": pl.String,
+    "parts": pl.List(_PART),
+    "current": pl.Boolean,
+    "closed_by": pl.String,
+    "conflicts": pl.List(pl.String),
+}
+"""Columns of an answer."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scored:
+    """Candidates with their scores, and the parts of each score."""
+
+    rows: Integers
+    scores: Floats
+    names: tuple[str, ...]
+    values: Floats
+    weights: Floats
+    order: Integers
+
+
+@cache
+def weights() -> Floats:
+    """Coefficients of the default ranking, in the order of `FEATURES`."""
+    known = coefficients("ranking")
+    return np.array([known.get(name, 0.0) for name in FEATURES])
+
+
+def rank(
+    index: Index,
+    query: str,
+    *,
+    now: datetime,
+    k: int = 10,
+    token_budget: int | None = None,
+    deep: bool = False,
+    allowed: Marks | None = None,
+    ranking: str = "default",
+    vector: NDArray[np.float32] | None = None,
+    scored: pl.DataFrame | None = None,
+    context: Context | None = None,
+    conflicts: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """Rank memories for a query.
+
+    Args:
+        index: the memories.
+        query: what is asked, in words.
+        now: the instant at which it is asked; dates such as "last week" are seen from there.
+        k: how many at most.
+        token_budget: tokens that the answer may cost at most, "speaker: text" of each together.
+        deep: search cold, stub, archived and expired memories too, at a penalty, and give whole texts.
+        allowed: memories of the index that may be returned; default all.
+        ranking: one of `RANKINGS`.
+        vector: the query's vector; made by the index's embedder unless given.
+        scored: rows of `scored_memories`, for the formulas that need them.
+        context: who asks, for `engram`.
+        conflicts: pairs `memory_id`, `other_id` of memories known to contradict each other.
+
+    Returns:
+        Best first, columns as in `SCHEMA`: score 0..1; text (trimmed, else the content; when deep the content); parts
+        of the score; current (false when its validity has ended, true when it ended another's, else null); closed_by;
+        conflicts (ids). The score is that of the model: a question for now puts the newest of several values first
+        whatever their scores. Ties go to the older memory, then by id.
+
+    Raises:
+        ValueError: the ranking is unknown, `k` or the budget is below 1, or the formula lacks `scored`.
+    """
+    if ranking not in RANKINGS:
+        raise ValueError(f"ranking = {ranking!r} is unknown; choose one of {', '.join(RANKINGS)}")
+    for name, value in (("k", k), ("token_budget", token_budget)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} = {value}: give 1 or more")
+    within = np.ones(index.memories.height, dtype=np.bool_) if allowed is None else np.asarray(allowed, dtype=np.bool_)
+    within = within & (deep | index.live)
+    question = parse(query, now=now, speakers=index.speakers)
+    asked = _embedded(index, query) if vector is None else vector
+    pairs = _pairs(conflicts)
+    depth = k if token_budget is None else _MORE * k
+    if ranking == "default":
+        found = _by_model(index, question, candidates(index, question, within, asked), depth, now, pairs)
+    else:
+        every, factors = by_formula(
+            ranking, index, question, cosines=index.vectors.cosines(asked), now=now, scored=scored, context=context
+        )
+        found = _by_formula(index, within, every, factors)
+    return _answer(index, found, k=k, depth=depth, budget=token_budget, deep=deep, now=now, pairs=pairs)
+
+
+def _embedded(index: Index, query: str) -> NDArray[np.float32]:
+    return np.asarray(embedder(index.model).embed([query])[0], dtype=np.float32)
+
+
+def _by_model(
+    index: Index, question: Question, found: Candidates, depth: int, now: datetime, pairs: dict[str, list[str]]
+) -> _Scored:
+    rows = found.rows
+    scores, values = found.scored(weights())
+    scores = np.where(index.live[rows], scores, DEEP_PENALTY * scores)
+    scores = selecting.without_repeats(index, rows, scores, selecting.ordered(index, rows, scores), 2 * depth)
+    order = selecting.ordered(index, rows, scores)
+    memories = index.memories.select("memory_id", "valid_until", "closed_by")[rows]
+    if question.now or question.present:
+        ended = selecting.closed(memories, now).to_numpy()
+        order = selecting.newest_first(index, question, rows, order, found, ended)
+    place = {memory: at for at, memory in enumerate(memories["memory_id"])} if pairs else {}
+    partners = {
+        place[memory]: [place[other] for other in others if other in place]
+        for memory, others in pairs.items()
+        if memory in place
+    }
+    if partners:
+        order = selecting.with_partners(order, partners, _FIRST)
+    return _Scored(rows, scores, tuple(FEATURES), values, weights(), order)
+
+
+def _by_formula(index: Index, within: Marks, every: Floats, factors: dict[str, Floats]) -> _Scored:
+    rows = np.flatnonzero(within & np.isfinite(every))
+    scores = np.clip(every[rows], 0.0, 1.0)
+    scores = np.where(index.live[rows], scores, DEEP_PENALTY * scores)
+    order = selecting.ordered(index, rows, scores)
+    values = np.column_stack([column[rows] for column in factors.values()])
+    return _Scored(rows, scores, tuple(factors), values, np.ones(len(factors)), order)
+
+
+def _pairs(conflicts: pl.DataFrame | None) -> dict[str, list[str]]:
+    """Of each memory those it contradicts, sorted."""
+    if conflicts is None or conflicts.is_empty():
+        return {}
+    one = conflicts.select("memory_id", "other_id")
+    both = (
+        pl.concat([one, one.select(memory_id="other_id", other_id="memory_id")]).unique().sort("memory_id", "other_id")
+    )
+    grouped = both.group_by("memory_id", maintain_order=True).agg("other_id")
+    return dict(grouped.iter_rows())
+
+
+def _answer(
+    index: Index,
+    found: _Scored,
+    *,
+    k: int,
+    depth: int,
+    budget: int | None,
+    deep: bool,
+    now: datetime,
+    pairs: dict[str, list[str]],
+) -> pl.DataFrame:
+    """Rows of the best, with what is to be said of each."""
+    head = found.order[:depth]
+    memories = index.memories.select(_SHOWN)[found.rows[head]]
+    texts = memories["content"] if deep else memories.select(pl.coalesce("trimmed", "content")).to_series()
+    costs = _costs(memories["speaker"], texts)
+    taken = _within(costs.to_list(), k, budget)
+    head, memories = head[taken], memories[taken]
+    ended = selecting.closed(memories, now)
+    follows = pl.Series([memory in index.closers for memory in memories["memory_id"]], dtype=pl.Boolean)
+    parts = [
+        [
+            {"name": name, "value": float(value), "weight": float(weight)}
+            for name, value, weight in zip(found.names, found.values[at], found.weights, strict=True)
+        ]
+        for at in head.tolist()
+    ]
+    return pl.DataFrame(
+        {
+            "memory_id": memories["memory_id"],
+            "rank": pl.int_range(1, len(head) + 1, eager=True),
+            "score": found.scores[head],
+            "tokens": costs[taken],
+            "text": texts[taken],
+            "parts": pl.Series(parts, dtype=SCHEMA["parts"]),
+            "current": pl.select(pl.when(ended).then(False).when(follows).then(True)).to_series(),
+            "closed_by": memories["closed_by"],
+            "conflicts": pl.Series(
+                [pairs.get(memory, []) for memory in memories["memory_id"]], dtype=pl.List(pl.String)
+            ),
+        },
+        schema=SCHEMA,
+    )
+
+
+def _costs(speakers: pl.Series, texts: pl.Series) -> pl.Series:
+    """Tokens of each memory as it is shown: "speaker: text"."""
+    said = pl.select(
+        pl.concat_str(
+            speakers.fill_null(""), pl.when(speakers.is_null()).then(pl.lit("")).otherwise(pl.lit(": ")), texts
+        )
+    )
+    return tokens.count_tokens(said.to_series())
+
+
+def _within(costs: list[int], k: int, budget: int | None) -> list[int]:
+    """Places of the first `k` that fit the budget together; what is too long is passed over."""
+    taken: list[int] = []
+    left = budget
+    for place, cost in enumerate(costs):
+        if len(taken) == k:
+            break
+        if left is None or cost <= left:
+            taken.append(place)
+            left = None if left is None else left - cost
+    return taken

@@ -1,0 +1,297 @@
+"""The routes of the HTTP service that use the memory: store, recall, change, explain and erase.
+
+Each is one call of the client of a profile. What is not here: tokens, errors and the other routes (`http_server`).
+"""
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from memory_pipeline.lake.tokens import Grant
+from memory_pipeline.recall.client import MemoryClient
+from memory_pipeline.service.http_guard import SEVERAL, SINGLE, Authorized, Problem, known, within
+
+if TYPE_CHECKING:
+    from memory_pipeline.service.clients import Clients
+
+MANY: Final = 1_000
+"""Memories that one request may store."""
+
+Id = Annotated[str, Field(min_length=1)]
+
+
+class Told(BaseModel):
+    """What a caller says; unknown names are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class NewMemory(Told):
+    """A memory to store. What is left out is read out of the text or set by rule."""
+
+    text: Id = Field(description="What to remember.")
+    memory_id: Id | None = Field(None, description="Its id; default: a new one.")
+    event_id: Id | None = Field(None, description="Idempotency key: the same one again stores nothing.")
+    occurred_at: datetime | None = Field(None, description="When it was said; default: now.")
+    session_id: Id | None = Field(None, description="Session it belongs to.")
+    agent_id: Id | None = Field(None, description="Agent that stores it.")
+    user_id: Id | None = Field(None, description="Person it belongs to.")
+    speaker: Id | None = Field(None, description="Who said it.")
+    memory_type: Id | None = Field(None, description="Decision, Insight, Pattern, Preference, ...")
+    importance: float | None = Field(None, ge=0, le=1, description="How important.")
+    confidence: float | None = Field(None, ge=0, le=1, description="How certain.")
+    valid_from: datetime | None = Field(None, description="It holds from this instant on.")
+    valid_until: datetime | None = Field(None, description="It holds until this instant.")
+    protected: bool | None = Field(None, description="Never archive, trim or delete it.")
+    protected_reason: str | None = Field(None, description="Why.")
+    tags: list[str] | None = Field(None, description="Words to find it by.")
+    metadata: dict[str, Any] | None = Field(None, description="Whatever else, kept as it is.")
+    source: str | None = Field(None, description="Where it comes from.")
+
+
+class Stored(BaseModel):
+    """What was stored."""
+
+    profile_id: str = Field(description="Whose memory it is.")
+    memory_ids: list[str] = Field(description="Ids of the memories, in the order given.")
+
+
+class Conditions(Told):
+    """Which memories may be named; all conditions must hold."""
+
+    session_id: str | None = Field(None, description="Stored in this session.")
+    agent_id: str | None = Field(None, description="Stored by this agent.")
+    user_id: str | None = Field(None, description="Belongs to this person.")
+    speaker: str | None = Field(None, description="Said by this speaker.")
+    memory_types: list[str] | None = Field(None, min_length=1, description="Of one of these types.")
+    tags: list[str] | None = Field(None, min_length=1, description="With one of these tags at least.")
+    since: datetime | None = Field(None, description="Stored at this instant or later.")
+    until: datetime | None = Field(None, description="Stored before this instant.")
+
+
+class Question(Told):
+    """What is to be known."""
+
+    query: Id = Field(description="In plain words.")
+    k: int = Field(10, ge=1, le=1000, description="At most so many memories.")
+    token_budget: int | None = Field(None, ge=1, description="At most so many tokens in all.")
+    as_of: datetime | None = Field(None, description="Search the state of this instant; default: now.")
+    deep: bool = Field(False, description="Also what is archived, cold or superseded, at half its score.")
+    filters: Conditions | None = Field(None, description="Only among these.")
+    ranking: str = Field("default", description="default, engram, automem, cognitive, cosine or lexical.")
+    record: bool = Field(True, description="Note that these memories were used, which keeps them fresh.")
+
+
+class Listing(Conditions):
+    """Which memories are listed."""
+
+    limit: int = Field(100, ge=1, le=10_000, description="At most so many.")
+    deep: bool = Field(False, description="Also what is archived, cold or superseded.")
+    profile_id: str | None = Field(None, min_length=1, description="Whose; a token for one profile needs none.")
+
+
+class Opened(Told):
+    """What a session will be about."""
+
+    query: Id | None = Field(None, description="In plain words; default: core memory alone.")
+
+
+class Change(Told):
+    """What changes of a memory; what is left out stays."""
+
+    content: Id | None = Field(None, description="Its new text.")
+    valid_from: datetime | None = Field(None, description="It holds from this instant on.")
+    valid_until: datetime | None = Field(None, description="It holds until this instant.")
+
+
+class Reason(Told):
+    """Why a memory is protected."""
+
+    reason: str | None = Field(None, description="Shown by explain.")
+
+
+class Helped(Told):
+    """Whether a recalled memory helped."""
+
+    helpful: bool = Field(description="It helped to answer.")
+
+
+def _profile(
+    grant: Authorized,
+    profile_id: Annotated[
+        str | None, Query(min_length=1, description="Whose memory; a token for one profile needs none.")
+    ] = None,
+) -> str:
+    own = within(grant, profile_id)
+    if own is None:
+        raise HTTPException(422, "profile_id is missing: this token is for every profile; add ?profile_id=NAME")
+    return own
+
+
+Profile = Annotated[str, Depends(_profile)]
+
+
+def _client(request: Request, profile: Profile) -> Iterator[MemoryClient]:
+    clients: Clients = request.app.state.clients
+    with clients.of(profile) as client:
+        yield client
+
+
+Client = Annotated[MemoryClient, Depends(_client)]
+Memory = Annotated[str, Path(min_length=1, description="Id of the memory.")]
+Session = Annotated[str, Path(min_length=1, description="The session.")]
+
+_REFUSED: Final[dict[int | str, dict[str, Any]]] = {
+    403: {"model": Problem, "description": "The token is for another profile, or not for this."},
+    404: {"model": Problem, "description": "There is no such memory, or the profile has none."},
+    422: {"model": Problem, "description": "The request is wrong."},
+    503: {"model": Problem, "description": "Settings or store cannot be read."},
+}
+router = APIRouter(responses=_REFUSED)
+
+
+@router.post("/memories", status_code=201)
+def remember(
+    profile: Profile,
+    client: Client,
+    asked: Annotated[
+        Annotated[NewMemory, Tag(SINGLE)]
+        | Annotated[Annotated[list[NewMemory], Field(min_length=1, max_length=MANY)], Tag(SEVERAL)],
+        Discriminator(lambda body: SEVERAL if isinstance(body, list) else SINGLE),
+    ],
+) -> Stored:
+    """Store one memory or a list of them; all or none. They can be recalled at once."""
+    rows = asked if isinstance(asked, list) else [asked]
+    return Stored(profile_id=profile, memory_ids=client.remember_many([_given(row) for row in rows]))
+
+
+@router.get("/memories")
+def list_memories(
+    request: Request,
+    grant: Authorized,
+    profile: Profile,
+    client: Client,
+    asked: Annotated[Listing, Query()],
+) -> JSONResponse:
+    """List memories, newest first."""
+    found = client.list(_given(asked, but={"limit", "deep", "profile_id"}), asked.limit, deep=asked.deep)
+    _not_misspelt(request, grant, profile, nothing=not found)
+    return JSONResponse([memory.to_dict() for memory in found])
+
+
+@router.get("/memories/{memory_id}")
+def get_memory(client: Client, memory_id: Memory) -> JSONResponse:
+    """Show one memory as it stands now."""
+    return JSONResponse(client.get(memory_id).to_dict())
+
+
+@router.patch("/memories/{memory_id}")
+def update(client: Client, memory_id: Memory, asked: Change) -> JSONResponse:
+    """Change a memory's text or the time in which it holds; the ledger keeps what it was."""
+    if not (change := _given(asked)):
+        raise HTTPException(422, "nothing to change: give content, valid_from or valid_until")
+    return JSONResponse(client.update(memory_id, **change).to_dict())
+
+
+@router.delete("/memories/{memory_id}")
+def erase_memory(request: Request, profile: Profile, client: Client, memory_id: Memory) -> JSONResponse:
+    """Erase a memory for good, from the ledger on; answers with a receipt. An agent may do this in its own profile."""
+    known(request.app.state.lake, profile)
+    return JSONResponse(client.erase(memory_id).to_dict())
+
+
+@router.delete("/users/{user_id}")
+def erase_user(
+    grant: Authorized, client: Client, user_id: Annotated[str, Path(min_length=1, description="The person.")]
+) -> JSONResponse:
+    """Erase everything of a person in a profile for good; an administrator's token is needed."""
+    _for_administrators(grant)
+    return JSONResponse(client.erase(user=user_id).to_dict())
+
+
+@router.delete("/profiles/{profile_id}")
+def erase_profile(
+    request: Request, grant: Authorized, profile_id: Annotated[str, Path(min_length=1, description="The profile.")]
+) -> JSONResponse:
+    """Erase everything of a profile for good; an administrator's token is needed."""
+    _for_administrators(grant)
+    known(request.app.state.lake, profile_id)
+    clients: Clients = request.app.state.clients
+    with clients.of(profile_id) as client:
+        return JSONResponse(client.erase(profile=True).to_dict())
+
+
+@router.post("/memories/{memory_id}/protect")
+def protect(client: Client, memory_id: Memory, asked: Reason | None = None) -> JSONResponse:
+    """Keep a memory from being archived, trimmed or deleted."""
+    return JSONResponse(client.protect(memory_id, asked.reason if asked else None).to_dict())
+
+
+@router.post("/memories/{memory_id}/restore")
+def restore(client: Client, memory_id: Memory) -> JSONResponse:
+    """Bring a memory back that a run has archived, merged or trimmed."""
+    return JSONResponse(client.restore(memory_id).to_dict())
+
+
+@router.post("/memories/{memory_id}/feedback")
+def feedback(client: Client, memory_id: Memory, asked: Helped) -> JSONResponse:
+    """Say whether a recalled memory helped."""
+    return JSONResponse(client.feedback(memory_id, helpful=asked.helpful).to_dict())
+
+
+@router.post("/recall")
+def recall(request: Request, grant: Authorized, profile: Profile, client: Client, asked: Question) -> JSONResponse:
+    """Find what answers a question, best first, each with its score and the parts of it."""
+    filters = _given(asked.filters) if asked.filters else None
+    answer = client.recall(**_given(asked, but={"filters"}), filters=filters)
+    _not_misspelt(request, grant, profile, nothing=not answer)
+    return JSONResponse(answer.to_dict())
+
+
+@router.post("/sessions/{session_id}/start")
+def session_start(client: Client, session_id: Session, asked: Opened | None = None) -> JSONResponse:
+    """Give what an agent reads first: core memory, then what is relevant to the query."""
+    return JSONResponse(client.session_start(asked.query if asked else None, session_id).to_dict())
+
+
+@router.post("/sessions/{session_id}/end", status_code=204)
+def session_end(client: Client, session_id: Session) -> None:
+    """Say that a session is over; the next sensor or schedule consolidates what it brought."""
+    client.end_session(session_id)
+
+
+@router.get("/explain/{memory_id}")
+def explain(
+    client: Client,
+    memory_id: Memory,
+    as_of: Annotated[datetime | None, Query(description="As it stood at this instant; default: now.")] = None,
+) -> JSONResponse:
+    """Say everything about a memory: scores, links, decisions and why, origin; of an erased one, when it was erased."""
+    try:
+        return JSONResponse(client.explain(memory_id, as_of).to_dict())
+    except ValueError as error:
+        raise HTTPException(404, str(error)) from error
+
+
+def _given(said: BaseModel, *, but: Collection[str] = ()) -> dict[str, Any]:
+    """Return what was said, by name; what was left out stays out."""
+    return {
+        name: value
+        for name in type(said).model_fields
+        if (value := getattr(said, name)) is not None and name not in but
+    }
+
+
+def _for_administrators(grant: Grant) -> None:
+    if grant.profile_id is not None:
+        raise HTTPException(403, "this erases more than one memory: an administrator's token is needed")
+
+
+def _not_misspelt(request: Request, grant: Grant, profile: str, *, nothing: bool) -> None:
+    """Where an administrator finds nothing, say so if the profile has no memory; an agent may begin with none."""
+    if nothing and grant.profile_id is None:
+        known(request.app.state.lake, profile)

@@ -1,0 +1,129 @@
+"""The commands that change single memories: `remember`, `update`, `protect`, `restore`, `feedback`, `end-session`."""
+
+from typing import Annotated
+
+import typer
+
+from memory_pipeline.lake.events import InvalidEvent
+from memory_pipeline.service import actions
+from memory_pipeline.service.options import (
+    JsonOption,
+    MemoryArgument,
+    Misused,
+    OwnerOption,
+    existing_client,
+    instant,
+    out,
+    settings_in_force,
+    show_json,
+)
+from memory_pipeline.service.report import line
+
+app = typer.Typer()
+
+
+@app.command()
+def remember(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember.")],
+    profile: OwnerOption = "default",
+    memory_type: Annotated[
+        str | None, typer.Option("--type", metavar="TYPE", help="Decision, Insight, Pattern, Preference, ...")
+    ] = None,
+    importance: Annotated[float | None, typer.Option(metavar="0..1", help="How important; default: by rule.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="NAME", help="Session it belongs to.")] = None,
+    protect: Annotated[bool, typer.Option("--protect", help="Never archive or delete it.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Store one memory."""
+    try:
+        event = actions.remember(
+            settings_in_force(writing=True).home,
+            text,
+            profile_id=profile,
+            memory_type=memory_type,
+            importance=importance,
+            session_id=session,
+            protect=protect,
+        )
+    except InvalidEvent as error:
+        raise Misused(error.reason) from error
+    if as_json:
+        show_json({"memory_id": event.memory_id, "profile_id": profile, "event_id": event.event_id})
+    else:
+        line(out(), f"remembered as {event.memory_id}")
+
+
+@app.command()
+def update(
+    memory_id: MemoryArgument,
+    content: Annotated[str | None, typer.Option("--content", metavar="TEXT", help="Its new text.")] = None,
+    valid_from: Annotated[str | None, typer.Option(metavar="T", help="It holds from this instant on.")] = None,
+    valid_until: Annotated[str | None, typer.Option(metavar="T", help="It holds until this instant.")] = None,
+    profile: OwnerOption = "default",
+    as_json: JsonOption = False,
+) -> None:
+    """Change a memory's text or the time in which it holds. The ledger keeps what it was."""
+    if content is None and valid_from is None and valid_until is None:
+        raise Misused("nothing to change: give --content, --valid-from or --valid-until")
+    start, end = instant(valid_from, "--valid-from"), instant(valid_until, "--valid-until")
+    with existing_client(profile) as client:
+        client.update(memory_id, content=content, valid_from=start, valid_until=end)
+    _say(memory_id, profile, "changed", as_json=as_json)
+
+
+@app.command()
+def protect(
+    memory_id: MemoryArgument,
+    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; `explain` tells it.")] = None,
+    profile: OwnerOption = "default",
+    as_json: JsonOption = False,
+) -> None:
+    """Keep a memory from being archived, trimmed or deleted."""
+    with existing_client(profile) as client:
+        client.protect(memory_id, reason)
+    _say(memory_id, profile, "protected", as_json=as_json)
+
+
+@app.command()
+def restore(memory_id: MemoryArgument, profile: OwnerOption = "default", as_json: JsonOption = False) -> None:
+    """Bring a memory back that a run has archived, merged or trimmed."""
+    with existing_client(profile) as client:
+        client.restore(memory_id)
+    _say(memory_id, profile, "restored", as_json=as_json)
+
+
+@app.command()
+def feedback(
+    memory_id: MemoryArgument,
+    helpful: Annotated[
+        bool, typer.Option("--helpful/--not-helpful", help="Whether it helped to answer.", show_default=False)
+    ],
+    profile: OwnerOption = "default",
+    as_json: JsonOption = False,
+) -> None:
+    """Say whether a recalled memory helped."""
+    with existing_client(profile) as client:
+        client.feedback(memory_id, helpful=helpful)
+    _say(memory_id, profile, "noted as helpful" if helpful else "noted as not helpful", as_json=as_json)
+
+
+@app.command("end-session")
+def end_session(
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="The session that is over.")],
+    profile: OwnerOption = "default",
+    as_json: JsonOption = False,
+) -> None:
+    """Say that a session is over. The next sensor or schedule consolidates what it brought."""
+    with existing_client(profile) as client:
+        client.end_session(session)
+    if as_json:
+        show_json({"profile_id": profile, "session_id": session, "done": "ended"})
+    else:
+        line(out(), f"ended: session {session}")
+
+
+def _say(memory_id: str, profile: str, done: str, *, as_json: bool) -> None:
+    if as_json:
+        show_json({"memory_id": memory_id, "profile_id": profile, "done": done})
+    else:
+        line(out(), f"{done}: {memory_id}")

@@ -1,0 +1,53 @@
+"""The page docs/json.md holds what the commands that use the memory print; for the others see `test_cli.py`."""
+
+import json
+
+import homes
+import json_page
+import polars as pl
+from commands import told
+
+from memory_pipeline.lake import snapshot
+
+
+def test_the_page_says_what_the_commands_of_the_memory_print(tmp_path):
+    home, own = tmp_path / "data", ("-p", "sample-1")
+    with homes.filled(home, homes.events(profiles=1, memories=40)) as lake:
+        homes.night(lake)
+        snapshot.publish(lake)
+        merged = lake.read("memories").filter(superseded_kind="summary").sort("memory_id").row(0, named=True)
+    start = told("session-start", merged["content"], *own, "--session", "s1", home=home)
+    assert start["answer"]["recalled"]
+    real = {
+        "recall": [told("recall", merged["content"], *own, home=home)],
+        "session-start": [start],
+        "get, list": [told("get", merged["memory_id"], *own, home=home), *told("list", *own, home=home)],
+        "update, protect, restore, feedback": [
+            told("protect", merged["memory_id"], *own, home=home),
+            told("restore", merged["memory_id"], *own, home=home),
+        ],
+        "end-session": [told("end-session", "s1", *own, home=home)],
+        "erase --dry-run": [told("erase", merged["memory_id"], *own, "--dry-run", home=home)],
+        "erase": [told("erase", merged["memory_id"], *own, "--yes", home=home)],
+        "evaluate": [told("evaluate", conversation(tmp_path), "--budget", "0.5")],
+        "evaluate replay": [told("evaluate", "replay", *tables(tmp_path), tmp_path / "out")],
+    }
+    assert set(real) == set(json_page.MEMORY)
+    json_page.agrees(real)
+
+
+def conversation(folder):
+    turns = [{"dia_id": f"D1:{n}", "speaker": "Ana", "text": f"We sowed {n} rows of carrots."} for n in (1, 2, 3)]
+    asked = [{"question": "Who sowed 2 rows?", "answer": "Ana", "evidence": ["D1:2"], "category": 4}]
+    talk = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": turns}
+    (folder / "talk.json").write_text(json.dumps({"conversation": talk, "qa": asked}), "utf-8")
+    return folder / "talk.json"
+
+
+def tables(folder):
+    said = {"id": ["a", "b"], "time": [homes.START] * 2, "content": ["Tea at five.", "Rain."]}
+    pl.DataFrame(said | {"speaker": ["Ana"] * 2, "session_id": ["s"] * 2}).write_parquet(folder / "events.parquet")
+    pl.DataFrame({"query_id": ["q"], "time": [homes.NIGHT], "text": ["When is tea?"]}).write_parquet(
+        folder / "queries.parquet"
+    )
+    return folder / "events.parquet", folder / "queries.parquet"

@@ -1,0 +1,236 @@
+"""The memory from the command line: ask it, look at single memories, change them, and bring them back."""
+
+import json
+import shutil
+
+import homes
+import pytest
+from commands import call, process, refused, text, told
+
+from memory_pipeline.lake import snapshot
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.recall import ranking
+
+ANA = "ana"
+SAID = [
+    {"memory_id": "m1", "content": "The launch of the website is on 12 June.", "speaker": "Ana", "session_id": "s1"},
+    {"memory_id": "m2", "content": "I am allergic to peanuts.", "speaker": "Ana", "session_id": "s1", "user_id": "u1"},
+    {
+        "memory_id": "m3",
+        "content": "Our cat sleeps on the piano.",
+        "speaker": "Bo",
+        "session_id": "s2",
+        "tags": ["cat"],
+    },
+    {
+        "memory_id": "m4",
+        "content": "[bold]Never[/bold] deploy on a Friday.",
+        "memory_type": "Decision",
+        "agent_id": "a",
+    },
+]
+BESIDE = {"memory_id", "session_id", "user_id", "agent_id"}
+
+
+def line(number, said):
+    beside = {name: value for name, value in said.items() if name in BESIDE}
+    return json.dumps(
+        {
+            "event_type": "memory.stored",
+            "event_id": f"e{number}",
+            "profile_id": ANA,
+            "occurred_at": f"2026-03-0{number + 1}T12:00:00Z",
+            "payload": {name: value for name, value in said.items() if name not in BESIDE},
+        }
+        | beside
+    )
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Four memories of one profile, stored a moment ago; nothing has run."""
+    folder = tmp_path_factory.mktemp("recall")
+    (folder / "said.jsonl").write_text("\n".join(line(number, said) for number, said in enumerate(SAID)), "utf-8")
+    text("import", "jsonl", folder / "said.jsonl", home=folder / "data")
+    return folder / "data"
+
+
+@pytest.fixture
+def copy(home, tmp_path):
+    shutil.copytree(home, tmp_path / "data")
+    return tmp_path / "data"
+
+
+def recalled(*args, home):
+    return [row["memory_id"] for row in told("recall", *args, "-p", ANA, "--no-record", home=home)["recalled"]]
+
+
+def test_what_was_stored_a_moment_ago_is_found_and_says_why(home):
+    found = told("recall", "when is the launch?", "-p", ANA, "--no-record", home=home)
+    first = found["recalled"][0]
+    assert (found["query"], found["ranking"]) == ("when is the launch?", "default")
+    assert (first["memory_id"], first["rank"], first["speaker"]) == ("m1", 1, "Ana")
+    assert 0 <= first["score"] <= 1
+    assert {"name", "value", "weight"} == set(first["parts"][0])
+    assert found["tokens"] == sum(row["tokens"] for row in found["recalled"])
+
+
+def test_an_answer_is_for_people_too(home):
+    said = text("recall", "when is the launch?", "-p", ANA, "--no-record", home=home)
+    assert said.startswith("1. [2026-03-01] Ana: The launch of the website is on 12 June.\n")
+    assert " · m1 · " in said
+    assert "explain m1 --profile ana" in said
+    assert "[bold]Never[/bold]" in text("recall", "deploy on friday?", "-p", ANA, "--no-record", home=home)
+
+
+def test_the_process_answers_as_the_call_does(home):
+    args = ("recall", "who sleeps on the piano?", "-p", ANA, "--no-record", "-k", "1", "--as-of", "2026-03-09")
+    assert told(*args, home=home, run=process) == told(*args, home=home)
+
+
+@pytest.mark.parametrize(
+    ("args", "ids"),
+    [
+        (("--session", "s1"), {"m1", "m2"}),
+        (("--user", "u1"), {"m2"}),
+        (("--agent", "a"), {"m4"}),
+        (("--speaker", "bo"), {"m3"}),
+        (("--type", "decision"), {"m4"}),
+        (("--tag", "cat"), {"m3"}),
+        (("--tag", "cat", "--tag", "dog"), {"m3"}),
+        (("--since", "2026-03-03T00:00:00Z"), {"m3", "m4"}),
+        (("--until", "2026-03-02"), {"m1"}),
+        (("--session", "s1", "--user", "u1"), {"m2"}),
+        (("--session", "nothing"), set()),
+    ],
+)
+def test_conditions_say_which_memories_may_be_named(home, args, ids):
+    assert {row["memory_id"] for row in told("list", *args, "-p", ANA, home=home)} == ids
+    assert set(recalled("launch peanuts cat deploy", *args, home=home)) <= ids
+
+
+def test_a_budget_and_a_number_bound_the_answer(home):
+    query = "launch peanuts cat deploy website piano friday"
+    assert len(recalled(query, "-k", "2", home=home)) == 2
+    found = told("recall", query, "--tokens", "12", "-p", ANA, "--no-record", home=home)
+    assert found["recalled"]
+    assert found["tokens"] <= 12
+
+
+def test_the_past_knows_nothing_of_what_came_later(home):
+    assert recalled("cat piano launch", "--as-of", "2026-03-02T00:00:00Z", home=home) == ["m1"]
+
+
+@pytest.mark.parametrize("name", ranking.RANKINGS)
+def test_every_ranking_can_be_asked_for_and_is_named_in_the_help(home, name):
+    assert "m3" in recalled("where does the cat sleep?", "--ranking", name, home=home)
+    assert name in call("recall", "--help").stdout
+
+
+def test_what_was_recalled_is_noted_unless_asked_not_to(copy):
+    def uses():
+        with Lake(copy) as lake:
+            return lake.events().filter(event_type="memory.accessed").height
+
+    recalled("launch", home=copy)
+    assert uses() == 0
+    text("recall", "when is the launch?", "-p", ANA, "-k", "1", home=copy)
+    assert uses() == 1
+    assert told("get", "m1", "-p", ANA, home=copy)["access_count"] == 1
+
+
+def test_single_memories_are_shown_and_changed(copy):
+    shown = text("get", "m2", "-p", ANA, home=copy)
+    assert shown.startswith("Ana: I am allergic to peanuts.\n")
+    assert "user: u1" in shown
+    text("update", "m2", "--content", "I am allergic to all nuts.", "--valid-from", "2026-03-01", "-p", ANA, home=copy)
+    text("protect", "m2", "--reason", "health", "-p", ANA, home=copy)
+    text("feedback", "m2", "--helpful", "-p", ANA, home=copy)
+    found = told("get", "m2", "-p", ANA, home=copy)
+    assert (found["content"], found["protected"], found["protected_reason"]) == (
+        "I am allergic to all nuts.",
+        True,
+        "health",
+    )
+    assert found["valid_from"].startswith("2026-03-01")
+    assert recalled("which nuts?", "-k", "1", home=copy) == ["m2"]
+    assert "protected: health" in text("get", "m2", "-p", ANA, home=copy)
+    assert told("end-session", "s1", "-p", ANA, home=copy)["session_id"] == "s1"
+
+
+def test_a_list_has_one_line_a_memory_newest_first(home):
+    lines = text("list", "-p", ANA, home=home).splitlines()
+    assert [row.split()[0] for row in lines] == ["m4", "m3", "m2", "m1"]
+    assert text("list", "-p", ANA, "-n", "1", home=home).splitlines() == lines[:1]
+    assert text("list", "-p", ANA, "--tag", "dog", home=home) == "no memory fits\n"
+
+
+def test_what_was_merged_is_found_deep_and_can_be_restored(tmp_path):
+    with homes.filled(tmp_path, homes.events(profiles=1, memories=60)) as lake:
+        homes.night(lake)
+        snapshot.publish(lake)
+        merged = lake.read("memories").filter(superseded_kind="summary").sort("memory_id").row(0, named=True)
+    own = ("-p", "sample-1", "--no-record", "-k", "50")
+    ids = [row["memory_id"] for row in told("recall", merged["content"], *own, home=tmp_path)["recalled"]]
+    deep = told("recall", merged["content"], *own, "--deep", home=tmp_path)["recalled"]
+    assert merged["memory_id"] not in ids
+    assert {row["memory_id"]: row["deep"] for row in deep}[merged["memory_id"]]
+    text("restore", merged["memory_id"], "-p", "sample-1", home=tmp_path)
+    assert told("get", merged["memory_id"], "-p", "sample-1", home=tmp_path)["lifecycle"] == "active"
+    assert "nothing to restore" in refused("restore", merged["memory_id"], "-p", "sample-1", home=tmp_path)
+
+
+def test_a_session_starts_with_core_memory_and_what_is_relevant(tmp_path):
+    with homes.filled(tmp_path, homes.events(profiles=1, memories=60)) as lake:
+        homes.night(lake)
+        snapshot.publish(lake)
+    found = told("session-start", "what broke?", "-p", "sample-1", "--session", "s9", home=tmp_path)
+    assert found["session_id"] == "s9"
+    assert found["blocks"]
+    assert found["answer"]["recalled"]
+    said = text("session-start", "-p", "sample-1", home=tmp_path)
+    assert found["blocks"][0]["content"].split()[0] in said
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "parts"),
+    [
+        (("recall", " "), 1, ("query is ' '", "not blank")),
+        (("recall", "x", "-k", "0"), 2, ("-k", "given: 0")),
+        (("recall", "x", "--tokens", "0"), 2, ("--tokens", "given: 0")),
+        (("recall", "x", "--since", "soon"), 2, ("--since 'soon' is no instant", "2026-03-01T02:00:00Z")),
+        (("recall", "x", "--since", "2026-03-02", "--until", "2026-03-01"), 1, ("filters.until",)),
+        (("recall", "x", "--as-of", "2999-01-01"), 1, ("as_of", "future")),
+        (("recall", "x", "--ranking", "engrm"), 1, ("ranking", "'engrm'", "engram")),
+        (("get", "m9"), 1, ("m9", "profile 'ana'")),
+        (("update", "m1"), 2, ("nothing to change", "--content", "--valid-until")),
+        (("update", "m1", "--valid-from", "soon"), 2, ("--valid-from 'soon' is no instant",)),
+        (("update", "m9", "--content", "x"), 1, ("m9",)),
+        (("update", "m1", "--content", " "), 1, ("content",)),
+        (("protect", "m9"), 1, ("m9",)),
+        (("feedback", "m1"), 2, ("Missing option", "--helpful")),
+        (("feedback", "m9", "--not-helpful"), 1, ("m9",)),
+        (("restore", "m1"), 1, ("m1", "nothing to restore")),
+        (("restore", "m9"), 1, ("m9",)),
+        (("list", "-n", "0"), 2, ("--limit", "given: 0")),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_and_changes_nothing(home, args, status, parts):
+    with Lake(home) as lake:
+        before = lake.ledger.position()
+    said = refused(*args, "-p", ANA, home=home, status=status)
+    assert all(part in said for part in parts), said
+    with Lake(home) as lake:
+        assert lake.ledger.position() == before
+
+
+@pytest.mark.parametrize("args", [("recall", "x"), ("list",), ("session-start",)])
+def test_a_misspelt_profile_is_not_taken_for_an_empty_one(home, args):
+    assert "profile 'anna' has no memory; the nearest known one is 'ana'" in refused(*args, "-p", "anna", home=home)
+    assert "choose one with --profile" in refused(*args, home=home)
+
+
+@pytest.mark.parametrize("command", ["recall x", "get m", "list", "update m --content x", "feedback m --helpful"])
+def test_asking_makes_no_home(tmp_path, command):
+    assert "no memories in" in refused(*command.split(), home=tmp_path / "none")
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,460 @@
+"""What an agent does through `MemoryClient`, over real stores."""
+
+from datetime import UTC, datetime, timedelta
+
+import homes
+import polars as pl
+import pytest
+
+import memory_pipeline
+from memory_pipeline.lake import metrics
+from memory_pipeline.lake.events import parse
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.recall.answers import Filters
+from memory_pipeline.recall.client import MemoryClient, UnknownMemory
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+COPIES = ("The orders service uses Postgres as its database.", "The orders service uses Postgres as its database!")
+OTHERS = (
+    "Ana moved to Lisbon in March.",
+    "Ben prefers green tea over coffee.",
+    "The deploy key lies in the vault of the platform team.",
+    "Our cat Miro is afraid of the vacuum cleaner.",
+)
+
+
+class Clock:
+    """A clock that stands still until it is told to go on."""
+
+    def __init__(self, at=NOON):
+        self.at = at
+
+    def __call__(self):
+        return self.at
+
+    def pass_(self, **time):
+        self.at += timedelta(**time)
+        return self.at
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def client(tmp_path, clock):
+    with MemoryClient(tmp_path, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def lake(tmp_path):
+    with Lake(tmp_path) as opened:
+        yield opened
+
+
+def told(client, texts=OTHERS, clock=None, **fields):
+    ids = []
+    for text in texts:
+        ids.append(client.remember(text, **fields))
+        if clock:
+            clock.pass_(minutes=45)
+    return ids
+
+
+def names(answer):
+    return [one.memory_id for one in answer]
+
+
+def merged(client, clock):
+    """Two copies of a note, of which a run has made one; returns their ids and the summary's."""
+    told(client, clock=clock)
+    copies = told(client, COPIES, clock=clock)
+    clock.pass_(days=1)
+    plan = client.consolidate().plan
+    summary = plan.filter(pl.col("action") == "summarise", pl.col("rule") == "near_duplicates")["memory_id"].to_list()
+    if not summary:
+        superseded = plan.filter(pl.col("action") == "supersede")
+        summary = superseded["target_id"].unique().to_list()
+    assert len(summary) == 1
+    return copies, summary[0]
+
+
+def test_what_was_remembered_a_moment_ago_is_found(client):
+    ids = told(client)
+    assert client.recall("Where does Ana live?")[0].memory_id == ids[0]
+    later = client.remember("Ana now works as a carpenter.")
+    assert later in names(client.recall("What does Ana work as?", 2))
+
+
+def test_the_package_offers_the_clients():
+    assert memory_pipeline.MemoryClient is MemoryClient
+    assert memory_pipeline.AsyncMemoryClient.__name__ == "AsyncMemoryClient"
+
+
+def test_what_another_client_remembered_is_found(client, tmp_path, clock):
+    told(client)
+    client.recall("tea")
+    with MemoryClient(tmp_path, clock=clock) as other:
+        new = other.remember("Ben bought a samovar.")
+        assert new in names(client.recall("samovar", 1))
+        other.update(new, content="Ben bought a kettle.")
+        assert client.recall("kettle", 1)[0].text == "Ben bought a kettle."
+
+
+def test_profiles_see_nothing_of_each_other(client, tmp_path, clock):
+    told(client)
+    with MemoryClient(tmp_path, profile_id="other", clock=clock) as other:
+        assert len(other.recall("Ana Lisbon tea")) == 0
+        other.remember("Ana is my neighbour.")
+        assert [one.text for one in other.recall("Ana")] == ["Ana is my neighbour."]
+        assert "Ana is my neighbour." not in client.recall("Ana neighbour", 50).text()
+
+
+def test_an_answer_says_what_each_score_consists_of(client):
+    told(client, speaker="Ana")
+    answer = client.recall("Who prefers green tea?", 3)
+    first = answer[0]
+    assert (first.rank, first.speaker, first.lifecycle, first.deep) == (1, "Ana", "active", False)
+    assert first.text == first.content == OTHERS[1]
+    assert 0 <= answer[-1].score <= first.score <= 1
+    assert [part.name for part in first.parts if part.value]
+    assert [one.rank for one in answer] == [1, 2, 3]
+    assert answer.text().splitlines()[0] == f"- [2026-03-01] Ana: {OTHERS[1]}"
+    assert answer.to_dict()["recalled"][0]["created_at"] == NOON.isoformat()
+    assert [one.rank for one in answer[:2]] == [1, 2]
+
+
+def test_a_token_budget_is_kept(client):
+    told(client)
+    answer = client.recall("Ana Ben deploy key cat Miro", token_budget=25)
+    assert 0 < answer.tokens <= 25
+    assert answer.tokens == sum(one.tokens for one in answer)
+
+
+@pytest.mark.parametrize("ranking", ["default", "engram", "automem", "cognitive", "cosine", "lexical"])
+def test_every_ranking_answers_before_and_after_a_run(tmp_path, clock, ranking):
+    with MemoryClient(tmp_path, user_id="u", session_id="s", clock=clock) as client:
+        told(client)
+        assert len(client.recall("green tea", ranking=ranking)) > 0
+        clock.pass_(days=1)
+        client.consolidate()
+        clock.pass_(days=1)
+        client.remember("Ben also likes black tea.")
+        assert len(client.recall("green tea", ranking=ranking)) > 0
+
+
+def test_filters_admit_what_they_name(client, clock):
+    plain = client.remember("The train to Porto leaves at nine.")
+    clock.pass_(hours=1)
+    full = client.remember(
+        "The train to Porto is late.",
+        session_id="s2",
+        agent_id="a2",
+        user_id="u2",
+        memory_type="Insight",
+        tags={"travel", "porto"},
+        speaker="Ana",
+    )
+    for given in (
+        {"session_id": "s2"},
+        {"agent_id": "a2"},
+        {"user_id": "u2"},
+        {"memory_types": ["insight", "decision"]},
+        {"tags": "travel"},
+        {"tags": ("travel", "unknown")},
+        {"speaker": "ana"},
+        {"since": NOON + timedelta(minutes=30)},
+        {"since": "2026-03-01T12:30:00"},
+        Filters(session_id="s2", speaker="Ana"),
+    ):
+        assert names(client.recall("train to Porto", filters=given)) == [full], given
+    assert names(client.recall("train to Porto", filters={"until": NOON + timedelta(minutes=1)})) == [plain]
+    assert len(client.recall("train to Porto", filters={"session_id": "none"})) == 0
+    assert len(client.recall("train to Porto", filters={})) == 2
+    later = client.remember("Another train to Porto.", session_id="s2")
+    assert later in names(client.recall("train to Porto", filters={"session_id": "s2"}))
+
+
+def test_a_recall_is_an_access_that_the_next_run_counts(client, clock, lake):
+    ids = told(client, clock=clock)
+    clock.pass_(days=20)
+    client.recall("green tea", 1)
+    client.recall("green tea", 1, record=False)
+    client.flush()
+    assert client.get(ids[1]).access_count == 1
+    assert client.get(ids[1]).last_accessed_at == clock.at
+    assert client.get(ids[0]).access_count == 0
+    client.consolidate()
+    assert client.get(ids[1]).access_count == 1
+    scored = lake.read("scored_memories")
+    stability = dict(scored.select("memory_id", "stability").iter_rows())
+    assert stability[ids[1]] > 0.1
+    event = lake.read("events").filter(pl.col("event_type") == "memory.accessed").row(0, named=True)
+    assert (event["query"], event["rank"], event["memory_id"]) == ("green tea", 1, ids[1])
+
+
+def test_looking_is_no_access(client, lake):
+    ids = told(client)
+    before = lake.ledger.position()
+    client.get(ids[0])
+    client.list()
+    client.explain(ids[0])
+    client.recall("tea", record=False)
+    client.flush()
+    assert lake.ledger.position() == before
+
+
+def test_a_memory_can_be_read_and_listed(client, clock):
+    ids = told(client, clock=clock, tags=["x"], metadata={"page": 3}, importance=0.4)
+    one = client.get(ids[2])
+    assert (one.content, one.tags, one.metadata, one.importance) == (OTHERS[2], ("x",), '{"page":3}', 0.4)
+    assert [one.memory_id for one in client.list()] == ids[::-1]
+    assert [one.memory_id for one in client.list(limit=2)] == ids[:1:-1]
+    assert client.list({"tags": "none"}) == []
+    assert one.to_dict()["created_at"] == one.created_at.isoformat()
+
+
+def test_an_update_counts_at_once(client, clock):
+    ids = told(client)
+    client.recall("tea")
+    clock.pass_(minutes=1)
+    changed = client.update(ids[1], content="Ben prefers mate.", valid_until="2026-04-01")
+    assert (changed.content, changed.valid_until) == ("Ben prefers mate.", datetime(2026, 4, 1, tzinfo=UTC))
+    assert client.recall("mate", 1)[0].text == "Ben prefers mate."
+    assert "green tea" not in client.recall("green tea", 50).text()
+
+
+def test_feedback_counts_at_once(client):
+    (one,) = told(client, OTHERS[:1], confidence=0.8)
+    assert client.feedback(one, helpful=False).confidence == pytest.approx(0.7)
+    assert client.feedback(one, helpful=True).access_count == 1
+
+
+def test_protection_bars_what_a_policy_would_archive(tmp_path, clock):
+    settings = homes.settings(tmp_path, archive_threshold=0.5, max_archived_share=1.0)
+    with MemoryClient(tmp_path, settings=settings, clock=clock) as client:
+        ids = told(client, clock=clock)
+        assert client.protect(ids[0], "asked for").protected_reason == "asked for"
+        clock.pass_(days=400)
+        client.consolidate()
+        stand = {one.memory_id: one.lifecycle for one in client.list(deep=True)}
+        assert stand[ids[0]] == "active"
+        assert stand[ids[1]] == "archived"
+        assert ids[1] not in names(client.recall("green tea"))
+        assert ids[1] in names(client.recall("green tea", deep=True))
+        assert client.restore(ids[1]).lifecycle == "active"
+        assert ids[1] in names(client.recall("green tea"))
+        with pytest.raises(ValueError, match="nothing to restore"):
+            client.restore(ids[1])
+        client.consolidate()
+        assert client.get(ids[1]).lifecycle == "active"
+
+
+def test_deep_recall_finds_what_ordinary_recall_lacks_and_counts_it(client, clock, lake):
+    copies, summary = merged(client, clock)
+    ordinary, deep = client.recall("Postgres database orders", 50), client.recall("Postgres database", 50, deep=True)
+    assert summary in names(ordinary)
+    assert not set(copies) & set(names(ordinary))
+    assert set(copies) <= set(names(deep))
+    assert {one.memory_id for one in deep if one.deep} == set(copies)
+    client.flush()
+    lake.project()
+    settings = homes.settings(lake.home)
+    assert metrics.measure(lake, settings, now=clock.at).recall_regret_total == 2
+
+
+def test_a_member_comes_back_alone_and_a_merge_as_a_whole(client, clock):
+    copies, summary = merged(client, clock)
+    back = client.restore(copies[0])
+    assert (back.lifecycle, back.superseded_by) == ("active", None)
+    assert client.get(copies[1]).lifecycle == "archived"
+    found = names(client.recall("Postgres database orders", 50))
+    assert {copies[0], summary} <= set(found)
+    assert copies[1] not in found
+    client.undo(summary, cascade=True)
+    assert {client.get(one).lifecycle for one in copies} == {"active"}
+    with pytest.raises(UnknownMemory):
+        client.get(summary)
+
+
+def test_a_run_can_be_undone(client, clock, lake):
+    copies, _ = merged(client, clock)
+    clock.pass_(days=1)
+    run = lake.ledger.runs()["run_id"][0]
+    assert client.undo(run).height > 0
+    assert {client.get(one).lifecycle for one in copies} == {"active"}
+    assert set(copies) <= set(names(client.recall("Postgres database orders", 50)))
+
+
+def test_the_past_is_searched_as_it_was(client, clock):
+    copies, summary = merged(client, clock)
+    merged_at = clock.at
+    clock.pass_(days=1)
+    client.update(copies[1], content="The orders service has moved to SQLite.")
+    clock.pass_(days=1)
+    client.remember("The orders service was shut down.")
+    now = names(client.recall("orders service", 50))
+    assert len(now) > len(names(client.recall("orders service", 50, as_of=NOON)))
+    assert names(client.recall("orders service", 50, as_of=NOON - timedelta(days=1))) == []
+    then = client.recall("orders service", 50, as_of=merged_at)
+    assert summary in names(then)
+    assert copies[1] not in names(then)
+    assert then.as_of == merged_at
+    before = client.recall("orders service", 50, as_of=merged_at - timedelta(hours=1))
+    assert set(copies) <= set(names(before))
+    assert client.get(copies[1], as_of=merged_at).content == COPIES[1]
+    assert client.get(copies[1]).content == "The orders service has moved to SQLite."
+    client.undo(summary, cascade=True)
+    again = client.recall("orders service", 50, as_of=merged_at)
+    assert set(copies) <= set(names(again)), "what is undone does not hold in the past either"
+
+
+def test_a_session_starts_with_core_memory_and_what_is_relevant(tmp_path, clock, lake):
+    with MemoryClient(tmp_path, session_id="s1", clock=clock) as client:
+        told(client, category="semantic")
+        clock.pass_(days=1)
+        client.consolidate()
+        opening = client.session_start("green tea")
+        assert "user_profile" in {block.name for block in opening.blocks}
+        assert opening.answer[0].text == OTHERS[1]
+        assert opening.text().startswith("## ")
+        assert opening.to_dict()["session_id"] == "s1"
+        assert client.session_start(session_id="s2").answer is None
+        client.end_session()
+        client.end_session("s2")
+        rows = lake.events().filter(pl.col("event_type").str.starts_with("session."))
+        assert rows.select("event_type", "session_id").rows() == [
+            ("session.started", "s1"),
+            ("session.started", "s2"),
+            ("session.ended", "s1"),
+            ("session.ended", "s2"),
+        ]
+
+
+def test_a_dry_run_says_what_would_be_done_and_writes_nothing(client, clock, lake):
+    told(client, COPIES, clock=clock)
+    before = lake.ledger.position()
+    dry = client.consolidate(dry_run=True)
+    assert dry.run_id is None
+    assert dry.actions["supersede"] == 2
+    assert lake.ledger.position() == before
+    done = client.consolidate()
+    assert done.run_id is not None
+    assert done.actions == dry.actions
+    assert done.plan["memory_id"].to_list() == dry.plan["memory_id"].to_list()
+    assert dry.document()["plan"]
+    assert (lake.home / "snapshots" / "memories.duckdb").exists()
+
+
+def test_tasks_run_by_themselves(client, clock, lake):
+    told(client, clock=clock)
+    assert client.consolidate(lightweight=True).task == "lightweight"
+    assert client.consolidate(task="decay").task == "decay"
+    assert client.tick().task == "tick"
+    assert lake.ledger.runs()["task"].sort().to_list() == ["decay", "lightweight", "tick"]
+
+
+def test_explain_knows_the_memories(client, clock):
+    copies, summary = merged(client, clock)
+    assert client.explain(copies[0]).memory["superseded_by"] == summary
+    assert client.explain(summary).members
+
+
+def test_an_erased_memory_is_gone_at_once(client, tmp_path, clock):
+    copies, summary = merged(client, clock)
+    with MemoryClient(tmp_path, clock=clock) as other:
+        assert summary in names(other.recall("Postgres", 50))
+        receipt = client.erase(copies[0])
+        assert receipt.lines()
+        for one in (client, other):
+            found = one.recall("Postgres orders database", 50, deep=True, record=False)
+            assert copies[0] not in names(found)
+            with pytest.raises(UnknownMemory):
+                one.get(copies[0])
+        assert client.erase(profile=True).lines()
+        assert len(other.recall("Postgres tea Ana", 50, deep=True)) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda client: client.remember(" "), "text is ' '"),
+        (lambda client: client.remember("x", importance=2.0), "payload.importance is 2.0"),
+        (lambda client: client.remember("x", memry_type="Insight"), "memory_type"),
+        (lambda client: client.remember("x", occurred_at="2030-01-01"), "occurred_at"),
+        (lambda client: client.remember_many(["fine", {"text": "x", "confidence": 7}]), r"rows\[1\].*confidence is 7"),
+        (lambda client: client.remember_many([3]), r"rows\[0\]: it is 3"),
+        (lambda client: client.recall("  "), "query is '  '"),
+        (lambda client: client.recall("x", 0), "k is 0"),
+        (lambda client: client.recall("x", token_budget=0), "token_budget is 0"),
+        (lambda client: client.recall("x", ranking="best"), "best"),
+        (lambda client: client.recall("x", as_of="tomorrow"), "as_of is 'tomorrow'"),
+        (lambda client: client.recall("x", as_of="2030-01-01"), "future"),
+        (lambda client: client.recall("x", filters={"sesion_id": "s"}), "'session_id'"),
+        (lambda client: client.recall("x", filters={"tags": []}), "filters.tags"),
+        (lambda client: client.recall("x", filters={"since": 3}), "filters.since is 3"),
+        (lambda client: client.recall("x", filters={"user_id": 3}), "filters.user_id is 3"),
+        (lambda client: client.recall("x", filters=["s"]), "filters is"),
+        (lambda client: client.recall("x", filters={"since": NOON, "until": NOON}), "filters.until"),
+        (lambda client: client.list(limit=0), "limit is 0"),
+        (lambda client: client.get("nobody"), "nobody"),
+        (lambda client: client.update("nobody", content="x"), "nobody"),
+        (lambda client: client.protect("nobody"), "nobody"),
+        (lambda client: client.feedback("nobody", helpful=True), "nobody"),
+        (lambda client: client.restore("nobody"), "nobody"),
+        (lambda client: client.explain("nobody"), "nobody"),
+        (lambda client: client.undo("nobody"), "nobody"),
+        (lambda client: client.end_session(), "session_id is missing"),
+        (lambda client: client.consolidate(task="dream"), "dream"),
+        (lambda client: client.consolidate(task="decay", lightweight=True), "exclude"),
+        (lambda client: client.consolidate(scope="some"), "some"),
+        (lambda client: client.erase(), "exactly one"),
+        (lambda client: client.erase("m", profile=True), "exactly one"),
+        (lambda client: client.erase("nobody"), "nobody"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_written(client, call, said, lake):
+    told(client)
+    before = lake.ledger.position()
+    with pytest.raises(ValueError, match=said):
+        call(client)
+    client.flush()
+    assert lake.ledger.position() == before
+
+
+def test_ids_are_checked_when_the_client_is_opened(tmp_path):
+    with pytest.raises(ValueError, match="user_id is 7"):
+        MemoryClient(tmp_path, user_id=7)
+    with pytest.raises(ValueError, match="profile_id"):
+        MemoryClient(tmp_path, profile_id=" ")
+
+
+def test_an_empty_store_answers_nothing(client):
+    assert len(client.recall("anything")) == 0
+    assert client.recall("anything").text() == ""
+    assert client.list() == []
+    assert client.session_start().text() == ""
+
+
+def test_a_closed_client_says_so(tmp_path):
+    client = MemoryClient(tmp_path)
+    client.close()
+    client.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        client.recall("x")
+
+
+def test_memories_that_contradict_each_other_say_so(client, lake, clock):
+    one, other = told(client, ("The meeting room is on floor two.", "The meeting room is on floor five."))
+    assert client.recall("Where is the meeting room?", 2)[0].conflicts == ()
+    link = {"target_id": other, "edge_type": "contradicts", "kind": "conflict"}
+    said = {"event_type": "link.asserted", "memory_id": one, "payload": link}
+    lake.ledger.append([parse(said, recorded_at=clock.at, origin="test")])
+    for _ in range(2):
+        flagged = {hit.memory_id: hit.conflicts for hit in client.recall("Where is the meeting room?", 2)}
+        assert flagged == {one: (other,), other: (one,)}
+        clock.pass_(days=1)
+        client.consolidate()
+    assert "contradicted by" in client.recall("Where is the meeting room?", 2).text()

@@ -1,0 +1,87 @@
+"""What recall sees equals the project's own fold of the whole ledger, whatever was written since the last run."""
+
+import random
+from datetime import timedelta
+
+import homes
+import polars as pl
+import pytest
+from homes import NIGHT
+
+from memory_pipeline.consolidation import projection
+from memory_pipeline.lake.events import parse
+from memory_pipeline.recall.state import GONE, States
+
+WORDS = (
+    *("amber", "basin", "candle", "dagger", "ember", "falcon", "garnet", "harbor", "indigo", "jasmine", "kettle"),
+    *("lantern", "marble", "nectar", "orchid", "pepper", "quartz", "ribbon", "saddle", "timber", "umber", "velvet"),
+)
+
+
+def folded(lake, profile_id, as_of=None):
+    """The memories of a profile, folded from event zero."""
+    events = lake.events(profiles=[profile_id], as_of=as_of)
+    decisions = lake.ledger.decisions(profiles=[profile_id], as_of=as_of)
+    memories = projection.fold(events, projection.unmasked(decisions, lake.ledger.reverted())).memories
+    return memories.filter(~pl.col("lifecycle").is_in(GONE))
+
+
+def seen(states):
+    state = states.current()
+    return states.exact(state, list(state.pool.places)).sort("profile_id", "memory_id")
+
+
+def same(states, lake, profile_id):
+    one, other = seen(states), folded(lake, profile_id)
+    assert one["memory_id"].to_list() == other["memory_id"].to_list()
+    for name in other.columns:
+        assert one[name].to_list() == other[name].to_list(), name
+
+
+def write(lake, *events, at):
+    lake.ledger.append([parse(event, recorded_at=at, origin="test") for event in events])
+
+
+def text(chance):
+    return " ".join(chance.sample(WORDS, 6)).capitalize() + "."
+
+
+def happening(chance, known, number):
+    """Something an agent may do."""
+    one, other = chance.choice(known), chance.choice(known)
+    return chance.choice(
+        [
+            {"event_type": "memory.stored", "memory_id": f"new{number}", "payload": {"content": text(chance)}},
+            {"event_type": "memory.stored", "memory_id": one, "payload": {"content": text(chance)}},
+            {"event_type": "memory.updated", "memory_id": one, "payload": {"content": text(chance)}},
+            {"event_type": "memory.updated", "memory_id": one, "payload": {"protected": True}},
+            {"event_type": "memory.updated", "memory_id": one, "payload": {"valid_until": "2026-05-03T00:00:00Z"}},
+            {"event_type": "feedback.given", "memory_id": one, "payload": {"helpful": chance.random() < 0.5}},
+            {"event_type": "memory.accessed", "payload": {"memory_ids": sorted({one, other})}},
+            {"event_type": "session.ended", "session_id": "s"},
+        ]
+    )
+
+
+@pytest.mark.parametrize("preset", ["default", "cognitive", "superlocal", "three_tier"])
+def test_the_tail_folds_to_what_the_whole_ledger_folds_to(tmp_path, preset):
+    told = homes.events(profiles=1, memories=60)
+    lake = homes.filled(tmp_path, told)
+    settings = homes.settings(tmp_path, preset=preset)
+    own = told[0].profile_id
+    states = States(lake, own, settings.policy_of(own))
+    same(states, lake, own)
+    chance = random.Random(7)
+    at = NIGHT
+    for night in range(3):
+        homes.night(lake, as_of=at, run_id=f"run{night}", policy=settings)
+        same(states, lake, own)
+        for number in range(12):
+            at += timedelta(minutes=5)
+            known = [*folded(lake, own)["memory_id"], f"new{night}{number}"]
+            happened = [happening(chance, known, 100 * night + number) for _ in range(chance.randint(1, 3))]
+            write(lake, *(event | {"profile_id": own} for event in happened), at=at)
+            if chance.random() < 0.7:
+                same(states, lake, own)
+        at += timedelta(days=200)
+    lake.close()

@@ -1,0 +1,401 @@
+import json
+import shutil
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+import pytest
+from leftovers import found
+
+from memory_pipeline.lake import compaction, history, participation, payloads, snapshot
+from memory_pipeline.lake.commits import Conflict
+from memory_pipeline.lake.erasure import Receipt, erase, resume
+from memory_pipeline.lake.events import DeadLetter, InvalidEvent, parse
+from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.service import launch
+from memory_pipeline.settings import load
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
+TOLD = "Ana met Doctor Zwirblquax in Lyon on 3 May 2025 about her knee."
+ALL = ["a", "a2", "a3", "a4"]
+WORDS = ("zwirblquax", "köppelfritz", "about her knee")
+
+
+def event(kind, *, days=30.0, **fields):
+    raw = {"event_type": kind, "occurred_at": (NOW - timedelta(days=days)).isoformat()} | fields
+    return parse(raw, recorded_at=NOW - timedelta(days=days), origin="test")
+
+
+def stored(memory_id, content, *, days=30.0, user_id="ana", profile_id="p", **payload):
+    return event(
+        "memory.stored",
+        days=days,
+        event_id=f"event of {memory_id}",
+        profile_id=profile_id,
+        memory_id=memory_id,
+        user_id=user_id,
+        session_id="s1",
+        payload={"content": content} | payload,
+    )
+
+
+def accessed(event_id, query, *memory_ids, user_id=None, profile_id="p"):
+    return event(
+        "memory.accessed",
+        days=20,
+        event_id=event_id,
+        profile_id=profile_id,
+        user_id=user_id,
+        payload={"memory_ids": memory_ids, "query": query, "ranks": [*range(1, len(memory_ids) + 1)]},
+    )
+
+
+EVENTS = [
+    stored("a", TOLD, speaker="Ana", metadata={"clinic": "Köppelfritz"}, protected=True, protected_reason="health"),
+    stored("a2", "Ana met Doctor Zwirblquax in Lyon on 3 May 2025 about her knee", days=29.9),
+    stored("a3", "Ana decided that Doctor Zwirblquax shall operate", days=29.8, memory_type="Decision"),
+    stored("a4", "Ana met Doctor Zwirblquax in Lyon on 3 May 2025 about her knee!", days=29.75),
+    stored("t1", "Bo likes green tea in the morning", days=29.7, user_id="bo"),
+    stored("t2", "Bo likes green tea in the morning.", days=29.6, user_id="bo"),
+    stored("t3", "Bo likes green tea in the morning!", days=29.5, user_id="bo"),
+    stored("w", "The wifi password hangs on the fridge", days=29.4, user_id="bo"),
+]
+MORE = [
+    accessed("x1", "who is zwirblquax?", "a", "t1"),
+    accessed("x2", "which doctor, Köppelfritz?", "w", user_id="ana"),
+    accessed("x3", "which tea?", "t1"),
+    accessed("x4", "which decision?", "a3"),
+    accessed("x5", "which decision?", "a3"),
+    accessed("x6", "which decision?", "a3"),
+    event(
+        "memory.updated",
+        days=10,
+        event_id="u1",
+        profile_id="p",
+        memory_id="a",
+        payload={"content": "Ana met Doctor Zwirblquax in Lyon on 4 May 2025 about her knee."},
+    ),
+    event(
+        "link.asserted",
+        event_id="l1",
+        profile_id="p",
+        memory_id="w",
+        payload={"target_id": "a", "edge_type": "RELATES_TO", "metadata": {"why": "Zwirblquax has wifi"}},
+    ),
+    event(
+        "link.asserted",
+        event_id="l2",
+        profile_id="p",
+        memory_id="w",
+        payload={"target_id": "t1", "edge_type": "RELATES_TO", "metadata": {"why": "Zwirblquax drinks tea"}},
+    ),
+    event(
+        "session.ended",
+        event_id="s1",
+        profile_id="p",
+        session_id="s1",
+        payload={"metadata": {"notes": "knee, Zwirblquax"}},
+    ),
+    event("feedback.given", event_id="f1", profile_id="p", memory_id="a", payload={"helpful": True}),
+]
+OTHER = event(
+    "memory.stored",
+    event_id="event of q's a",
+    profile_id="q",
+    memory_id="a",
+    payload={"content": "Somebody else's note about rowing"},
+)
+
+
+def run(lake, as_of, **wanted):
+    settings = load(lake.home, environment={})
+    profiles = participation.chosen(lake, settings, as_of=as_of, **wanted)
+    return history.consolidate(lake, settings, profiles, run_id=f"run-{as_of:%d%H}")
+
+
+def letter(raw, reason="importance is 7"):
+    return DeadLetter(origin="test", reason=reason, raw=raw, received_at=NOW)
+
+
+def lived_in(home):
+    """A store in which the words have been everywhere."""
+    lake = Lake(home)
+    lake.ledger.append([*EVENTS, OTHER])
+    run(lake, NOW - timedelta(days=25))
+    snapshot.publish(lake)
+    lake.ledger.append(MORE)
+    run(lake, NOW - timedelta(days=5))
+    snapshot.publish(lake)
+    history.snapshot_at(lake, NOW - timedelta(days=22))
+    refused = {"event_type": "memory.stored", "profile_id": "p", "payload": {"content": TOLD, "importance": 7}}
+    lake.ledger.bury(
+        [
+            letter(json.dumps(refused).encode()),
+            letter(b'{"half": "Doctor Zwirblquax'),
+            letter(json.dumps({"clinic": "Köppelfritz"}).encode()),
+            letter(json.dumps(refused | {"payload": {"content": "about tea", "importance": 7}}).encode()),
+        ]
+    )
+    completion = {"request_hash": "r", "model": "m", "purpose": "summary", "outcome": "answered", "profile_id": "p"}
+    numbers = {"input_tokens": 1, "output_tokens": 1, "cost": 0.0}
+    lake.append("completions", pl.DataFrame([completion | numbers | {"content": "Ana saw Dr Zwirblquax"}]))
+    compaction.compact(lake.ledger, before=NOW - timedelta(days=15))
+    compaction.archive(lake.ledger, before=NOW - timedelta(days=25))
+    settings = load(home, environment={})
+    planned = history.preview(lake, settings, participation.chosen(lake, settings, as_of=NOW))
+    for name in ("memories", "consolidation_plan", "enrichment"):
+        lake.stage("run-7", name, planned[name])
+    for folder, file in (("index", "p.bin"), ("dagster/storage/1/compute_logs", "step.err"), ("logs", "http.log")):
+        (home / folder).mkdir(parents=True)
+        (home / folder / file).write_text(f"failed at {TOLD!r}: cannot be read")
+    return lake
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    home = tmp_path_factory.mktemp("lived") / "home"
+    lived_in(home).close()
+    return home
+
+
+@pytest.fixture
+def lake(template, tmp_path):
+    shutil.copytree(template, tmp_path / "home", symlinks=True)
+    with Lake(tmp_path / "home") as opened:
+        yield opened
+
+
+def published(lake, profile_id="p"):
+    return {name: lake.read(name, profiles=[profile_id]) for name in history.PUBLISHED}
+
+
+def assert_rebuilt(lake, profile_id="p"):
+    again = history.rebuild(lake, profile_id)
+    for name, frame in published(lake, profile_id).items():
+        assert frame.equals(again[name].sort(TABLES[name].key)), name
+
+
+def test_the_store_holds_the_words_everywhere_before(lake):
+    places = " ".join(found(lake.home, *WORDS))
+    wanted = ("ledger.sqlite: events", "ledger.sqlite: decisions", "dead_letters", "snapshots/", "lake/events")
+    wanted += ("lake/payloads", "lake/memories", "lake/completions", "lake/enrichment", "archive/", "runs/run-7")
+    wanted += ("lake/core_memory_blocks", "dagster/", "logs/", "index/")
+    assert [place for place in wanted if place not in places] == []
+
+
+SCOPES = {
+    "memories": {"memory_ids": ALL},
+    "user": {"user_id": "ana"},
+    "profile": {"whole_profile": True},
+}
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_erased_words_are_nowhere(lake, scope):
+    receipt = erase(lake, profile_id="p", now=LATER, reason="asked for by her", **SCOPES[scope])
+    lake.close()
+    assert found(lake.home, *WORDS) == []
+    assert lake.verify().is_empty()
+    assert_rebuilt(lake)
+    assert set(ALL) <= set(receipt.erased)
+    assert resume(lake) is None
+    assert lake.read("memories", profiles=["q"])["content"].to_list() == ["Somebody else's note about rowing"]
+    run(lake, LATER)
+    assert found(lake.home, *WORDS) == []
+
+
+def test_all_other_memories_stay_and_a_tombstone_says_what_is_gone(lake):
+    before = lake.read("memories", profiles=["p"])
+    erase(lake, profile_id="p", memory_ids=ALL, now=LATER)
+    after = lake.read("memories", profiles=["p"])
+    same = ["memory_id", "content", "content_hash", "lifecycle", "access_count", "last_accessed_at", "superseded_by"]
+    others = pl.col("memory_id").is_in(["t1", "t2", "t3", "w"])
+    assert after.filter(others).select(same).equals(before.filter(others).select(same))
+    stone = after.row(by_predicate=pl.col("memory_id") == "a", named=True)
+    assert (stone["content"], stone["lifecycle"], stone["lifecycle_since"]) == ("[erased]", "erased", LATER)
+    words = ("speaker", "metadata", "protected_reason", "session_id", "user_id", "index_text", "trimmed")
+    assert [name for name in words if stone.get(name) is not None] == []
+    assert stone["created_at"] == NOW - timedelta(days=30)
+    assert not set(ALL) & {*lake.read("score_history", profiles=["p"])["memory_id"]}
+
+
+def test_a_summary_is_made_anew_of_what_is_left_or_its_last_member_stands_for_itself(lake):
+    summaries = lake.read("memories", profiles=["p"]).filter(pl.col("kind") == "compression")
+    tea, doctor = (summaries.filter(pl.col("members").list.contains(name))["memory_id"].item() for name in ("t1", "a2"))
+    receipt = erase(lake, profile_id="p", memory_ids=["t1", "a2"], now=LATER)
+    after = lake.read("memories", profiles=["p"])
+    made = after.row(by_predicate=pl.col("memory_id") == tea, named=True)
+    assert made["members"] == ["t2", "t3"]
+    assert made["lifecycle"] == "active"
+    assert "tea" in made["content"]
+    assert after.filter(pl.col("memory_id").is_in(["t2", "t3"]))["superseded_by"].to_list() == [tea, tea]
+    assert tea in receipt.remade
+    assert doctor in receipt.dropped
+    assert doctor not in set(after["memory_id"])
+    assert "a4" in receipt.restored
+    left = after.row(by_predicate=pl.col("memory_id") == "a4", named=True)
+    assert (left["lifecycle"], left["superseded_by"]) == ("active", None)
+
+
+def test_the_ledger_keeps_that_it_happened_and_nothing_of_the_words(lake):
+    receipt = erase(lake, profile_id="p", memory_ids=["a"], now=LATER, reason="asked for")
+    rows = lake.ledger.read()
+    (erasure,) = [row for row in rows if row[3] == "memory.erased"]
+    assert erasure[11] == "a"
+    said = json.loads(erasure[-1])
+    assert said["reason"] == "asked for"
+    (stands,) = [digest for name, digest in said["digests"].items() if name.startswith("memory.stored")]
+    original = next(one for one in EVENTS if one.memory_id == "a").payload_json()
+    assert payloads.digest(original, salt=bytes.fromhex(receipt.salt)) == stands
+    (stored_row,) = [row for row in rows if row[1] == "event of a"]
+    assert json.loads(stored_row[-1]) == {"erased": stands, "erased_at": payloads.written(LATER)}
+    assert receipt.salt not in str(rows)
+
+
+def test_what_others_say_keeps_its_meaning_without_the_words(lake):
+    erase(lake, profile_id="p", memory_ids=ALL, now=LATER)
+    said = {row[1]: json.loads(row[-1]) for row in compaction.filled(lake.ledger, lake.ledger.read()) if row[2] == "p"}
+    assert (said["x1"]["memory_ids"], said["x1"].get("query")) == (["a", "t1"], None)
+    assert (said["x2"]["memory_ids"], said["x2"].get("query")) == (["w"], None)
+    assert said["x3"]["query"] == "which tea?"
+    assert (said["l2"]["target_id"], said["l2"].get("metadata")) == ("t1", None)
+    assert "target_id" not in said["l1"]
+    assert lake.ledger.dead_letters()["raw"].to_list()[0].find(b"about tea") > 0
+    assert lake.ledger.dead_letters().height == 1
+
+
+def test_a_second_delivery_brings_nothing_back(lake):
+    erase(lake, profile_id="p", memory_ids=["a"], now=LATER)
+    again = lake.ledger.append(EVENTS)
+    assert (again.accepted, again.duplicates) == (0, len(EVENTS))
+    fresh = event("memory.stored", event_id="new id", profile_id="p", memory_id="a", payload={"content": TOLD})
+    assert lake.ledger.append([fresh]).accepted == 1
+    run(lake, LATER + timedelta(days=1))
+    stone = lake.read("memories", profiles=["p"]).row(by_predicate=pl.col("memory_id") == "a", named=True)
+    assert (stone["content"], stone["lifecycle"]) == ("[erased]", "erased")
+    lake.close()
+    assert found(lake.home, "4 May 2025") == []
+
+
+def test_an_undo_brings_nothing_back(lake):
+    erase(lake, profile_id="p", memory_ids=ALL, now=LATER)
+    for run_id in ("run-2400", "run-0400"):
+        history.undo(lake, run_id, cascade=True, now=LATER + timedelta(hours=1))
+        assert_no_words(lake)
+    snapshot.publish(lake)
+    lake.close()
+    assert found(lake.home, *WORDS) == []
+
+
+def assert_no_words(lake):
+    texts = lake.read("memories", profiles=["p"])["content"].str.to_lowercase()
+    assert not texts.str.contains_any(list(WORDS)).any()
+
+
+def test_a_second_erasure_is_none_and_says_when_the_first_was(lake):
+    erase(lake, profile_id="p", memory_ids=["a"], now=LATER)
+    position = lake.ledger.position()
+    receipt = erase(lake, profile_id="p", memory_ids=["a"], now=LATER + timedelta(days=1))
+    assert (receipt.erased, receipt.already, receipt.at) == ((), ("a",), LATER)
+    assert (receipt.events, receipt.decisions, receipt.files_removed) == (0, 0, ())
+    assert lake.ledger.position() == position
+    more = erase(lake, profile_id="p", user_id="ana", now=LATER + timedelta(days=1))
+    assert (more.erased, more.already) == (("a2", "a3", "a4"), ("a",))
+
+
+def test_a_plan_from_before_is_refused(lake):
+    settings = load(lake.home, environment={})
+    profiles = participation.chosen(lake, settings, as_of=LATER)
+    tables = history.preview(lake, settings, profiles)
+    erase(lake, profile_id="p", memory_ids=["w"], now=LATER)
+    with pytest.raises(Conflict, match="plan again"):
+        history.commit(lake, tables, participation.policies(settings, profiles), run_id="late")
+
+
+def test_a_run_under_way_keeps_nothing_of_it(lake):
+    settings = load(lake.home, environment={})
+    tables = history.preview(lake, settings, participation.chosen(lake, settings, as_of=LATER))
+    with Lake(lake.home) as other:
+        erase(other, profile_id="p", memory_ids=ALL, now=LATER)
+    since = "memories were erased since the events were read; plan again"
+    with pytest.raises(Conflict, match=since):
+        lake.append("enrichment", tables["enrichment"])
+    with pytest.raises(Conflict, match=since):
+        lake.stage("r", "memories", tables["memories"])
+    run(lake, LATER)
+    lake.close()
+    assert found(lake.home, *WORDS) == []
+
+
+def test_the_same_text_under_another_id_stays_and_is_named(lake):
+    lake.ledger.append([stored("w2", "The wifi password hangs on the fridge")])
+    run(lake, NOW)
+    receipt = erase(lake, profile_id="p", memory_ids=["w"], now=LATER)
+    assert receipt.same_text == ("w2",)
+    texts = dict(lake.read("memories", profiles=["p"]).select("memory_id", "content").iter_rows())
+    assert (texts["w"], texts["w2"]) == ("[erased]", "The wifi password hangs on the fridge")
+    assert lake.read("enrichment").height == lake.read("enrichment").unique().height
+    assert_rebuilt(lake)
+
+
+@pytest.mark.parametrize(
+    ("scope", "said"),
+    [
+        ({"memory_ids": ["a22"]}, r"memory_ids names 'a22', which is unknown in profile 'p'; the nearest .* 'a2'"),
+        ({"user_id": "anna"}, r"user_id 'anna' has no memory in profile 'p'; the nearest known one is 'ana'"),
+        ({"whole_profile": True, "profile_id": "pp"}, r"profile_id 'pp' is unknown; the nearest known one is 'p'"),
+        ({}, "name what to erase: memory_ids, or user_id, or whole_profile"),
+        ({"user_id": "ana", "whole_profile": True}, "only one of them"),
+    ],
+)
+def test_what_is_unknown_is_refused_with_what_is_near(lake, scope, said):
+    with pytest.raises(ValueError, match=said):
+        erase(lake, **{"profile_id": "p"} | scope, now=LATER)
+
+
+def test_a_summary_is_refused_with_its_members(lake):
+    summary = lake.read("memories", profiles=["p"]).filter(pl.col("kind") == "compression")["memory_id"][0]
+    with pytest.raises(ValueError, match=r"a summary, which says nothing of its own; erase its members \(.*\), or"):
+        erase(lake, profile_id="p", memory_ids=[summary], now=LATER)
+
+
+def test_agents_cannot_say_that_something_was_erased():
+    with pytest.raises(InvalidEvent, match="only the pipeline writes"):
+        event("memory.erased", memory_id="a", payload={"reason": "me", "digests": {}})
+
+
+def test_the_receipt_reads_as_text_and_json_and_names_no_words(lake):
+    receipt = erase(lake, profile_id="p", memory_ids=ALL, now=LATER, reason="asked for")
+    document = json.loads(json.dumps(receipt.to_dict()))
+    assert Receipt.read(document) == receipt
+    assert document["not_covered"][0] == "backups and copies of the data folder"
+    text = "\n".join(receipt.lines())
+    assert "erased in profile p at 2026-03-01T01:00:00+00:00: a, a2, a3, a4 (asked for)" in text
+    assert not any(word in (text + json.dumps(document)).lower() for word in WORDS)
+    assert len(receipt.dead_letters) == 3
+    assert {"logs/http.log", "dagster/storage/1/compute_logs/step.err", "runs/run-7"} <= set(receipt.caches)
+
+
+def test_a_file_that_somebody_kept_in_the_folder_is_named(lake):
+    (lake.home / "plan.json").write_text(json.dumps({"reason": TOLD}))
+    receipt = erase(lake, profile_id="p", memory_ids=ALL, now=LATER)
+    assert "plan.json, which holds words of it" in receipt.not_covered
+
+
+def test_a_store_without_runs_erases_what_was_only_remembered(tmp_path):
+    with Lake(tmp_path) as lake:
+        lake.ledger.append(EVENTS)
+        lake.project()
+        receipt = erase(lake, profile_id="p", memory_ids=ALL, now=LATER)
+    assert receipt.snapshot is None
+    assert found(tmp_path, *WORDS) == []
+
+
+def test_dagster_never_holds_a_text(tmp_path):
+    with Lake(tmp_path) as lake:
+        lake.ledger.append(EVENTS)
+        launch.execute(load(tmp_path, environment={}), "full")
+        assert found(tmp_path / "dagster", *WORDS) == []
+        erase(lake, profile_id="p", memory_ids=ALL, now=datetime.now(UTC))
+    assert found(tmp_path, *WORDS) == []

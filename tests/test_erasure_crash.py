@@ -1,0 +1,111 @@
+"""Crashes in the middle of an erasure: real processes, really killed, at any step; afterwards the words are nowhere."""
+
+import os
+import shutil
+import signal
+import sys
+from datetime import UTC, datetime, timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from lake_rows import PROCESSES
+from leftovers import found
+
+from memory_pipeline.lake import history, participation, snapshot
+from memory_pipeline.lake.erasure import erase, resume
+from memory_pipeline.lake.events import parse
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.settings import load
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+TEXTS = {
+    "a": "Ana met Doctor Zwirblquax in Lyon about her knee",
+    "b": "Ana met Doctor Zwirblquax in Lyon about her knee.",
+    "t": "Bo likes green tea in the morning",
+    "u": "Bo likes green tea in the morning.",
+}
+WORDS = ("zwirblquax", "about her knee")
+MOMENTS = 10
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store in which two pairs were merged, with two snapshots and a staging folder."""
+    home = tmp_path_factory.mktemp("begun") / "home"
+    at = NOW - timedelta(days=30)
+    with Lake(home) as lake:
+        for memory_id, text in TEXTS.items():
+            raw = {"event_type": "memory.stored", "memory_id": memory_id, "payload": {"content": text}}
+            lake.ledger.append([parse(raw | {"event_id": memory_id}, recorded_at=at, origin="test")])
+        for day in (9, 5):
+            settings = load(home, environment={})
+            profiles = participation.chosen(lake, settings, as_of=NOW - timedelta(days=day))
+            tables = history.consolidate(lake, settings, profiles, run_id=f"run{day}")
+            snapshot.publish(lake)
+        lake.stage("run5", "memories", tables["memories"])
+    return home
+
+
+@pytest.fixture(scope="module")
+def steps(begun: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
+    """How many steps an erasure takes."""
+    home = tmp_path_factory.mktemp("counted") / "home"
+    shutil.copytree(begun, home, symlinks=True)
+    receiver, sender = PROCESSES.Pipe(duplex=False)
+    with receiver, sender:
+        process = PROCESSES.Process(target=erase_and_die, args=(home, 0, sender))
+        process.start()
+        process.join()
+        assert process.exitcode == 0
+        return int(receiver.recv())
+
+
+def erase_and_die(home: Path, last_step: int, sender: Connection) -> None:
+    """Erase and be killed at a step; at step 0, tell how many steps there are."""
+    taken = 0
+
+    def step(*_: object) -> None:
+        nonlocal taken
+        taken += 1
+        if taken == last_step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def audit(event: str, _: object) -> None:
+        if event.startswith(("os.", "fcntl.", "sqlite3.", "shutil.")):
+            step()
+
+    with Lake(home) as lake:
+        sys.addaudithook(audit)
+        for happening in ("before_cursor_execute", "after_cursor_execute", "commit"):
+            sa.event.listen(sa.Engine, happening, step)
+        erase(lake, memory_ids=["a", "b"], now=NOW)
+        total, last_step = taken, -1
+    sender.send(total)
+
+
+@pytest.mark.parametrize("moment", range(MOMENTS))
+def test_a_kill_at_any_step_leaves_an_erasure_that_can_be_finished(
+    begun: Path, steps: int, tmp_path: Path, moment: int
+) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(begun, home, symlinks=True)
+    receiver, sender = PROCESSES.Pipe(duplex=False)
+    with receiver, sender:
+        last = 1 + moment * (steps - 1) // (MOMENTS - 1)
+        process = PROCESSES.Process(target=erase_and_die, args=(home, last, sender))
+        process.start()
+        process.join()
+    assert process.exitcode == -signal.SIGKILL
+    with Lake(home, timeout=0) as lake:
+        told = resume(lake) if moment % 2 else None
+        receipt = erase(lake, memory_ids=["a", "b"], now=NOW + timedelta(days=1))
+        assert {*receipt.erased, *receipt.already} == {"a", "b"}
+        assert told is None or told.erased == ("a", "b")
+        assert resume(lake) is None
+        assert lake.verify().is_empty()
+        assert lake.read("memories").height == 5
+        again = history.rebuild(lake, "default")["memories"]
+        assert again.equals(lake.read("memories"))
+    assert found(home, *WORDS) == []

@@ -1,0 +1,312 @@
+"""Conversations lived through again: what is left, what questions get, and the files of others."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+
+from memory_pipeline.evaluation import lifetime, quality, report, trials
+from memory_pipeline.evaluation.chats import generate
+from memory_pipeline.evaluation.conversations import chat
+from memory_pipeline.evaluation.metrics import RECORDS, RESULTS
+from memory_pipeline.evaluation.quality_page import Row, page
+from memory_pipeline.evaluation.replay import read_events, read_queries, replay
+from memory_pipeline.settings import SettingsError
+from memory_pipeline.text.tokens import count_tokens
+
+START = datetime(2026, 3, 2, 9, tzinfo=UTC)
+SAID = (
+    ("a1", "s1", "Ana", "I moved to Porto on 1 March and rent a flat near the river."),
+    ("b1", "s1", "Ben", "Wow, that sounds great! How are you?"),
+    ("a2", "s1", "Ana", "Oh well, you know, same old, same old, haha."),
+    ("a3", "s2", "Ana", "My sister Ines works as a midwife in Braga since 2019."),
+    ("b2", "s2", "Ben", "Nice, nice. Life is what it is, I guess, right?"),
+    ("b3", "s3", "Ben", "I booked 3 tickets for the opera on 9 April."),
+)
+WHEN = [START + timedelta(days=9 * place) for place in range(len(SAID))]
+END = WHEN[-1] + timedelta(days=1)
+
+
+def small():
+    turns = [
+        {"id": name, "at": at, "session_id": session, "speaker": who, "content": text}
+        for at, (name, session, who, text) in zip(WHEN, SAID, strict=True)
+    ]
+    questions = [
+        {"id": "q1", "text": "Where does Ines work?", "kind": "single-hop", "evidence": ["a3"], "answer": "Braga"},
+        {"id": "q2", "text": "When does Ben go to the opera?", "kind": "temporal", "evidence": ["b3"]},
+        {"id": "q3", "text": "Which car does Ana drive?", "kind": "adversarial", "evidence": ["a1"]},
+    ]
+    return chat("small", turns, questions)
+
+
+def people(**changes):
+    """Events and questions as the exports of two-person chats have them."""
+    events = pl.DataFrame(
+        {
+            "kind": ["create"] * len(SAID) + ["query"],
+            "time": [*WHEN, END - timedelta(hours=9)],
+            "id": [row[0] for row in SAID] + ["t1"],
+            "content": [row[3] for row in SAID] + ["Who is a midwife?"],
+            "speaker": [row[2] for row in SAID] + [None],
+            "session_id": [row[1] for row in SAID] + [None],
+            "type": ["chat"] * len(SAID) + [None],
+            "importance": [0.5] * len(SAID) + [None],
+        }
+    )
+    queries = pl.DataFrame({"query_id": ["q1", "q2"], "time": [END, END], "text": ["Where does Ines work?", "Opera?"]})
+    return changes.get("events", lambda frame: frame)(events), changes.get("queries", lambda frame: frame)(queries)
+
+
+def messages():
+    """The same as plain messages, without time zone."""
+    events, queries = people()
+    told = events.filter(pl.col("kind") == "create").select(
+        "id", pl.col("time").dt.replace_time_zone(None), pl.col("session_id").alias("session"), "speaker", "content"
+    )
+    return told, queries.rename({"query_id": "id"})
+
+
+def written(folder, frames):
+    folder.mkdir(exist_ok=True)
+    paths = folder / "events.parquet", folder / "queries.parquet"
+    for frame, path in zip(frames, paths, strict=True):
+        frame.write_parquet(path)
+    return paths
+
+
+def test_without_preset_and_budget_the_store_is_what_was_said(tmp_path):
+    made = replay(*written(tmp_path, people()), tmp_path / "out")
+    hot = pl.read_parquet(tmp_path / "out" / "hot.parquet")
+    assert dict(hot.schema) == RECORDS
+    assert hot["id"].to_list() == [row[0] for row in SAID]
+    assert hot["text"].to_list() == [f"{row[2]}: {row[3]}" for row in SAID]
+    assert hot["member_ids"].to_list() == [[row[0]] for row in SAID]
+    assert hot["t_start"].to_list() == WHEN == hot["t_end"].to_list()
+    results = pl.read_parquet(tmp_path / "out" / "results.parquet")
+    assert dict(results.schema) == RESULTS
+    assert results.filter(pl.col("query_id") == "q1").sort("rank")["id"][0] == "a3"
+    assert set(results["id"]) <= set(hot["id"])
+    assert made.hot.equals(hot)
+
+
+def test_both_layouts_give_the_same_store_and_answers(tmp_path):
+    one = replay(
+        *written(tmp_path / "a", people(events=lambda frame: frame.drop("importance"))), tmp_path / "a" / "out"
+    )
+    two = replay(*written(tmp_path / "b", messages()), tmp_path / "b" / "out")
+    assert one.hot.equals(two.hot)
+    assert one.results.equals(two.results)
+
+
+def test_a_budget_shortens_the_store_to_it_and_keeps_facts(tmp_path):
+    paths = written(tmp_path, people())
+    whole = replay(*paths, tmp_path / "whole").hot
+    half = replay(*paths, tmp_path / "half", budget=0.6).hot
+    tokens = [int(count_tokens(store["text"]).sum()) for store in (whole, half)]
+    assert tokens[1] <= 0.6 * tokens[0]
+    left = " ".join(half["text"])
+    assert "midwife" in left
+    assert "opera" in left
+
+
+def test_a_replay_is_the_same_every_time_and_in_any_order_of_rows(tmp_path):
+    events, queries = people()
+    once = replay(*written(tmp_path / "a", (events, queries)), tmp_path / "a" / "out", budget=0.7, preset="default")
+    again = replay(
+        *written(tmp_path / "b", (events.reverse(), queries)), tmp_path / "b" / "out", budget=0.7, preset="default"
+    )
+    assert once.hot.equals(again.hot)
+    assert once.results.equals(again.results)
+    bytes_of = [(tmp_path / side / "out" / "hot.parquet").read_bytes() for side in "ab"]
+    assert bytes_of[0] == bytes_of[1]
+
+
+def test_a_question_asked_early_sees_only_what_was_said_by_then():
+    chat = small()
+    early = pl.DataFrame(
+        {"id": ["early", "late"], "at": [WHEN[2] + timedelta(hours=1), END], "text": ["midwife in Braga"] * 2},
+        schema=lifetime.QUERIES,
+    )
+    found = lifetime.run(chat.turns, early, lifetime.policy_for()).results
+    by = dict(found.sort("rank").group_by("query_id").agg("id").iter_rows())
+    assert by["late"][0] == "a3"
+    assert set(by["early"]) <= {"a1", "b1", "a2"}
+
+
+def test_an_earlier_question_counts_as_a_recall():
+    chat = small()
+    training = pl.DataFrame({"id": ["t"], "at": [WHEN[4]], "text": ["midwife in Braga"]}, schema=lifetime.QUERIES)
+    asked = trials.asked(chat)
+    made = lifetime.run(chat.turns, asked, lifetime.policy_for(preset="default"), training=training)
+    counts = dict(made.memories.select("memory_id", "access_count").iter_rows())
+    assert counts["a3"] == 1
+    assert counts["b3"] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda frame: frame.drop("time"), "events.parquet: has no column 'time' (has kind, id"),
+        (lambda frame: frame.drop("content"), "has no column 'content'"),
+        (lambda frame: frame.with_columns(pl.col("time").cast(pl.String)), "column 'time' is String; give timestamps"),
+        (lambda frame: frame.with_columns(id=pl.lit("x")), "column 'id' has 'x' more than once"),
+        (lambda frame: frame.with_columns(content=pl.lit(None, pl.String)), "column 'content' is null in 6 rows"),
+        (lambda frame: frame.with_columns(kind=pl.lit("delete")), "column 'kind' has 7 rows of other values"),
+        (lambda frame: frame.clear(), "holds no message"),
+    ],
+)
+def test_events_that_cannot_be_replayed_are_refused_by_column(tmp_path, change, said):
+    path, _ = written(tmp_path, people(events=change))
+    with pytest.raises(ValueError) as refused:  # noqa: PT011 - the text follows
+        read_events(path)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda frame: frame.drop("query_id"), "queries.parquet: has no column 'id'"),
+        (lambda frame: frame.drop("text"), "has no column 'text'"),
+        (lambda frame: pl.concat([frame, frame]), "has the question 'q1' more than once"),
+    ],
+)
+def test_questions_that_cannot_be_asked_are_refused_by_column(tmp_path, change, said):
+    _, path = written(tmp_path, people(queries=change))
+    with pytest.raises(ValueError) as refused:  # noqa: PT011 - the text follows
+        read_queries(path)
+    assert said in str(refused.value)
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_events(tmp_path / "none.parquet")
+    bad = tmp_path / "bad.parquet"
+    bad.write_text("no")
+    with pytest.raises(ValueError, match="is not Parquet"):
+        read_events(bad)
+
+
+def test_turns_of_one_id_are_refused():
+    turns = small().turns
+    with pytest.raises(ValueError, match="two turns have the id 'a1'"):
+        lifetime.run(pl.concat([turns, turns]), pl.DataFrame(schema=lifetime.QUERIES), lifetime.policy_for())
+
+
+def test_unknown_presets_and_impossible_budgets_are_refused():
+    with pytest.raises(SettingsError, match="did you mean 'engram'"):
+        lifetime.policy_for(preset="engramm")
+    with pytest.raises(SettingsError, match="token_budget"):
+        lifetime.policy_for(budget=-1.0)
+
+
+def test_a_policy_without_a_preset_keeps_everything_but_for_its_budget():
+    policy = lifetime.policy_for(budget=0.5)
+    assert (policy.methods, policy.forgetting, policy.token_budget) == ((), (), 0.5)
+    assert lifetime.policy_for(preset="automem").preset == "automem"
+
+
+@pytest.fixture(scope="module")
+def trial():
+    policies = {"half": lifetime.policy_for(budget=0.5)}
+    return trials.evaluate([small(), generate(1, kind="two_person", sessions=4)], policies, nights=2)
+
+
+def test_a_trial_compares_each_policy_with_keeping_everything(trial):
+    assert trial.stores["policy"].to_list() == ["keep everything"] * 2 + ["half"] * 2
+    whole = trial.stores.filter(pl.col("policy") == "keep everything")
+    assert whole["tokens_share"].to_list() == [1.0, 1.0]
+    assert (trial.stores.filter(pl.col("policy") == "half")["tokens_share"] <= 0.5).all()
+    hits = trial.figures.filter((pl.col("figure") == "hit@10") & (pl.col("group").str.len_chars() == 0))
+    assert hits["ratio"][0] == 1.0
+    assert 0.0 < hits["ratio"][1] <= 1.1
+    assert (hits["low"] <= hits["value"]).all()
+    assert (hits["value"] <= hits["high"]).all()
+    assert "adversarial" not in set(trial.questions["kind"])
+
+
+def test_a_trial_is_json_and_one_row_a_policy(trial):
+    document = json.loads(json.dumps(trial.to_dict()))
+    assert set(document) == {"figures", "stores", "means", "definitions"}
+    means = trial.means()
+    assert means["policy"].to_list() == ["keep everything", "half"]
+    assert {"tokens_share", "seconds", "hit@10", "fresh-first"} <= set(means.columns)
+
+
+def test_the_page_of_a_trial_stands_alone(trial):
+    text = report.html(trial, title="<b>Ours</b> & theirs")
+    assert "&lt;b&gt;Ours&lt;/b&gt; &amp; theirs" in text
+    assert "http://" not in text.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert "https://" not in text
+    assert "<script" not in text
+    drawings = text.count("<svg")
+    assert drawings >= 4
+    for part in text.split("<figure>")[1:]:
+        ET.fromstring(part.split("</figure>")[0])  # noqa: S314 - it is ours
+    for name in ("keep everything", "half", "hit@10", "fresh-first"):
+        assert name in text
+
+
+@pytest.mark.parametrize("ask_at", ["end", "soon"])
+def test_questions_are_asked_at_the_end_or_soon(ask_at):
+    asked = trials.asked(small(), ask_at)
+    assert asked["id"].to_list() == ["q1", "q2"]
+    expected = [END, END] if ask_at == "end" else [WHEN[3] + timedelta(days=1), END]
+    assert asked["at"].to_list() == expected
+
+
+def test_conversations_without_questions_or_with_one_name_are_refused():
+    chat = small()
+    silent = type(chat)("silent", chat.turns, chat.questions.clear())
+    with pytest.raises(ValueError, match="silent: no question with evidence"):
+        trials.evaluate([silent], {})
+    with pytest.raises(ValueError, match="two conversations are named 'small'"):
+        trials.evaluate([chat, chat], {})
+    with pytest.raises(ValueError, match="a policy is named 'keep everything'"):
+        trials.evaluate([chat], {"keep everything": lifetime.policy_for()})
+
+
+def test_quality_names_its_jobs_and_refuses_an_empty_folder(tmp_path):
+    with pytest.raises(ValueError, match=r"has no \*\.json"):
+        quality.jobs(tmp_path)
+    for part in ("locomo", "beam"):
+        (tmp_path / part).mkdir()
+        (tmp_path / part / "1.json").write_text("{}")
+    jobs = quality.jobs(tmp_path)
+    assert {job.part for job in jobs} == {"locomo", "beam", "made"}
+    assert {job.policy().preset for job in jobs} >= {"default", "automem", "cognitive", "engram", "superlocal"}
+    assert quality.main([str(tmp_path / "nowhere")]) == 2
+
+
+def test_one_job_of_quality_is_scored_by_both_retrievers():
+    job = quality.Job("made", "two_person 1", "0.5")
+    done = quality.do(job)
+    assert done.tokens_share <= 0.5
+    assert done.scored["question"].to_list() == done.neutral["question"].to_list()
+    assert done.scored["hit@10"].mean() > done.neutral["hit@10"].mean() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("value", "target", "reached"),
+    [
+        (0.88, "≥ .88", True),
+        (0.879, "≥ .88", False),
+        (0.011, "≤ .01", False),
+        (31.0, "≤ 30", False),
+        (None, "≥ 1", False),
+    ],
+)
+def test_a_figure_is_held_against_its_target(value, target, reached):
+    assert Row("x", value, None, None, target, "").reached is reached
+
+
+def test_the_page_of_quality_holds_every_row():
+    costs = pl.DataFrame({"preset": ["a"], "tokens": [0.5], "seconds": [1.0], "largest cluster": [3]}).with_columns(
+        pl.lit(0.8).alias("hit@10"), pl.lit(0.7).alias("hit@10 low"), pl.lit(0.9).alias("hit@10 high")
+    )
+    text = page([Row("hit", 0.9, 0.85, 0.95, "≥ .88", "9 questions"), Row("F1", 0.5, None, None, "≥ .80", "")], costs)
+    assert "| hit | 0.900 [0.850, 0.950] | ≥ .88 | yes | 9 questions |" in text
+    assert "| F1 | 0.5 | ≥ .80 | no |  |" in text
+    assert "| a | 50.0% | 1.0 | 3 | 0.800 (0.70-0.90) |" in text

@@ -1,0 +1,68 @@
+"""The examples, run as a reader runs them: each to its end, without a key, a network or anything of this machine."""
+
+import subprocess
+import sys
+import time
+
+import homes
+import nbformat
+import pytest
+from commands import environment
+from nbclient import NotebookClient
+
+from memory_pipeline.lake import snapshot
+
+EXAMPLES = homes.HERE.parent / "examples"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("examples") / "data"
+    with homes.filled(folder, homes.events(memories=80)) as lake:
+        homes.night(lake)
+        snapshot.publish(lake)
+    return folder
+
+
+def notebook():
+    return nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)
+
+
+def test_the_committed_notebook_holds_no_outputs():
+    book = notebook()
+    nbformat.validate(book)
+    code = [cell for cell in book.cells if cell.cell_type == "code"]
+    assert code
+    assert all((cell.outputs, cell.execution_count) == ([], None) for cell in code)
+
+
+def test_the_notebook_runs_over_a_snapshot_and_plots(home, monkeypatch):
+    monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(home))
+    book = notebook()
+    NotebookClient(book, timeout=120, kernel_name="python3", resources={"metadata": {"path": EXAMPLES}}).execute()
+    shown = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert not [output for output in shown if output.output_type in {"error", "stream"}]
+    pages = [output.data.get("text/html", "") for output in shown]
+    assert sum("vega-lite" in page for page in pages) == 2
+    assert sum("<table" in page for page in pages) >= 6
+
+
+def test_the_agent_remembers_across_conversations(tmp_path):
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "agent_loop.py"],
+        capture_output=True,
+        encoding="utf-8",
+        env=environment(TMPDIR=str(tmp_path)),
+        cwd=tmp_path,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert time.monotonic() - begun < 60
+    first, _, second = done.stdout.partition("== session 2")
+    assert "== asleep" in first
+    answers = second.partition("Ana: When is the website launch?")[2]
+    assert answers.index("26 June") < answers.index("12 June. (no longer current")
+    assert "peanuts" in answers
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,207 @@
+"""The memory over HTTP: what one profile's agent can do with it, and that it is nobody else's."""
+
+import time
+
+import homes
+import httpx
+import pytest
+from serving import bearer, finished, serving
+
+from memory_pipeline.lake import tokens
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.lake.tokens import Role
+
+TEXTS = ["Ana drinks green tea.", "The office moved to Basel in March.", "We never deploy on a Friday."]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("http") / "data"
+    homes.filled(folder, homes.events(profiles=1, memories=30)).close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def granted(home):
+    admin, _ = tokens.create(home, Role.ADMIN)
+    agents = {name: tokens.create(home, Role.AGENT, profile_id=name)[0] for name in ("ana", "bo", "cleo", "new")}
+    return {name: bearer(token) for name, token in ({"admin": admin} | agents).items()}
+
+
+@pytest.fixture(scope="module")
+def client(home):
+    with serving(home) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def ana(client, granted):
+    """Ana's agent, with three memories of hers."""
+    rows = [{"text": text, "memory_id": f"a{place}", "session_id": "s1"} for place, text in enumerate(TEXTS)]
+    with httpx.Client(base_url=client.base_url, headers=granted["ana"], timeout=client.timeout) as agent:
+        stored = agent.post("/memories", json=rows)
+        assert stored.status_code == 201, stored.text
+        assert stored.json() == {"profile_id": "ana", "memory_ids": ["a0", "a1", "a2"]}
+        yield agent
+
+
+def ids(answer):
+    assert answer.status_code == 200, answer.text
+    return [row["memory_id"] for row in answer.json()["recalled"]]
+
+
+def test_what_was_stored_a_moment_ago_is_recalled_with_its_parts(ana):
+    one = ana.post("/memories", json={"text": "The spare key hangs behind the clock.", "tags": ["keys"]}).json()
+    found = ana.post("/recall", json={"query": "where is the spare key?", "k": 1, "record": False})
+    assert ids(found) == one["memory_ids"]
+    first = found.json()["recalled"][0]
+    assert {"name", "value", "weight"} == set(first["parts"][0])
+    assert (first["current"], first["conflicts"]) in [(None, []), (True, [])]
+    assert ids(ana.post("/recall", json={"query": "key", "filters": {"tags": ["keys"]}})) == one["memory_ids"]
+    assert ids(ana.post("/recall", json={"query": "key", "filters": {"tags": ["cats"]}})) == []
+    assert ids(ana.post("/recall", json={"query": "key", "as_of": "2020-01-01T00:00:00Z"})) == []
+
+
+def test_a_second_delivery_stores_nothing(ana):
+    row = {"text": "Stored once.", "event_id": "once"}
+    assert ana.post("/memories", json=row).json() == ana.post("/memories", json=row).json()
+    listed = ana.get("/memories", params={"limit": 100}).json()
+    assert [row["content"] for row in listed].count("Stored once.") == 1
+
+
+def test_single_memories_are_shown_and_changed(ana):
+    assert ana.get("/memories/a1").json()["content"] == TEXTS[1]
+    changed = ana.patch("/memories/a1", json={"content": "The office moved to Bern in March."})
+    assert changed.json()["content"] == "The office moved to Bern in March."
+    assert ana.post("/memories/a1/protect", json={"reason": "address"}).json()["protected_reason"] == "address"
+    assert ana.post("/memories/a1/protect").status_code == 200
+    before = ana.get("/memories/a1").json()["access_count"]
+    assert ana.post("/memories/a1/feedback", json={"helpful": True}).json()["access_count"] == before + 1
+    assert "nothing to restore" in ana.post("/memories/a1/restore").json()["detail"]
+    told = ana.get("/explain/a1").json()
+    assert told["memory"]["content"] == "The office moved to Bern in March."
+
+
+def test_memories_are_listed_by_conditions(ana):
+    listed = ana.get("/memories", params={"session_id": "s1", "limit": 2}).json()
+    assert len(listed) == 2
+    assert {row["session_id"] for row in listed} == {"s1"}
+    assert ana.get("/memories", params={"session_id": "nothing"}).json() == []
+
+
+def test_a_session_starts_and_ends(ana, home):
+    opening = ana.post("/sessions/s9/start", json={"query": "where is the office?"}).json()
+    assert opening["session_id"] == "s9"
+    assert opening["answer"]["recalled"]
+    assert ana.post("/sessions/s9/start").json()["answer"] is None
+    assert ana.post("/sessions/s9/end").status_code == 204
+    with Lake(home) as lake:
+        told = lake.events(profiles=["ana"]).filter(session_id="s9")["event_type"].to_list()
+    assert [kind for kind in told if kind.startswith("session")][-1] == "session.ended"
+
+
+def test_nobody_sees_the_memory_of_another(client, granted, ana):
+    own = {"headers": granted["bo"]}
+    assert ids(client.post("/recall", json={"query": TEXTS[0], "deep": True}, **own)) == []
+    assert client.get("/memories", **own).json() == []
+    for method, path, body in (
+        ("GET", "/memories/a0", None),
+        ("GET", "/explain/a0", None),
+        ("PATCH", "/memories/a0", {"content": "x"}),
+        ("POST", "/memories/a0/feedback", {"helpful": True}),
+        ("POST", "/memories/a0/protect", None),
+        ("DELETE", "/memories/a0", None),
+    ):
+        answer = client.request(method, path, json=body, **own)
+        assert answer.status_code == 404, (method, path, answer.text)
+        assert "ana" not in answer.text
+        answer = client.request(method, path, json=body, params={"profile_id": "ana"}, **own)
+        assert (answer.status_code, answer.json()["detail"]) == (403, "the token is for profile 'bo' alone")
+    assert client.post("/memories", json={"text": "x"}, params={"profile_id": "ana"}, **own).status_code == 403
+    assert client.post("/recall", json={"query": "x"}, params={"profile_id": "ana"}, **own).status_code == 403
+    assert ana.get("/memories/a0").json()["content"] == TEXTS[0]
+
+
+@pytest.mark.usefixtures("ana")
+def test_an_administrator_names_the_profile(client, granted):
+    asked = client.post("/recall", json={"query": "tea"}, headers=granted["admin"])
+    assert (asked.status_code, "profile_id is missing" in asked.json()["detail"]) == (422, True)
+    named = {"headers": granted["admin"], "params": {"profile_id": "ana"}}
+    assert "a0" in ids(client.post("/recall", json={"query": "tea", "record": False}, **named))
+    misspelt = {"headers": granted["admin"], "params": {"profile_id": "anna"}}
+    for answer in (client.post("/recall", json={"query": "tea"}, **misspelt), client.get("/memories", **misspelt)):
+        assert (answer.status_code, answer.json()["detail"]) == (404, "profile 'anna' has no memory")
+    assert ids(client.post("/recall", json={"query": "tea"}, headers=granted["new"])) == []
+
+
+def test_an_agent_erases_a_memory_and_an_administrator_a_person_or_a_profile(client, granted, home):
+    own, admin = {"headers": granted["cleo"]}, {"headers": granted["admin"]}
+    rows = [
+        {"text": "Cleo collects xylophones.", "memory_id": "c0"},
+        {"text": "Dan fears the gyroscope.", "memory_id": "c1", "user_id": "dan"},
+        {"text": "The zeppelin leaves at noon.", "memory_id": "c2"},
+    ]
+    assert client.post("/memories", json=rows, **own).status_code == 201
+    receipt = client.delete("/memories/c0", **own)
+    assert (receipt.status_code, receipt.json()["erased"]) == (200, ["c0"]), receipt.text
+    assert receipt.json()["not_covered"]
+    assert client.get("/memories/c0", **own).status_code == 404
+    assert "xylophones" not in client.get("/explain/c0", **own).text
+    assert "c0" not in ids(client.post("/recall", json={"query": "xylophones", "deep": True}, **own))
+    for path in ("/users/dan", "/profiles/cleo"):
+        answer = client.delete(path, **own)
+        assert (answer.status_code, "administrator" in answer.json()["detail"]) == (403, True)
+    gone = client.delete("/users/dan", params={"profile_id": "cleo"}, **admin)
+    assert gone.json()["erased"] == ["c1"]
+    assert client.delete("/users/nobody", params={"profile_id": "cleo"}, **admin).status_code == 422
+    assert client.delete("/profiles/cleo", **admin).json()["erased"] == ["c2"]
+    assert client.delete("/profiles/nobody", **admin).status_code == 404
+    for word in (b"xylophone", b"gyroscope", b"zeppelin"):
+        assert [file for file in home.rglob("*") if file.is_file() and word in file.read_bytes()] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code", "parts"),
+    [
+        ("POST", "/memories", {"txt": "x"}, 422, ("text", "Field required")),
+        ("POST", "/memories", {"text": ""}, 422, ("text = ''",)),
+        ("POST", "/memories", {"text": " "}, 422, ("text is ' '", "not blank")),
+        ("POST", "/memories", [{"text": "x"}, {"text": "y", "importance": 7}], 422, ("1.importance = 7",)),
+        ("POST", "/memories", [], 422, ("at least 1 item",)),
+        ("POST", "/memories", "text", 422, ("no JSON object",)),
+        ("POST", "/recall", {}, 422, ("query", "Field required")),
+        ("POST", "/recall", {"query": " "}, 422, ("query is ' '",)),
+        ("POST", "/recall", {"query": "x", "k": 0}, 422, ("k = 0",)),
+        ("POST", "/recall", {"query": "x", "filters": {"sesion_id": "s"}}, 422, ("filters.sesion_id",)),
+        ("POST", "/recall", {"query": "x", "as_of": "2999-01-01T00:00:00Z"}, 422, ("as_of", "future")),
+        ("POST", "/recall", {"query": "x", "ranking": "engrm"}, 422, ("engrm", "engram")),
+        ("GET", "/memories?limit=0", None, 422, ("limit = '0'",)),
+        ("GET", "/memories?usr=x", None, 422, ("usr",)),
+        ("GET", "/memories/m9", None, 404, ("m9",)),
+        ("GET", "/explain/m9", None, 404, ("m9",)),
+        ("PATCH", "/memories/a0", {}, 422, ("nothing to change",)),
+        ("PATCH", "/memories/m9", {"content": "x"}, 404, ("m9",)),
+        ("POST", "/memories/a0/feedback", {}, 422, ("helpful",)),
+        ("POST", "/memories/m9/restore", None, 422, ("m9",)),
+        ("DELETE", "/memories/m9", None, 422, ("m9", "unknown")),
+    ],
+)
+def test_a_wrong_request_is_answered_in_one_line_and_changes_nothing(ana, home, method, path, body, code, parts):
+    with Lake(home) as lake:
+        before = lake.ledger.position()
+    answer = ana.request(method, path, json=body)
+    assert answer.status_code == code, answer.text
+    said = answer.json()["detail"]
+    assert "\n" not in said
+    assert all(part in said for part in parts), said
+    with Lake(home) as lake:
+        assert lake.ledger.position() == before
+
+
+def test_a_recall_is_answered_while_a_run_is_under_way(client, granted, ana):
+    asked = client.post("/consolidate", headers=granted["admin"], json={"profile_id": "sample-1", "task": "decay"})
+    assert asked.status_code == 202
+    begun = time.monotonic()
+    assert "a0" in ids(ana.post("/recall", json={"query": "green tea", "record": False}))
+    assert time.monotonic() - begun < 30
+    assert finished(client, asked.json()["run_id"], granted["admin"])["error"] is None

@@ -1,0 +1,219 @@
+"""Ranking: what comes first, what is left out, and what is said of each."""
+
+import math
+from datetime import timedelta
+
+import frames
+import numpy as np
+import polars as pl
+import pytest
+
+from memory_pipeline.recall.features import FEATURES
+from memory_pipeline.recall.index import Index
+from memory_pipeline.recall.ranking import RANKINGS, SCHEMA, Context, rank, weights
+from memory_pipeline.text.embedding import embed_texts
+
+ROWS = [
+    ("user", "My API key allows 1,000 calls per day.", 60),
+    ("assistant", "With 1,000 calls per day you should cache the answers.", 60),
+    ("user", "I have never written a Flask route in this project.", 50),
+    ("user", "The team meets on Mondays.", 45),
+    ("user", "Today I wrote a Flask route for the login page of the project.", 40),
+    ("user", "The API key now allows 1,500 calls per day.", 10),
+    ("assistant", "Good, then the cache can be smaller.", 10),
+]
+
+
+def memories(rows=ROWS):
+    return frames.memories(
+        {
+            "memory_id": f"m{place}",
+            "content": content,
+            "speaker": speaker,
+            "session_id": f"s{days}",
+            "created_at": frames.ago(days) + timedelta(minutes=place),
+            "seq": place + 1,
+        }
+        for place, (speaker, content, days) in enumerate(rows)
+    )
+
+
+def build(rows):
+    return Index.build(rows, embed_texts(rows.unique("content_hash"), "hashing"), model="hashing")
+
+
+def ids(found):
+    return found["memory_id"].to_list()
+
+
+def ask(question, rows=None, **given):
+    return rank(build(memories() if rows is None else rows), question, now=frames.AS_OF, **given)
+
+
+def change(rows, memory_id, **columns):
+    return rows.with_columns(
+        pl.when(pl.col("memory_id") == memory_id).then(pl.lit(value, rows.schema[name])).otherwise(name).alias(name)
+        for name, value in columns.items()
+    )
+
+
+def test_answers_have_scores_parts_and_ranks():
+    found = ask("How many calls does my API key allow?", k=4)
+    assert dict(found.schema) == SCHEMA
+    assert found["rank"].to_list() == [1, 2, 3, 4]
+    assert found["score"].is_between(0, 1).all()
+    parts = found["parts"][0].to_list()
+    assert [part["name"] for part in parts] == list(FEATURES)
+    total = sum(part["value"] * part["weight"] for part in parts)
+    assert found["score"][0] == pytest.approx(total / np.maximum(weights(), 0).sum())
+
+
+@pytest.mark.parametrize(
+    "question", ["How many calls per day does my API key allow?", "How many calls does my API key currently allow?"]
+)
+def test_a_question_for_now_puts_the_newest_value_first_and_gives_the_old_one_below(question):
+    found = ids(ask(question, k=5))
+    assert found[0] == "m5"
+    assert "m0" in found
+
+
+def test_a_question_about_the_past_is_left_as_it_is():
+    found = ids(ask("How many calls per day did my API key allow at first, before the change?", k=5))
+    assert found.index("m0") < found.index("m5")
+
+
+def test_what_a_newer_memory_closed_comes_behind_it_and_is_marked():
+    rows = change(memories(), "m0", closed_by="m5", closed_until=frames.ago(10), valid_until=frames.ago(10))
+    found = ask("How many calls per day does my API key allow?", rows, k=5)
+    assert found["memory_id"][0] == "m5"
+    current = dict(found.select("memory_id", "current").iter_rows())
+    assert current["m5"] is True
+    assert current["m0"] is False
+    assert all(value is None for name, value in current.items() if name not in {"m0", "m5"})
+    assert dict(found.select("memory_id", "closed_by").iter_rows())["m0"] == "m5"
+
+
+def test_both_sides_of_a_contradiction_come():
+    assert {"m2", "m4"} <= set(ids(ask("Have I ever written a Flask route in this project?", k=3)))
+
+
+def test_the_other_side_of_a_known_contradiction_is_brought_along_and_named():
+    pair = pl.DataFrame({"memory_id": ["m3"], "other_id": ["m2"]})
+    found = ask("When does the team meet?", k=2, conflicts=pair)
+    assert ids(found) == ["m3", "m2"]
+    assert found["conflicts"].to_list() == [["m2"], ["m3"]]
+
+
+def test_only_a_deep_recall_reaches_what_is_not_live_at_half_the_score():
+    rows = change(memories(), "m3", lifecycle="archived")
+    question = "On which day does the team meet?"
+    assert "m3" not in ids(ask(question, rows, k=10))
+    deep = dict(ask(question, rows, k=10, deep=True).select("memory_id", "score").iter_rows())
+    live = dict(ask(question, k=10).select("memory_id", "score").iter_rows())
+    assert deep["m3"] == pytest.approx(0.5 * live["m3"])
+
+
+def test_trimmed_text_is_given_and_the_whole_when_deep():
+    rows = change(memories(), "m3", trimmed="meets Mondays")
+    question = "On which day does the team meet?"
+    assert ask(question, rows, k=1)["text"].to_list() == ["meets Mondays"]
+    assert ask(question, rows, k=1)["tokens"].to_list() == [4]
+    assert ask(question, rows, k=1, deep=True)["text"].to_list() == ["The team meets on Mondays."]
+
+
+def test_what_is_not_allowed_is_not_given():
+    index = build(memories())
+    allowed = (index.memories["speaker"] == "assistant").to_numpy()
+    found = rank(index, "How many calls does my API key allow?", now=frames.AS_OF, allowed=allowed)
+    assert set(ids(found)) == {"m1", "m6"}
+
+
+@pytest.mark.parametrize("budget", [1, 8, 20, 40, 1000])
+def test_an_answer_keeps_within_its_token_budget(budget):
+    assert ask("How many calls does my API key allow?", k=10, token_budget=budget)["tokens"].sum() <= budget
+
+
+def test_the_same_words_again_come_after_all_others_they_would_crowd_out():
+    rows = memories([*ROWS, ("user", "My API key allows 1,000 calls per day.", 5)])
+    first = ids(ask("API key calls", rows, k=3))
+    assert not {"m0", "m7"} <= set(first)
+
+
+def test_names_choose_who_said_it():
+    rows = memories([("Ann", "I love hiking in the hills.", 9), ("Ben", "I love hiking in the hills too.", 8)])
+    assert ids(ask("What does Ben love?", rows, k=1)) == ["m1"]
+    assert ids(ask("What does Ann love?", rows, k=1)) == ["m0"]
+
+
+def test_dates_are_spans_seen_from_when_it_was_said():
+    rows = memories([("Ann", "I ran a race last Friday.", 30), ("Ann", "I ran a race last Friday, too.", 90)])
+    day = (frames.ago(30) - timedelta(days=3)).strftime("%d %B %Y")
+    assert ids(ask(f"Which race did Ann run around {day}?", rows, k=1)) == ["m0"]
+
+
+def test_ties_go_to_the_older_then_by_id():
+    rows = memories([("Ann", "completely unrelated", 5)] * 3)
+    assert ids(ask("question", rows, ranking="lexical")) == ["m0", "m1", "m2"]
+
+
+def scored(rows):
+    return pl.DataFrame(
+        [
+            {"memory_id": f"m{place}", "recency": 0.5, "importance": 0.8, "retention": 0.25, "relevance": 0.4}
+            for place in range(rows.height)
+        ]
+    )
+
+
+def test_formulas_give_the_numbers_worked_out_by_hand():
+    rows = memories()
+    cosine = dict(ask("API key", rows, ranking="cosine").select("memory_id", "score").iter_rows())["m0"]
+    assert 0 < cosine < 1
+
+    def score(ranking, **given):
+        found = ask("API key", rows, ranking=ranking, scored=scored(rows), **given)
+        return dict(found.select("memory_id", "score").iter_rows())["m0"]
+
+    assert score("automem") == pytest.approx(0.4 * cosine)
+    assert score("cognitive") == pytest.approx(cosine * 0.25**0.3)
+    assert score("engram") == pytest.approx((0.5 + 0.8 + cosine) / 3)
+    asked = Context(user_id="u", session_id="s60")
+    assert score("engram", context=asked) == pytest.approx((0.5 + 0.8 + cosine) / 3.5)
+    known = rows.with_columns(user_id=pl.lit("u"))
+    found = ask(
+        "API key",
+        known,
+        ranking="engram",
+        scored=scored(rows),
+        context=Context(user_id="u", session_id="s60", returns={"m0": 3}),
+    )
+    affinity = 0.4 * 1.0 + 0.3 * 1.0
+    assert dict(found.select("memory_id", "score").iter_rows())["m0"] == pytest.approx(
+        (0.5 + 0.8 + cosine + 0.5 * affinity) / 3.5
+    )
+
+
+def test_a_memory_without_scores_is_fresh():
+    rows = memories([("user", "API key", 0)])
+    found = ask("API key", rows, ranking="engram", scored=scored(rows).clear())
+    assert found["score"][0] == pytest.approx((1.0 + 0.5 + found["parts"][0].to_list()[2]["value"]) / 3, abs=1e-3)
+    assert math.isclose(found["parts"][0].to_list()[0]["value"], 1.0, abs_tol=1e-3)
+
+
+@pytest.mark.parametrize("ranking", ["engram", "automem", "cognitive"])
+def test_formulas_need_scores(ranking):
+    with pytest.raises(ValueError, match="scored_memories"):
+        ask("API key", ranking=ranking)
+
+
+@pytest.mark.parametrize("wrong", [{"ranking": "best"}, {"k": 0}, {"token_budget": 0}])
+def test_what_cannot_be_asked_is_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        ask("API key", **wrong)
+
+
+def test_all_rankings_take_any_query():
+    rows = memories()
+    for ranking in RANKINGS:
+        for query in ("", "?", "the of and", "日本", "zzzz"):
+            ask(query, rows, ranking=ranking, scored=scored(rows))

@@ -1,0 +1,256 @@
+"""What a token budget leaves to be shown."""
+
+import random
+import re
+
+import frames
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from memory_pipeline.consolidation import trimming
+from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.settings import Policy
+from memory_pipeline.text.tokens import count_tokens
+
+CHAT = [
+    ("Ann", "Hey Mo! Great to hear from you. How was your week?"),
+    ("Mo", "Thanks! I moved to Oslo in March 2021, and my sister Ida helped me. It was so nice!"),
+    ("Ann", "Wow, that sounds amazing! You must be so happy."),
+    ("Mo", "Yeah, I am. I'm going to run the harbour marathon next month, because Ida signed me up."),
+    ("Ann", "I never liked running, but I bought a red bicycle for 300 euros last week."),
+    ("Mo", "Cool! [a photo of a red bicycle on a bridge]"),
+    ("Ann", "Take care! Bye!"),
+]
+TURNS = st.lists(
+    st.tuples(
+        st.sampled_from(["Ann", "Mo", None]), st.sampled_from([text for _, text in CHAT] + ["ok", "...", "\n \n"])
+    ),
+    min_size=1,
+    max_size=12,
+)
+SHARES = st.floats(0.05, 1.0)
+FEW = settings(max_examples=25)  # each example plans a whole store
+
+
+def store(turns=CHAT, **columns):
+    made = frames.memories(
+        [
+            {
+                "content": text,
+                "speaker": speaker,
+                "session_id": "s",
+                "trimmed": None,
+                "created_at": frames.ago(90 - place),
+            }
+            | {name: value for name, value in columns.items() if not isinstance(value, dict)}
+            | {name: value[place] for name, value in columns.items() if isinstance(value, dict) and place in value}
+            for place, (speaker, text) in enumerate(turns)
+        ]
+    )
+    hashed = made["content_hash"] + made["speaker"].fill_null("")
+    return made.with_columns(content_hash=hashed)
+
+
+def select(memories, budget, **policy):
+    texts = memories.unique(["profile_id", "content_hash"])
+    enrichment = texts.select("profile_id", "content_hash", question=pl.col("content").str.ends_with("?"))
+    return trimming.select(memories, enrichment, Policy(token_budget=budget, **policy), plan_id="plan")
+
+
+def applied(memories, trims, archived):
+    """The memories after trims and archivings took effect."""
+    key = ["profile_id", "memory_id"]
+    after = memories.join(trims.select(*key, now="trimmed"), on=key, how="left", maintain_order="left")
+    after = after.join(archived.select(*key, gone="action"), on=key, how="left", maintain_order="left")
+    return after.with_columns(
+        trimmed=pl.coalesce("now", "trimmed"),
+        lifecycle=pl.when(pl.col("gone").is_null()).then("lifecycle").otherwise(pl.lit("archived")),
+    ).drop("now", "gone")
+
+
+def cost(memories):
+    """Tokens that live memories show, names of speakers included."""
+    live = memories.filter(pl.col("lifecycle") == "active")
+    text = live.select(pl.concat_str(pl.col("speaker") + ": ", pl.coalesce("trimmed", "content"), ignore_nulls=True))
+    return int(count_tokens(text.to_series()).sum())
+
+
+def stored(memories):
+    return cost(memories.with_columns(trimmed=pl.lit(None, pl.String), lifecycle=pl.lit("active")))
+
+
+def shown(memories, budget, **policy):
+    after = applied(memories, *select(memories, budget, **policy)).filter(pl.col("lifecycle") == "active")
+    return dict(after.select("memory_id", pl.coalesce("trimmed", "content")).iter_rows())
+
+
+def test_without_a_budget_or_below_it_nothing_is_proposed():
+    memories = store()
+    for budget in (None, 1.0, stored(memories)):
+        trims, archived = select(memories, budget)
+        assert_frame_equal(trims, TABLES["trims"].empty())
+        assert_frame_equal(archived, TABLES["archived_set"].empty())
+
+
+def test_facts_stay_and_chat_goes():
+    left = shown(store(), 0.5)
+    said = " ".join(left.values())
+    assert all(fact in said for fact in ("Oslo in March 2021", "marathon next month", "300 euros last week"))
+    assert not any(chat in said for chat in ("Great to hear", "amazing", "Bye"))
+    assert "m6" not in left
+
+
+def test_rows_say_what_they_do_and_why():
+    trims, archived = select(store(), 0.5)
+    row = trims.filter(pl.col("memory_id") == "m1").row(0, named=True)
+    assert row["trimmed"] == "I moved to Oslo in March 2021, and my sister Ida helped me."
+    assert (row["tokens_before"], row["tokens_after"]) == (24, 17)
+    budget = stored(store()) // 2
+    assert row["reason"] == (
+        f"2 of 4 clauses and 17 of 24 tokens stay; the others were worth least, and the budget is {budget} tokens."
+    )
+    assert 0 < row["value"] <= 1
+    gone = archived.filter(pl.col("memory_id") == "m6").row(0, named=True)
+    assert (gone["action"], gone["rule"], gone["target_id"]) == ("archive", "token_budget", None)
+    assert 0 <= gone["strength"] < row["value"]
+
+
+def test_a_cut_within_a_sentence_shows():
+    left = shown(
+        store([("Mo", "I moved to Oslo in March 2021, and it was so very nice to be there with you all.")]), 0.7
+    )
+    assert left["m0"] == "I moved to Oslo in March 2021\u2026"
+
+
+@FEW
+@given(TURNS, SHARES)
+def test_the_budget_is_met_to_within_one_clause(turns, share):
+    memories = store(turns)
+    trims, archived = select(memories, share)
+    after = cost(applied(memories, trims, archived))
+    budget = int(stored(memories) * share)
+    assert after <= budget
+    whole = [text for _, text in turns]
+    assert after >= min(stored(memories), budget) - max(count_tokens(pl.Series(whole))) - 2
+
+
+@FEW
+@given(TURNS, SHARES)
+def test_what_was_cut_fits_so_that_nothing_more_is_proposed(turns, share):
+    memories = store(turns)
+    again = applied(memories, *select(memories, share))
+    assert [len(table) for table in select(again, share)] == [0, 0]
+
+
+@FEW
+@given(TURNS, SHARES, SHARES)
+def test_a_smaller_budget_leaves_a_part_of_what_a_larger_one_leaves(turns, one, other):
+    memories = store(turns)
+    small, large = shown(memories, min(one, other)), shown(memories, max(one, other))
+    assert set(small) <= set(large)
+    for memory_id, text in small.items():
+        for piece in re.split(r"\u2026|(?<=[.!?])\s", text):
+            assert piece.strip() in large[memory_id]
+
+
+@FEW
+@given(TURNS, SHARES, st.integers(0, 99))
+def test_the_order_of_rows_changes_nothing(turns, share, seed):
+    memories = store(turns)
+    places = list(range(len(memories)))
+    random.Random(seed).shuffle(places)
+    for one, other in zip(select(memories, share), select(memories[places], share), strict=True):
+        assert_frame_equal(one, other)
+
+
+@FEW
+@given(TURNS, SHARES)
+def test_what_is_shown_is_part_of_the_text_and_never_empty(turns, share):
+    memories = store(turns)
+    whole = dict(memories.select("memory_id", "content").iter_rows())
+    trims, _ = select(memories, share)
+    for memory_id, text in trims.select("memory_id", "trimmed").iter_rows():
+        assert text
+        for piece in text.split("\u2026"):
+            assert all(word in whole[memory_id] for word in piece.split())
+    assert (trims["tokens_after"] < trims["tokens_before"]).all()
+
+
+@FEW
+@given(TURNS, SHARES)
+def test_a_denial_is_shown_whole_or_not_at_all(turns, share):
+    for text in shown(store(turns), share).values():
+        if "running" in text or "never" in text:
+            assert "I never liked running, but I bought a red bicycle for 300 euros last week." in text
+
+
+def test_protected_and_core_memories_count_but_are_not_touched():
+    memories = store(protected={0: True}, category={6: "core"})
+    left = shown(memories, 0.5)
+    assert (left["m0"], left["m6"]) == (CHAT[0][1], CHAT[6][1])
+    assert cost(applied(memories, *select(memories, 0.5))) <= stored(memories) // 2
+    trims, archived = select(memories, 5)
+    assert not {"m0", "m6"} & {*trims["memory_id"], *archived["memory_id"]}
+    assert len(archived) == len(CHAT) - 2
+
+
+def test_what_an_agent_said_to_be_important_goes_later():
+    turns = [("Mo", "I moved to Oslo."), ("Mo", "I moved to Lima.")]
+    assert list(shown(store(turns), 0.5)) == ["m0"]
+    assert list(shown(store(turns, importance_given={1: 0.9}), 0.5)) == ["m1"]
+    assert list(shown(store(turns, importance_hint={0: 0.2}), 0.5)) == ["m1"]
+
+
+def test_profiles_never_meet():
+    one, other = store(), store(CHAT[:3], profile_id="q")
+    together = select(pl.concat([one, other]), 0.5)
+    for place in (0, 1):
+        apart = pl.concat([select(one, 0.5)[place], select(other, 0.5)[place]])
+        assert_frame_equal(together[place].sort("profile_id", "memory_id"), apart.sort("profile_id", "memory_id"))
+
+
+def test_only_a_profile_that_exceeds_its_budget_is_cut():
+    small = store(CHAT[:2], profile_id="q")
+    trims, archived = select(pl.concat([store(), small]), cost(small))
+    assert {*trims["profile_id"], *archived["profile_id"]} == {"p"}
+
+
+def test_the_budget_is_a_share_of_all_that_was_ever_stored():
+    memories = store(lifecycle={0: "archived", 1: "deleted"})
+    share = (cost(memories) + 1) / stored(memories)
+    assert [len(table) for table in select(memories, share)] == [0, 0]
+
+
+def test_a_summary_that_repeats_live_members_leaves_first_and_whole():
+    memories = store([*CHAT, ("Mo", "Mo moved to Oslo in March 2021. Ida is the sister of Mo.")], kind={7: "session"})
+    trims, archived = select(memories, cost(memories) - 1)
+    assert archived["memory_id"].to_list() == ["m7"]
+    assert archived["reason"].to_list() == [
+        f"It repeats what its members say for its 17 tokens, and the budget is {cost(memories) - 1} tokens."
+    ]
+    assert trims.is_empty()
+
+
+def test_a_summary_that_took_its_members_place_keeps_its_best_clause():
+    memories = store(
+        [*CHAT, ("Mo", "It was nice. Mo moved to Oslo in March 2021.")],
+        kind={7: "compression"},
+        superseded_by={1: "m7"},
+        superseded_kind={1: "summary"},
+        lifecycle={1: "archived"},
+    )
+    assert shown(memories, 1.5) == {"m7": "Mo moved to Oslo in March 2021."}
+
+
+def test_what_is_trimmed_is_trimmed_further_from_what_it_shows():
+    memories = store(trimmed={1: "I moved to Oslo in March 2021\u2026 It was so nice!"})
+    left = shown(memories, 0.4)
+    assert left["m1"] == "I moved to Oslo in March 2021\u2026"
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\ufdd0 \ufdd1"])
+def test_texts_without_words_are_no_trouble(text):
+    assert "m1" not in shown(store([("Mo", "I moved to Oslo."), (None, text), ("Mo", "Bye! Bye!")]), 0.5)

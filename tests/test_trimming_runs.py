@@ -1,0 +1,292 @@
+"""How a token budget goes through plan, commit, fold, snapshot and undo, in real stores."""
+
+from datetime import UTC, datetime, timedelta
+
+import duckdb
+import frames
+import homes
+import polars as pl
+import pytest
+from planned import commit, memory, profiles, propose, revert, said, state
+
+from memory_pipeline.consolidation import invariants, planning, projection
+from memory_pipeline.consolidation.strategies import KINDS, SUPERSEDING
+from memory_pipeline.lake import history, participation, snapshot
+from memory_pipeline.lake.events import parse
+from memory_pipeline.lake.schemas import LIVE, TABLES
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.settings import Policy
+from memory_pipeline.text.tokens import count_tokens
+
+NOW = datetime(2026, 7, 1, tzinfo=UTC)
+KEY = ["profile_id", "memory_id"]
+NO_DECISIONS = TABLES["decisions"].empty()
+BUDGET = 0.5
+
+
+@pytest.fixture(scope="module")
+def told():
+    return homes.events(profiles=2, memories=80)
+
+
+@pytest.fixture
+def lake(tmp_path, told):
+    homes.settings(tmp_path, token_budget=BUDGET, max_archived_share=1.0)
+    with homes.filled(tmp_path, told) as opened:
+        yield opened
+
+
+def night(lake: Lake, **options):
+    return homes.night(lake, policy=homes.settings(lake.home), **options)
+
+
+def planned(lake: Lake, *, as_of=homes.NIGHT, **options) -> pl.DataFrame:
+    settings = homes.settings(lake.home)
+    own = participation.chosen(lake, settings, as_of=as_of, **options)
+    return history.preview(lake, settings, own)["consolidation_plan"]
+
+
+def tokens(memories: pl.DataFrame, column: pl.Expr) -> dict[str, int]:
+    """Tokens of each profile's texts with their speakers."""
+    named = pl.col("speaker").fill_null("") != ""
+    texts = memories.select(
+        "profile_id", text=pl.when(named).then(pl.concat_str("speaker", pl.lit(": "), column)).otherwise(column)
+    )
+    counted = texts.with_columns(tokens=count_tokens(texts["text"]))
+    return dict(counted.group_by("profile_id").agg(pl.col("tokens").sum()).sort("profile_id").rows())
+
+
+def shown(memories: pl.DataFrame) -> dict[str, int]:
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE))
+    return tokens(live, pl.coalesce("trimmed", "content"))
+
+
+def cut(memories: pl.DataFrame) -> pl.DataFrame:
+    return memories.drop_nulls("trimmed")
+
+
+def an_original(lake: Lake) -> str:
+    """A trimmed memory of the first profile that an agent stored."""
+    return str(cut(lake.read("memories", profiles=["sample-1"])).filter(pl.col("kind") == "original")["memory_id"][0])
+
+
+def test_a_run_trims_to_the_budget_and_keeps_the_whole_texts(lake):
+    made = night(lake)
+    memories = lake.read("memories")
+    originals = made["memories"].filter(pl.col("kind") == "original")
+    stored = tokens(originals, pl.col("content"))
+    assert all(shown(memories)[name] <= BUDGET * stored[name] for name in stored)
+    trimmed = cut(memories)
+    assert trimmed.height > 10
+    whole = trimmed.join(originals, on=KEY, suffix="_before")
+    assert (whole["content"] == whole["content_before"]).all()
+    assert (trimmed["trimmed"].str.len_chars() < trimmed["content"].str.len_chars()).all()
+    decided = made["consolidation_plan"].filter(pl.col("action") == "trim")
+    assert set(decided["rule"]) == {"token_budget"}
+    assert made["trims"].select(KEY).equals(decided.select(KEY).sort(KEY))
+    assert lake.read("trims").equals(made["trims"])
+    assert trimmed.join(decided, on=[*KEY, "plan_id"], how="semi").height == trimmed.height
+
+
+def test_under_a_budget_only_summaries_are_made_that_take_the_place_of_others(lake):
+    kinds = {KINDS[name] for name in SUPERSEDING}
+    assert set(night(lake)["summaries"]["kind"]) <= kinds
+
+
+def test_a_preview_is_what_is_then_committed_and_the_second_run_decides_nothing(lake):
+    before = planned(lake)
+    made = night(lake)["consolidation_plan"]
+    assert made.equals(before)
+    assert "trim" in set(made["action"])
+    assert planned(lake).is_empty()
+
+
+def test_a_later_night_without_news_trims_nothing_more(lake):
+    night(lake)
+    later = planned(lake, as_of=homes.NIGHT + timedelta(hours=1))
+    assert not set(later["action"]) & {"trim", "archive"}
+
+
+def test_a_rebuild_gives_what_the_runs_published(lake):
+    night(lake)
+    homes.settings(lake.home, token_budget=0.3, max_archived_share=1.0)
+    night(lake, as_of=homes.NIGHT + timedelta(days=1), run_id="second")
+    for profile_id in ("sample-1", "sample-2"):
+        rebuilt = history.rebuild(lake, profile_id)
+        for name in history.PUBLISHED:
+            assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
+
+
+def test_undo_gives_the_texts_back_exactly_and_they_are_not_trimmed_again(lake):
+    made = night(lake)
+    history.undo(lake, "run", now=NOW)
+    assert lake.read("memories").equals(made["memories"])
+    again = planned(lake)
+    assert not again.filter(pl.col("action") == "trim").join(made["trims"], on=KEY, how="semi").height
+    assert "trim" in set(planned(lake, retry_reverted=True)["action"])
+
+
+def test_undo_of_a_narrower_budget_restores_the_one_before(lake):
+    night(lake)
+    first = lake.read("memories")
+    homes.settings(lake.home, token_budget=0.3, max_archived_share=1.0)
+    night(lake, as_of=homes.NIGHT + timedelta(days=1), run_id="second")
+    second = lake.read("memories")
+    assert all(shown(second)[name] < shown(first)[name] for name in shown(first))
+    history.undo(lake, "second", now=NOW)
+    assert lake.read("memories").equals(first)
+
+
+def test_one_text_that_is_given_back_stays_whole(lake):
+    night(lake)
+    name = an_original(lake)
+    undone = history.undo(lake, name, profile_id="sample-1", now=NOW)
+    assert undone["action"].to_list() == ["trim"]
+    row = lake.read("memories", profiles=["sample-1"]).row(by_predicate=pl.col("memory_id") == name, named=True)
+    assert row["trimmed"] is None
+    later = planned(lake, as_of=homes.NIGHT + timedelta(hours=1))
+    assert later.filter(pl.col("memory_id") == name, pl.col("action") == "trim").is_empty()
+
+
+def test_a_text_that_changes_is_shown_whole(lake):
+    night(lake)
+    name = an_original(lake)
+    update = {
+        "event_id": "late",
+        "profile_id": "sample-1",
+        "event_type": "memory.updated",
+        "occurred_at": (homes.NIGHT + timedelta(hours=1)).isoformat(),
+        "memory_id": name,
+        "payload": {"content": "Lisbon."},
+    }
+    lake.ledger.append([parse(update, recorded_at=NOW, origin="test", future=None)])
+    night(lake, as_of=homes.NIGHT + timedelta(hours=2), run_id="later")
+    row = lake.read("memories", profiles=["sample-1"]).row(by_predicate=pl.col("memory_id") == name, named=True)
+    assert (row["content"], row["trimmed"]) == ("Lisbon.", None)
+
+
+def test_the_snapshot_shows_both_texts(lake):
+    night(lake)
+    trimmed = cut(lake.read("memories")).row(0, named=True)
+    with duckdb.connect(str(snapshot.publish(lake)), read_only=True) as connection:
+        asked = [trimmed["profile_id"], trimmed["memory_id"]]
+        found = connection.execute(
+            "SELECT content, trimmed FROM memories WHERE profile_id = ? AND memory_id = ?", asked
+        ).fetchall()
+        assert found == [(trimmed["content"], trimmed["trimmed"])]
+        said_of = connection.execute(
+            "SELECT value FROM explain($2, profile := $1) WHERE aspect = 'trimmed'", asked
+        ).fetchall()
+        assert said_of == [(trimmed["trimmed"],)]
+
+
+def test_a_run_that_forgets_trims_and_a_reflection_does_not(lake):
+    assert "trim" in set(planned(lake, task="forget")["action"])
+    reflection = planned(lake, task="reflect")
+    assert "trim" not in set(reflection["action"])
+    assert "token_budget" not in set(reflection["rule"])
+
+
+def test_what_is_dropped_counts_as_leaving(tmp_path, told):
+    homes.settings(tmp_path, token_budget=0.02)
+    with homes.filled(tmp_path, told) as lake:
+        held = planned(lake)
+        assert set(held["status"]) == {"held"}
+        dropped = held.filter(pl.col("rule") == "token_budget", pl.col("action") == "archive")
+        assert dropped.height > planning.QUOTA_FLOOR
+
+
+def test_without_a_budget_nothing_is_trimmed(tmp_path, told):
+    with homes.filled(tmp_path, told) as lake:
+        assert homes.night(lake)["trims"].is_empty()
+
+
+def trim(name, before, **fields):
+    return {"memory_id": name, "content_hash": memory(before, name)["content_hash"], **fields}
+
+
+def shows(after):
+    return dict(after.memories.select("memory_id", "trimmed").rows())
+
+
+def test_the_last_trim_of_a_text_holds_and_null_gives_it_back():
+    before = state("a", "b")
+    first = commit(propose(before, cut=[trim("a", before), trim("b", before)]), 101)
+    after = projection.apply(before, first)
+    assert shows(after) == {"a": "Ada.", "b": "Ada."}
+    second = commit(propose(after, cut=[trim("a", before, trimmed=None)]), 102)
+    assert shows(projection.apply(after, second)) == {"a": None, "b": "Ada."}
+    both = pl.concat([first, second])
+    assert projection.apply(before, both).memories.equals(projection.apply(after, second).memories)
+    assert said(propose(after, cut=[trim("a", before), trim("b", before)])) == []
+    other = state({"memory_id": "a", "content": "Another text."}, "b")
+    assert shows(projection.apply(other, first)) == {"a": None, "b": "Ada."}
+
+
+def test_a_trim_of_another_text_decides_nothing():
+    assert propose(state("a"), cut=[{"memory_id": "a", "content_hash": "of a former text"}]).is_empty()
+
+
+def test_what_leaves_is_not_trimmed_and_a_summary_that_is_not_made_neither():
+    before = state("a", "b")
+    plan = propose(before, cut=[trim("a", before), trim("b", before)], leaving=[{"memory_id": "a"}])
+    assert said(plan) == [("trim", "b", None), ("archive", "a", None)]
+    assert propose(before, cut=[{"memory_id": "S", "content_hash": "x"}]).is_empty()
+
+
+def test_a_text_that_was_given_back_is_not_trimmed_otherwise_either():
+    before = state("a")
+    decided = commit(propose(before, cut=[trim("a", before)]), 101)
+    undone = {"decisions": decided, "reverted": revert(decided)}
+    assert propose(before, cut=[trim("a", before, trimmed="Bath.")], **undone).is_empty()
+    changed = state({"memory_id": "a", "content": "Another text."})
+    assert said(propose(changed, cut=[trim("a", changed)], **undone)) == [("trim", "a", None)]
+
+
+def test_a_later_trim_builds_on_the_one_before():
+    before = state("a")
+    first = commit(propose(before, cut=[trim("a", before)]), 101)
+    after = projection.apply(before, first)
+    second = commit(propose(after, cut=[trim("a", before, trimmed="A.")]), 102)
+    assert said(planning.dependants(pl.concat([first, second]), first)) == [("trim", "a", None)]
+
+
+@pytest.mark.parametrize("fields", [{"protected": True}, {"category": "core"}])
+@pytest.mark.parametrize("wish", ["cut", "leaving"])
+def test_the_budget_may_take_what_is_protected_but_not_what_is_barred(fields, wish):
+    before = state({"memory_id": "a", **fields}, "b")
+    rows = {
+        "cut": [trim("a", before), trim("b", before)],
+        "leaving": [{"memory_id": name, "rule": "token_budget"} for name in "ab"],
+    }
+    plan = propose(before, **{wish: rows[wish]})
+    post = planning.post_state(before, plan, NO_DECISIONS)
+    scored = before.memories.select(
+        *KEY, strength=pl.lit(0.5), is_protected=pl.lit(value=True), protection_reason=pl.lit("younger than 90 days")
+    )
+    bad = invariants.violations(
+        plan,
+        before,
+        profiles(),
+        policy=Policy(),
+        scored=scored,
+        post=post,
+        retrievable=before.memories.select(KEY),
+    )
+    assert bad.select("check", "memory_id").rows() == [("protected", "a")]
+
+
+def test_a_trim_to_nothing_breaks_an_invariant():
+    before = state("a")
+    plan = propose(before, cut=[trim("a", before, trimmed=" ")])
+    post = planning.post_state(before, plan, NO_DECISIONS)
+    bad = invariants.violations(
+        plan,
+        before,
+        profiles(),
+        policy=Policy(),
+        scored=frames.memories([]).select(*KEY, is_protected=pl.lit(value=True), protection_reason=pl.lit("")),
+        post=post,
+        retrievable=before.memories.select(KEY),
+    )
+    assert bad.select("check", "detail").rows() == [("conservation", "It was trimmed to nothing.")]
