@@ -114,9 +114,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="up to 300,000 memories")
     sizes = [1_000, 10_000, 100_000, *([300_000] if parser.parse_args().full else [])]
-    print(
-        f"{'memories':>9} {'build s':>8} {'extend ms':>10} {'p50 ms':>7} {'p95 ms':>7} {'scan ms':>8} {'scan / p50':>10}"
-    )
+    print(" memories  build s  extend ms  p50 ms  p95 ms  scan ms  scan / p50")
     for size in sizes:
         memories, queries = store(size)
         vectors = embed_texts(memories, "hashing")
