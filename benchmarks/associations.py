@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from memory_pipeline.consolidation import co_recall, coactivation, links
+from memory_pipeline.consolidation.edges import co_recall, coactivation, links
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
 

@@ -25,7 +25,9 @@ for variable in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np  # noqa: E402
 import polars as pl  # noqa: E402
 
-from memory_pipeline.consolidation import clustering, similarity, summarising  # noqa: E402
+from memory_pipeline.consolidation import similarity  # noqa: E402
+from memory_pipeline.consolidation.groups import clustering  # noqa: E402
+from memory_pipeline.consolidation.summaries import summarising  # noqa: E402
 from memory_pipeline.lake.schemas import TABLES  # noqa: E402
 from memory_pipeline.settings import Policy  # noqa: E402
 from memory_pipeline.text import differences, embedding, enriching, identity  # noqa: E402

@@ -16,7 +16,9 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from memory_pipeline.consolidation import graph, grouping, similarity
+from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation.edges import graph
+from memory_pipeline.consolidation.groups import grouping
 
 SIZES = (1_000, 10_000, 50_000)
 LINKAGE_SIZES = (500, 1_000, 2_000, 4_000)

@@ -12,7 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
-from memory_pipeline.consolidation import planning, projection
+from memory_pipeline.consolidation.plans import planning
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake.schemas import TABLES
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,8 +7,9 @@ import frames
 import polars as pl
 from frames import AS_OF, ago
 
-from memory_pipeline.consolidation import planning, projection
-from memory_pipeline.consolidation.projection import State
+from memory_pipeline.consolidation.plans import planning
+from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
 

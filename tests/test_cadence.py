@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from uses import table
 
-from memory_pipeline.consolidation import deciding, forgetting, projection, promotion, scoring
+from memory_pipeline.consolidation import forgetting, promotion, scoring
+from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 

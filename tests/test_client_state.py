@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from homes import NIGHT
 
-from memory_pipeline.consolidation import projection
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake.events import parse
 from memory_pipeline.recall.state import GONE, States
 

@@ -11,8 +11,9 @@ from frames import AS_OF, ago
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.consolidation import clustering, scoring
-from memory_pipeline.consolidation.strategies import near_duplicates
+from memory_pipeline.consolidation import scoring
+from memory_pipeline.consolidation.groups import clustering
+from memory_pipeline.consolidation.groups.strategies import near_duplicates
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import embedding, enriching

@@ -12,7 +12,8 @@ from frames import AS_OF
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.consolidation import clustering, completing, prompting, summarising
+from memory_pipeline.consolidation.groups import clustering
+from memory_pipeline.consolidation.summaries import completing, prompting, summarising
 from memory_pipeline.interop.openai_completion import OpenAICompleter
 from memory_pipeline.lake.schemas import TABLES, Action
 from memory_pipeline.settings import LanguageModel, Policy

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from planned import archived, compiled, fact_changes, rising, rows, superseded
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation import deciding
+from memory_pipeline.consolidation.plans import deciding
 from memory_pipeline.lake.schemas import INSTANT
 
 NO_SUMMARIES = frames.summaries([])

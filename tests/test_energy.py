@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation import energy
+from memory_pipeline.consolidation.state import energy
 from memory_pipeline.lake.schemas import INSTANT, TABLES
 
 few = settings(max_examples=40, deadline=None)

@@ -48,7 +48,7 @@ def extended(tmp_path):
     """A copy of the package with the two files of the page and no other change."""
     package = tmp_path / "place" / "memory_pipeline"
     shutil.copytree(ROOT / "memory_pipeline", package, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("presets/portraits.toml", "consolidation/strategies/speakers.py"):
+    for name in ("presets/portraits.toml", "consolidation/groups/strategies/speakers.py"):
         (package / name).write_text(block(name), "utf-8")
     return package.parent
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.consolidation.faithfulness import unfaithful
+from memory_pipeline.consolidation.summaries.faithfulness import unfaithful
 from memory_pipeline.lake.schemas import INSTANT
 from memory_pipeline.text import facts
 

@@ -14,7 +14,9 @@ import polars as pl
 import pytest
 from frames import AS_OF, ago
 
-from memory_pipeline.consolidation import associations, clustering, core_memory
+from memory_pipeline.consolidation import core_memory
+from memory_pipeline.consolidation.edges import associations
+from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.interop import jsonl
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake import history

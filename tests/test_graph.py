@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.consolidation import graph
+from memory_pipeline.consolidation.edges import graph
 
 NO_ROWS = np.empty(0, dtype=np.int64)
 UNHURRIED = settings(deadline=None)  # a busy machine is no failure

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.consolidation import greedy, similarity
+from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation.groups import greedy
 
 NO_ROWS = np.empty(0, dtype=np.int64)
 UNHURRIED = settings(deadline=None)  # a busy machine is no failure

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from memory_pipeline.consolidation import grouping, similarity
+from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation.groups import grouping
 
 NO_ROWS = np.empty(0, dtype=np.int64)
 UNHURRIED = settings(deadline=None)  # a busy machine is no failure

@@ -10,7 +10,8 @@ import launches
 import pytest
 
 from memory_pipeline.assets.resources import Run
-from memory_pipeline.consolidation import pipeline, plan_document
+from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.service import gate, launch
 
 AS_OF = homes.NIGHT.isoformat()

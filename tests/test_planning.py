@@ -26,8 +26,9 @@ from planned import (
 )
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation import invariants, plan_document, planning, projection
-from memory_pipeline.consolidation.projection import State
+from memory_pipeline.consolidation.plans import invariants, plan_document, planning
+from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.lake.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
 

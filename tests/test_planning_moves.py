@@ -26,7 +26,9 @@ from planned import (
 from polars.testing import assert_frame_equal
 from uses import accesses
 
-from memory_pipeline.consolidation import invariants, pipeline, plan_document, planning, projection
+from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation.plans import invariants, plan_document, planning
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
 

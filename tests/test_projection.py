@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation import projection
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.text import identity
 

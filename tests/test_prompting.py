@@ -9,7 +9,7 @@ from frames import ago
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.consolidation import prompting
+from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
 

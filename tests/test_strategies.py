@@ -15,9 +15,9 @@ from frames import AS_OF, ago
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.consolidation import clustering, strategies
-from memory_pipeline.consolidation.strategies import episodes
-from memory_pipeline.consolidation.strategies.scene import Found, Strategy
+from memory_pipeline.consolidation.groups import clustering, strategies
+from memory_pipeline.consolidation.groups.strategies import episodes
+from memory_pipeline.consolidation.groups.strategies.scene import Found, Strategy
 from memory_pipeline.lake.schemas import LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.settings.values import clustering_methods

@@ -10,7 +10,9 @@ from frames import AS_OF, ago
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.consolidation import clustering, lineage, prompting, scoring, strategies, summarising, wording
+from memory_pipeline.consolidation import scoring
+from memory_pipeline.consolidation.groups import clustering, lineage, strategies
+from memory_pipeline.consolidation.summaries import prompting, summarising, wording
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import embedding, enriching, facts, tokens

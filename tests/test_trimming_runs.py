@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 from planned import commit, memory, profiles, propose, revert, said, state
 
-from memory_pipeline.consolidation import invariants, planning, projection
-from memory_pipeline.consolidation.strategies import KINDS, SUPERSEDING
+from memory_pipeline.consolidation.groups.strategies import KINDS, SUPERSEDING
+from memory_pipeline.consolidation.plans import invariants, planning
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake import history, participation, snapshot
 from memory_pipeline.lake.events import parse
 from memory_pipeline.lake.schemas import LIVE, TABLES

@@ -4,8 +4,9 @@ import polars as pl
 
 from memory_pipeline.assets.resources import Store, refusing
 from memory_pipeline.assets.tables import Each, table
-from memory_pipeline.consolidation import completing, plan_document
+from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.consolidation.stages import Turn, told_of
+from memory_pipeline.consolidation.summaries import completing
 from memory_pipeline.interop import openai_completion
 from memory_pipeline.lake.schemas import TABLES
 

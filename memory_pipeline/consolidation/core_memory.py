@@ -12,9 +12,10 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import folding, prompting
 from memory_pipeline.consolidation.promotion import holds
 from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.state import folding
+from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 

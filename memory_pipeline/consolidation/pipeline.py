@@ -11,7 +11,8 @@ from typing import Final, TypeVar, cast
 
 import polars as pl
 
-from memory_pipeline.consolidation import planning, stages
+from memory_pipeline.consolidation import stages
+from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.stages import STATE, Frames, Turn
 from memory_pipeline.lake.schemas import TABLES, Action
 from memory_pipeline.settings import Policy

@@ -12,23 +12,22 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation import (
-    associations,
     budgeting,
-    centrality,
-    clustering,
     core_memory,
     forgetting,
-    planning,
-    projection,
     promotion,
     scope,
     scoring,
-    summarising,
     trimming,
     validity,
 )
-from memory_pipeline.consolidation.projection import State
-from memory_pipeline.consolidation.strategies import SUPERSEDING
+from memory_pipeline.consolidation.edges import associations, centrality
+from memory_pipeline.consolidation.groups import clustering
+from memory_pipeline.consolidation.groups.strategies import SUPERSEDING
+from memory_pipeline.consolidation.plans import planning
+from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.state.projection import State
+from memory_pipeline.consolidation.summaries import summarising
 from memory_pipeline.lake.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import embedding, enriching, importance

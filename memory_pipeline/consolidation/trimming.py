@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.deciding import BUDGET
+from memory_pipeline.consolidation.plans.deciding import BUDGET
 from memory_pipeline.consolidation.scoring import KEY, bars_supersession
 from memory_pipeline.lake.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy

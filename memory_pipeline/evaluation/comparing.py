@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 import polars as pl
 
-from memory_pipeline.consolidation import projection
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.evaluation.nights import Events, live, memories
 from memory_pipeline.lake.schemas import LIVE, Action, EventType, Lifecycle
 from memory_pipeline.settings import Policy

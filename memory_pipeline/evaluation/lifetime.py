@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import projection
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.evaluation.comparing import NIGHTS, spread
 from memory_pipeline.evaluation.metrics import DEPTH, RECORDS, RESULTS
 from memory_pipeline.evaluation.nights import Night, live

@@ -3,7 +3,7 @@
 Every try has an end, busy and broken servers are tried again after a while, and a server that will not answer is left
 alone for the rest of the run. The key comes from the environment variable OPENAI_API_KEY and goes into one header; no
 message of a server, which might repeat it, is kept. What is not here: what is asked and what of it is kept
-(`consolidation/completing`).
+(`consolidation/summaries/completing`).
 """
 
 import asyncio

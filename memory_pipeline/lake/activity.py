@@ -12,7 +12,8 @@ from typing import Any, Final
 import polars as pl
 import sqlalchemy as sa
 
-from memory_pipeline.consolidation import projection, triggers
+from memory_pipeline.consolidation import triggers
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake import catalogue, compaction, events
 from memory_pipeline.lake.catalogue import Mark
 from memory_pipeline.lake.database import EVENTS, RUNS

@@ -21,7 +21,8 @@ import polars as pl
 import sqlalchemy as sa
 from uuid6 import uuid7
 
-from memory_pipeline.consolidation import projection, stages
+from memory_pipeline.consolidation import stages
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake import catalogue, history, payloads, publishing, remaking, shredding, snapshot
 from memory_pipeline.lake.catalogue import Mark
 from memory_pipeline.lake.commits import Conflict

@@ -2,7 +2,8 @@
 
 Here: the model of an event, `parse` (anything in, a valid event or one clear reason out), `frame`
 (rows of the ledger to the table `events`) and the reference page made from the models. Not here: what payloads hold
-(`lake/payloads.py`), where events are kept (`lake/ledger.py`) and what they add up to (`consolidation/projection.py`).
+(`lake/payloads.py`), where events are kept (`lake/ledger.py`) and what they add up to
+(`consolidation/state/projection.py`).
 """
 
 import hashlib

@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import outcome, pipeline, planning, projection, stages
+from memory_pipeline.consolidation import pipeline, stages
+from memory_pipeline.consolidation.plans import outcome, planning
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake import log, participation, snapshot
 from memory_pipeline.lake.schemas import TABLES, Action
 from memory_pipeline.lake.tables import Commit, Lake, LakeError, Revert

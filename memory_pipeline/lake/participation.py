@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import pipeline, plan_document, planning, triggers
+from memory_pipeline.consolidation import pipeline, triggers
+from memory_pipeline.consolidation.plans import plan_document, planning
 from memory_pipeline.lake import status
 from memory_pipeline.lake.schemas import TABLES, Action
 from memory_pipeline.lake.tables import Lake

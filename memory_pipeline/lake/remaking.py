@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import core_memory, wording
+from memory_pipeline.consolidation import core_memory
+from memory_pipeline.consolidation.summaries import wording
 from memory_pipeline.lake import payloads
 from memory_pipeline.lake.schemas import Action
 from memory_pipeline.lake.traces import MASK, Traces

@@ -22,8 +22,9 @@ import duckdb
 import polars as pl
 from filelock import FileLock
 
-from memory_pipeline.consolidation import deciding, projection
-from memory_pipeline.consolidation.planning import LEAVING
+from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.consolidation.plans.planning import LEAVING
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake import catalogue, dictionary
 from memory_pipeline.lake.catalogue import Mark
 from memory_pipeline.lake.database import explained

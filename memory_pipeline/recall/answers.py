@@ -10,7 +10,7 @@ from typing import Any, Self, overload
 
 import polars as pl
 
-from memory_pipeline.consolidation import plan_document
+from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.lake.wording import nearest, shown
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import polars as pl
 import sqlalchemy as sa
 
-from memory_pipeline.consolidation import projection
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake.database import EVENTS
 from memory_pipeline.lake.events import EPOCH
 from memory_pipeline.lake.schemas import Action, EventType, ScoredMemories

@@ -2,7 +2,8 @@
 
 A recall hands its access over and goes on; one thread writes what has gathered as one batch. What cannot be written
 is kept and tried again; somebody hears of it: the next caller, or whoever flushes or closes.
-What is not here: what an access does to a memory (`consolidation/folding`), and the ledger itself (`lake/ledger`).
+What is not here: what an access does to a memory (`consolidation/state/folding`), and the ledger itself
+(`lake/ledger`).
 """
 
 import os

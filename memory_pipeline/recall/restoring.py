@@ -9,8 +9,9 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import planning, projection
-from memory_pipeline.consolidation.settling import MOVES
+from memory_pipeline.consolidation.plans import planning
+from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.state.settling import MOVES
 from memory_pipeline.lake import history
 from memory_pipeline.lake.schemas import TABLES, Action
 from memory_pipeline.lake.tables import Lake, Revert

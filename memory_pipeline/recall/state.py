@@ -18,7 +18,7 @@ import polars as pl
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import projection
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake import events, files
 from memory_pipeline.lake.database import EVENTS
 from memory_pipeline.lake.schemas import TABLES, EventType, Lifecycle

@@ -3,7 +3,7 @@
 Memories that the tail concerns are folded again, each from all its events, by the project's own fold. What a memory is
 also depends on others: on the summary that stands for it, on the newer memory that ended its validity. Those are folded
 with it, and nothing else.
-What is not here: the fold (`consolidation/projection`), and what is searched (`state`).
+What is not here: the fold (`consolidation/state/projection`), and what is searched (`state`).
 """
 
 import json
@@ -14,8 +14,8 @@ from typing import Any, Final
 import polars as pl
 import sqlalchemy as sa
 
-from memory_pipeline.consolidation import projection
-from memory_pipeline.consolidation.settling import MOVES
+from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.state.settling import MOVES
 from memory_pipeline.lake import catalogue, compaction, events, files
 from memory_pipeline.lake.catalogue import Mark
 from memory_pipeline.lake.database import DECISIONS, EVENTS, LakeError

@@ -82,7 +82,7 @@ def imported(console: Console, reports: Mapping[str, ImportReport]) -> None:
 
 def plan_document(tables: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
     """Return the portable form of a plan."""
-    from memory_pipeline.consolidation import plan_document  # noqa: PLC0415
+    from memory_pipeline.consolidation.plans import plan_document  # noqa: PLC0415
 
     return plan_document.write(tables["consolidation_plan"], tables["profiles"], tables.get("completions"))
 
@@ -100,7 +100,7 @@ def planned_profiles(file: Path) -> pl.DataFrame:
         raise ValueError(f"{file}: cannot be read ({error.strerror}); {remedy}") from error
     except ValueError as error:
         raise ValueError(f"{file}: is no JSON ({error}); write the plan anew with --dry-run --out") from error
-    from memory_pipeline.consolidation import plan_document  # noqa: PLC0415
+    from memory_pipeline.consolidation.plans import plan_document  # noqa: PLC0415
 
     try:
         return plan_document.read(document if isinstance(document, dict) else {})[1]

@@ -70,7 +70,7 @@ def _memory_type(name: str) -> str:
 
 def clustering_methods() -> tuple[str, ...]:
     """Names of the ways to group memories: those of the modules that hold them."""
-    modules = (resources.files("memory_pipeline") / "consolidation" / "strategies").iterdir()
+    modules = (resources.files("memory_pipeline") / "consolidation" / "groups" / "strategies").iterdir()
     names = (module.name.removesuffix(".py") for module in modules if module.name.endswith(".py"))
     return tuple(sorted(name for name in names if name not in {"__init__", "scene"}))
 

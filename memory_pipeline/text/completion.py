@@ -1,8 +1,8 @@
 """Completion: asking a language model, behind one small protocol, and what asking may cost.
 
 An answer says what came back or why nothing did; nobody has to catch anything. What is not here: the model itself
-(`interop/openai_completion`), what it is asked (`consolidation/prompting`), and which answers are kept
-(`consolidation/completing`).
+(`interop/openai_completion`), what it is asked (`consolidation/summaries/prompting`), and which answers are kept
+(`consolidation/summaries/completing`).
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,7 @@
 What only one of the two says elaborates. What each says without the other differs: another number, date or name, a
 denial, another time of validity, another content word in the same slot. What is not here: how a text is read (`facts`,
 `meanings`), which pairs are near enough to be asked about (`consolidation/similarity`) and what is merged in the end
-(`consolidation/clustering`).
+(`consolidation/groups/clustering`).
 """
 
 import re

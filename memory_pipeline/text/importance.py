@@ -1,6 +1,6 @@
 """Importance: how much a memory matters, 0..1, by rule from its text and joined with what the agent gave.
 
-What is not here: how central a memory is among others (`consolidation/centrality`).
+What is not here: how central a memory is among others (`consolidation/edges/centrality`).
 """
 
 from typing import Final

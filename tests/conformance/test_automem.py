@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 from frames import AS_OF, ago
 
-from memory_pipeline.consolidation import associations, centrality, forgetting, scoring
+from memory_pipeline.consolidation import forgetting, scoring
+from memory_pipeline.consolidation.edges import associations, centrality
 from memory_pipeline.lake.events import InvalidEvent, parse
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy, preset

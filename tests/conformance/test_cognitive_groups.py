@@ -11,7 +11,9 @@ import frames
 import pytest
 from frames import AS_OF, ago
 
-from memory_pipeline.consolidation import clustering, scoring, summarising
+from memory_pipeline.consolidation import scoring
+from memory_pipeline.consolidation.groups import clustering
+from memory_pipeline.consolidation.summaries import summarising
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 from memory_pipeline.text import enriching

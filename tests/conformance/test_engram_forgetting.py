@@ -6,7 +6,8 @@ import frames
 import polars as pl
 from frames import AS_OF, ago
 
-from memory_pipeline.consolidation import associations, forgetting, scoring
+from memory_pipeline.consolidation import forgetting, scoring
+from memory_pipeline.consolidation.edges import associations
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 

@@ -7,7 +7,7 @@ import pytest
 import uses
 from frames import AS_OF, ago
 
-from memory_pipeline.consolidation import associations
+from memory_pipeline.consolidation.edges import associations
 from memory_pipeline.settings import Policy, preset
 
 ENGRAM = Policy(**(preset("engram") | {"similar_to_threshold": 0.5}))

@@ -5,7 +5,8 @@ import polars as pl
 from decided import decisions
 from frames import AS_OF
 
-from memory_pipeline.consolidation import deciding, stages
+from memory_pipeline.consolidation import stages
+from memory_pipeline.consolidation.plans import deciding
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 

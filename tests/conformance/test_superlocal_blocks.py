@@ -9,7 +9,10 @@ from decided import decisions
 from frames import AS_OF, ago
 from uses import table
 
-from memory_pipeline.consolidation import core_memory, deciding, projection, promotion, prompting
+from memory_pipeline.consolidation import core_memory, promotion
+from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 

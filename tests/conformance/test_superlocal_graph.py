@@ -8,7 +8,7 @@ import frames
 import networkx as nx
 import pytest
 
-from memory_pipeline.consolidation import centrality
+from memory_pipeline.consolidation.edges import centrality
 from memory_pipeline.settings import Policy, preset
 
 SUPERLOCAL = Policy(**preset("superlocal"))

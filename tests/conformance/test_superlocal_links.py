@@ -10,7 +10,7 @@ import pytest
 import uses
 from frames import AS_OF, ago
 
-from memory_pipeline.consolidation import associations
+from memory_pipeline.consolidation.edges import associations
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 

@@ -8,7 +8,8 @@ import pytest
 from answering import reply, said, script, serving
 from frames import AS_OF, ago
 
-from memory_pipeline.consolidation import completing, core_memory
+from memory_pipeline.consolidation import core_memory
+from memory_pipeline.consolidation.summaries import completing
 from memory_pipeline.interop.openai_completion import OpenAICompleter
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import LanguageModel, Policy

@@ -8,7 +8,9 @@ import frames
 import polars as pl
 from frames import AS_OF
 
-from memory_pipeline.consolidation import clustering, scoring, summarising, wording
+from memory_pipeline.consolidation import scoring
+from memory_pipeline.consolidation.groups import clustering
+from memory_pipeline.consolidation.summaries import summarising, wording
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 from memory_pipeline.text import enriching

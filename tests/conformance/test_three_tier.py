@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 from frames import AS_OF, ago
 
-from memory_pipeline.consolidation import projection, scoring
+from memory_pipeline.consolidation import scoring
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 

@@ -7,7 +7,9 @@ from decided import decisions
 from frames import AS_OF, ago
 from uses import accesses, risen, table
 
-from memory_pipeline.consolidation import deciding, forgetting, projection, promotion, scoring
+from memory_pipeline.consolidation import forgetting, promotion, scoring
+from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 

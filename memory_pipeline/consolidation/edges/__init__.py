@@ -1,0 +1,1 @@
+"""Associations between memories: how they come to be, fade and are measured as a graph."""

@@ -1,0 +1,345 @@
+"""Associations between memories: those that follow from what is known, those that a run proposes, and how they fade.
+
+Derived edges are made anew by every run and are never decisions; proposed edges become decided ones once their plan is
+committed. Directed edges point from the later memory to the earlier one: a memory FOLLOWS the one before it, is
+CAUSED_BY its cause and REINFORCES what it resembles. Undirected ones are stored once, source < target.
+
+This module is the door. The rules stand in `likeness` (what memories say), `coactivation` (sessions that accessed
+them), `co_recall` (answers that named them), `links` (auto-links, reinforcements, conflicts) and `creative`.
+What is not here: the comparison of vectors (`similarity`), and what the graph says about a memory (`centrality`).
+"""
+
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.consolidation.edges import co_recall, coactivation, creative, edge_rows, likeness, links
+from memory_pipeline.consolidation.scoring import DAY, KEY, days_between
+from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Lifecycle
+from memory_pipeline.settings import Policy
+
+FADING: Final = ("DISCOVERED", "ASSOCIATED", "SIMILAR_TO", "SHORTCUT")
+"""Types whose weight decays, unless an agent asserted the edge."""
+
+_LINK: Final = pl.col("edge_type") == "ASSOCIATED"
+
+
+def derive(
+    memories: pl.DataFrame,
+    enrichment: pl.DataFrame,
+    vectors: pl.DataFrame,
+    accesses: pl.DataFrame,
+    decided: pl.DataFrame,
+    policy: Policy,
+    *,
+    as_of: datetime,
+) -> pl.DataFrame:
+    """Edges that follow from the memories and their use, at their weight at `as_of`; what has faded is left out.
+
+    Between memories of any lifecycle but deleted, for they tell how memories came about:
+
+    - FOLLOWS: consecutive originals of a session, by (created_at, seq); weight 1.
+    - CAUSED_BY: a memory and the memory that its parent event stored; weight 1.
+
+    Between live memories, by what they say:
+
+    - SIMILAR_TO: a cosine above the policy's threshold; the cosine is the weight. Once one of the two is a day old, a
+      cosine below `warm_prune_weight` is not enough any more (ADR-0008; for good, not only for a week).
+    - REFERENCES: mentions of the same entities; weight 1 - 1 / (1 + n) for n shared entities. An entity that more than
+      `reference_share` of the profile's live memories mention counts for nothing. An entity links each mention to the
+      five before it in time, so that one that k memories share makes 5 k edges at most, not k².
+    - REFERENCES/cross_session (ADR-0008): memories of two sessions that share such an entity, however many mentions lie
+      between them, and have a cosine of at least `auto_link_similarity`; the larger of cosine and weight.
+
+    Between live memories, by how they are used:
+
+    - COACTIVATED (three-tier): `co_count` sessions accessed both; see `coactivation`.
+    - SHORTCUT (ADR-0008): used together, and far apart over all the other edges.
+    - ASSOCIATED (cognitive-memory, only with `link_lifetime_days`): every event that accesses both strengthens the link
+      by `co_recall_gain`, the first one from nothing. A link that is asserted or decided is strengthened instead.
+
+    Args:
+        memories: table `memories`.
+        enrichment: table `enrichment`; its `entities` are read.
+        vectors: table `vectors`; rows of other models than the policy's are ignored.
+        accesses: table `accesses`; what is later than `as_of` does not count.
+        decided: table `decided_edges`: what agents asserted and runs decided.
+        policy: which associations are looked for, their thresholds, and how edges fade.
+        as_of: instant of the weights.
+
+    Returns:
+        Table `derived_edges`. Nothing in it depends on earlier runs.
+
+    Cost: the exact join of similar memories, a sort of the pairs that were used together; all else is linear.
+    """
+    present = memories.filter(pl.col("lifecycle") != Lifecycle.DELETED.value)
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).sort(KEY)
+    known = accesses.filter(pl.col("at") <= as_of)
+    found = [
+        _follows(present),
+        _caused_by(present),
+        likeness.derive(live, enrichment, vectors, policy, as_of=as_of),
+        _recalled_together(live, known, decided, policy),
+    ]
+    edges = _standing(edge_rows.complete(pl.concat(found, how="diagonal")), policy, as_of=as_of)
+    used = _used_together(live, known, pl.concat([decided, edges]), policy, as_of=as_of)
+    return TABLES["derived_edges"].conform(pl.concat([edges, _standing(used, policy, as_of=as_of)]))
+
+
+def discover(
+    memories: pl.DataFrame,
+    scored: pl.DataFrame,
+    edges: pl.DataFrame,
+    vectors: pl.DataFrame,
+    accesses: pl.DataFrame,
+    tier_changes: pl.DataFrame,
+    fact_changes: pl.DataFrame,
+    policy: Policy,
+    *,
+    as_of: datetime,
+    plan_id: str,
+) -> pl.DataFrame:
+    """Propose the edges that a plan decides, as far as the policy names them.
+
+    - DISCOVERED and CONTRADICTS/contrast by the rules in `creative`;
+    - ASSOCIATED and REINFORCES by those in `links`;
+    - CONTRADICTS/conflict for every conflict of `fact_changes`.
+
+    A pair that has an asserted or decided edge of that type, in whichever direction, gets no second one. A link that
+    would weigh too little at `as_of`, after all recalls since its memories exist, is not proposed.
+
+    Args:
+        memories: table `memories`.
+        scored: table `scored_memories`, of the same memories.
+        edges: every edge there is.
+        vectors: table `vectors`; rows of other models than the policy's are ignored.
+        accesses: table `accesses`; what is later than `as_of` does not count.
+        tier_changes: table `tier_changes`.
+        fact_changes: table `fact_changes`.
+        policy: which associations are looked for, and their thresholds.
+        as_of: instant of the run.
+        plan_id: plan that proposes the edges.
+
+    Returns:
+        Table `proposed_edges`, at the weight that the edges had when they came to be.
+
+    Cost: one exact join of the live memories for auto-links and reinforcements, and the square of the creative sample.
+    """
+    found = [
+        links.conflicts(fact_changes, memories),
+        links.propose(memories, edges, vectors, tier_changes, policy),
+    ]
+    if "creative" in policy.associations:
+        found.append(creative.propose(memories, scored, edges, vectors, policy, as_of=as_of))
+    pair = ["profile_id", "edge_type", "low", "high"]
+    joined = edge_rows.unordered(edges.filter(pl.col("origin") != "derived"))
+    whole = pl.concat(found, how="diagonal_relaxed")
+    new = (
+        whole.hstack(edge_rows.unordered(whole).select("low", "high"))
+        .unique(pair, keep="first", maintain_order=True)
+        .join(joined, on=pair, how="anti")
+    )
+    table = TABLES["proposed_edges"]
+    proposed = table.conform(edge_rows.complete(new.drop("low", "high"), origin="decided", plan_id=plan_id))
+    present = decay(strengthen(proposed, accesses, policy, as_of=as_of), policy, as_of=as_of)
+    return proposed.join(faded(present, policy), on=table.key, how="anti", maintain_order="left")
+
+
+def union(*edges: pl.DataFrame) -> pl.DataFrame:
+    """All edges of several tables; where two tables hold the same one, the table named first stands."""
+    table = TABLES["association_edges"]
+    return table.conform(pl.concat(edges).unique(table.key, keep="first", maintain_order=True))
+
+
+def strengthen(edges: pl.DataFrame, accesses: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
+    """Return `edges` as recalls have left them: decided ASSOCIATED links whose ends one event accessed together.
+
+    Each such event since the link was strengthened last makes its base min(1, weight at that instant + gain), where the
+    weight at that instant is what `decay` would give (SuperLocalMemory, cognitive-memory). The result follows from the
+    ledger alone: reading changes nothing, and no cadence of runs makes a difference. A second time it does nothing.
+
+    Args:
+        edges: edges of any kind, as the ledger gives them.
+        accesses: table `accesses`.
+        policy: what a recall adds, if co-recall is among its associations, and how links fade in between.
+        as_of: what is later does not count.
+
+    Returns:
+        The same edges; of those strengthened `weight` and `base_weight` are what the last recall left,
+        `last_strengthened_at` is that recall, and `co_count` has grown by the recalls.
+
+    Cost: linear in the pairs that events name, at most a hundred an access.
+    """
+    chosen = edges.with_row_index("edge").filter(_LINK & (pl.col("origin") == "decided"))
+    if chosen.is_empty() or "co_recall" not in policy.associations:
+        return edges
+    ends = pl.concat(chosen.select("profile_id", memory_id=end) for end in ("source", "target")).unique().sort(KEY)
+    recalls = co_recall.recalls(ends, accesses.filter(pl.col("at") <= as_of))
+    for end, row in (("source", "left"), ("target", "right")):
+        chosen = chosen.join(
+            ends.select("profile_id", pl.col("memory_id").alias(end), pl.int_range(pl.len()).alias(row)),
+            on=["profile_id", end],
+            maintain_order="left",
+        )
+    since = chosen.select("left", "right", "edge", since=pl.col("last_strengthened_at").dt.epoch("us"))
+    recalled = recalls.join(since, on=["left", "right"]).filter(pl.col("at") > pl.col("since")).sort("edge", "at")
+    base = edges["base_weight"].to_numpy()
+    strength = _strengths(base, recalled["edge"].cast(pl.Int64).to_numpy(), recalled, policy)
+    last = recalled.group_by("edge").agg(pl.col("at").max().cast(INSTANT), recalls=pl.len())
+    return (
+        edges.with_row_index("edge")
+        .with_columns(pl.Series("strength", strength))
+        .join(last, on="edge", how="left", maintain_order="left")
+        .with_columns(
+            pl.when(pl.col("at").is_null()).then(name).otherwise("strength").alias(name)
+            for name in ("weight", "base_weight")
+        )
+        .with_columns(
+            pl.coalesce("at", "last_strengthened_at").alias("last_strengthened_at"),
+            pl.col("co_count") + pl.col("recalls").fill_null(0),
+        )
+        .select(edges.columns)
+    )
+
+
+def decay(edges: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
+    """Return `edges` with their weight at `as_of`.
+
+    An edge that was not strengthened for `edge_decay_days` weighs base_weight * exp(-edge_decay_rate * idle days)
+    (SuperLocalMemory). With `link_lifetime_days`, ASSOCIATED links weigh base_weight * exp(-idle days / lifetime) from
+    the first day on instead (cognitive-memory). Only types in `FADING` decay, and nothing that an agent asserted. The
+    weight always follows from `base_weight`, so decaying at any cadence equals decaying once.
+    """
+    idle = days_between(pl.col("last_strengthened_at"), pl.lit(as_of, dtype=INSTANT))
+    share = pl.when(_can_fade()).then(_share(idle, _LINK, policy)).otherwise(1.0)
+    return edges.with_columns(weight=pl.col("base_weight") * share)
+
+
+def faded(edges: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Edges whose present weight is below `edge_prune_weight`; of the decided ones, those to prune."""
+    return edges.filter(has_faded(policy))
+
+
+def has_faded(policy: Policy) -> pl.Expr:
+    """Whether an edge, at its present weight, has become too light to count."""
+    return _can_fade() & (pl.col("weight") < policy.edge_prune_weight)
+
+
+def is_usable(policy: Policy) -> pl.Expr:
+    """Whether an edge, at its present weight, can be followed.
+
+    One that has faded cannot; with `link_lifetime_days`, neither can an ASSOCIATED link below `link_usable_weight`,
+    which stays in the table because recalls can bring it back.
+    """
+    if policy.link_lifetime_days is None:
+        return ~has_faded(policy)
+    too_light = _LINK & _can_fade() & (pl.col("weight") < policy.link_usable_weight)
+    return ~(has_faded(policy) | too_light)
+
+
+def _can_fade() -> pl.Expr:
+    return pl.col("edge_type").is_in(FADING) & (pl.col("origin") != "asserted")
+
+
+def _share(idle: pl.Expr, is_link: pl.Expr, policy: Policy) -> pl.Expr:
+    """What is left of the weight of an edge that can fade, after so many idle days."""
+    slow = pl.when(idle >= policy.edge_decay_days).then((-policy.edge_decay_rate * idle).exp()).otherwise(1.0)
+    if policy.link_lifetime_days is None:
+        return slow
+    return pl.when(is_link).then((-idle * (1.0 / policy.link_lifetime_days)).exp()).otherwise(slow)
+
+
+def _strengths(
+    base: NDArray[np.float64], link: NDArray[np.int64], recalls: pl.DataFrame, policy: Policy
+) -> NDArray[np.float64]:
+    """Strengths of links after `recalls` (`at` and `since`, in microseconds, by link and time)."""
+    before = pl.when(pl.Series(link) == pl.Series(link).shift(1)).then(pl.col("at").shift(1)).otherwise("since")
+    idle = (pl.col("at") - before) * (1.0 / DAY)
+    share = recalls.select(_share(idle, pl.lit(value=True), policy)).to_series().to_numpy()
+    return co_recall.strengths(base, link, share, gain=policy.co_recall_gain)
+
+
+def _standing(edges: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
+    return decay(edges, policy, as_of=as_of).filter(~has_faded(policy))
+
+
+def _used_together(
+    live: pl.DataFrame, accesses: pl.DataFrame, edges: pl.DataFrame, policy: Policy, *, as_of: datetime
+) -> pl.DataFrame:
+    """COACTIVATED and SHORTCUT; ways are looked for over `edges` that can be followed."""
+    found = [TABLES["association_edges"].empty()]
+    if {"coactivation", "shortcut"} & set(policy.associations):
+        met = coactivation.sessions(live, accesses)
+    if "coactivation" in policy.associations:
+        found.append(edge_rows.complete(coactivation.coactivated(live, *met)))
+    if "shortcut" in policy.associations:
+        present = decay(strengthen(edges, accesses, policy, as_of=as_of), policy, as_of=as_of)
+        ways = present.filter(is_usable(policy))
+        found.append(edge_rows.complete(coactivation.shortcuts(live, *met, ways, policy)))
+    return pl.concat(found)
+
+
+def _recalled_together(
+    live: pl.DataFrame, accesses: pl.DataFrame, decided: pl.DataFrame, policy: Policy
+) -> pl.DataFrame:
+    """ASSOCIATED links that recalls alone have made; what is asserted or decided is strengthened instead."""
+    none = edge_rows.between(live, np.empty(0, np.int64), np.empty(0, np.int64))
+    if "co_recall" not in policy.associations or policy.link_lifetime_days is None:
+        return none
+    recalls = co_recall.recalls(live, accesses)
+    if recalls.is_empty():
+        return none
+    pairs = recalls.group_by("left", "right").agg(since=pl.col("at").min(), last=pl.col("at").max(), count=pl.len())
+    pairs = pairs.sort("left", "right")
+    recalls = recalls.join(pairs.with_row_index("link"), on=["left", "right"]).sort("link", "at")
+    strength = _strengths(np.zeros(len(pairs)), recalls["link"].cast(pl.Int64).to_numpy(), recalls, policy)
+    ends = edge_rows.between(live, pairs["left"].to_numpy(), pairs["right"].to_numpy())
+    return ends.with_columns(
+        edge_type=pl.lit("ASSOCIATED"),
+        weight=pl.Series(strength),
+        algorithm=pl.lit("co_recall"),
+        discovered_at=pairs["since"].cast(INSTANT),
+        last_strengthened_at=pairs["last"].cast(INSTANT),
+        co_count=pairs["count"].cast(pl.Int64),
+    ).join(decided.filter(_LINK), on=["profile_id", "source", "target"], how="anti")
+
+
+def _follows(present: pl.DataFrame) -> pl.DataFrame:
+    session = ["profile_id", "session_id"]
+    ordered = present.filter((pl.col("kind") == "original") & pl.col("session_id").is_not_null()).sort(
+        *session, "created_at", "seq", "memory_id"
+    )
+    before = pl.col("memory_id").shift(1).over(session)
+    return (
+        ordered.with_columns(target=before)
+        .drop_nulls("target")
+        .select(
+            "profile_id",
+            "target",
+            source="memory_id",
+            edge_type=pl.lit("FOLLOWS"),
+            weight=pl.lit(1.0),
+            algorithm=pl.lit("session_order"),
+            discovered_at="created_at",
+        )
+    )
+
+
+def _caused_by(present: pl.DataFrame) -> pl.DataFrame:
+    causes = present.select("profile_id", parent_event_id="event_id", target="memory_id", caused_at="created_at")
+    return (
+        present.join(causes, on=["profile_id", "parent_event_id"])
+        .filter(pl.col("memory_id") != pl.col("target"))
+        .select(
+            "profile_id",
+            "target",
+            source="memory_id",
+            edge_type=pl.lit("CAUSED_BY"),
+            weight=pl.lit(1.0),
+            algorithm=pl.lit("parent_event"),
+            discovered_at=pl.max_horizontal("created_at", "caused_at"),
+        )
+    )

@@ -1,0 +1,102 @@
+"""How central each live memory is in the graph of its profile's associations.
+
+What is not here: where edges come from (`associations`), and the measures on plain arrays (`graph`).
+"""
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.consolidation.edges import associations, edge_rows, graph
+from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.lake.schemas import LIVE, TABLES
+from memory_pipeline.settings import Policy
+
+NO_RELATION: Final = ("SUMMARIZES", "FOLLOWS", "SIMILAR_TO", "REFERENCES")
+"""Types that make no relationship, as little as links that a run decided: they come about by themselves."""
+
+NO_POINTER: Final = (*edge_rows.UNDIRECTED, "FOLLOWS", "SUMMARIZES")
+"""Types that do not count for the in-degree."""
+
+UNKNOWN_IMPORTANCE: Final = 0.5
+
+RAISED: Final[dict[int, float]] = {3: 0.6, 5: 0.8, 10: 1.0}
+"""Importance that a memory has at least from such an in-degree on, where centrality raises importance (ADR-0008)."""
+
+
+def measure(memories: pl.DataFrame, importance: pl.DataFrame, edges: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Measure every live memory in the graph of the live memories of its profile.
+
+    Args:
+        memories: table `memories`.
+        importance: `profile_id`, `memory_id`, `importance` (0..1); 0.5 stands in where it is not known.
+        edges: table `association_edges` at present weight. Edges that are too light to be followed, and edges of
+            memories that are not live, do not count.
+        policy: below which weight an edge is not followed, and whether centrality raises importance.
+
+    Returns:
+        Table `memory_importance`. With `centrality_importance`, memories that three, five or ten directed edges point
+        at have an importance of at least .6, .8 or 1, and none has less than before; `importance_unraised` is what it
+        was, which is what protection goes by. `relationship_count` counts neighbours over asserted and decided edges
+        and over CAUSED_BY, without the types of `NO_RELATION` and auto-links; PageRank and communities take every edge
+        for undirected, with its weight.
+
+    Cost: O(memories + edges) for each step of PageRank, O(edges log edges) for each step of label propagation.
+    """
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(KEY)
+    known = importance.select(*KEY, "importance")
+    nodes = (
+        live.join(known, on=KEY, how="left", validate="1:1")
+        .with_columns(pl.col("importance").fill_null(UNKNOWN_IMPORTANCE))
+        .sort(KEY)
+        .with_row_index("node")
+    )
+    linked = _ends(nodes, edges.filter(associations.is_usable(policy)))
+    auto_link = (pl.col("edge_type") == "ASSOCIATED") & (pl.col("origin") == "decided")
+    related = linked.filter(
+        ((pl.col("origin") != "derived") | (pl.col("edge_type") == "CAUSED_BY"))
+        & ~pl.col("edge_type").is_in(NO_RELATION)
+        & ~auto_link
+    )
+    pointed = linked.filter(~pl.col("edge_type").is_in(NO_POINTER))["to"].to_numpy()
+    source, target = _arrays(linked)
+    weight = linked["weight"].to_numpy()
+    profiles = nodes["profile_id"].rle_id().to_numpy()
+    rank = graph.pagerank(len(nodes), source, target, weight, groups=profiles)
+    community = graph.label_propagation(len(nodes), source, target, weight)
+    in_degree = np.bincount(pointed, minlength=len(nodes))
+    floor = _floor(in_degree) if policy.centrality_importance else np.zeros(len(nodes))
+    raised = pl.max_horizontal("importance", pl.Series(floor))
+    return TABLES["memory_importance"].conform(
+        nodes.with_columns(
+            raised.alias("importance"),
+            pl.col("importance").alias("importance_unraised"),
+            (10.0 * raised).alias("importance_score"),
+            pl.Series("degree", graph.degrees(len(nodes), source, target)),
+            pl.Series("relationship_count", graph.degrees(len(nodes), *_arrays(related))),
+            pl.Series("in_degree", in_degree),
+            pl.Series("pagerank", rank).clip(0.0, 1.0),
+            pl.Series("community", nodes["memory_id"][community]),
+        )
+    )
+
+
+def _floor(in_degree: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The least importance that so many edges pointing at a memory give it."""
+    steps = np.array([0.0, *RAISED.values()])
+    floor: NDArray[np.float64] = steps[np.searchsorted(list(RAISED), in_degree, side="right")]
+    return floor
+
+
+def _ends(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+    """Edges between two live memories, with the number of the node at either end (`from`, `to`); no loops."""
+    for end, name in (("source", "from"), ("target", "to")):
+        numbers = nodes.select("profile_id", pl.col("memory_id").alias(end), pl.col("node").cast(pl.Int64).alias(name))
+        edges = edges.join(numbers, on=["profile_id", end])
+    return edges.filter(pl.col("from") != pl.col("to"))
+
+
+def _arrays(linked: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return linked["from"].to_numpy(), linked["to"].to_numpy()

@@ -1,0 +1,175 @@
+"""Measures of an undirected weighted graph: centrality, communities, degrees.
+
+Rows are numbers 0 to n - 1. An edge given several times, in whichever direction, counts as one with the summed weight;
+an edge of a row to itself counts for nothing. A result depends on the set of edges, never on their order, and what one
+part of the graph gets never depends on the parts it is not connected to. What does not live here: which edges count.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from memory_pipeline.consolidation.groups.grouping import check_ends, components
+
+_GAIN: Final = 1e-9
+"""Share by which a label must be better than the present one; less is the rounding of sums."""
+
+
+def pagerank(
+    n: int,
+    source: NDArray[np.integer[Any]],
+    target: NDArray[np.integer[Any]],
+    weight: NDArray[np.float64],
+    *,
+    groups: NDArray[np.integer[Any]],
+    damping: float = 0.85,
+    tolerance: float = 1e-10,
+    max_iterations: int = 100,
+) -> NDArray[np.float64]:
+    """PageRank of each row within its group; the ranks of a group sum to 1.
+
+    A walker follows an edge in proportion to its weight with probability `damping`, else jumps to any row of its group;
+    from a row without edges it always jumps (Page, Brin, Motwani and Winograd, 1999). On an undirected graph the
+    eigenvalues of the walk are real, so the iteration is accelerated by Chebyshev polynomials (Golub and Varga, 1961):
+    at .85 the error falls by .557 a step instead of .85. A group stops when it has converged, whatever others do.
+
+    Args:
+        n: Number of rows.
+        source: One end of each edge.
+        target: The other end.
+        weight: Weight of each edge, finite and not negative.
+        groups: The group of each row, integers [n]; no edge may join two groups.
+        damping: Probability of following an edge, 0 to below 1.
+        tolerance: A group has converged when the absolute changes of its ranks sum to less.
+        max_iterations: Most steps.
+
+    Returns:
+        float64 [n]. Costs O(n + edges) a step.
+
+    Raises:
+        ValueError: If an end lies outside the rows, an edge joins two groups, or a weight or `damping` is out of range.
+    """
+    if not 0.0 <= damping < 1.0:
+        message = f"damping is {damping}; it must be at least 0 and below 1"
+        raise ValueError(message)
+    graph = _adjacency(n, source, target, weight)
+    if len(groups) != n or (groups[source] != groups[target]).any():
+        message = "an edge joins two groups, or groups does not have one code a row; a graph stays within its profile"
+        raise ValueError(message)
+    codes, group = np.unique(groups, return_inverse=True)
+    jump = 1.0 / np.bincount(group)[group]
+    strength = graph.sum(axis=1)
+    share = np.divide(damping, strength, out=np.zeros(n), where=strength > 0)
+    stuck = np.where(strength > 0, 0.0, damping)
+    before, rank = jump, jump
+    moving = np.ones(len(codes), dtype=np.bool_)
+    omega = 1.0
+    for step in range(max_iterations):
+        lost = np.bincount(group, weights=stuck * rank, minlength=len(codes))
+        walked = graph @ (share * rank) + (lost[group] + 1.0 - damping) * jump
+        following = np.where(moving[group], omega * (walked - before) + before, rank)
+        change = np.bincount(group, weights=np.abs(following - rank), minlength=len(codes))
+        before, rank = rank, following
+        moving &= change >= tolerance
+        if not moving.any():
+            break
+        omega = 1.0 / (1.0 - damping**2 * (omega if step else 2.0) / 4.0)
+    return rank
+
+
+def label_propagation(
+    n: int,
+    source: NDArray[np.integer[Any]],
+    target: NDArray[np.integer[Any]],
+    weight: NDArray[np.float64],
+    *,
+    max_iterations: int = 50,
+) -> NDArray[np.int64]:
+    """Communities: each row takes the label with the largest weight among its neighbours, until none wants another.
+
+    All rows move at once (Raghavan, Albert and Kumara, 2007), except that of two neighbours of which one wants the
+    label that the other is leaving only the smaller moves. The weight inside communities therefore grows at every
+    step and no oscillation is possible. Ties: the present label, else the one nearest in number to the row, counted
+    within its component (so that no single label wins every tie), else the smallest.
+
+    Args:
+        n: Number of rows.
+        source: One end of each edge.
+        target: The other end.
+        weight: Weight of each edge, finite and not negative.
+        max_iterations: Most steps, each O(edges·log edges).
+
+    Returns:
+        The smallest row of its community for each row, int64 [n]. A community is connected; a row without edges is
+        one of its own.
+
+    Raises:
+        ValueError: If an end lies outside the rows or a weight is out of range.
+    """
+    graph = _adjacency(n, source, target, weight).tocoo()
+    place = np.empty(n, dtype=np.int64)
+    place[np.argsort(components(n, graph.row, graph.col), kind="stable")] = np.arange(n)
+    row, near = place[graph.row], place[graph.col]
+    labels = np.arange(n)
+    for _ in range(max_iterations):
+        wanted = _wanted(labels, row, near, graph.data)
+        moves = wanted != labels
+        clash = moves[row] & moves[near] & ((wanted[row] == labels[near]) | (wanted[near] == labels[row]))
+        moves[row[clash & (near < row)]] = False
+        if not moves.any():
+            break
+        labels = np.where(moves, wanted, labels)
+    inside = labels[row] == labels[near]
+    return components(n, graph.row[inside], graph.col[inside])
+
+
+def degrees(n: int, source: NDArray[np.integer[Any]], target: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Number of distinct neighbours of each row, int64 [n]; every edge counts, whatever its weight."""
+    graph = _adjacency(n, source, target, np.ones(len(source)))
+    counts: NDArray[np.int64] = np.diff(graph.indptr).astype(np.int64)
+    return counts
+
+
+def _wanted(
+    labels: NDArray[np.int64], row: NDArray[np.int64], near: NDArray[np.int64], weights: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """The label each row would take: the heaviest among its neighbours, its own if none is heavier."""
+    wanted = labels.copy()
+    if not len(row):
+        return wanted
+    order = np.lexsort((labels[near], row))
+    owner, label = row[order], labels[near][order]
+    starts = np.flatnonzero(np.diff(owner, prepend=-1) | np.diff(label, prepend=-1))
+    owner, label = owner[starts], label[starts]
+    totals = np.add.reduceat(weights[order], starts)
+    heaviest, own = np.zeros(len(labels)), np.zeros(len(labels))
+    np.maximum.at(heaviest, owner, totals)
+    present = label == labels[owner]
+    own[owner[present]] = totals[present]
+    better = totals >= heaviest[owner] * (1.0 - _GAIN)
+    better &= (heaviest > own * (1.0 + 2 * _GAIN))[owner]
+    owner, label = owner[better], label[better]
+    order = np.lexsort((label, np.abs(label - owner), owner))[::-1]
+    wanted[owner[order]] = label[order]  # the nearest of a row is written last
+    return wanted
+
+
+def _adjacency(
+    n: int, source: NDArray[np.integer[Any]], target: NDArray[np.integer[Any]], weight: NDArray[np.float64]
+) -> csr_array:
+    """Symmetric matrix of the summed weights, each row's neighbours ascending; the same for any order of the edges."""
+    check_ends(n, source, target)
+    if not (np.isfinite(weight) & (weight >= 0)).all():
+        message = "a weight is negative, NaN or infinite; leave such edges out"
+        raise ValueError(message)
+    real = np.flatnonzero((source != target) & (weight > 0))
+    low, high = np.minimum(source, target)[real], np.maximum(source, target)[real]
+    order = np.lexsort((weight[real], high, low))
+    low, high = low[order], high[order]
+    starts = np.flatnonzero((np.diff(low, prepend=-1) != 0) | (np.diff(high, prepend=-1) != 0))
+    sums = np.add.reduceat(weight[real][order], starts) if len(starts) else np.empty(0)
+    low, high = low[starts], high[starts]
+    ends = (np.concatenate([low, high]), np.concatenate([high, low]))
+    return csr_array((np.concatenate([sums, sums]), ends), shape=(n, n))

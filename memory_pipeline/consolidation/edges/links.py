@@ -1,0 +1,150 @@
+"""Links that a run decides from what memories say: auto-links, reinforcements and conflicts of facts.
+
+Every one of them dates from the later of its two memories, and is a function of the memories, not of the run that
+finds it: runs at any cadence come to the same links.
+What is not here: creative associations (`creative`), which exist because a run drew them, and how conflicts are
+recognised (`validity`).
+"""
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation.edges import edge_rows
+from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.similarity import Pairs
+from memory_pipeline.lake.schemas import LIVE
+from memory_pipeline.settings import Policy
+
+CONFLICT_WEIGHT: Final = 0.6
+"""Weight and confidence of a conflict: that of AutoMem's CONTRADICTS."""
+
+RISEN: Final = ("short_term", "long_term")
+"""Tiers in which a memory can be reinforced."""
+
+
+def propose(
+    memories: pl.DataFrame, edges: pl.DataFrame, vectors: pl.DataFrame, tier_changes: pl.DataFrame, policy: Policy
+) -> pl.DataFrame:
+    """Auto-links and reinforcements among live memories, each once and whether or not it exists already.
+
+    - ASSOCIATED: each memory, original or summary, with its `auto_link_neighbours` nearest older memories of a cosine
+      of at least `auto_link_similarity` (SuperLocalMemory). A summary is not linked to its own members.
+    - REINFORCES: a new original that is alike (cosine > `reinforcement_similarity`) to an older memory which was
+      short-term or long-term by then reinforces it (three-tier).
+
+    The later of two is the one created later, at the same instant the one with the larger id. The cosine is the weight.
+
+    Args:
+        memories: table `memories`.
+        edges: every edge there is; SUMMARIZES is read.
+        vectors: table `vectors`; rows of other models than the policy's are ignored.
+        tier_changes: table `tier_changes`.
+        policy: which of the two are looked for, and their thresholds.
+
+    Cost: one exact join for both, and a sort of its pairs; no join where nothing has risen and only reinforcement is
+    looked for.
+    """
+    minima = {}
+    if "auto_link" in policy.associations:
+        minima["auto_link"] = policy.auto_link_similarity
+    if "reinforcement" in policy.associations and not tier_changes.is_empty():
+        minima["reinforcement"] = policy.reinforcement_similarity
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).sort(KEY)
+    if not minima or live.is_empty():
+        return edge_rows.between(live, np.empty(0, np.int64), np.empty(0, np.int64))
+    points, profiles = edge_rows.matrix(live, vectors, policy), edge_rows.profiles(live)
+    pairs = similarity.threshold_join(points, profiles, min(minima.values()))
+    age = live.with_row_index("row").sort("profile_id", "created_at", "memory_id")["row"].to_numpy()
+    rank = np.empty(len(live), dtype=np.int64)
+    rank[age] = np.arange(len(live))
+    found = []
+    if "auto_link" in minima:
+        found.append(_auto_links(live, pairs, rank, edges, policy))
+    if "reinforcement" in minima:
+        found.append(_reinforcements(live, pairs, rank, tier_changes, policy))
+    return pl.concat(found, how="diagonal")
+
+
+def conflicts(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """CONTRADICTS/conflict between memories that state different values of a fact, neither of which is an update.
+
+    Args:
+        fact_changes: table `fact_changes`; updates make no edge.
+        memories: table `memories`.
+    """
+    created = memories.select(*KEY, "created_at")
+    return (
+        fact_changes.filter(pl.col("relation") == "conflict")
+        .join(created, on=KEY)
+        .join(created, left_on=["profile_id", "other_id"], right_on=KEY, suffix="_other")
+        .select(
+            "profile_id",
+            "similarity",
+            source=pl.min_horizontal("memory_id", "other_id"),
+            target=pl.max_horizontal("memory_id", "other_id"),
+            edge_type=pl.lit("CONTRADICTS"),
+            kind=pl.lit("conflict"),
+            weight=pl.lit(CONFLICT_WEIGHT),
+            confidence=pl.lit(CONFLICT_WEIGHT),
+            algorithm=pl.lit("fact_comparison"),
+            discovered_at=pl.max_horizontal("created_at", "created_at_other"),
+        )
+        .unique(["profile_id", "source", "target"])
+    )
+
+
+def _auto_links(
+    live: pl.DataFrame, pairs: Pairs, rank: NDArray[np.int64], edges: pl.DataFrame, policy: Policy
+) -> pl.DataFrame:
+    """The nearest older memories of each; ties by the earlier, then the smaller id."""
+    near = similarity.reaches(pairs.similarity, policy.auto_link_similarity) & ~_summarised(live, pairs, edges)
+    left, right, cosine = pairs.left[near], pairs.right[near], pairs.similarity[near]
+    later, earlier = np.maximum(rank[left], rank[right]), np.minimum(rank[left], rank[right])
+    order = np.lexsort((earlier, -cosine, later))
+    place = np.arange(len(order)) - np.searchsorted(later[order], later[order])
+    chosen = order[place < policy.auto_link_neighbours]
+    return _alike(edge_rows.between(live, left[chosen], right[chosen]), cosine[chosen]).with_columns(
+        edge_type=pl.lit("ASSOCIATED"), algorithm=pl.lit("auto_link")
+    )
+
+
+def _summarised(live: pl.DataFrame, pairs: Pairs, edges: pl.DataFrame) -> NDArray[np.bool_]:
+    """Which pairs are a summary and its member."""
+    members = edges.filter(pl.col("edge_type") == "SUMMARIZES")
+    for end in ("source", "target"):
+        rows = live.select("profile_id", pl.col("memory_id").alias(end), pl.int_range(pl.len()).alias(f"{end}_row"))
+        members = members.join(rows, on=["profile_id", end])
+    one, other = members["source_row"].to_numpy(), members["target_row"].to_numpy()
+    codes = np.minimum(one, other) * len(live) + np.maximum(one, other)
+    return np.isin(pairs.left * len(live) + pairs.right, codes)
+
+
+def _reinforcements(
+    live: pl.DataFrame, pairs: Pairs, rank: NDArray[np.int64], tier_changes: pl.DataFrame, policy: Policy
+) -> pl.DataFrame:
+    risen = tier_changes.filter(pl.col("to_tier").is_in(RISEN)).group_by(KEY).agg(pl.col("at").min())
+    known = live.join(risen, on=KEY, how="left", maintain_order="left").select(
+        risen=pl.col("at").dt.epoch("us").fill_null(np.iinfo(np.int64).max),
+        created=pl.col("created_at").dt.epoch("us"),
+        new=pl.col("kind") == "original",
+    )
+    forward = rank[pairs.left] > rank[pairs.right]
+    later, earlier = np.where(forward, pairs.left, pairs.right), np.where(forward, pairs.right, pairs.left)
+    chosen = (
+        (pairs.similarity > np.float32(policy.reinforcement_similarity))
+        & known["new"].to_numpy()[later]
+        & (known["risen"].to_numpy()[earlier] <= known["created"].to_numpy()[later])
+    )
+    ends = edge_rows.between(live, later[chosen], earlier[chosen])
+    return _alike(ends, pairs.similarity[chosen]).with_columns(
+        edge_type=pl.lit("REINFORCES"), algorithm=pl.lit("reinforcement")
+    )
+
+
+def _alike(ends: pl.DataFrame, cosine: NDArray[np.float32]) -> pl.DataFrame:
+    similar = pl.Series(cosine)
+    return ends.with_columns(similarity=similar, weight=similar.cast(pl.Float64).clip(0.0, 1.0))

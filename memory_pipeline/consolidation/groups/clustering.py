@@ -1,0 +1,199 @@
+"""Clusters: what is known of the memories that can be grouped, which methods group them, and what a group is like.
+
+What is not here: the methods themselves (`strategies`, one module each), and what is made of a group (`summarising`).
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation.groups import grouping
+from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES
+from memory_pipeline.consolidation.groups.strategies.scene import Scene, Space
+from memory_pipeline.consolidation.scoring import KEY, bars_supersession, days_between
+from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Lifecycle
+from memory_pipeline.settings import Policy
+from memory_pipeline.text import importance
+
+LABEL_WORDS: Final = 5
+"""Words of a label."""
+_TEXT: Final = ["profile_id", "content_hash"]
+_KNOWN: Final = (
+    *(*KEY, "content_hash", "content", "speaker", "memory_type", "category", "created_at", "valid_from", "valid_until"),
+    *("session_id", "agent_id", "superseded_by"),
+)
+_EXTRAS: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
+    "level": pl.String,
+    "parent": pl.Int64,
+    "strength": pl.Float64,
+    "first_coactivated_at": INSTANT,
+}
+"""What only some methods say of a group."""
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """Tables `clusters`, `cluster_members` and `merge_refusals`."""
+
+    clusters: pl.DataFrame
+    cluster_members: pl.DataFrame
+    merge_refusals: pl.DataFrame
+
+
+def cluster(
+    memories: pl.DataFrame,
+    scored: pl.DataFrame,
+    enrichment: pl.DataFrame,
+    vectors: pl.DataFrame,
+    edges: pl.DataFrame,
+    policy: Policy,
+    *,
+    as_of: datetime,  # noqa: ARG001 - stages are called alike; groups follow from the state at that instant
+    plan_id: str,
+) -> Clustering:
+    """Group memories by each of the policy's methods.
+
+    Each method says in its own module of `strategies` what it groups. They run in the order of the registry, whatever
+    order the policy names them in: those whose summaries supersede come first, and what they take is left out of later
+    ones, so that the next run, which finds it gone, finds the same clusters. Summaries are never members, nothing joins
+    two profiles, and a memory without a vector (or with one of another length than the others) is in no group that
+    needs one.
+
+    Args:
+        memories: table `memories`, of any number of profiles under one policy.
+        scored: table `scored_memories` of the same state.
+        enrichment: table `enrichment`; a text without a row counts as one without facts.
+        vectors: table `vectors`; only those of the policy's embedder are read.
+        edges: table `association_edges`, at present weight; COACTIVATED and CONTRADICTS are read.
+        policy: methods, thresholds and sizes.
+        as_of: instant of the state.
+        plan_id: plan that the rows belong to.
+
+    Returns:
+        The three tables.
+
+    Cost: the similarity joins, then linear in their pairs.
+    """
+    points = _points(memories, scored, enrichment, vectors, policy)
+    space = similarity.matrix(points["vector"])
+    comparable, free = ~similarity.unknown(space), np.ones(len(points), dtype=np.bool_)
+    found, refused = [_described(_named(points, points.select("row", group="row").clear(), ""), space)], []
+    for method, strategy in STRATEGIES.items():
+        if method not in policy.methods:
+            continue
+        scene = Scene(points=points, space=space, comparable=comparable, free=free, edges=edges, policy=policy)
+        groups = strategy.find(scene)
+        found.append(_described(_named(points, groups.members, method), space))
+        refused.append(groups.refusals)
+        if strategy.supersedes and method in policy.summarised:
+            free = free & ~np.isin(np.arange(len(points)), groups.members["row"].to_numpy())
+    described = pl.concat(found)
+    own = described.with_columns(plan_id=pl.lit(plan_id)).unique(["profile_id", "cluster_id"])
+    return Clustering(
+        TABLES["clusters"].conform(own),
+        TABLES["cluster_members"].conform(described),
+        TABLES["merge_refusals"].conform(pl.concat([TABLES["merge_refusals"].empty(), *refused])),
+    )
+
+
+def cluster_id(method: str, members: Iterable[str], level: str | None = None) -> str:
+    """Id of a cluster: 32 hex digits of the SHA-256 of its method, its level if it has one, and its sorted members."""
+    parts = [method, *([level] if level else []), *members]
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
+
+
+def _points(
+    memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, vectors: pl.DataFrame, policy: Policy
+) -> pl.DataFrame:
+    """Originals that can be in a group, with what is known of their texts, by profile and age; `row` numbers them."""
+    live = pl.col("lifecycle").is_in(LIVE)
+    stub = pl.col("lifecycle") == Lifecycle.STUB.value  # its text is cut: nothing can be told from it
+    summaries = memories.filter(live).select("profile_id", superseded_by="memory_id", stands="kind")
+    originals = memories.filter((pl.col("kind") == "original") & (pl.col("lifecycle") != Lifecycle.DELETED.value))
+    own = vectors.filter(pl.col("model") == policy.embedder).select(*_TEXT, "vector")
+    facts = enrichment.select(*_TEXT, "keywords", "entities", "numbers", "dates", "negated")
+    return (
+        originals.with_columns(live=live, mergeable=live & ~bars_supersession(policy))
+        .join(summaries, on=["profile_id", "superseded_by"], how="left")
+        .select(
+            *(*_KNOWN, "live", "mergeable"),
+            *(
+                ((pl.col("stands") == kind).fill_null(value=False) & ~pl.col("live") & ~stub).alias(name)
+                for name, kind in (("stood_for", KINDS["near_duplicates"]), ("told_by_agent", "agent"))
+            ),
+        )
+        .join(importance.effective(originals, enrichment), on=KEY, how="left")
+        .join(scored.select(*KEY, "relevance", "retention"), on=KEY, how="left")
+        .join(facts, on=_TEXT, how="left")
+        .join(own, on=_TEXT, how="left")
+        .with_columns(
+            pl.col("keywords", "entities", "numbers", "dates").fill_null([]), pl.col("negated").fill_null(value=False)
+        )
+        .sort("profile_id", "created_at", "memory_id")
+        .with_columns(row=pl.int_range(pl.len(), dtype=pl.Int64))
+    )
+
+
+def _named(points: pl.DataFrame, members: pl.DataFrame, method: str) -> pl.DataFrame:
+    """Members with all that is known of them, the id of their cluster and that of its parent.
+
+    Raises:
+        RuntimeError: a group spans two profiles; nothing may be built on it.
+    """
+    unsaid = [pl.lit(None, kind).alias(name) for name, kind in _EXTRAS.items() if name not in members.columns]
+    grouped = members.with_columns(*unsaid, method=pl.lit(method)).join(points, on="row", maintain_order="left")
+    groups = grouped.group_by("group", maintain_order=True).agg(
+        pl.col("profile_id").n_unique().alias("profiles"),
+        pl.col("level").first(),
+        pl.col("memory_id").sort().alias("members"),
+    )
+    if mixed := groups.filter(pl.col("profiles") > 1)["members"].to_list():
+        raise RuntimeError(f"the cluster of memories {mixed[0]} spans profiles; report this, and do not use the result")
+    ids = [cluster_id(method, members, level) for level, members in groups.select("level", "members").iter_rows()]
+    named = groups.select("group", cluster_id=pl.Series(ids, dtype=pl.String))
+    above = named.select(parent="group", parent_id="cluster_id")
+    return (
+        grouped.join(named, on="group", maintain_order="left")
+        .join(above, on="parent", how="left", maintain_order="left")
+        .select(*_KNOWN, "row", "group", "method", "keywords", *_EXTRAS, "cluster_id", "parent_id")
+    )
+
+
+def _described(members: pl.DataFrame, space: Space) -> pl.DataFrame:
+    """Members with what their cluster is like: label, dominant type, size, span and cohesion."""
+    tight = grouping.cohesion(members["group"].to_numpy(), space[members["row"].to_numpy()])
+    types = members.group_by("group", "memory_type").len().sort("len", "memory_type", descending=[True, False])
+    dominant = types.group_by("group", maintain_order=True).agg(dominant_type=pl.col("memory_type").first())
+    span = days_between(pl.col("created_at").min(), pl.col("created_at").max())
+    return (
+        members.join(dominant, on="group", how="left", maintain_order="left")
+        .join(_labels(members), on="group", how="left", maintain_order="left")
+        .with_columns(
+            pl.col("label").fill_null(pl.col("dominant_type")),
+            pl.len().over("group").cast(pl.Int64).alias("cluster_size"),
+            span.over("group").alias("temporal_span_days"),
+            pl.Series("cohesion", tight, dtype=pl.Float64).fill_nan(None),
+        )
+    )
+
+
+def _labels(members: pl.DataFrame) -> pl.DataFrame:
+    """The keywords that most members of a group share, the most telling first; single ones where they share none."""
+    ranked = members.select("group", "keywords", rank=pl.int_ranges(pl.col("keywords").list.len())).explode(
+        "keywords", "rank"
+    )
+    return (
+        ranked.drop_nulls()
+        .group_by("group", "keywords")
+        .agg(count=pl.len(), rank=pl.col("rank").sum())
+        .filter((pl.col("count") > 1) | (pl.col("count").max().over("group") == 1))
+        .sort("count", "rank", "keywords", descending=[True, False, False])
+        .group_by("group", maintain_order=True)
+        .agg(label=pl.col("keywords").head(LABEL_WORDS).str.join(", "))
+    )

@@ -1,0 +1,138 @@
+"""Which summaries are due, who their members are, and what a summary takes over from them.
+
+A summary is made of originals only, never of other summaries, and its id follows from its members and their texts: the
+same group gives the same summary at any instant. What is not here: which memories belong together (`clustering`), and
+how a summary is worded (`wording`, `prompting`).
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.consolidation.groups.strategies import SUPERSEDING, summary_kind
+from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.lake.schemas import LIVE
+from memory_pipeline.settings import Policy
+from memory_pipeline.text import importance
+
+META_PATTERN: Final = "MetaPattern"
+"""Type of the memory that stands for a cluster of similar memories."""
+CLUSTER: Final = ["profile_id", "cluster_id"]
+SUMMARY: Final = ["profile_id", "summary_id"]
+_TEXT: Final = ["profile_id", "content_hash"]
+
+
+def due(
+    clusters: pl.DataFrame,
+    cluster_members: pl.DataFrame,
+    memories: pl.DataFrame,
+    scored: pl.DataFrame,
+    enrichment: pl.DataFrame,
+    policy: Policy,
+) -> pl.DataFrame:
+    """The members of every summary that is due: of clusters that get one and whose summary is not live already.
+
+    Under a token budget only summaries that take the place of their members are due: others repeat what stays.
+
+    Args:
+        clusters: table `clusters`.
+        cluster_members: table `cluster_members`.
+        memories: table `memories`, with the members and the live summaries.
+        scored: table `scored_memories` of the same state; members that are not live have no row there.
+        enrichment: table `enrichment`, with the texts of the members.
+        policy: which methods get a summary, and whether there is a token budget.
+
+    Returns:
+        One row a summary and member, by cluster and age: summary_id, cluster_id, kind, method, supersedes, and what the
+        cluster is like; of the member all columns of `memories`, the facts of its text, `importance` and `stability`
+        (from the ledger alone where it is not live).
+
+    Raises:
+        ValueError: a member is no original memory.
+    """
+    methods = [name for name in policy.summarised if policy.token_budget is None or name in SUPERSEDING]
+    members = _members(clusters.filter(pl.col("method").is_in(methods)), cluster_members, memories)
+    members = _rated(members, scored, enrichment)
+    groups = members.group_by(CLUSTER, maintain_order=True).agg(
+        pl.col("method", "kind").first(), pl.col("memory_id", "content_hash").sort()
+    )
+    ids = [summary_id(*row) for row in groups.select("method", "kind", "memory_id", "content_hash").iter_rows()]
+    named = groups.select(*CLUSTER, summary_id=pl.Series(ids, dtype=pl.String))
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", summary_id="memory_id")
+    return members.join(named.join(live, on=SUMMARY, how="anti"), on=CLUSTER, maintain_order="left")
+
+
+def summary_id(method: str, kind: str, members: Iterable[str], content_hashes: Iterable[str]) -> str:
+    """Id of a summary: 32 hex digits of the SHA-256 of method, kind, and its members' sorted ids and texts."""
+    parts = ["\x1f".join(part) for part in ((method, kind), members, content_hashes)]
+    return hashlib.sha256("\x1e".join(parts).encode()).hexdigest()[:32]
+
+
+def inherited(members: pl.DataFrame) -> pl.DataFrame:
+    """What each summary takes over from its members.
+
+    The largest importance and access count, the mean stability, the smallest confidence, the earliest start of
+    validity, its end if they share it, explicit protection, and their most frequent type and category (ties
+    alphabetical); a meta pattern has its own type and is semantic.
+
+    Args:
+        members: as `due` returns them.
+
+    Returns:
+        One row a summary, in the order of `members`.
+    """
+    pattern = pl.col("kind") == "meta_pattern"
+    return (
+        members.group_by(SUMMARY, maintain_order=True)
+        .agg(
+            pl.col("cluster_id", "kind", "supersedes", "dominant_type").first(),
+            pl.col("memory_id").sort().alias("members"),
+            pl.col("importance", "access_count").max(),
+            pl.col("stability").mean().clip(0.0, 1.0),
+            pl.col("confidence", "valid_from").min(),
+            pl.when(pl.col("valid_until").n_unique() == 1).then(pl.col("valid_until").first()).alias("valid_until"),
+            pl.col("protected").any(),
+            pl.col("protected_reason").filter(pl.col("protected")).drop_nulls().first(),
+            pl.col("category").mode().sort().first(),
+        )
+        .with_columns(
+            memory_type=pl.when(pattern).then(pl.lit(META_PATTERN)).otherwise("dominant_type"),
+            category=pl.when(pattern).then(pl.lit("semantic")).otherwise("category"),
+        )
+    )
+
+
+def _members(clusters: pl.DataFrame, cluster_members: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """One row a cluster and member, by cluster and age."""
+    originals = memories.filter(pl.col("kind") == "original").drop("kind", "cluster_id", "plan_id", "members")
+    if strange := cluster_members.join(originals, on=KEY, how="anti").rows(named=True):
+        raise ValueError(
+            f"memory {strange[0]['memory_id']!r} of cluster {strange[0]['cluster_id']!r} is no original memory; "
+            "cluster the memories of the same state"
+        )
+    about = clusters.select(
+        *(*CLUSTER, "method", "label", "dominant_type", "cluster_size", "temporal_span_days"),
+        kind=summary_kind(),
+        supersedes=pl.col("method").is_in(SUPERSEDING),
+    )
+    return cluster_members.join(about, on=CLUSTER).join(originals, on=KEY).sort(*CLUSTER, "created_at", "memory_id")
+
+
+def _rated(members: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:
+    """Members with the facts of their texts, and with their scores, by what the ledger knows where they have none."""
+    rated = importance.effective(members.unique(KEY), enrichment).rename({"importance": "effective"})
+    facts = enrichment.select(*_TEXT, "keywords", "entities", "numbers", "dates", "tokens", "gist")
+    initial = (0.1 + 0.3 * pl.col("importance") + pl.col("stability_gain")).clip(0.0, 1.0)
+    return (
+        members.join(rated, on=KEY, maintain_order="left")
+        .join(scored.select(*KEY, "importance", "stability"), on=KEY, how="left", maintain_order="left")
+        .join(facts, on=_TEXT, how="left", maintain_order="left")
+        .with_columns(
+            pl.col("keywords", "entities", "numbers", "dates").fill_null([]),
+            pl.col("tokens").fill_null(0),
+            pl.coalesce("importance", "effective").alias("importance"),
+        )
+        .with_columns(pl.coalesce("stability", initial))
+    )

@@ -1,0 +1,1 @@
+"""What a run would change: decisions as rows, whether they are allowed, and the state after them."""

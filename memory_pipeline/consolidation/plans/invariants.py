@@ -1,0 +1,173 @@
+"""What must hold of a plan, whatever was decided: its rows that break an invariant.
+
+What is not here: what a plan proposes and how it is held back (`planning`), and who stops a run (`assets.checks`,
+`lake.history`).
+"""
+
+import polars as pl
+import polars.selectors as cs
+
+from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.consolidation.scoring import KEY, bars_supersession
+from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.state.projection import State
+from memory_pipeline.lake.schemas import LIVE, Action, Lifecycle
+from memory_pipeline.settings import Policy
+
+
+def violations(
+    plan: pl.DataFrame,
+    state: State,
+    profiles: pl.DataFrame,
+    *,
+    policy: Policy,
+    scored: pl.DataFrame,
+    post: State,
+    retrievable: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return what would break an invariant if `plan` were committed.
+
+    - `protected`: a protected memory leaves the live set, or an explicitly protected or core one is superseded, trimmed
+      or becomes a stub. What protects a summary is no bar to replacing it, nor to archiving it once it is stale. For
+      want of room everything may leave that is neither explicitly protected nor core.
+    - `isolation`: a decision or an edge names a memory that its profile does not have, or no profile of the run.
+    - `retrievable`: a superseded original has no live summary, or one in this plan has a summary that no search finds.
+    - `finite`: a number is NaN, infinite, or missing where there must be one.
+    - `conservation`: a memory is lost, doubled, stands nowhere, appears from nowhere, or shows nothing of its text.
+    - `decided_twice`: two decisions move the same memory.
+
+    Args:
+        plan: table `consolidation_plan`.
+        state: the state before it.
+        profiles: who takes part.
+        policy: what bars supersession.
+        scored: table `scored_memories` of `state`.
+        post: the state after it (see `post_state`).
+        retrievable: `profile_id`, `memory_id` of the memories that a search of `post` finds.
+
+    Returns:
+        `profile_id`, `check`, `memory_id`, `detail` (a sentence), one row a violation; empty if all is well.
+    """
+    effect = plan.filter(pl.col("status") != "held")
+    found = [
+        _leaves_protected(effect, state.memories, scored, policy),
+        *_strays(plan, profiles, post),
+        *_without_summary(effect, post.memories, retrievable),
+        *_not_finite(plan, scored, post),
+        *_not_conserved(plan, state.memories, post.memories),
+        _decided_twice(plan),
+    ]
+    return pl.concat(found).sort("profile_id", "check", "memory_id", "detail")
+
+
+def _bad(rows: pl.DataFrame, check: str, detail: pl.Expr, *, memory_id: str = "memory_id") -> pl.DataFrame:
+    return rows.select(
+        "profile_id", check=pl.lit(check), memory_id=pl.col(memory_id).fill_null(""), detail=detail.fill_null("")
+    )
+
+
+def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    moved = plan.join(memories.select(*KEY, "kind", barred=bars_supersession(policy)), on=KEY).join(
+        scored.select(*KEY, "is_protected", "protection_reason"), on=KEY, how="left"
+    )
+    original = pl.col("kind") == "original"
+    replaced = pl.col("action") == Action.SUPERSEDE.value
+    lost = pl.col("action").is_in(list(deciding.LEAVES))
+    stale = ~original & (pl.col("rule") == "stale_summary")
+    kept = pl.col("is_protected").fill_null(value=False) | (original & pl.col("barred"))
+    cut = pl.col("rule") == deciding.BUDGET
+    bad = moved.filter(
+        pl.when(cut).then("barred").otherwise((replaced & original & pl.col("barred")) | (lost & ~stale & kept))
+    )
+    why = pl.coalesce("protection_reason", pl.lit("explicit flag or category core"))
+    return _bad(bad, "protected", pl.format("{} by rule {}, but it is protected: {}.", "action", "rule", why))
+
+
+def _strays(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl.DataFrame]:
+    made = plan.filter(pl.col("action") == Action.SUMMARISE.value)
+    known = pl.concat([post.memories.select(KEY), made.select(KEY)])
+    compiled = plan.filter(pl.col("action") == Action.COMPILE.value)
+    listed = deciding.read("after", {"members": pl.List(pl.String())})
+    members = pl.concat([made, compiled]).with_columns(listed).explode("members")
+    concerned = plan.filter(~pl.col("action").is_in([Action.WITHDRAW.value, Action.COMPILE.value]))
+    named = pl.concat(
+        [
+            concerned.select("profile_id", "action", "memory_id"),
+            concerned.drop_nulls("target_id").select("profile_id", "action", memory_id="target_id"),
+            members.drop_nulls("members").select("profile_id", "action", memory_id="members"),
+            *(
+                post.edges.select("profile_id", pl.lit("edge").alias("action"), memory_id=end)
+                for end in ("source", "target")
+            ),
+        ]
+    ).unique()
+    unknown = named.join(known, on=KEY, how="anti")
+    outside = plan.join(profiles, on=["profile_id", "plan_id", "as_of"], how="anti")
+    return [
+        _bad(unknown, "isolation", pl.format("{} names a memory that the profile does not have.", "action")),
+        _bad(outside, "isolation", pl.format("{} is of plan {}, which is no plan of this run.", "action", "plan_id")),
+    ]
+
+
+def _without_summary(plan: pl.DataFrame, memories: pl.DataFrame, retrievable: pl.DataFrame) -> list[pl.DataFrame]:
+    named = ["profile_id", "superseded_by"]
+    summaries = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", superseded_by="memory_id")
+    # A summary that was replaced holds nothing of its own: only what agents stored must be found in some summary.
+    superseded = memories.filter((pl.col("superseded_kind") == "summary") & (pl.col("kind") == "original"))
+    alone = superseded.join(summaries, on=named, how="anti")
+    hidden = (
+        superseded.join(plan.filter(pl.col("action") == Action.SUPERSEDE.value), on=KEY, how="semi")
+        .join(alone, on=KEY, how="anti")
+        .join(retrievable.select("profile_id", superseded_by="memory_id"), on=named, how="anti")
+    )
+    return [
+        _bad(alone, "retrievable", pl.format("Its summary {} is not live.", "superseded_by")),
+        _bad(hidden, "retrievable", pl.format("No search finds its summary {}.", "superseded_by")),
+    ]
+
+
+def _not_finite(plan: pl.DataFrame, scored: pl.DataFrame, post: State) -> list[pl.DataFrame]:
+    texts = pl.concat_str("factors", "before", "after", separator=" ")
+    spelled = plan.filter(texts.str.contains(r"[:\[,]\s*-?(?:NaN|Infinity)"))
+    summaries = post.memories.filter(pl.col("kind") != "original")
+    return [
+        _bad(spelled, "finite", pl.format("{} has a number that is NaN or infinite.", "action")),
+        _odd(scored, "memory_id", required=(), optional=cs.float()),
+        _odd(post.edges, "source", required=("weight", "base_weight"), optional=cs.float()),
+        _odd(post.memories, "memory_id", required=("confidence", "stability_gain", "energy_base"), optional=cs.float()),
+        _odd(summaries, "memory_id", required=("importance_given", "stability_given"), optional=cs.empty()),
+    ]
+
+
+def _odd(rows: pl.DataFrame, memory_id: str, *, required: tuple[str, ...], optional: cs.Selector) -> pl.DataFrame:
+    """Rows with a number that is not finite, or null though it is required."""
+    odd = [~column.is_finite() for column in (pl.col(name) for name in rows.select(optional).columns)]
+    odd += [pl.col(name).is_null() for name in required]
+    bad = rows.filter(pl.any_horizontal(pl.lit(value=False), *odd))
+    return _bad(bad, "finite", pl.lit("One of its numbers is NaN, infinite or missing."), memory_id=memory_id)
+
+
+def _not_conserved(plan: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> list[pl.DataFrame]:
+    lost = before.join(after, on=KEY, how="anti")
+    new = after.filter(pl.col("kind") == "original").join(before, on=KEY, how="anti")
+    unplanned = plan.filter(pl.col("action") == Action.SUMMARISE.value, pl.col("status") != "held").join(
+        after, on=KEY, how="anti"
+    )
+    nowhere = after.filter(~pl.col("lifecycle").is_in([lifecycle.value for lifecycle in Lifecycle]))
+    blank = after.filter(~pl.col("trimmed").str.contains(r"\S"))
+    return [
+        _bad(lost, "conservation", pl.lit("It is not in the state after the plan.")),
+        _bad(new, "conservation", pl.lit("Nobody stored it.")),
+        _bad(unplanned, "conservation", pl.lit("It was to be made and is not there.")),
+        _bad(nowhere, "conservation", pl.format("Its lifecycle is {}, which is none.", "lifecycle")),
+        _bad(blank, "conservation", pl.lit("It was trimmed to nothing.")),
+        _bad(after.filter(after.select(KEY).is_duplicated()), "conservation", pl.lit("It is there more than once.")),
+    ]
+
+
+def _decided_twice(plan: pl.DataFrame) -> pl.DataFrame:
+    moves = plan.filter(pl.col("action").is_in(projection.MOVES)).sort(*KEY, "ordinal")
+    twice = moves.group_by(KEY, maintain_order=True).agg("action").filter(pl.col("action").list.len() > 1)
+    return _bad(
+        twice, "decided_twice", pl.format("It is decided more than once: {}.", pl.col("action").list.join(", "))
+    )

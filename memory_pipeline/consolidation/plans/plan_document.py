@@ -1,0 +1,79 @@
+"""A plan as a JSON document: what a dry run writes and `apply` reads, with a checksum over its content.
+
+What is not here: how a plan is made (`planning`), and where the document is kept.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import polars as pl
+import polars.selectors as cs
+
+from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.lake.schemas import INSTANT, TABLES
+
+FORMAT: Final = "memory-pipeline/plan@1"
+"""Name and version of the portable form of a plan."""
+
+
+def write(plan: pl.DataFrame, profiles: pl.DataFrame, completions: pl.DataFrame | None = None) -> dict[str, Any]:
+    """Return a plan as a JSON document that `read` understands, with a SHA-256 of its content.
+
+    Args:
+        plan: table `consolidation_plan`.
+        profiles: table `profiles` of the same run.
+        completions: what a language model answered in it, so that nobody has to ask again when the plan is applied.
+    """
+    content = {
+        "format": FORMAT,
+        "profiles": _rows("profiles", profiles),
+        "plan": _rows("consolidation_plan", plan),
+    }
+    if completions is not None and completions.height:
+        content["completions"] = _rows("completions", completions)
+    return content | {"sha256": _checksum(content)}
+
+
+def read(document: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the tables `consolidation_plan` and `profiles` of a document.
+
+    Raises:
+        ValueError: it is no plan of this format, or it was changed since it was written.
+    """
+    content = {name: value for name, value in document.items() if name != "sha256"}
+    if content.get("format") != FORMAT:
+        raise ValueError(
+            f"format is {content.get('format')!r}, not {FORMAT!r}; write the plan anew with --dry-run --out"
+        )
+    if document.get("sha256") != _checksum(content):
+        raise ValueError("sha256 does not match the content: the plan was changed since it was written; plan again")
+    return _table("consolidation_plan", content["plan"]), _table("profiles", content["profiles"])
+
+
+def carried(document: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the table `completions` that a document carries."""
+    return _table("completions", document.get("completions", []))
+
+
+def _rows(name: str, frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """Rows as JSON takes them; decisions in the order in which they are applied."""
+    instants = cs.datetime().dt.strftime(deciding.INSTANT_FORMAT)
+    rows = TABLES[name].conform(frame)
+    return (rows.sort("profile_id", "ordinal") if "ordinal" in rows.columns else rows).with_columns(instants).to_dicts()
+
+
+def _table(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    types = TABLES[name].empty().schema
+    written = {column: pl.String if kind == INSTANT else kind for column, kind in types.items()}
+    instants = [column for column, kind in types.items() if kind == INSTANT]
+    return TABLES[name].conform(
+        pl.DataFrame(rows, schema=written).with_columns(
+            pl.col(instants).str.to_datetime(deciding.INSTANT_FORMAT, time_unit="us", time_zone="UTC")
+        )
+    )
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
