@@ -310,6 +310,14 @@ def test_only_the_levels_asked_for_are_made():
         assert groups(clustered(memories, policy)) == expected
 
 
+def test_a_long_episode_is_cut_so_that_what_comes_later_changes_no_part_before():
+    policy = Policy(methods=("episodes",), cluster_max_size=3)
+    parts = [["s-0", "s-1", "s-2"], ["s-3", "s-4", "s-5"]]
+    assert groups(clustered(frames.memories(said("s", *range(6))), policy)) == parts
+    assert groups(clustered(frames.memories(said("s", *range(7))), policy)) == parts
+    assert groups(clustered(frames.memories(said("s", *range(8))), policy)) == [*parts, ["s-6", "s-7"]]
+
+
 def test_an_episode_is_history():
     """What was archived, merged or expired still happened; what was deleted did not."""
     rows = said("s", 0, 1, 2, 3, 4)

@@ -6,14 +6,10 @@ from typing import Final
 import dagster as dg
 
 from memory_pipeline.assets.io_manager import Frames
-from memory_pipeline.assets.resources import Store, refusing
+from memory_pipeline.assets.resources import Store, overtaken, refusing
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.lake import history
-from memory_pipeline.lake.tables import Conflict, StaleInstant
-
-RETRY: Final = "dagster/retry_on_asset_or_op_failure"
-"""Tag of a run whose failure another try can mend."""
-
+from memory_pipeline.lake.tables import StaleInstant
 
 LAST: Final = tuple(name for name in history.COMMITTED_FROM if not any(name in one.takes for one in pipeline.STAGES))
 """Tables that nothing else is made from; all others lie before them."""
@@ -31,20 +27,16 @@ def consolidation_commit(
             allow_retries=False,
         )
     run_id = context.run.run_id
-    try:
-        with refusing(history.InvariantBroken, StaleInstant):
-            tables = {name: frames.table(name) for name in history.COMMITTED_FROM}
-            positions = history.commit(
-                store.lake,
-                tables,
-                store.policies(tables["profiles"]),
-                run_id=run_id,
-                started_at=_started(context),
-                say=context.log.info,
-            )
-    except Conflict as conflict:
-        context.instance.add_run_tags(run_id, {RETRY: "true"})
-        raise dg.Failure(str(conflict)) from None
+    with overtaken(context.instance, run_id), refusing(history.InvariantBroken, StaleInstant):
+        tables = {name: frames.table(name) for name in history.COMMITTED_FROM}
+        positions = history.commit(
+            store.lake,
+            tables,
+            store.policies(tables["profiles"]),
+            run_id=run_id,
+            started_at=_started(context),
+            say=context.log.info,
+        )
     return dg.MaterializeResult(metadata={"profiles": len(positions), "position": max(positions.values(), default=0)})
 
 

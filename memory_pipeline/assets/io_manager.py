@@ -11,7 +11,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.assets.resources import Store, refusing
+from memory_pipeline.assets.resources import Store, overtaken, refusing
 from memory_pipeline.lake import participation
 from memory_pipeline.lake.schemas import TABLES
 
@@ -34,7 +34,7 @@ class Frames(dg.IOManager):
         """Keep a table for the stages after it."""
         name, dry = context.asset_key.path[-1], self._store.run.dry
         table, frame, lake = TABLES[name], obj, self._store.lake
-        with refusing():
+        with refusing(), overtaken(context.step_context.instance, self._run_ids[0]):
             if table.kept == "appended" and name != "events":
                 if not dry:
                     lake.append(name, obj)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import dagster as dg
 import polars as pl
@@ -18,7 +18,7 @@ from pydantic import Field
 from memory_pipeline.consolidation.pipeline import R, each
 from memory_pipeline.lake import history, participation
 from memory_pipeline.lake.events import CLOCK_SKEW
-from memory_pipeline.lake.tables import Lake, LakeError
+from memory_pipeline.lake.tables import Conflict, Lake, LakeError
 from memory_pipeline.settings import Policy, Settings, SettingsError, load
 
 
@@ -163,6 +163,10 @@ def store(home: Path, settings: Settings | None) -> dg.ResourceDefinition:
     return opened
 
 
+RETRY: Final = "dagster/retry_on_asset_or_op_failure"
+"""Tag of a run whose failure another try can mend."""
+
+
 @contextmanager
 def refusing(*kinds: type[Exception]) -> Iterator[None]:
     """Turn errors that say all there is to say into the failure of a launch: one sentence, and no retry of the step."""
@@ -171,3 +175,13 @@ def refusing(*kinds: type[Exception]) -> Iterator[None]:
         yield
     except complete as error:
         raise dg.Failure(str(error), allow_retries=False) from None
+
+
+@contextmanager
+def overtaken(instance: dg.DagsterInstance, run_id: str) -> Iterator[None]:
+    """Turn a conflict with a later change into a failure that mends itself: the whole run is tried again."""
+    try:
+        yield
+    except Conflict as conflict:
+        instance.add_run_tags(run_id, {RETRY: "true"})
+        raise dg.Failure(str(conflict)) from None

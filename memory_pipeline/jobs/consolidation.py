@@ -4,8 +4,7 @@ from typing import Final
 
 import dagster as dg
 
-from memory_pipeline.assets.consolidation_commit import RETRY
-from memory_pipeline.assets.resources import Run, Store
+from memory_pipeline.assets.resources import RETRY, Run, Store
 from memory_pipeline.lake import activity
 from memory_pipeline.settings import Settings
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memory_pipeline.assets.resources import Store
 from memory_pipeline.jobs.consolidation import WRITES
-from memory_pipeline.lake import compaction, history, snapshot, status
+from memory_pipeline.lake import compaction, erasure, history, snapshot, status
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.sensors.requests import FINISHED, UNFINISHED
 from memory_pipeline.settings import Settings
@@ -32,10 +32,11 @@ def revert(context: dg.OpExecutionContext, config: Undo, store: dg.ResourceParam
     context.add_output_metadata({"decisions": undone.height, "snapshot": str(snapshot.publish(store.lake))})
 
 
-@dg.op(description="Sweep what nothing refers to, drop old snapshots and old run history.")
+@dg.op(description="Finish a broken-off erasure, sweep what nothing refers to, drop old snapshots and run history.")
 def sweep(context: dg.OpExecutionContext, store: dg.ResourceParam[Store]) -> None:
     """Keep the store small; never touches a file that a table, an undo or a kept snapshot needs."""
     settings, now = store.settings, datetime.now(UTC)
+    erasure.resume(store.lake)
     live = {run.run_id for run in context.instance.get_runs(filters=dg.RunsFilter(statuses=list(UNFINISHED)))}
     swept = store.lake.sweep(live=live, oldest=oldest_kept(store.lake, settings.keep_snapshots))
     moved = 0

@@ -23,7 +23,7 @@ class CurrentMemories(Memories):
 class AllSummaries(Summaries):
     """Every summary made so far, live or not."""
 
-    lifecycle = dy.String(description="active, warm, cold, stub, archived, expired or deleted.")
+    lifecycle = dy.String(description="active, warm, cold, stub, archived, expired, deleted or erased.")
     created_at = dy.Datetime(time_zone="UTC", time_unit="us", description="When it was made.")
 
 
@@ -32,7 +32,7 @@ class LeftMemories(dy.Schema):
 
     profile_id = dy.String(primary_key=True, description="Tenant that owns the row.")
     memory_id = dy.String(primary_key=True, description="The memory.")
-    lifecycle = dy.String(description="What became of it: cold, stub, archived, expired or deleted.")
+    lifecycle = dy.String(description="What became of it: cold, stub, archived, expired, deleted or erased.")
     left_at = dy.Datetime(time_zone="UTC", time_unit="us", description="Since when.")
     action = dy.String(nullable=True, description="supersede, delete or archive; empty without a decision.")
     rule = dy.String(nullable=True, description="Rule that decided, such as archive_threshold.")

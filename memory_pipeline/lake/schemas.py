@@ -320,7 +320,7 @@ class Memories(dy.Schema):
     tier_since = _instant("Since when; every tier has its own decay of energy.")
     reinforcement_count = _count("Newer memories that reinforced it.")
     last_reinforced_at = _instant("When one did last.", nullable=True)
-    lifecycle = _text("active, warm, cold, stub, archived, expired or deleted.")
+    lifecycle = _text("active, warm, cold, stub, archived, expired, deleted or erased.")
     lifecycle_since = _instant("Since when.")
     superseded_by = _text("Summary or newer memory that took its place.", nullable=True)
     superseded_kind = _text("summary or update.", nullable=True)

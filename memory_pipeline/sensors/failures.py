@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import dagster as dg
 
-from memory_pipeline.assets.consolidation_commit import RETRY
-from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.resources import RETRY, Store
 from memory_pipeline.settings import Settings
 
 ANSWER_SECONDS: Final = 10.0

@@ -9,8 +9,7 @@ from typing import Any, Final
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.assets.consolidation_commit import RETRY
-from memory_pipeline.assets.resources import Run
+from memory_pipeline.assets.resources import RETRY, Run
 from memory_pipeline.definitions import build_defs
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake

@@ -46,11 +46,12 @@ class Values(BaseModel):
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Return the remedy for an unknown name: the nearest known one, else all of them."""
+    """Return the remedy for an unknown name: the known one that begins like it or is nearest, else all of them."""
     names = list(known)
     lower = {one.lower(): one for one in names}
-    near = difflib.get_close_matches(str(name).lower(), lower, n=1)
-    if near:
+    asked = str(name).lower()
+    longer = [one for one in lower if one.startswith(asked)] if asked else []
+    if near := longer[:1] or difflib.get_close_matches(asked, lower, n=1):
         return f"did you mean {lower[near[0]]!r}?"
     return f"known are {', '.join(names)}" if len(names) <= _FEW else "`memory-pipeline config show` lists the known"
 

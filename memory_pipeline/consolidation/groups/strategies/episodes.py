@@ -20,7 +20,8 @@ _SESSION: Final = ["profile_id", "session_id"]
 def find(scene: Scene) -> Found:
     """Group memories by session and time, at the levels that `episode_levels` names.
 
-    - episode: memories of one session, without a pause longer than `episode_gap_minutes` between one and the next.
+    - episode: memories of one session, without a pause longer than `episode_gap_minutes` between one and the next;
+      after `cluster_max_size` of them the next episode begins, so that a session that goes on changes none before.
     - session: all memories of a session that has several episodes; if no episodes are asked for, of any session.
     - agent: of each session that an agent began, its most important memory (of equals the oldest); of more than
       `AGENT_SESSIONS` sessions those whose memory is most important. A session belongs to the first agent named in it.
@@ -29,7 +30,7 @@ def find(scene: Scene) -> Found:
     A group has at least two memories, and its parent is the next larger group that its session is in. Memories without
     a session are in no episode. Costs O(n·log n).
     """
-    told = _told(scene.points, timedelta(minutes=scene.policy.episode_gap_minutes))
+    told = _told(scene.points, timedelta(minutes=scene.policy.episode_gap_minutes), scene.policy.cluster_max_size)
     levels = scene.policy.episode_levels
     several = pl.lit("episode" not in levels) | (pl.col("episode").n_unique().over("session") > 1)
     made = {
@@ -50,7 +51,7 @@ def find(scene: Scene) -> Found:
     )
 
 
-def _told(points: pl.DataFrame, pause: timedelta) -> pl.DataFrame:
+def _told(points: pl.DataFrame, pause: timedelta, longest: int | None) -> pl.DataFrame:
     """Memories with a session, in order of time, with the numbers of their episode, session and agent.
 
     A group is numbered by its first row, and numbers of different levels never meet.
@@ -63,9 +64,10 @@ def _told(points: pl.DataFrame, pause: timedelta) -> pl.DataFrame:
     starts = (pl.col("created_at").diff().over(_SESSION) > pause).fill_null(value=True)
     agent = pl.col("agent_id").drop_nulls().first().over(_SESSION)
     numbered = ordered.with_columns(agent_id=agent, spell=starts.cum_sum())
+    part = pl.lit(0) if longest is None else (pl.col("row").cum_count().over("spell") - 1) // longest
     first = pl.col("row").min() * _LEVELS
-    return numbered.with_columns(
-        episode=first.over("spell"),
+    return numbered.with_columns(part=part).with_columns(
+        episode=first.over("spell", "part"),
         session=first.over(_SESSION) + 1,
         agent=pl.when(pl.col("agent_id").is_not_null()).then(first.over("profile_id", "agent_id") + 2),
     )
