@@ -1,18 +1,21 @@
-"""Time to answer a query, as the store grows, and to build and extend the index.
+"""Time to answer a query, as the store grows, through `rank` and through `MemoryClient`, and to make the index.
 
-Run: python benchmarks/recall.py [--full]. The vector of the query is made beforehand. Peer in the same run: a plain
-scan in Python, one text after the other.
+Run: python benchmarks/recall.py [--full]. Extended: by three new rows, three with other counts, three with another
+text. Through the client: opening with the first recall, recalls, one after a `remember`, `get` and `feedback` of a
+memory just used. Peer in the same run: a plain scan in Python, one text after the other.
 """
 
 import argparse
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
 
 from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.recall.client import MemoryClient
 from memory_pipeline.recall.index import Index
 from memory_pipeline.recall.ranking import rank
 from memory_pipeline.text.embedding import embed_texts, embedder
@@ -110,38 +113,97 @@ def scan(texts, query):
     return sorted(scores, reverse=True)[:10]
 
 
+def timed(call, rounds=1):
+    """Seconds that each call takes."""
+    times = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+    return times
+
+
+def grown(index, memories, vectors):
+    """Seconds that three new rows take, three with other counts, three with another text; one after the other."""
+    size, times = memories.height, []
+    for kind in range(3):
+        took = []
+        for lot in range(5):
+            rows = memories[size - 15 + 3 * lot : size - 12 + 3 * lot] if kind == 0 else memories[size // 2 + lot :][:3]
+            rows = rows.with_columns(access_count=pl.lit(kind + lot, pl.Int64))
+            rows = rows.with_columns(content=pl.lit(f"I sold it on day {lot}.")) if kind == 2 else rows
+            few = vectors.filter(pl.col("content_hash").is_in(rows["content_hash"].implode()))
+            begin = time.perf_counter()
+            index = index.extended(rows, few)
+            took.append(time.perf_counter() - begin)
+        times.append(np.median(took))
+    return times
+
+
+def through_client(memories, queries):
+    """Seconds of opening, of recalls, of a recall after a `remember`, of `get` and `feedback` of a memory just used."""
+    rows = memories.select(text="content", memory_id="memory_id", speaker="speaker", session_id="session_id")
+    with TemporaryDirectory() as home:
+        with MemoryClient(home) as client:
+            for lot in rows.iter_slices(5_000):
+                client.remember_many(lot.to_dicts())
+        with MemoryClient(home) as client:
+            (opened,) = timed(lambda: client.recall(queries[0], record=False))
+            asked = iter(queries * 2)
+            recalled = timed(lambda: client.recall(next(asked), record=False), QUERIES)
+            stored = []
+            for query in queries[:10]:
+                client.remember(f"I heard of {query}")
+                stored += timed(lambda query=query: client.recall(query, record=False))
+            got = []
+            for query in queries[:10]:
+                best = client.recall(query)[0].memory_id
+                client.flush()
+                got += timed(lambda best=best: client.get(best))
+            told = timed(lambda: client.feedback(best, helpful=True), 5)
+    return opened, recalled, np.median(stored), np.median(got), np.median(told)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="up to 300,000 memories")
     sizes = [1_000, 10_000, 100_000, *([300_000] if parser.parse_args().full else [])]
-    print(" memories  build s  extend ms  p50 ms  p95 ms  scan ms  scan / p50")
+    print(
+        "milliseconds, build and opening in seconds; the vector of the query is made before, through the client with it"
+    )
+    print(
+        " memories   build |    new  counts    text |  p50 rank  p95 rank  scan / p50 |"
+        " opening  p50 client  p95 client  remembered    get  feedback"
+    )
+    before = None
     for size in sizes:
         memories, queries = store(size)
         vectors = embed_texts(memories, "hashing")
-        old, new = memories.head(size - 3), memories.tail(3)
-        hashes = new["content_hash"].implode()
         begin = time.process_time()
-        index = Index.build(old, vectors, model="hashing")
+        index = Index.build(memories.head(size - 15), vectors, model="hashing")
         build = time.process_time() - begin
-        few = vectors.filter(pl.col("content_hash").is_in(hashes))
-        begin = time.perf_counter()
-        index = index.extended(new, few)
-        extend = time.perf_counter() - begin
-        asked = embedder("hashing").embed(queries)
-        times = []
-        for query, vector in zip(queries, asked, strict=True):
-            begin = time.perf_counter()
+        extended = grown(index, memories, vectors)
+        asked = iter(zip(queries, embedder("hashing").embed(queries), strict=True))
+
+        def ask(index=index, asked=asked):
+            query, vector = next(asked)
             rank(index, query, now=AS_OF + timedelta(days=1), vector=vector)
-            times.append(time.perf_counter() - begin)
+
+        half, most = np.percentile(timed(ask, QUERIES), [50, 95])
         part = memories["content"].head(SCANNED).to_list()
-        begin = time.perf_counter()
-        scan(part, queries[0])
-        plain = (time.perf_counter() - begin) * size / len(part)
-        half, most = np.percentile(times, [50, 95])
+        plain = timed(lambda part=part, queries=queries: scan(part, queries[0]))[0] * size / len(part)
+        opened, recalled, stored, got, told = through_client(memories, queries)
+        client, slow = np.percentile(recalled, [50, 95])
         print(
-            f"{size:>9} {build:>8.2f} {1e3 * extend:>10.1f} {1e3 * half:>7.1f} {1e3 * most:>7.1f}"
-            f" {1e3 * plain:>8.0f} {plain / half:>10.0f}"
+            f"{size:>9} {build:>7.2f} | {1e3 * extended[0]:>6.1f} {1e3 * extended[1]:>7.1f} {1e3 * extended[2]:>7.1f} |"
+            f" {1e3 * half:>9.1f} {1e3 * most:>9.1f} {plain / half:>11.1f} | {opened:>7.2f} {1e3 * client:>11.1f}"
+            f" {1e3 * slow:>11.1f} {1e3 * stored:>11.1f} {1e3 * got:>6.1f} {1e3 * told:>9.1f}",
+            flush=True,
         )
+        if before:
+            more, own, whole = (now / then for now, then in zip((size, half, client), before, strict=True))
+            print(f"    growth: memories x{more:.0f}, p50 of rank x{own:.1f}, through the client x{whole:.1f}")
+        before = size, half, client
 
 
 if __name__ == "__main__":

@@ -60,7 +60,9 @@ def run(events, made, hours, number):
     edges = frames.edges([])
     scored = scoring.score(memories, frames.importance(memories), edges, POLICY, as_of=as_of, plan_id="plan")
     risen = promotion.promote(
-        memories, scored, known, state.accesses, state.tier_changes, edges, POLICY, as_of=as_of, plan_id="plan"
+        *(memories, scored, known, state.accesses, state.tier_changes, edges, TABLES["fact_changes"].empty(), POLICY),
+        as_of=as_of,
+        plan_id="plan",
     )
     none = frames.summaries([])
     leaving = forgetting.select(scored, memories, none, POLICY, as_of=as_of, plan_id="plan", promotions=risen)

@@ -16,7 +16,7 @@ TYPES = ["RELATES_TO", "CAUSED_BY", "FOLLOWS", "SUMMARIZES", "SIMILAR_TO", "REFE
 
 def measure(memories, edges, importance=None, policy=None):
     known = frames.importance(memories) if importance is None else importance
-    return centrality.measure(memories, known, frames.edges(edges), policy or Policy())
+    return centrality.measure(memories, known, frames.edges(edges), policy or Policy(), as_of=frames.AS_OF)
 
 
 def column(result, name):

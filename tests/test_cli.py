@@ -251,7 +251,7 @@ def test_status_tells_what_ran_and_what_is_due(night):
     )
     assert {row["next_due"][10:] for row in found["tasks"]} == {"T02:00:00+00:00"}
     assert {row["run_id"] for row in found["history"]} == {run["run_id"]}
-    assert found["lag_seconds"] == 0
+    assert found["waiting_seconds"] == 0
     only = told("status", "-p", "sample-1", home=home)
     assert [row["profile_id"] for row in only["profiles"]] == ["sample-1"]
     assert {row["profile_id"] for row in only["history"]} == {"sample-1"}
@@ -272,7 +272,7 @@ def test_an_event_that_waits_shows_in_status(copy):
     told("remember", "The roof was mended.", "-p", "sample-1", home=copy)
     found = told("status", home=copy)
     assert [row["waiting"] for row in found["profiles"]] == [1, 0]
-    assert 0 < found["lag_seconds"] < 600
+    assert 0 < found["waiting_seconds"] < 600
     assert "oldest event waits" in text("status", home=copy)
 
 

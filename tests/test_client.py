@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import memory_pipeline
-from memory_pipeline.lake import metrics
+from memory_pipeline.lake import erasure, metrics
 from memory_pipeline.lake.events import parse
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.answers import Filters
@@ -252,6 +252,15 @@ def test_protection_bars_what_a_policy_would_archive(tmp_path, clock):
         assert client.get(ids[1]).lifecycle == "active"
 
 
+def test_protection_can_be_lifted(client):
+    (one,) = told(client, OTHERS[:1])
+    assert client.protect(one, "asked for").protected
+    lifted = client.protect(one, protected=False)
+    assert (lifted.protected, lifted.protected_reason) == (False, None)
+    with pytest.raises(ValueError, match="why a memory is protected"):
+        client.protect(one, "no reason", protected=False)
+
+
 def test_deep_recall_finds_what_ordinary_recall_lacks_and_counts_it(client, clock, lake):
     copies, summary = merged(client, clock)
     ordinary, deep = client.recall("Postgres database orders", 50), client.recall("Postgres database", 50, deep=True)
@@ -366,8 +375,9 @@ def test_an_erased_memory_is_gone_at_once(client, tmp_path, clock):
     copies, summary = merged(client, clock)
     with MemoryClient(tmp_path, clock=clock) as other:
         assert summary in names(other.recall("Postgres", 50))
-        receipt = client.erase(copies[0])
+        receipt = client.erase(copies[0], reason="asked for by Ana")
         assert receipt.lines()
+        assert receipt.reason == "asked for by Ana"
         for one in (client, other):
             found = one.recall("Postgres orders database", 50, deep=True, record=False)
             assert copies[0] not in names(found)
@@ -375,6 +385,24 @@ def test_an_erased_memory_is_gone_at_once(client, tmp_path, clock):
                 one.get(copies[0])
         assert client.erase(profile=True).lines()
         assert len(other.recall("Postgres tea Ana", 50, deep=True)) == 0
+
+
+def test_what_an_erasure_that_broke_off_left_is_hidden_until_it_is_done(client, tmp_path, clock, lake, monkeypatch):
+    def found(of):
+        return names(of.recall("Postgres orders database", 50, record=False))
+
+    copies, summary = merged(client, clock)
+    with monkeypatch.context() as broken:
+        broken.setattr(erasure, "_finish", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            client.erase(copies[0])
+    assert erasure.pending(lake).erased == (copies[0],)
+    assert not {copies[0], summary} & set(found(client))
+    erasure.resume(lake)
+    assert erasure.pending(lake) is None
+    with MemoryClient(tmp_path, clock=clock) as other:
+        assert found(client) == found(other)
+    assert {copies[1], summary} & set(found(client))
 
 
 @pytest.mark.parametrize(
@@ -403,7 +431,7 @@ def test_an_erased_memory_is_gone_at_once(client, tmp_path, clock):
         (lambda client: client.update("nobody", content="x"), "nobody"),
         (lambda client: client.protect("nobody"), "nobody"),
         (lambda client: client.feedback("nobody", helpful=True), "nobody"),
-        (lambda client: client.restore("nobody"), "nobody"),
+        (lambda client: client.restore("nobody"), "no memory of profile"),
         (lambda client: client.explain("nobody"), "nobody"),
         (lambda client: client.undo("nobody"), "nobody"),
         (lambda client: client.end_session(), "session_id is missing"),

@@ -7,9 +7,14 @@ import homes
 import polars as pl
 import pytest
 from homes import NIGHT
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake.events import parse
+from memory_pipeline.lake.events import frame, parse
+from memory_pipeline.recall import fresh
+from memory_pipeline.recall.answers import Memory
 from memory_pipeline.recall.state import GONE, States
 
 WORDS = (
@@ -36,6 +41,9 @@ def same(states, lake, profile_id):
     assert one["memory_id"].to_list() == other["memory_id"].to_list()
     for name in other.columns:
         assert one[name].to_list() == other[name].to_list(), name
+    state = states.current()
+    shown = sorted(states.shown(state, list(state.pool.places)), key=lambda memory: memory.memory_id)
+    assert shown == [Memory.of(row) for row in one.to_dicts()]
 
 
 def write(lake, *events, at):
@@ -85,3 +93,42 @@ def test_the_tail_folds_to_what_the_whole_ledger_folds_to(tmp_path, preset):
                 same(states, lake, own)
         at += timedelta(days=200)
     lake.close()
+
+
+SHARES = st.floats(0, 1)
+NAMES = st.sampled_from(["Ana", "Ben"])
+STORED = st.fixed_dictionaries(
+    {"content": st.sampled_from(["I prefer tea.", "We decided to move.", "Every day I run.", "x"])},
+    optional={
+        "speaker": NAMES,
+        "memory_type": st.sampled_from(["insight", "Preference", "unheard of"]),
+        "category": st.sampled_from(["Semantic", "none"]),
+        "importance": SHARES,
+        "importance_hint": SHARES,
+        "confidence": SHARES,
+        "valid_from": st.just("2026-05-03T00:00:00Z"),
+        "valid_until": st.just("2026-06-03T01:00:00+02:00"),
+        "protected": st.booleans(),
+        "protected_reason": st.just("asked for"),
+        "tags": st.lists(NAMES, max_size=2, unique=True),
+        "metadata": st.just({"page": [1, {"a": "b"}]}),
+        "source": st.just("a page"),
+    },
+)
+BESIDE = st.fixed_dictionaries(
+    {}, optional={"session_id": NAMES, "agent_id": NAMES, "user_id": NAMES, "occurred_at": st.just("2026-04-01")}
+)
+
+
+@given(st.lists(st.tuples(STORED, BESIDE), max_size=4))
+def test_the_row_of_a_new_memory_is_what_the_fold_makes_of_it(told):
+    events = [
+        parse(
+            {"event_type": "memory.stored", "event_id": f"e{place}", "payload": payload, **beside},
+            recorded_at=NIGHT,
+            origin="test",
+        )
+        for place, (payload, beside) in enumerate(told)
+    ]
+    rows = [(place + 1, *event.row()) for place, event in enumerate(events)]
+    assert_frame_equal(fresh.memories(rows), projection.project(frame(rows)).memories, check_exact=True)

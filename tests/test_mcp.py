@@ -156,7 +156,7 @@ def test_status_tells_what_waits(home):
     found = result.structured_content
     assert found["profiles"][0]["profile_id"] == "sample-1"
     assert found["profiles"][0]["waiting"] > 0
-    assert {"tasks", "history", "lag_seconds"} <= set(found)
+    assert {"tasks", "history", "waiting_seconds"} <= set(found)
     assert "home" not in found
 
 

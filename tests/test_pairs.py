@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import change_pairs
+import fresh_pairs
 import polars as pl
 import pytest
 
@@ -42,6 +43,18 @@ def test_known_pairs_are_told(text, updates, contradictions):
     found = scores(text)
     for label, least in (("update", updates), ("contradiction", contradictions), ("duplicate", (0.95, 0.99))):
         assert all(x >= y for x, y in zip(found[label], least, strict=True)), (label, found)
+
+
+@pytest.mark.parametrize("given", [fresh_pairs.FRESH, fresh_pairs.LATER], ids=["fresh", "later"])
+def test_freely_worded_pairs_are_told(given):
+    rows = [(gold, *line.split(" | ")) for gold, text in given.items() for line in text.strip().splitlines()]
+    found = pairs.label(pl.DataFrame(rows, schema=["gold", "first", "second"], orient="row"))
+    floors = {"duplicate": (0.8, 0.95), "update": (0.7, 0.85), "contradiction": (0.8, 0.95), "unrelated": (0.95, 0.6)}
+    for label, least in floors.items():
+        gold, said = (found.filter(pl.col(column) == label) for column in ("gold", "label"))
+        right = len(gold.filter(pl.col("label") == label))
+        assert right / len(gold) >= least[0], label
+        assert right / len(said) >= least[1], label
 
 
 @pytest.mark.parametrize(

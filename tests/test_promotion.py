@@ -7,6 +7,7 @@ import pytest
 from frames import AS_OF, ago
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planned import fact_changes
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation import promotion
@@ -49,7 +50,7 @@ def session_ends(rows):
     )
 
 
-def promoted(memories, policy, *, used=(), changes=(), ends=(), edges=(), as_of=AS_OF, stability=0.5):
+def promoted(memories, policy, *, used=(), changes=(), ends=(), edges=(), facts=(), as_of=AS_OF, stability=0.5):
     """Rows of `promotions`; of the scores only the stability matters."""
     return promotion.promote(
         memories,
@@ -58,6 +59,7 @@ def promoted(memories, policy, *, used=(), changes=(), ends=(), edges=(), as_of=
         used if isinstance(used, pl.DataFrame) else accesses(used),
         changes if isinstance(changes, pl.DataFrame) else tier_changes(changes),
         frames.edges(edges),
+        fact_changes(facts),
         policy,
         as_of=as_of,
         plan_id="plan",
@@ -348,3 +350,10 @@ def test_neither_the_order_of_rows_nor_other_profiles_matter(lives, ends, random
         ends=[*closed, (hour(24), {"session_id": "s", "profile_id": "q"})],
     )
     assert_frame_equal(both.filter(pl.col("profile_id") == "p"), alone, check_exact=True)
+
+
+@pytest.mark.parametrize(("relation", "days", "risen"), [("update", 1, 0), ("update", -1, 1), ("conflict", 1, 1)])
+def test_a_fact_that_the_same_run_ends_makes_no_memory_warm(relation, days, risen):
+    memories = frames.memories([{"memory_id": "old", "access_count": 5}, {"memory_id": "new"}])
+    change = {"memory_id": "old", "other_id": "new", "relation": relation, "at": ago(days)}
+    assert promoted(memories, WARM, facts=[change]).height == risen

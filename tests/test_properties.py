@@ -219,7 +219,7 @@ def test_late_and_repeated_events_change_nothing(life, name, random, repeated):
 
 FULL = (
     [{"day": place * 3.0, "text": text, "session": place % 4} for place, text in enumerate(TEXTS)],
-    [{"day": 40.0 + place, "session": place % 3, "places": [0, 7, 9]} for place in range(6)],
+    [{"day": 40.0 + place, "session": place % 3, "places": [0, 7, 9, 11]} for place in range(6)],
 )
 """A life of which a run merges, closes, promotes and compiles something."""
 

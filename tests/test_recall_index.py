@@ -6,11 +6,14 @@ import frames
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.recall.index import Index
 from memory_pipeline.recall.ranking import rank
 from memory_pipeline.text.embedding import embed_texts
+from memory_pipeline.text.identity import content_hash
 
 TALK = [
     ("Ann", "I moved to Lisbon in March and found a flat near the river."),
@@ -138,3 +141,85 @@ def test_an_empty_index_answers_nothing():
     assert index.memories.is_empty()
     assert rank(index, "anything?", now=frames.AS_OF).is_empty()
     assert not len(np.flatnonzero(index.live))
+
+
+TEXTS = [content for _, content in TALK] + [
+    "I sold the flat in Lisbon last Friday.",
+    "Ben's sister no longer bakes rye bread.",
+    "Why?",
+    "We talked about the cat and the piano. " * 40 + "The key is under the flowerpot.",
+]
+INSTANTS = st.integers(0, 5)
+CHANGES = st.fixed_dictionaries(
+    {"memory_id": st.sampled_from([f"m{place}" for place in range(9)])},
+    optional={
+        "content": st.sampled_from(TEXTS),
+        "created_at": INSTANTS.map(lambda minutes: frames.ago(50) + timedelta(minutes=minutes)),
+        "speaker": st.sampled_from(["Ann", "Ben", "Cleo", None]),
+        "session_id": st.sampled_from(["s0", "s1", None]),
+        "lifecycle": st.sampled_from(["active", "warm", "cold", "archived", "deleted", "erased"]),
+        "trimmed": st.sampled_from([None, "Lisbon."]),
+        "valid_until": st.sampled_from([None, frames.ago(1)]),
+        "closed_by": st.sampled_from([None, "m1", "m7"]),
+        "access_count": st.integers(0, 3),
+    },
+)
+RANKED = [("default", False), ("default", True), ("lexical", False), ("cosine", True)]
+
+
+def written(changes, known):
+    """Rows of the memories that changes name, as they are after them; a new one has a text of its own."""
+    for one in changes:
+        name = one["memory_id"]
+        fresh = {"content": TEXTS[int(name[1:])], "speaker": "Ann", "session_id": "s0", "seq": int(name[1:])}
+        row = {"created_at": frames.ago(50)} | fresh | known.get(name, {}) | one
+        known[name] = row | {"content_hash": content_hash(row["speaker"], row["content"])}
+    return frames.memories(known[name] for name in dict.fromkeys(one["memory_id"] for one in changes))
+
+
+@given(lots=st.lists(st.lists(CHANGES, min_size=1, max_size=4), min_size=1, max_size=6))
+@settings(max_examples=60, deadline=None, phases=[Phase.generate])
+def test_whatever_changes_the_answers_are_those_of_an_index_built_at_once(lots):
+    known = {}
+    index = build(talk().clear())
+    for lot in lots:
+        rows = written(lot, known)
+        wanted = index.wanting(rows)
+        index = index.extended(rows, vectors(wanted))
+    at_once = build(frames.memories(known.values()))
+    assert_frame_equal(index.memories, at_once.memories)
+    assert dict(index.places) == dict(at_once.places)
+    assert set(index.speakers) == set(at_once.speakers)
+    for question in QUESTIONS:
+        for ranking, deep in RANKED:
+            one, other = (
+                rank(built, question, now=frames.AS_OF, k=5, ranking=ranking, deep=deep) for built in (index, at_once)
+            )
+            assert_frame_equal(one, other, check_exact=True)
+
+
+def test_what_came_from_one_index_does_not_know_of_each_other():
+    memories = talk()
+    index = build(memories.head(6))
+    one = index.extended(memories[6:7], vectors(memories[6:7]))
+    other = index.extended(memories[7:8], vectors(memories[7:8]))
+    assert dict(one.places) == {f"m{place}": place for place in range(7)}
+    assert list(other.places) == ["m0", "m1", "m2", "m3", "m4", "m5", "m7"]
+    assert list(index.places) == [f"m{place}" for place in range(6)]
+    same(other, build(memories.filter(pl.col("memory_id") != "m6")))
+
+
+def test_many_changed_texts_are_put_together():
+    memories = talk()
+    index = build(memories)
+    for number in range(30):
+        row = talk([*TALK[:3], ("Ben", f"My sister opened bookshop number {number}."), *TALK[4:]])[3:4]
+        index = index.extended(row, vectors(row))
+    same(index, build(pl.concat([memories.head(3), row, memories.tail(4)])))
+    assert len(index.postings.place) <= 2 * len(index.postings.number)
+
+
+def test_rows_of_another_profile_are_refused():
+    memories = talk()
+    with pytest.raises(ValueError, match="one profile"):
+        build(memories.head(3)).extended(memories.tail(1).with_columns(profile_id=pl.lit("q")), vectors(memories))

@@ -84,9 +84,9 @@ def test_a_profile_that_is_not_enabled_is_never_due(lake):
 
 
 def test_what_waits_is_counted_and_aged(lake):
-    assert told(lake, now=homes.RECORDED + timedelta(seconds=90))["lag_seconds"] == 90.0
+    assert told(lake, now=homes.RECORDED + timedelta(seconds=90))["waiting_seconds"] == 90.0
     homes.night(lake)
-    assert told(lake)["lag_seconds"] == 0.0
+    assert told(lake)["waiting_seconds"] == 0.0
 
 
 def test_a_name_that_nobody_has_is_refused_with_the_nearest(lake):
@@ -97,7 +97,7 @@ def test_a_name_that_nobody_has_is_refused_with_the_nearest(lake):
 def test_an_empty_store_can_be_described(tmp_path):
     with Lake(tmp_path) as empty:
         found = told(empty)
-    assert (found["profiles"], found["history"], found["lag_seconds"]) == ([], [], 0.0)
+    assert (found["profiles"], found["history"], found["waiting_seconds"]) == ([], [], 0.0)
     assert {last for last, _ in by_task(found["tasks"]).values()} == {None}
 
 

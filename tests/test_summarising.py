@@ -491,14 +491,14 @@ def test_an_episode_that_grew_replaces_its_summary_and_only_that():
 
 @pytest.mark.parametrize("kind", ["episode", "session", "agent", "unit", "meta_pattern"])
 def test_a_summary_that_nothing_stands_for_any_more_is_stale(kind):
-    """But not the last word on what is no longer live of an episode."""
+    """But not the last word on what is no longer live of an episode or a unit."""
     known = {"memory_id": "s", "kind": kind, "members": ids(0, 1), "cluster_id": "gone"}
     nothing = clusters(ids(5, 6), kind=kind)
     assert summarising.stale(store(known), *nothing)["memory_id"].to_list() == ["s"]
     gone = store(known).with_columns(
         lifecycle=pl.when(pl.col("memory_id") == "m0").then(pl.lit("archived")).otherwise("lifecycle")
     )
-    kept = kind in summarising.LEVELS
+    kept = kind in {*summarising.LEVELS, "unit"}
     assert summarising.stale(gone, *nothing)["memory_id"].to_list() == ([] if kept else ["s"])
     deleted = gone.with_columns(lifecycle=pl.col("lifecycle").replace("archived", "deleted"))
     assert summarising.stale(deleted, *nothing)["memory_id"].to_list() == ["s"]

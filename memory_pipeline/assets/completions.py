@@ -4,8 +4,8 @@ import polars as pl
 
 from memory_pipeline.assets.resources import Store, refusing
 from memory_pipeline.assets.tables import Each, table
+from memory_pipeline.consolidation import stages
 from memory_pipeline.consolidation.plans import plan_document
-from memory_pipeline.consolidation.stages import Turn, told_of
 from memory_pipeline.consolidation.summaries import completing
 from memory_pipeline.interop import openai_completion
 from memory_pipeline.lake.schemas import TABLES
@@ -24,24 +24,10 @@ def completions(
     """Wordings of new summaries and core memory blocks by a language model; none where no model is set."""
     if store.run.plan_file:
         return plan_document.carried(store.run.plan())
-    requests = each(_requests, clusters, cluster_members, memories, scored_memories, enrichment)
+    requests = each(stages.ask, clusters, cluster_members, memories, scored_memories, enrichment)
     if requests.is_empty():
         return TABLES["completions"].empty()
     known = store.lake.read("completions", profiles=requests["profile_id"].unique().to_list())
     completer = openai_completion.OpenAICompleter(store.settings)
     with refusing(openai_completion.CompletionUnavailable):
         return completing.complete(requests, known, completer, store.settings)
-
-
-def _requests(turn: Turn, *frames: pl.DataFrame) -> pl.DataFrame:
-    clusters, members, memories, scored, enrichment = frames
-    return completing.requests(
-        clusters,
-        members,
-        memories,
-        scored,
-        told_of(turn, enrichment),
-        turn.policy,
-        as_of=turn.as_of,
-        actions=turn.actions,
-    )

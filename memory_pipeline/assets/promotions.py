@@ -15,6 +15,9 @@ def promotions(
     accesses: pl.DataFrame,
     tier_changes: pl.DataFrame,
     association_edges: pl.DataFrame,
+    fact_changes: pl.DataFrame,
 ) -> pl.DataFrame:
     """Memories that rise: by energy, by use, or to the core."""
-    return each(stages.promote, memories, scored_memories, events, accesses, tier_changes, association_edges)
+    return each(
+        stages.promote, memories, scored_memories, events, accesses, tier_changes, association_edges, fact_changes
+    )

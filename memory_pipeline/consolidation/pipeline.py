@@ -202,7 +202,7 @@ STAGES: Final = (
     ),
     Stage(
         stages.promote,
-        ("memories", "scored_memories", "events", "accesses", "tier_changes", "association_edges"),
+        ("memories", "scored_memories", "events", "accesses", "tier_changes", "association_edges", "fact_changes"),
         ("promotions",),
     ),
     Stage(

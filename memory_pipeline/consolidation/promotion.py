@@ -28,6 +28,7 @@ def promote(
     accesses: pl.DataFrame,
     tier_changes: pl.DataFrame,
     edges: pl.DataFrame,
+    fact_changes: pl.DataFrame,
     policy: Policy,
     *,
     as_of: datetime,
@@ -53,6 +54,7 @@ def promote(
         accesses: table `accesses`.
         tier_changes: table `tier_changes`.
         edges: table `association_edges`; only REINFORCES and CONTRADICTS are read.
+        fact_changes: table `fact_changes` of the same run: what a newer memory ends.
         policy: bounds, and which promotions there are.
         as_of: the one clock of the run.
         plan_id: plan that the rows belong to.
@@ -65,7 +67,9 @@ def promote(
     """
     able = memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("superseded_kind").ne_missing(pl.lit("summary")))
     standing = able.filter(pl.col("superseded_by").is_null())
-    agreed = standing.join(_contradicted(memories, edges), on=KEY, how="anti", maintain_order="left")
+    ended = fact_changes.filter(pl.col("relation") == "update", pl.col("at") <= pl.lit(as_of, dtype=INSTANT))
+    disputed = pl.concat([_contradicted(memories, edges).select(KEY), ended.select(KEY)])
+    agreed = standing.join(disputed, on=KEY, how="anti", maintain_order="left")
     rising = []
     if policy.promote_tiers:
         rising.append(_tiers(able, events, accesses, tier_changes, edges, policy, as_of))

@@ -27,7 +27,7 @@ from memory_pipeline.consolidation.groups.strategies import SUPERSEDING
 from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.consolidation.summaries import summarising
+from memory_pipeline.consolidation.summaries import completing, summarising
 from memory_pipeline.lake.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import embedding, enriching, importance
@@ -118,7 +118,9 @@ def measure(
 ) -> pl.DataFrame:
     """How central each live memory is, over edges at their present weight."""
     edges = associate(turn, decided, derived, decided.clear(), accesses)
-    return centrality.measure(memories, importance.effective(memories, told_of(turn, enrichment)), edges, turn.policy)
+    return centrality.measure(
+        memories, importance.effective(memories, told_of(turn, enrichment)), edges, turn.policy, as_of=turn.as_of
+    )
 
 
 def score(
@@ -216,6 +218,21 @@ def cluster(
     return found.clusters, found.cluster_members, found.merge_refusals
 
 
+def ask(
+    turn: Turn,
+    clusters: pl.DataFrame,
+    members: pl.DataFrame,
+    memories: pl.DataFrame,
+    scored: pl.DataFrame,
+    enrichment: pl.DataFrame,
+) -> pl.DataFrame:
+    """What a language model is to be asked for the summaries and blocks of this run; nothing where no model is set."""
+    told = told_of(turn, enrichment)
+    return completing.requests(
+        clusters, members, memories, scored, told, turn.policy, as_of=turn.as_of, actions=turn.actions
+    )
+
+
 def summarise(
     turn: Turn,
     clusters: pl.DataFrame,
@@ -240,6 +257,7 @@ def promote(
     accesses: pl.DataFrame,
     tier_changes: pl.DataFrame,
     edges: pl.DataFrame,
+    fact_changes: pl.DataFrame,
 ) -> pl.DataFrame:
     """What rises in tier, lifecycle or category."""
     return promotion.promote(
@@ -249,6 +267,7 @@ def promote(
         accesses,
         tier_changes,
         edges,
+        fact_changes,
         turn.policy,
         as_of=turn.as_of,
         plan_id=turn.plan_id,

@@ -36,7 +36,7 @@ from memory_pipeline.lake.traces import Traces, readable
 from memory_pipeline.lake.wording import nearest
 from memory_pipeline.settings import Policy
 
-__all__ = ["Receipt", "erase", "resume"]
+__all__ = ["Receipt", "erase", "pending", "resume"]
 
 NO_REASON: Final = "asked for"
 """Reason of an erasure that was given none."""
@@ -122,9 +122,24 @@ def resume(lake: Lake) -> Receipt | None:
     Raises:
         LakeError: the store cannot be written, or is still in use.
     """
+    left = _left(lake)
+    return None if left is None else _finish(lake, left)
+
+
+def pending(lake: Lake) -> Receipt | None:
+    """Return the erasure that has begun and is not done: what it was asked for; None if there is none.
+
+    The ledger has lost the words by then; published tables and other files may still hold them. Cost: one look.
+    """
+    left = _left(lake)
+    return None if left is None else left.receipt
+
+
+def _left(lake: Lake) -> _Pending | None:
+    """What an erasure has still to do."""
     with lake.ledger.reading() as connection:
-        left = connection.scalar(sa.select(META.c.value).where(META.c.key == _PENDING))
-    return None if left is None else _finish(lake, _Pending.read(left))
+        text = connection.scalar(sa.select(META.c.value).where(META.c.key == _PENDING))
+    return None if text is None else _Pending.read(text)
 
 
 class _Scope:

@@ -6,7 +6,7 @@ What is not here: how files and rows are written (`tables`, `ledger`).
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -239,16 +239,15 @@ def undo(
         Conflict: somebody else changed the profile meanwhile; nothing was changed.
     """
     heads = lake.ledger.heads()  # before all else, so that whoever commits meanwhile makes this a conflict
-    reverted = lake.ledger.reverted()
-    standing = projection.unmasked(lake.ledger.decisions(), reverted)
+    decisions = in_force(lake)
     runs = lake.ledger.runs().filter(pl.col("outcome") != "reverted").sort("profile_id", "commit_seq")
-    undone_runs = runs.filter((pl.col("run_id") == target) | (pl.col("plan_id") == target))
+    undone = runs.filter((pl.col("run_id") == target) | (pl.col("plan_id") == target))
     chosen = (
-        standing.join(undone_runs, on=["profile_id", "plan_id"], how="semi")
-        if undone_runs.height
-        else _about(standing, target, profile_id)
+        decisions.join(undone, on=["profile_id", "plan_id"], how="semi")
+        if undone.height
+        else _about(decisions, target, profile_id)
     )
-    built = planning.dependants(standing, chosen)
+    built = planning.dependants(decisions, chosen)
     if built.height and not cascade:
         first = built.row(0, named=True)
         raise ValueError(
@@ -256,12 +255,52 @@ def undo(
             f"plan {first['plan_id']}; take them back too with --cascade"
         )
     chosen = pl.concat([chosen, built])
+    take_back(lake, chosen, undone, heads=heads, reason=f"undo of {target}", now=now, cascade=cascade)
+    return chosen
+
+
+def in_force(lake: Lake, profiles: Collection[str] | None = None) -> pl.DataFrame:
+    """Return the decisions that count by now (table `decisions`).
+
+    Args:
+        lake: the store.
+        profiles: whose; default all.
+    """
+    return projection.unmasked(lake.ledger.decisions(profiles=profiles), lake.ledger.reverted())
+
+
+def take_back(
+    lake: Lake,
+    decisions: pl.DataFrame,
+    runs: pl.DataFrame | None = None,
+    *,
+    heads: Mapping[str, int],
+    reason: str,
+    now: datetime,
+    cascade: bool = False,
+) -> None:
+    """Let decisions count no more, and publish the tables without them, in one transaction.
+
+    Args:
+        lake: the store.
+        decisions: rows of the table `decisions`: every one, those that build on others included.
+        runs: rows of `consolidation_runs` that are taken back as a whole.
+        heads: position of the head of each profile, read before the decisions were chosen.
+        reason: why, in words for people.
+        now: when this is asked for.
+        cascade: whether what builds on others was taken along because that was asked for.
+
+    Raises:
+        Conflict: a head has moved since; nothing was changed.
+    """
+    standing = lake.ledger.runs().filter(pl.col("outcome") != "reverted").sort("profile_id", "commit_seq")
+    undone = standing.clear() if runs is None else runs
     now_at = pl.lit(lake.ledger.position() + 1, pl.Int64)
-    masked = pl.concat([reverted, chosen.select("profile_id", "decision_id", seq=now_at)])
-    own = sorted(set(chosen["profile_id"]) | set(undone_runs["profile_id"]))
-    left = runs.join(undone_runs, on=["profile_id", "plan_id"], how="anti")
+    masked = pl.concat([lake.ledger.reverted(), decisions.select("profile_id", "decision_id", seq=now_at)])
+    own = sorted(set(decisions["profile_id"]) | set(undone["profile_id"]))
+    left = standing.join(undone, on=["profile_id", "plan_id"], how="anti")
     last = left.filter(pl.col("profile_id").is_in(own)).unique("profile_id", keep="last")
-    alone = undone_runs.unique("profile_id", keep="last").join(last, on="profile_id", how="anti")
+    alone = undone.unique("profile_id", keep="last").join(last, on="profile_id", how="anti")
     as_left, as_stored = _as_committed(lake, last, masked, left), _as_stored(lake, alone, masked)
     lake.republish(
         pl.DataFrame({"profile_id": own, "head": [heads[one] for one in own]}),
@@ -269,17 +308,16 @@ def undo(
         revert=[
             Revert(
                 profile_id=one,
-                decision_ids=chosen.filter(pl.col("profile_id") == one)["decision_id"].to_list(),
-                reason=f"undo of {target}",
+                decision_ids=decisions.filter(pl.col("profile_id") == one)["decision_id"].to_list(),
+                reason=reason,
                 occurred_at=now,
                 recorded_at=now,
-                plan_id=next(iter(undone_runs.filter(pl.col("profile_id") == one)["plan_id"]), None),
+                plan_id=next(iter(undone.filter(pl.col("profile_id") == one)["plan_id"]), None),
                 cascade=cascade,
             )
             for one in own
         ],
     )
-    return chosen
 
 
 def snapshot_at(lake: Lake, as_of: datetime) -> Path:

@@ -142,7 +142,7 @@ def _families(figures: Figures) -> Iterator[Metric]:
     """Name every figure and say what it is."""
     yield _gauge(
         "consolidation_lag_seconds",
-        "Since when the oldest event waits for its projection.",
+        "Since when the oldest event waits to be projected into the lake; runs take it in later.",
         figures.consolidation_lag_seconds,
     )
     yield _gauge(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, TypedDict
 
-from memory_pipeline.lake.events import Event
+from memory_pipeline.lake.events import Event, parse
 from memory_pipeline.lake.schemas import EventType
 from memory_pipeline.lake.wording import nearest, shown
 from memory_pipeline.recall.ranking import RANKINGS
@@ -60,10 +60,19 @@ def stored(row: Mapping[str, Any] | str) -> dict[str, Any]:
         raise ValueError(f"{shown(unknown[0])} is no field of a memory; {nearest(unknown[0], _FIELDS)}")
     if not isinstance(text := given.get("text"), str) or not text.strip():
         raise ValueError(f"text is {shown(text)}; give a text that is not blank")
-    said = {name: value for name, value in given.items() if value is not None}
-    payload = {name: _listed(name, value) for name, value in said.items() if name not in {*_BESIDE, "text"}}
-    beside = {name: value for name, value in said.items() if name in _BESIDE}
+    kept = {name: value for name, value in given.items() if value is not None}
+    payload = {name: _listed(name, value) for name, value in kept.items() if name not in {*_BESIDE, "text"}}
+    beside = {name: value for name, value in kept.items() if name in _BESIDE}
     return {"event_type": EventType.STORED.value, **beside, "payload": {**payload, "content": text}}
+
+
+def said(given: Mapping[str, Any], at: datetime) -> Event:
+    """Return the event that says something at an instant.
+
+    Raises:
+        ValueError: a value is out of range; names it.
+    """
+    return parse(given, recorded_at=at, origin="memory client")
 
 
 def check_recall(query: Any, k: Any, token_budget: Any, ranking: Any, past: datetime | None, now: datetime) -> None:

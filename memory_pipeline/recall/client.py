@@ -19,15 +19,15 @@ from uuid6 import uuid7
 
 from memory_pipeline.lake import history, participation, snapshot
 from memory_pipeline.lake.erasure import Receipt, erase
-from memory_pipeline.lake.events import Event, parse
+from memory_pipeline.lake.events import Event
 from memory_pipeline.lake.schemas import LIVE, EventType
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.lake.wording import shown
-from memory_pipeline.recall import answering, restoring
+from memory_pipeline.recall import answering, checking, restoring
 from memory_pipeline.recall.answers import Answer, Block, Consolidated, Filters, Memory, Opening, instant
 from memory_pipeline.recall.checking import Fields, check_recall, stored, whole
 from memory_pipeline.recall.explain import Explanation, explain
-from memory_pipeline.recall.ranking import Context, rank
+from memory_pipeline.recall.ranking import rank
 from memory_pipeline.recall.recording import Recorder
 from memory_pipeline.recall.state import State, States
 from memory_pipeline.settings import Settings, load
@@ -86,6 +86,7 @@ class MemoryClient:
         self._clock = clock
         given = {"profile_id": profile_id, "session_id": session_id, "agent_id": agent_id, "user_id": user_id}
         self._own = {name: value for name, value in given.items() if value is not None}
+        self._asks = {"session_id": session_id, "user_id": user_id}
         self._checked({"event_type": EventType.SESSION_STARTED.value, "session_id": session_id or "-"})
         self._profile = profile_id
         self._policy = self._settings.policy_of(profile_id)
@@ -196,12 +197,12 @@ class MemoryClient:
             ranking=ranking,
             vector=embedding.embedder(self._policy.embedder).embed([query])[0],
             scored=self._states.scored(past) if ranking in FORMULAS else None,
-            context=self._context(state) if ranking == "engram" else None,
+            context=self._states.context(state, **self._asks) if ranking == "engram" else None,
             conflicts=state.conflicts,
         )
         found = answering.answer(state.pool, ranked, query, as_of=past or now, ranking=ranking)
         if record and found:
-            self._recorder.record(partial(_checked, {**self._own, **answering.accessed(found)}, now))
+            self._recorder.record(partial(checking.said, {**self._own, **answering.accessed(found)}, now))
         return found
 
     def get(self, memory_id: str, *, as_of: datetime | str | None = None) -> Memory:
@@ -235,8 +236,7 @@ class MemoryClient:
         allowed = state.pool.allowed(Filters.of(filters))
         chosen = (rows if allowed is None else rows.filter(allowed)).filter(deep | pl.col("lifecycle").is_in(LIVE))
         newest = chosen.sort("created_at", "memory_id", descending=[True, False]).head(limit)["memory_id"].to_list()
-        exact = {row["memory_id"]: Memory.of(row) for row in self._states.exact(state, newest).to_dicts()}
-        return [exact[memory_id] for memory_id in newest]
+        return self._states.shown(state, newest)
 
     def update(
         self,
@@ -256,14 +256,22 @@ class MemoryClient:
         payload = {"content": content, "valid_from": valid_from, "valid_until": valid_until}
         return self._said(memory_id, EventType.UPDATED, payload)
 
-    def protect(self, memory_id: str, reason: str | None = None) -> Memory:
-        """Bar a memory from ever being archived, merged or deleted, and return it.
+    def protect(self, memory_id: str, reason: str | None = None, *, protected: bool = True) -> Memory:
+        """Bar a memory from ever being archived, merged or deleted, or lift that again, and return it.
+
+        Args:
+            memory_id: the memory.
+            reason: why it is protected.
+            protected: False lifts the protection that was asked for; what a policy protects stays protected.
 
         Raises:
             UnknownMemory: no memory has that id.
+            ValueError: a reason is given where protection is lifted.
             LakeError: the store cannot be written.
         """
-        return self._said(memory_id, EventType.UPDATED, {"protected": True, "protected_reason": reason})
+        if reason is not None and not protected:
+            raise ValueError(f"reason is {shown(reason)}; it says why a memory is protected: leave it out to lift that")
+        return self._said(memory_id, EventType.UPDATED, {"protected": protected, "protected_reason": reason})
 
     def feedback(self, memory_id: str, *, helpful: bool) -> Memory:
         """Say whether a memory helped: True counts as an access, False lowers its confidence by .1. Returns it.
@@ -281,12 +289,17 @@ class MemoryClient:
         made anew.
 
         Raises:
+            UnknownMemory: no memory has that id.
             ValueError: no decision that stands took it out or trimmed it.
             Conflict: somebody else changed the profile meanwhile; nothing was changed.
             LakeError: the store cannot be written.
         """
         self.flush()
-        restoring.restore(self._lake, memory_id, profile_id=self._profile, now=self._clock())
+        try:
+            restoring.restore(self._lake, memory_id, profile_id=self._profile, now=self._clock())
+        except restoring.NothingToRestore:
+            self._found(self._states.current(), memory_id)  # there may be none of that id
+            raise
         snapshot.publish(self._lake)
         return self.get(memory_id)
 
@@ -394,13 +407,16 @@ class MemoryClient:
         snapshot.publish(self._lake)
         return undone
 
-    def erase(self, memory_id: str | None = None, *, user: str | None = None, profile: bool = False) -> Receipt:
+    def erase(
+        self, memory_id: str | None = None, *, user: str | None = None, profile: bool = False, reason: str = ""
+    ) -> Receipt:
         """Erase a memory, all memories of a person, or the whole profile, for good, and return the receipt.
 
         Args:
             memory_id: the memory.
             user: the person.
             profile: the whole profile.
+            reason: why, as it is to stand in the ledger; keep what is erased out of it.
 
         Raises:
             ValueError: none or several of the three are given, or nothing is known by that name.
@@ -417,6 +433,7 @@ class MemoryClient:
                 user_id=user,
                 whole_profile=profile,
                 now=self._clock(),
+                reason=reason,
             )
         finally:
             self._states.forget()
@@ -432,19 +449,9 @@ class MemoryClient:
             raise RuntimeError("this client is closed; open another one")
         self._recorder.check()
 
-    def _checked(self, said: Mapping[str, Any]) -> Event:
+    def _checked(self, given: Mapping[str, Any]) -> Event:
         """Return the event that says something now, with the client's ids where it has none."""
-        return _checked({**self._own, **said}, self._clock())
-
-    def _context(self, state: State) -> Context:
-        """Return who asks, and what that makes of each memory."""
-        session_id, user_id = self._own.get("session_id"), self._own.get("user_id")
-        return Context(
-            session_id=session_id,
-            user_id=user_id,
-            returns=self._states.returns(session_id),
-            reached=self._states.reached(state, user_id),
-        )
+        return checking.said({**self._own, **given}, self._clock())
 
     def _append(self, said: Mapping[str, Any]) -> None:
         self._lake.ledger.append([self._checked(said)])
@@ -459,7 +466,7 @@ class MemoryClient:
     def _found(self, state: State, memory_id: str) -> Memory:
         if memory_id not in state.pool.places:
             raise UnknownMemory(f"memory_id is {shown(memory_id)}, which is no memory of profile {self._profile!r}")
-        return Memory.of(self._states.exact(state, [memory_id]).row(0, named=True))
+        return self._states.shown(state, [memory_id])[0]
 
     def _stored(self, row: Mapping[str, Any] | str, place: int) -> Event:
         """Return the event that stores a memory."""
@@ -482,15 +489,6 @@ class MemoryClient:
             if task != "lightweight":
                 snapshot.publish(self._lake)
         return Consolidated(run_id=run_id, task=task, as_of=now, profiles=profiles, plan=tables["consolidation_plan"])
-
-
-def _checked(said: Mapping[str, Any], at: datetime) -> Event:
-    """Return the event that says something; not a method, since what waits to be written must not hold the client.
-
-    Raises:
-        ValueError: a value is out of range; names it.
-    """
-    return parse(said, recorded_at=at, origin="memory client")
 
 
 def _close(recorder: Recorder, lake: Lake) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memory_pipeline.recall.index import Index
 from memory_pipeline.recall.matching import Match, over_top
-from memory_pipeline.recall.pieces import CUES
+from memory_pipeline.recall.pieces import CUES, GRADED, SIZE
 from memory_pipeline.recall.questions import Question
 from memory_pipeline.text.embedding import HashingEmbedder
 
@@ -23,32 +23,42 @@ Marks = NDArray[np.bool_]
 FEATURES: Final = {
     "lexical": "BM25 of the words, over that of the best candidate",
     "cosine": "cosine of the vectors, over the range of the candidates",
-    "before": "words of the memory before it in the session",
-    "after": "words of the memory behind it in the session",
-    "reply": "words of the assistant's reply to it",
     "window": "share of the question's words in it and around it, nearer ones more",
-    "session": "words of the session as a whole",
+    "nearby": "BM25 of the words in it and around it, each at its best place, nearer ones more",
     "topic": "share of the question's words that stand somewhere in the session",
+    "reply": "words of the assistant's reply to it",
     "answer": "it follows a question that has the question's words, and is none itself",
-    "speaker": "the one asked about says it",
+    "speaker": "the one whom the question names says it",
+    "role": "the user says it where the question says I, the assistant where it says you",
+    "user": "not the assistant says it",
     "dates": "it speaks of a date in the question",
     "said": "it was said at a date in the question or soon after",
+    "close": "how close to a date in the question it was said",
     "kind": "it has a sign of the kind of answer asked for",
-    "wish": "it states a standing wish, and the question asks for help",
+    "wish": "it states a wish, and the question asks for help",
+    "standing": "it states a rule for all answers, and the question asks for help or in general",
+    "preference": "it states what one prefers, and the question asks for help or in general",
     "denial": "it denies what a question to be answered by yes or no asks for: share of the question's words in it",
     "avowal": "it says of oneself, without denial, what such a question asks for: share of the words in it",
-    "telling": "how much it says: its content words",
-    "facts": "it states facts: the first person, names, numbers, dates",
-    "statement": "it is no question",
+    "self": "it is said in the first person",
+    "telling": "how much it says: its content words, rare ones more",
+    "rarity": "how rare its content words are on the mean",
+    "brief": "it is no longer than a few sentences; less the longer it is",
 }
 """Features by name, and what speaks in each."""
 CANDIDATES: Final = 300
-_WINDOW: Final = ((1, 0.6), (-1, 0.6), (2, 0.4), (-2, 0.4), (3, 0.25), (-3, 0.25))
-"""How far the words of neighbours count."""
+_STEPS: Final = (1, -1, 2, -2, 3, -3, 4, -4)
+_WINDOW: Final = np.array([0.6, 0.6, 0.4, 0.4, 0.25, 0.25, 0.0, 0.0])
+_NEARBY: Final = np.array([0.7, 0.7, 0.5, 0.5, 0.35, 0.35, 0.2, 0.2])
+"""How much the words of neighbours so many places behind (before) count."""
 _CUE: Final = {name: place for place, name in enumerate(CUES)}
 _PLACE: Final = {name: place for place, name in enumerate(FEATURES)}
 _TOLD_LATER: Final = 7
 """Days after a date in which one still speaks of it."""
+_CLOSE: Final = 14.0
+"""Days after a date in which closeness to it falls to 1/e; before it, one day."""
+_LENGTHY: Final = 1.0 / float(np.log(32.0))
+"""A memory 32 times as long as a piece is as long as can be told."""
 _DAY: Final = 86_400_000_000
 
 
@@ -99,10 +109,7 @@ def candidates(index: Index, question: Question, allowed: Marks, vector: NDArray
     rows = _chosen(index, question, allowed, vector, match, said)
     cosines = index.vectors.cosines_of(rows, vector)
     around = _around(index, question, rows, match, cosines, said)
-    whole_tokens = index.pieces.totals(rows)
-    whole = _values(
-        question, match, match.shares[rows].astype(np.float64), *_marks(index, question, rows), whole_tokens, around
-    )
+    whole = _values(question, match, match.shares[rows].astype(np.float64), *_marks(index, question, rows), around)
     first, last = index.pieces.bounds(rows)
     long = np.flatnonzero(last - first > 1)
     sizes = (last - first)[long]
@@ -115,7 +122,6 @@ def candidates(index: Index, question: Question, allowed: Marks, vector: NDArray
         shares,
         index.pieces.cues[pieces],
         _mentions(index, question)[pieces],
-        index.postings.lengths[pieces],
         {name: values[owner] for name, values in around.items()},
     )
     return Candidates(rows, whole, own, owner)
@@ -144,38 +150,37 @@ def _values(
     question: Question,
     match: Match,
     shares: Floats,
-    cues: Marks,
+    cues: NDArray[np.uint8],
     spoken: Floats,
-    lengths: Floats,
     around: dict[str, Floats],
 ) -> Floats:
     """Features of units, given the shares of the question's words in them, their cues and what is around them."""
     values = np.zeros((len(shares), len(FEATURES)))
 
-    def put(name: str, column: Floats | Marks) -> None:
+    def put(name: str, column: Floats | Marks | NDArray[np.uint8]) -> None:
         values[:, _PLACE[name]] = column
 
     put("lexical", over_top(shares @ match.weights))
     for name, column in around.items():
         put(name, column)
-    statement = ~cues[:, _CUE["asks"]]
+    statement = cues[:, _CUE["asks"]] == 0
     put("answer", around["answer"] * statement)
     put("dates", spoken)
     if question.kind == "wish":
         put("wish", cues[:, _CUE["wish"]])
     elif question.kind:
         put("kind", cues[:, _CUE[question.kind]])
+    if question.open:
+        for name in ("standing", "preference"):
+            put(name, cues[:, _CUE[name]] * around["user"])
     if question.polar:
         share = (shares > 0) @ match.weights * (1.0 / max(float(match.weights.sum()), 1e-9))
-        denies = cues[:, _CUE["denies"]]
+        denies = cues[:, _CUE["denies"]] > 0
         put("denial", share * denies)
-        put("avowal", share * (cues[:, _CUE["first_person"]] & ~denies))
-    put("telling", np.minimum(1.0, np.log1p(lengths) * 0.3))
-    put(
-        "facts",
-        np.mean([cues[:, _CUE[name]] for name in ("first_person", "name", "number", "date")], axis=0),
-    )
-    put("statement", statement)
+        put("avowal", share * (cues[:, _CUE["first_person"]] * ~denies))
+    put("self", cues[:, _CUE["first_person"]])
+    for name in GRADED:
+        put(name, cues[:, _CUE[name]].astype(np.float64) * 0.01)
     return values
 
 
@@ -186,13 +191,10 @@ def _around(
     lexical = match.lexical
     before, after = (index.sessions.neighbours(rows, step) for step in (-1, 1))
     lead, follow = (np.where(found >= 0, lexical[found], 0.0) for found in (before, after))
-    window = match.shares[rows] > 0
-    reached = window.astype(np.float64)
-    for step, weight in _WINDOW:
-        found = index.sessions.neighbours(rows, step)
-        reached = np.maximum(reached, weight * ((match.shares[found] > 0) & (found >= 0)[:, np.newaxis]))
+    window, nearby = _reached(index, rows, match)
+    spoken = index.says(question.speakers)[rows].astype(np.float64)
     number = index.sessions.number[rows]
-    session, topic = match.by_session(index)
+    topic = match.by_session(index)
     known = np.isfinite(cosines)
     cosine = np.zeros(len(rows))
     if known.any():
@@ -200,16 +202,29 @@ def _around(
         cosine[known] = (cosines[known] - low) / max(high - low, 1e-9)
     return {
         "cosine": cosine,
-        "before": over_top(lead),
-        "after": over_top(np.where(index.helps(after), 0.0, follow)),
-        "reply": over_top(np.where(index.helps(after), follow, 0.0)),
-        "window": reached @ match.weights * (1.0 / max(float(match.weights.sum()), 1e-9)),
-        "session": over_top(np.where(number >= 0, session[number], 0.0)),
+        "window": window,
+        "nearby": nearby,
         "topic": np.where(number >= 0, topic[number], 0.0),
+        "reply": over_top(np.where(index.helps(after), follow, 0.0)),
         "answer": over_top(np.where(index.asks(before), lead, 0.0)),
-        "speaker": index.says(question.speakers)[rows].astype(np.float64),
+        "speaker": spoken * question.named,
+        "role": spoken * (not question.named),
+        "user": 1.0 - index.helps(rows),
         "said": said[rows].astype(np.float64),
+        "close": _closeness(index, question, rows),
+        "brief": 1.0 - np.clip(np.log(np.maximum(index.pieces.totals(rows), 1.0) / SIZE) * _LENGTHY, 0.0, 1.0),
     }
+
+
+def _reached(index: Index, rows: Integers, match: Match) -> tuple[Floats, Floats]:
+    """How much of the question stands in and around memories: share of its words, and BM25 over that of the best."""
+    near = np.column_stack([index.sessions.neighbours(rows, step) for step in _STEPS])
+    shares = np.where((near >= 0)[:, :, np.newaxis], match.shares[near], 0.0)
+    own = match.shares[rows]
+    there = np.maximum(own > 0, ((shares > 0) * _WINDOW[:, np.newaxis]).max(axis=1))
+    best = np.maximum(own, (shares * _NEARBY[:, np.newaxis]).max(axis=1))
+    whole = max(float(match.weights.sum()), 1e-9)
+    return there @ match.weights * (1.0 / whole), over_top(best @ match.weights)
 
 
 def _beside(index: Index, lexical: Floats) -> Floats:
@@ -223,16 +238,16 @@ def _beside(index: Index, lexical: Floats) -> Floats:
     return near
 
 
-def _marks(index: Index, question: Question, rows: Integers) -> tuple[Marks, Floats]:
+def _marks(index: Index, question: Question, rows: Integers) -> tuple[NDArray[np.uint8], Floats]:
     """Cues and dates of whole memories: those of any piece."""
     first, last = index.pieces.bounds(rows)
     sizes = last - first
     pieces = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
     starts = np.cumsum(sizes) - sizes
     if not len(rows):
-        return np.zeros((0, len(CUES)), dtype=np.bool_), np.zeros(0)
+        return np.zeros((0, len(CUES)), dtype=np.uint8), np.zeros(0)
     spoken = _mentions(index, question)[pieces]
-    return np.logical_or.reduceat(index.pieces.cues[pieces], starts), np.maximum.reduceat(spoken, starts)
+    return np.maximum.reduceat(index.pieces.cues[pieces], starts), np.maximum.reduceat(spoken, starts)
 
 
 def _said(index: Index, question: Question) -> Marks:
@@ -241,6 +256,16 @@ def _said(index: Index, question: Question) -> Marks:
     for start, end in question.spans:
         found |= (index.created >= start * _DAY) & (index.created < (end + _TOLD_LATER) * _DAY)
     return found
+
+
+def _closeness(index: Index, question: Question, rows: Integers) -> Floats:
+    """How close to a date of the question memories were stored: 1 within it."""
+    day = index.created[rows] * (1.0 / _DAY)
+    close = np.zeros(len(rows))
+    for start, end in question.spans:
+        early, late = np.maximum(start - day, 0.0), np.maximum(day - end + 1.0, 0.0) * (day >= end)
+        close = np.maximum(close, np.exp(-early - late * (1.0 / _CLOSE)))
+    return close
 
 
 def _mentions(index: Index, question: Question) -> Floats:

@@ -62,21 +62,17 @@ class Match:
         shares[at[asked], order[place[asked]]] = saturated(counts[asked], lengths, index.postings.mean)
         return shares
 
-    def by_session(self, index: Index) -> tuple[Floats, Floats]:
-        """How well each session matches, and the share of the question's words, by weight, that stand somewhere in it.
-
-        The first is the root of the sum of squares of its memories' scores.
-        """
+    def by_session(self, index: Index) -> Floats:
+        """Of each session the share of the question's words, by weight, that stand somewhere in it."""
         number = index.sessions.number
         count = max(1, len(index.sessions.names))
         rows = np.flatnonzero((number >= 0) & (self.lexical > 0))
-        total = np.bincount(number[rows], self.lexical[rows] ** 2, count)
         topic = np.zeros(count)
         for place, weight in enumerate(self.weights):
             there = np.zeros(count, dtype=np.bool_)
             there[number[rows[self.shares[rows, place] > 0]]] = True
             topic += weight * there
-        return np.sqrt(total), topic * (1.0 / max(float(self.weights.sum()), 1e-9))
+        return topic * (1.0 / max(float(self.weights.sum()), 1e-9))
 
 
 def over_top(values: Floats) -> Floats:

@@ -16,7 +16,6 @@ from memory_pipeline.text.cues import any_of
 from memory_pipeline.text.lexicon import FIRST_PERSON
 
 Integers = NDArray[np.int64]
-Marks = NDArray[np.bool_]
 
 WHOLE: Final = 96
 """Memories of at most so many tokens stay whole."""
@@ -62,11 +61,24 @@ _PATTERNS: Final = {
         ";i (?:don't )?(?:like|want) (?:to|my|it|you|the|a)"
         ";i'm (?:more )?(?:comfortable|interested in|keen)"
     ),
+    "standing": any_of(
+        "(?:please|i want you to|i'd like you to|make sure to|make sure you|be sure to|remember to) (?:always|never)"
+        ";(?:when|whenever|if|every time|each time|any ?time) i (?:ask|request|need|want)"
+        ";(?:always|never) [^.!?]{0,200}(?:for me|in your (?:answers|replies|responses))"
+        ";from now on;going forward"
+    )
+    + r"|^\W*(?:please )?(?:always|never|don't ever) ",
+    "preference": any_of(
+        "(?:i|we)(?:'d| would)?(?: [a-z]+)? prefer(?:red)?;i(?:'d| would) rather;my (?:[a-z]+ )?preferences?"
+    ),
     "first_person": any_of(";".join(sorted(word for word in FIRST_PERSON if word.isalpha())) + ";i'(?:m|ve|d|ll)"),
 }
 _PLACE_NAME: Final = r"(?:^|\s)(?:in|at|to|from|near|around|visit(?:ed|ing)?) (?:the )?\p{Lu}\p{L}+"
-CUES: Final = (*_PATTERNS, "date", "number", "name", "asks", "denies")
-"""Signs looked for, in the order of the columns of `Pieces.cues`."""
+GRADED: Final = ("telling", "rarity")
+CUES: Final = (*_PATTERNS, "date", "number", "name", "asks", "denies", *GRADED)
+"""Signs looked for, in the order of the columns of `Pieces.cues`. Those of `GRADED` are in hundredths: how much it says
+(the rarity of its different content words together, over `_MUCH`), and how rare these words are on the mean."""
+_MUCH: Final = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,14 +88,14 @@ class Pieces:
     Attributes:
         row: memory of each piece.
         tokens: length of each.
-        cues: [pieces, cues], as in `CUES`.
+        cues: [pieces, cues], as in `CUES`: 0 or 1, the graded ones 0 to 100.
         spans: [mentions, 3]: piece, first day and day after the last (days since 1970) of each date mentioned.
         names: names of people, places and things in each, sorted.
     """
 
     row: Integers
     tokens: Integers
-    cues: Marks
+    cues: NDArray[np.uint8]
     spans: Integers
     names: pl.Series
 
@@ -144,7 +156,7 @@ def _cut(texts: pl.Series) -> pl.DataFrame:
     return pl.concat([whole.filter(pl.col("tokens") <= WHOLE), pieces.select(whole.columns)]).sort("row", "place")
 
 
-def _cues(content: pl.Series, low: pl.Series, read: pl.DataFrame) -> Marks:
+def _cues(content: pl.Series, low: pl.Series, read: pl.DataFrame) -> NDArray[np.uint8]:
     found = {name: low.str.contains(pattern) for name, pattern in _PATTERNS.items()}
     found["place"] |= content.str.contains(_PLACE_NAME)
     found |= {
@@ -154,7 +166,14 @@ def _cues(content: pl.Series, low: pl.Series, read: pl.DataFrame) -> Marks:
         "asks": read["question"],
         "denies": read["negated"],
     }
-    return np.column_stack([found[name].to_numpy() for name in CUES])
+    said = tokens.occurrences(low).filter(~pl.col("stop")).unique(["row", "stem"])
+    rarity = said.group_by("row").agg(pl.col("rarity").sum().alias("sum"), pl.len().alias("count"))
+    total, count = (tokens.by_row(rarity, len(low))[name].to_numpy().astype(np.float64) for name in ("sum", "count"))
+    found |= {
+        "telling": pl.Series(np.minimum(100, total * (1.0 / _MUCH)).astype(np.uint8)),
+        "rarity": pl.Series(np.minimum(100, total / np.maximum(count, 1.0)).astype(np.uint8)),
+    }
+    return np.column_stack([found[name].cast(pl.UInt8).to_numpy() for name in CUES])
 
 
 def _days(spans: pl.Series) -> Integers:

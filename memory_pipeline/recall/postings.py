@@ -23,6 +23,8 @@ B: Final = 0.75
 """Saturation and length normalisation of BM25 (Robertson and Zaragoza 2009)."""
 _GROWTH: Final = 4
 """A segment is merged into the one before it unless that is more than this many times as long."""
+_SPARSE: Final = 2
+"""The words are written anew once there were so many times as many units as there are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,40 +73,60 @@ class _Segment:
 class Postings:
     """The words of units of text, in the units' order.
 
+    Segments know a unit by its number, which it keeps; where it stands among the units may change.
+
     Attributes:
         lengths: content words of each unit.
-        alive: units that count; the others have been replaced.
+        number: by what number the segments know each unit.
+        place: where the unit of each number stands, -1 if it is none any more.
     """
 
     segments: tuple[_Segment, ...]
     lengths: Floats
-    alive: NDArray[np.bool_]
+    number: Integers
+    place: Integers
 
     @classmethod
     def build(cls, texts: pl.Series) -> Self:
         """Index texts, one a unit. Cost: about 2 s for 100,000 short texts on one core."""
-        empty = cls((), np.zeros(0), np.zeros(0, dtype=np.bool_))
-        return empty.extended(texts)
+        none = np.zeros(0, dtype=np.int64)
+        return cls((), np.zeros(0), none, none).extended(texts)
 
-    def extended(self, texts: pl.Series, *, replaced: Integers | None = None) -> Self:
-        """Add units behind the others; those at `replaced` count no more. Cost: that of the new ones, merges apart."""
-        alive = self.alive.copy()
-        if replaced is not None:
-            alive[replaced] = False
-        first = len(alive)
+    @property
+    def alive(self) -> NDArray[np.bool_]:
+        """Units that count: all of them."""
+        return np.ones(len(self.number), dtype=np.bool_)
+
+    def extended(self, texts: pl.Series) -> Self:
+        """Add units behind the others. Cost: that of the new ones, merges of segments apart."""
+        first, height = len(self.place), len(self.number)
         units, keys, counts = _counted(texts)
         new = _Segment.of(first, len(texts), units + first, keys, counts)
         segments = list(self.segments)
         while segments and segments[-1].height <= _GROWTH * new.height:
             new = segments.pop().joined(new)
+        added = np.arange(len(texts))
         return type(self)(
             (*segments, new) if new.height else tuple(segments),
             np.concatenate([self.lengths, np.bincount(units, counts, len(texts))]),
-            np.concatenate([alive, np.ones(len(texts), dtype=np.bool_)]),
+            np.concatenate([self.number, first + added]),
+            np.concatenate([self.place, height + added]),
         )
 
+    def arranged(self, order: Integers) -> Self:
+        """Take these units alone, in this order. Cost: a copy of a few arrays; once half are gone, of all words."""
+        number = self.number[order]
+        place = np.full(len(self.place), -1, dtype=np.int64)
+        place[number] = np.arange(len(order))
+        kept = type(self)(self.segments, self.lengths[order], number, place)
+        if len(place) <= _SPARSE * len(order):
+            return kept
+        own = np.arange(len(order))
+        whole = _Segment.of(0, len(own), *kept.words_of(own))
+        return type(self)((whole,) if len(own) else (), kept.lengths, own, own)
+
     def postings(self, key: np.uint64) -> tuple[Integers, Floats]:
-        """The units that hold a word, and how often."""
+        """The units that hold a word, ascending, and how often."""
         found = []
         for segment in self.segments:
             at = int(np.searchsorted(segment.keys, key))
@@ -113,24 +135,29 @@ class Postings:
                 found.append((segment.units[span], segment.counts[span]))
         if not found:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        units, counts = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        kept = self.alive[units]
-        return units[kept], counts[kept]
+        numbers, counts = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        units = self.place[numbers]
+        if np.any(units[1:] <= units[:-1]) or units[0] < 0:  # some are gone or stand elsewhere
+            order = np.argsort(units, kind="stable")
+            order = order[np.searchsorted(units[order], 0) :]
+            units, counts = units[order], counts[order]
+        return units, counts
 
     @property
     def mean(self) -> float:
         """Mean length of a unit."""
-        return max(1.0, float(self.lengths[self.alive].sum()) / max(1, int(self.alive.sum())))
+        return max(1.0, float(self.lengths.sum()) / max(1, len(self.lengths)))
 
     def words_of(self, units: Integers) -> tuple[Integers, Keys, Floats]:
         """The words of some units: place in `units`, word, count; by place."""
         places, keys, counts = [], [], []
         edges = np.array([segment.first for segment in self.segments])
-        owners = np.searchsorted(edges, units, side="right") - 1
+        numbers = self.number[units]
+        owners = np.searchsorted(edges, numbers, side="right") - 1
         for owner in np.unique(owners):
             segment = self.segments[owner]
             chosen = np.flatnonzero(owners == owner)
-            local = units[chosen] - segment.first
+            local = numbers[chosen] - segment.first
             begin, sizes = segment.own_starts[local], segment.own_starts[local + 1] - segment.own_starts[local]
             at = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
             places.append(np.repeat(chosen, sizes))

@@ -49,7 +49,10 @@ _KINDS: Final = (
     (
         "date",
         (
-            r"\bwhen\b|\b(?:what|which|on what|in which|in what) (?:date|day|month|year|time|week|season)\b"
+            r"\bwhen (?:exactly |else )?(?:did|do|does|is|was|were|are|am|will|would|has|have|had|can|could|should)\b"
+            r"|\bwhen\W*$"
+            r"|\b(?:since|until|till|and|know|remember|say|said|me) when\b"
+            r"|\b(?:what|which|on what|in which|in what) (?:date|day|month|year|time|week|season)\b"
             r"|\bdeadline\b|\bhow long ago\b"
         ),
     ),
@@ -108,11 +111,17 @@ _DATED: Final = re.compile(
 """Without any of these a text names no date."""
 _SELF: Final = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|myself|we|our|ours|us)\b")
 _YOU: Final = re.compile(
-    r"\b(?:did|have|had|were|was|do|would|could) you (?:recommend|suggest|advise|propose|say|tell"
+    r"\b(?:did|have|had|were|was) you (?:recommend|suggest|advise|propose|say|tell"
     r"|give|explain|mention|provide|list|describe)|\byou (?:recommended|suggested|advised|proposed"
     r"|said|told|gave|explained|mentioned|provided|listed|described)|\byour (?:advice|suggestions?"
     r"|recommendations?|answers?)\b"
 )
+_TOLD: Final = re.compile(
+    r"\b(?:did|have|has|had|was|were) (?:i|we|you|my|our)\b|\bwhen (?:did|does|is|was)\b"
+    r"|\b(?:i|we|you) (?:said|mentioned|told|asked|brought|discussed|did|had|was|were|used|recommended|suggested)\b"
+    r"|\b(?:summary|summari[sz]e|in order|order in which|conversations?)\b"
+)
+"""Signs that one asks for what was said or done, not for help."""
 _FRAME_WORDS: Final = """
 mention mentioned tell told say said talk talked discuss discussed conversation conversations chat chats
 session sessions message messages question questions remember recall remind summary summarize summarise
@@ -134,23 +143,27 @@ class Question:
     Attributes:
         stems: its content words without the names of speakers, sorted; `keys` the same as hashes.
         emphasis: weight of each word, 1 unless it only frames the question.
-        speakers: places of the speakers it names.
+        speakers: places of the speakers it names, or else of those that "I" and "you" stand for.
+        named: it names them.
         kind: kind of the answer, of `KINDS`, or None.
         spans: [dates, 2]: first day and day after the last (days since 1970) of each date in it.
         now: it asks for what holds now in so many words.
         present: it asks in the present tense for a value that may have changed.
         polar: it can be answered by yes or no.
+        open: it asks for help, or for what holds in general, not for what was said or done.
     """
 
     stems: tuple[str, ...]
     keys: Keys
     emphasis: NDArray[np.float64]
     speakers: tuple[int, ...]
+    named: bool
     kind: str | None
     spans: NDArray[np.int64]
     now: bool
     present: bool
     polar: bool
+    open: bool
 
 
 def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
@@ -170,11 +183,13 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
         keys=keys(list(stems)),
         emphasis=np.array([(FRAME_WEIGHT if stem in _FRAME else 1.0) * rarity[stem] ** RARITY_POWER for stem in stems]),
         speakers=named or _role(plain, speakers),
+        named=bool(named),
         kind=next((kind for kind, pattern in _KINDS if re.search(pattern, plain)), None),
         spans=np.array(spans, dtype=np.int64).reshape(-1, 2),
         now=asked_now and not re.search(r"\b(?:used to|previous|before|ago|back then)\b", plain),
         present=not past and bool(_PRESENT.search(plain)),
         polar=bool(_POLAR.search(plain)),
+        open=not named and not _TOLD.search(plain),
     )
 
 

@@ -8,8 +8,8 @@ What is not here: how the tail is folded (`tail`), the index and its order of ro
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Final, Self
 
@@ -19,13 +19,27 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake import events, files
+from memory_pipeline.consolidation.state.folding import ORIGINAL
+from memory_pipeline.lake import erasure, events, files
 from memory_pipeline.lake.database import EVENTS
 from memory_pipeline.lake.schemas import TABLES, EventType, Lifecycle
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.recall.answers import Filters
+from memory_pipeline.recall.answers import Filters, Memory
 from memory_pipeline.recall.index import Index
-from memory_pipeline.recall.tail import Row, Tail, concerned, contradicting, erased, linked, look, moved, published
+from memory_pipeline.recall.named import Context
+from memory_pipeline.recall.places import Places
+from memory_pipeline.recall.tail import (
+    Row,
+    Tail,
+    Use,
+    concerned,
+    contradicting,
+    erased,
+    linked,
+    look,
+    moved,
+    published,
+)
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import embedding, enriching
 
@@ -46,26 +60,23 @@ class Pool:
     """Memories to search, with what is looked up beside the index."""
 
     index: Index
-    places: dict[str, int]
-    """Row of each memory in the index."""
     resting: frozenset[str]
     """Memories that a use brings back."""
 
     @classmethod
     def of(cls, index: Index) -> Self:
         """Return a pool of all memories of an index."""
-        places = {memory_id: place for place, memory_id in enumerate(index.memories["memory_id"])}
-        return cls(index, places, _ids(index.memories, RESTING))
+        return cls(index, _ids(index.memories, RESTING))
+
+    @property
+    def places(self) -> Places:
+        """Row of each memory in the index."""
+        return self.index.places
 
     def extended(self, memories: pl.DataFrame, vectors: pl.DataFrame) -> Self:
         """Return a pool with rows that are new or have changed (see `Index.extended`)."""
-        index = self.index.extended(memories, vectors)
-        height, ids = self.index.memories.height, index.memories["memory_id"]
-        newest = ids[height:].to_list()
-        if ids.len() != height + memories.height or set(newest) != set(memories["memory_id"]):
-            return self.of(index)
-        places = self.places | {memory_id: height + place for place, memory_id in enumerate(newest)}
-        return type(self)(index, places, self.resting | _ids(memories, RESTING))
+        resting = self.resting.difference(memories["memory_id"]) | _ids(memories, RESTING)
+        return type(self)(self.index.extended(memories, vectors), resting)
 
     @cached_property
     def _masks(self) -> "OrderedDict[Filters, NDArray[np.bool_]]":
@@ -85,7 +96,7 @@ class Pool:
 
     def rows(self, memory_ids: Sequence[str], columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return columns of the table `memories` of these ids, in their order."""
-        return self.index.memories.select(columns)[[self.places[one] for one in memory_ids]].to_dicts()
+        return self.index.memories.select(columns)[self.places.rows(memory_ids)].to_dicts()
 
 
 @dataclass(frozen=True)
@@ -96,8 +107,10 @@ class State:
     pool: Pool
     conflicts: pl.DataFrame
     """Pairs `memory_id`, `other_id` of memories that contradict each other."""
-    used: frozenset[str] = frozenset()
+    used: Mapping[str, Use] = field(default_factory=dict)
     """Memories that were used since their row was folded; nothing that recall searches by has changed."""
+    erasing: bool = False
+    """An erasure was under way, whose published tables were not to be trusted yet."""
 
 
 class States:
@@ -115,9 +128,9 @@ class States:
     def current(self) -> State:
         """Return what stands now.
 
-        Cost: one look at the end of the ledger where nothing is new; some ten milliseconds where something was stored;
-        some tens more where a memory of old was changed. After a commit or an undo, and at first, everything is read:
-        seconds at 100,000 memories, most of it for the index; of the index only what has changed is made again.
+        Cost: one look at the end of the ledger where nothing is new; some ten milliseconds where something was stored,
+        or used; some tens more where a memory of old was changed. After a commit or an undo the tables are read again,
+        and the index takes what has changed; at first, and after an erasure, all of it is made: seconds at 100,000.
 
         Raises:
             LakeError: the store cannot be read.
@@ -125,7 +138,7 @@ class States:
         state = self._state
         if state is not None:
             position, rows = look(self._lake, self._profile, state.position)
-            if position <= state.position:
+            if position <= state.position and not self._erased(state):
                 return state
         with self._lock:
             if state is None or self._state is not state:  # somebody else was faster
@@ -136,7 +149,10 @@ class States:
             return self._state
 
     def exact(self, state: State, memory_ids: Collection[str]) -> pl.DataFrame:
-        """Return the rows of memories (table `memories`) with everything counted, recent uses too."""
+        """Return the rows of memories (table `memories`) with everything counted, recent uses too.
+
+        Cost: a fold of those used since the last run, some tens of milliseconds.
+        """
         places = state.pool.places
         late = {one for one in memory_ids if one in state.used}
         rows = state.pool.index.memories[[places[one] for one in memory_ids if one not in late]]
@@ -144,7 +160,26 @@ class States:
             return rows
         with self._lock:
             folded, _ = self._held().folded(late)
-        return pl.concat([rows, folded.filter(pl.col("memory_id").is_in(sorted(late)))])
+        return pl.concat([rows, folded.filter(_named(late))])
+
+    def shown(self, state: State, memory_ids: Sequence[str]) -> list[Memory]:
+        """Return memories as they stand, recent uses counted, without a fold where only originals were used."""
+        rows = state.pool.rows(memory_ids, state.pool.index.memories.columns)
+        folded = {row["memory_id"] for row in rows if row["memory_id"] in state.used and row["kind"] != ORIGINAL}
+        exact = {row["memory_id"]: row for row in self.exact(state, folded).to_dicts()} if folded else {}
+        return [Memory.of(exact.get(row["memory_id"]) or self._used(state, row)) for row in rows]
+
+    def _used(self, state: State, row: dict[str, Any]) -> dict[str, Any]:
+        """A row of an original with its uses counted, as far as `Memory` tells of them."""
+        if (use := state.used.get(row["memory_id"])) is None:
+            return row
+        counted = {"access_count": row["access_count"] + use.count}
+        if use.count:
+            last = max(row["created_at"], events.EPOCH + timedelta(microseconds=use.last))
+            counted |= {"last_accessed_at": max(last, row["last_accessed_at"] or last)}
+        if use.doubted:
+            counted |= {"confidence": self._held().confidence(row["memory_id"], state.position)}
+        return row | counted
 
     def past(self, as_of: datetime) -> State:
         """Return what stood at an instant, by what was known by then and is not undone.
@@ -172,14 +207,13 @@ class States:
         scores = self._lake.read("score_history", profiles=[self._profile])
         return scores.join(before.tail(1), on=["profile_id", "plan_id"], how="semi")
 
-    def returns(self, session_id: str | None) -> Mapping[str, int]:
-        """Return how often recalls of a session named each memory since the last run."""
-        if session_id is None:
-            return {}
+    def context(self, state: State, *, session_id: str | None, user_id: str | None) -> Context:
+        """Return who asks, and what that makes of each memory, for the rankings that ask for it."""
         with self._lock:
-            return self._held().returns(session_id)
+            returns = {} if session_id is None else self._held().returns(session_id)
+        return Context(session_id=session_id, user_id=user_id, returns=returns, reached=self._reached(state, user_id))
 
-    def reached(self, state: State, user_id: str | None) -> frozenset[str]:
+    def _reached(self, state: State, user_id: str | None) -> frozenset[str]:
         """Return others' memories to which a SIMILAR_TO edge leads from one that was stored for a person."""
         if user_id is None:
             return frozenset()
@@ -206,45 +240,56 @@ class States:
             _, _, self._tail = published(self._lake, self._profile)
         return self._tail
 
+    def _erased(self, state: State) -> bool:
+        """Whether an erasure that was under way is done, and the published tables can be trusted again."""
+        return state.erasing and erasure.pending(self._lake) is None
+
     def _with(self, state: State, position: int, rows: Sequence[Row]) -> State:
         """Return a state with what came after it."""
-        if moved(rows):
-            return self._anew(None if erased(rows) else state.pool)
+        if moved(rows) or self._erased(state):
+            return self._anew(None if state.erasing or erased(rows) else state.pool)
         tail = self._held()
         tail.add(rows)
         conflicts = tail.conflicts() if linked(rows) else state.conflicts
         changed, used = concerned(rows, state.pool.resting)
+        total = {**state.used, **{name: state.used.get(name, Use()) + use for name, use in used.items()}}
         if not changed:
-            return replace(state, position=position, conflicts=conflicts, used=state.used | used)
+            return replace(state, position=position, conflicts=conflicts, used=total)
         folded, closure = tail.folded(changed)
-        kept = folded.filter(~pl.col("lifecycle").is_in(GONE))
-        known = not closure.isdisjoint(state.pool.places)
-        pool = state.pool.extended(kept, self._vectors(kept, known=known))
-        return State(position, pool, conflicts, (state.used | used) - closure)
+        pool = self._extended(state.pool, folded, known=any(name in state.pool.places for name in closure))
+        return replace(state, position=position, pool=pool, conflicts=conflicts, used=_without(total, closure))
 
     def _anew(self, before: Pool | None) -> State:
         """Read what is published, fold what came since, and give the index what has changed since `before`."""
+        erasing = (
+            erasure.pending(self._lake) is not None
+        )  # before the look, and after it: it may begin or end meanwhile
         position, known, self._tail = published(self._lake, self._profile)
         changed, used = concerned(self._tail.rows, _ids(known, RESTING))
         folded, closure = self._tail.folded(changed)
         memories = pl.concat([known.filter(~_named(closure)), folded]).filter(~pl.col("lifecycle").is_in(GONE))
-        if lost := erased(self._tail.rows):  # whoever erases may not have come to the published tables yet
+        lost = erased(self._tail.rows)
+        if erasing := bool(lost) and (erasing or erasure.pending(self._lake) is not None):
             told = pl.col("members").list.set_intersection(sorted(lost)).list.len() > 0
             memories = memories.filter(~_named(lost), ~told)
-        return State(position, self._pooled(memories, before), self._tail.conflicts(), frozenset(used - closure))
+        return State(position, self._pooled(memories, before), self._tail.conflicts(), _without(used, closure), erasing)
 
     def _pooled(self, memories: pl.DataFrame, before: Pool | None) -> Pool:
-        """Return the pool of memories: the one before with what has changed, unless memories have left it."""
-        if before is None or not before.places.keys() <= set(memories["memory_id"]):
+        """Return the pool of memories: the one before with what has changed, if there is one."""
+        if before is None:
             return Pool.of(Index.build(memories, self._vectors(memories), model=self._policy.embedder))
-        old = before.index.memories
-        known = pl.DataFrame({"memory_id": old["memory_id"], "was": old.select(memories.columns).hash_rows()})
+        old = before.index.memories.select(memories.columns)
+        left = old.join(memories, on="memory_id", how="anti").with_columns(lifecycle=pl.lit(Lifecycle.DELETED.value))
+        known = pl.DataFrame({"memory_id": old["memory_id"], "was": old.hash_rows()})
         hashed = memories.with_columns(now=memories.hash_rows())
         changed = hashed.join(known, on="memory_id", how="left", maintain_order="left").filter(
             pl.col("now").ne_missing(pl.col("was"))
         )
-        news = changed.select(memories.columns)
-        return before.extended(news, self._vectors(news)) if news.height else before
+        return self._extended(before, pl.concat([changed.select(memories.columns), left]), known=True)
+
+    def _extended(self, pool: Pool, news: pl.DataFrame, *, known: bool) -> Pool:
+        """Return a pool with rows that are new, have changed or left the memories."""
+        return pool.extended(news, self._vectors(pool.index.wanting(news), known=known)) if news.height else pool
 
     def _vectors(self, memories: pl.DataFrame, *, known: bool = True) -> pl.DataFrame:
         """Vectors of the texts of memories (table `vectors`): those that are kept, and those of texts that are new.
@@ -253,19 +298,19 @@ class States:
             memories: table `memories`.
             known: some of the texts may have been embedded before.
         """
-        model = self._policy.embedder
+        model, embeds = self._policy.embedder, "embedding" in self._policy.enrichments
         texts = enriching.texts(memories).with_columns(content="embedded")
+        if embeds and not known:
+            return embedding.embed_texts(texts, model)
         kept = files.collect(
-            self._lake.paths("vectors") if known else [],
+            self._lake.paths("vectors"),
             TABLES["vectors"],
             pl.col("profile_id") == self._profile,
             pl.col("model") == model,
             pl.col("content_hash").is_in(texts["content_hash"].to_list()),
         )
-        if "embedding" not in self._policy.enrichments:
-            return kept
         new = texts.join(kept, on=["profile_id", "content_hash"], how="anti")
-        return pl.concat([kept, embedding.embed_texts(new, model)])
+        return pl.concat([kept, embedding.embed_texts(new, model)]) if embeds and new.height else kept
 
     def _remembered(self, as_of: datetime, position: int) -> State:
         """The state as of an instant, folded from the ledger alone."""
@@ -292,6 +337,10 @@ class States:
 
 def _ids(memories: pl.DataFrame, lifecycles: Collection[str]) -> frozenset[str]:
     return frozenset(memories.filter(pl.col("lifecycle").is_in(lifecycles))["memory_id"])
+
+
+def _without(used: Mapping[str, Use], folded: Collection[str]) -> dict[str, Use]:
+    return {name: use for name, use in used.items() if name not in folded}
 
 
 def _named(names: Collection[str]) -> pl.Expr:

@@ -9,18 +9,21 @@ What is not here: the fold (`consolidation/state/projection`), and what is searc
 import json
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import polars as pl
 import sqlalchemy as sa
 
 from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.state.folding import WRONG_TO_NOTHING
 from memory_pipeline.consolidation.state.settling import MOVES
 from memory_pipeline.lake import catalogue, compaction, events, files
 from memory_pipeline.lake.catalogue import Mark
 from memory_pipeline.lake.database import DECISIONS, EVENTS, LakeError
 from memory_pipeline.lake.schemas import TABLES, Action, EventType
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.recall import fresh
 
 Row = tuple[Any, ...]
 """A row of the ledger: `seq`, then `events.COLUMNS`."""
@@ -34,14 +37,17 @@ CHANGED: Final = frozenset({EventType.STORED.value, EventType.UPDATED.value})
 USED: Final = frozenset({EventType.ACCESSED.value, EventType.FEEDBACK.value})
 """Events that do so only where they wake a memory."""
 
-_TYPE, _SESSION, _MEMORY, _PAYLOAD = (
-    1 + events.COLUMNS.index(name) for name in ("event_type", "session_id", "memory_id", "payload")
+_TYPE, _OCCURRED, _RECORDED_AT, _SESSION, _MEMORY, _PAYLOAD = (
+    1 + events.COLUMNS.index(name)
+    for name in ("event_type", "occurred_at", "recorded_at", "session_id", "memory_id", "payload")
 )
 _KINDRED: Final = (*MOVES, Action.CLOSE.value)
 """Decisions by which where one memory stands depends on another."""
 _ATTEMPTS: Final = 4
 _AT_ONCE: Final = 500
 """Parameters of one query."""
+_FEW: Final = 200
+"""So many new memories are told row by row; the fold is quicker for more."""
 _CHUNKS: Final = 64
 """So many pieces of a table are put together."""
 
@@ -87,10 +93,21 @@ class Tail:
         self._framed = 0
         self._decisions: pl.DataFrame | None = None
         self._summaries: frozenset[str] | None = None
+        self._mentions: Counter[str] = Counter()
+        self._storing: dict[str, Row] = {}
+        self._heed(rows)
 
     def add(self, rows: Sequence[Row]) -> None:
         """Take what came since."""
         self.rows += rows
+        self._heed(rows)
+
+    def _heed(self, rows: Sequence[Row]) -> None:
+        """Note how many rows are about each memory, and which stores it."""
+        for row in rows:
+            self._mentions.update(_named(row))
+            if row[_TYPE] == EventType.STORED.value:
+                self._storing[row[_MEMORY]] = row
 
     def folded(self, names: Collection[str]) -> tuple[pl.DataFrame, set[str]]:
         """Fold memories again, with those that stand where they stand because of them.
@@ -101,6 +118,10 @@ class Tail:
             Their rows of the table `memories`, and whose they are: those of no row are no memories.
         """
         if not self._heard_of(names):
+            if all(self._mentions[name] == 1 for name in names) and len(names) <= _FEW:
+                stored = [self._storing[name] for name in names if name in self._storing]
+                if all("content" in json.loads(row[_PAYLOAD]) for row in stored):
+                    return fresh.memories(stored), set(names)
             told = self._told().filter(pl.col("memory_id").is_in(sorted(names)))
             return projection.project(told).memories, set(names)
         decisions = self._in_force()
@@ -127,6 +148,22 @@ class Tail:
             )
         )
         return contradicting(pl.concat([edges.select(said.columns), said]))
+
+    def confidence(self, memory_id: str, until: int) -> float:
+        """Return the confidence in an original: what its first event gave, less a tenth for each who found it wrong.
+
+        Args:
+            memory_id: an original that was not erased.
+            until: position of the last event that counts.
+        """
+        about = (EVENTS.c.profile_id == self._profile, EVENTS.c.memory_id == memory_id, EVENTS.c.seq <= until)
+        kinds = EVENTS.c.event_type.in_([EventType.STORED.value, EventType.FEEDBACK.value])
+        with self._lake.ledger.reading() as connection:
+            found = [tuple(row) for row in connection.execute(_ROWS.where(*about, kinds))]
+        rows = compaction.filled(self._lake.ledger, found)
+        first = min((row for row in rows if row[_TYPE] == EventType.STORED.value), key=lambda row: (_at(row), row[0]))
+        doubts = sum(_doubted(row) for row in rows if row[_TYPE] == EventType.FEEDBACK.value)
+        return max(0.0, float(json.loads(first[_PAYLOAD]).get("confidence", 0.5)) - doubts / WRONG_TO_NOTHING)
 
     def returns(self, session_id: str) -> Counter[str]:
         """Return how often recalls of a session named each memory, as far as the tail tells."""
@@ -243,7 +280,21 @@ def contradicting(edges: pl.DataFrame) -> pl.DataFrame:
     return edges.filter(conflict).select(memory_id="source", other_id="target").unique().sort("memory_id", "other_id")
 
 
-def concerned(rows: Sequence[Row], resting: Collection[str]) -> tuple[set[str], set[str]]:
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How a memory was used since its row was folded."""
+
+    count: int = 0
+    last: int = 0
+    """Instant of the last access, microseconds since 1970."""
+    doubted: bool = False
+    """Somebody said that it was wrong."""
+
+    def __add__(self, other: "Use") -> "Use":
+        return Use(self.count + other.count, max(self.last, other.last), self.doubted or other.doubted)
+
+
+def concerned(rows: Sequence[Row], resting: Collection[str]) -> tuple[set[str], dict[str, Use]]:
     """Return the memories whose text or place these rows can change, and those that they use.
 
     Args:
@@ -251,18 +302,31 @@ def concerned(rows: Sequence[Row], resting: Collection[str]) -> tuple[set[str], 
         resting: memories that a use brings back.
     """
     changed: set[str] = set()
-    used: set[str] = set()
+    used: dict[str, Use] = {}
     for row in rows:
         if row[_TYPE] in CHANGED:
             changed.add(row[_MEMORY])
         elif row[_TYPE] in USED:
-            used.update(_named(row))
+            use = Use(doubted=True) if _doubted(row) else Use(1, _at(row))
+            used |= {name: used.get(name, Use()) + use for name in _named(row)}
     return changed | {name for name in used if name in resting}, used
 
 
+def _at(row: Row) -> int:
+    """When what a row tells happened, as far as it counts."""
+    return int(min(row[_OCCURRED], row[_RECORDED_AT]))
+
+
+def _doubted(row: Row) -> bool:
+    """Whether a row says that a memory was wrong."""
+    return bool(row[_TYPE] == EventType.FEEDBACK.value and json.loads(row[_PAYLOAD]).get("helpful") is False)
+
+
 def _named(row: Row) -> Sequence[str]:
-    """Memories that a use names."""
-    return [row[_MEMORY]] if row[_MEMORY] else json.loads(row[_PAYLOAD]).get("memory_ids", ())
+    """Memories that a row of an agent names."""
+    if row[_MEMORY]:
+        return [row[_MEMORY]]
+    return json.loads(row[_PAYLOAD]).get("memory_ids", ()) if row[_TYPE] == EventType.ACCESSED.value else ()
 
 
 def _kin(decisions: pl.DataFrame, names: Collection[str]) -> set[str]:

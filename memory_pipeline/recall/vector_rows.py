@@ -14,6 +14,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Matrix = NDArray[np.float32]
 _GROWTH: Final = 4
+_SPARSE: Final = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,11 +50,15 @@ class VectorRows:
         return type(self)(tuple(chunks), np.concatenate([self.at, at]))
 
     def cosines(self, query: Matrix) -> Floats:
-        """Cosine of every memory with a query, as a matrix product gives it; NaN where unknown."""
+        """Cosine of every memory with a query, NaN where unknown.
+
+        Worked out row by row in float32, so that it does not depend on which rows stand beside, as that of a matrix
+        product would.
+        """
         if not self._fits(query):
             return np.full(len(self.at), np.nan)
         unit = (query / np.linalg.norm(query.astype(np.float64))).astype(np.float32)
-        products = np.concatenate([chunk @ unit for chunk in self.chunks])
+        products = np.concatenate([np.einsum("ij,j->i", chunk, unit) for chunk in self.chunks])
         return np.where(self.at >= 0, products[self.at], np.nan).astype(np.float64)
 
     def cosines_of(self, rows: Integers, query: Matrix) -> Floats:
@@ -73,20 +78,15 @@ class VectorRows:
     def _fits(self, query: Matrix) -> bool:
         return bool(self.chunks) and self.chunks[0].shape[1] == len(query) and bool(np.any(query))
 
-    def table(self, rows: pl.DataFrame, model: str, later: pl.DataFrame) -> pl.DataFrame:
-        """Rows of `vectors` of the memories and further ones."""
-        known = np.flatnonzero(self.at >= 0)
-        own = pl.DataFrame(schema=later.schema)
-        if len(known):
-            every = np.concatenate(self.chunks)[self.at[known]]
-            own = (
-                rows[known]
-                .select("profile_id", "content_hash", model=pl.lit(model))
-                .with_columns(
-                    vector=pl.Series(every, dtype=pl.Array(pl.Float32, every.shape[1])).cast(pl.List(pl.Float32))
-                )
-            )
-        return pl.concat([own.select(later.columns), later]).unique(["content_hash", "model"], keep="first")
+    def arranged(self, order: Integers) -> Self:
+        """Take these memories alone, in this order; vectors that nobody needs go once they are many."""
+        at = self.at[order]
+        known = np.flatnonzero(at >= 0)
+        if sum(len(chunk) for chunk in self.chunks) <= _SPARSE * max(1, len(known)):
+            return type(self)(self.chunks, at)
+        matrix = np.concatenate(self.chunks)[at[known]]
+        at[known] = np.arange(len(known))
+        return type(self)((matrix,) if len(known) else (), at)
 
 
 def _matrix(found: pl.Series, width: int | None) -> tuple[Matrix, NDArray[np.bool_]]:

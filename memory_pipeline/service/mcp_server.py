@@ -240,7 +240,7 @@ class Tools:
         """Say how many memories a profile has, what waits to be consolidated, what ran last and what is due next."""
         with _refusing(), Lake(self._home) as lake:
             found = progress.summary(lake, load(self._home), now=datetime.now(UTC), profile_id=profile_id)
-        told = {name: found[name] for name in ("profiles", "tasks", "history", "lag_seconds")}
+        told = {name: found[name] for name in ("profiles", "tasks", "history", "waiting_seconds")}
         return dict(json.loads(json.dumps(told, default=_plain)))
 
     @contextmanager

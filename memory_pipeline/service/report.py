@@ -367,7 +367,7 @@ def status(console: Console, found: Mapping[str, Any]) -> None:
             for ran in found["history"][:SHOWN]
         ]
         table(console, ("ran at", "task", "profile", "outcome", "memories", "took"), runs)
-    lag = f"oldest event waits {_duration(found['lag_seconds'])}" if found["lag_seconds"] else "no event waits"
+    lag = f"oldest event waits {_duration(found['waiting_seconds'])}" if found["waiting_seconds"] else "no event waits"
     prose(
         console,
         f"ledger position {found['position']} · {lag} · {many(found['dead_letters'], 'dead letter')} · "

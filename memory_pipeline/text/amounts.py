@@ -28,7 +28,8 @@ _NUMBER: Final = (
     r"| (?:hundred|thousand|million|billion|dozen)(?-u:\b))?"
 )
 _SPELT: Final = (
-    r"(?-u:\b)(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
+    r"(?-u:\b)(?:(?:half|quarter) (?:past|to) [a-z0-9]+|[a-z0-9]+ and a (?:half|quarter)|two|three|four|five"
+    r"|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
     r"|eighteen|nineteen|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-[a-z]+)?|noon|midnight)(?-u:\b)"
 )
 _BEFORE: Final = r"(?:[a-z'-]+[ -]){0,4}"
@@ -43,9 +44,17 @@ _LISTED: Final = re.compile(
 _ORDINALS: Final = (
     r"(?-u:\b)(?:first|second|third|fourth|fifth|final|last|next|previous|1st|2nd|3rd|4th|5th)(?-u:\b) [a-z]+"
 )
-_LABELS: Final = r"(?-u:\b)[a-z]+ (?:#|no\. ?)?[0-9]+(?-u:\b)"
+_LABELS: Final = (
+    r"(?-u:\b)[a-z]+ (?:#|no\. ?)?[0-9]+(?-u:\b)"
+    r"|(?-u:\b)(?:day|week|player|team|phase|round|part|step|chapter|level|room|group|act|quiz|test|option|question)"
+    r" (?:one|two|three|four|five|six|seven|eight|nine|ten)(?-u:\b)"
+)
 _NO_LABEL: Final = STOP_WORDS | DATED | {"exactly", "approximately", "roughly", "nearly", "reached", "hit", "total"}
 _TIMES: Final = frozenset({"am", "pm", "a.m", "p.m", "o'clock", "noon", "midnight"})
+_ORDINAL: Final = dict(
+    zip(["1st", "2nd", "3rd", "4th", "5th"], ["first", "second", "third", "fourth", "fifth"], strict=True)
+)
+_COUNTING: Final = frozenset(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
 _MONEY: Final = frozenset({"dollars", "euros", "bucks", "pounds", "usd", "eur"})
 _MORE: Final = frozenset({"more", "other", "different"})
 _SKIPPED: Final = _MORE | {"new", "additional", "total"}
@@ -135,8 +144,10 @@ def labels(places: list[str], amounts: tuple[Amount, ...]) -> frozenset[Label]:
 
 def _label(place: str) -> Label | None:
     one, *_, other = place.split(" ")
+    if other in _COUNTING:
+        return words.root(key(one)), other
     if not other[-1].isdigit():
-        return words.root(key(other)), one
+        return words.root(key(other)), _ORDINAL.get(one, one)
     if words.root(key(one)) in words.ONE_VALUED:
         return None
     names = one not in _NO_LABEL and not one.endswith(("ed", "ing")) and key(one) not in DATED | UNPLACED
@@ -168,7 +179,11 @@ def _kind(number: str, follower: str, named: list[str]) -> str:
         return "percent"
     if re.match("[$€£¥₹]", number) or follower in _MONEY:
         return "money"
-    if ":" in number or re.search(r"[ap]\.?m\b|o'clock|noon|midnight", number) or follower in _TIMES:
+    if (
+        ":" in number
+        or re.search(r"[ap]\.?m\b|o'clock|noon|midnight|(?:half|quarter) (?:past|to) ", number)
+        or follower in _TIMES
+    ):
         return "time"
     if "/" in number:
         return "share"

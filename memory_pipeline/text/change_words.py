@@ -4,6 +4,7 @@ Words stand here as their *roots*: the common part of a verb, of what is done an
 expressions that tell how something is said (`cues`), and how statements are compared (`fact_rules`).
 """
 
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -84,6 +85,14 @@ appointment timezone currency language diet engine framework database platform t
 """)
 """What has one value at a time: another value is a change, not an addition."""
 
+MANY: Final = roots("""
+like love enjoy know speak buy visit see watch eat try meet learn grow sell adopt add hate own bring find collect order
+recommend cook bake draw write paint plant travel need want plan mention prepare manage miss share appreciate thank
+test improve consider complete support feel pic photo tell talk enjoyed
+""")
+"""Verbs of which several things hold at once: another one takes nothing back by itself."""
+MADE: Final = roots("buried built made written founded invented discovered painted composed designed directed born")
+"""What was done to a thing once and for all."""
 GENERAL: Final = roots("use work try touch handle deal meet visit collaborate")
 """Verbs that say little of what is done: their denial is contradicted by many others."""
 FAVOURITE: Final = roots("favorite")
@@ -113,7 +122,7 @@ EXCLUSIVE: Final = tuple(
         "vegan/vegetarian/pescatarian/meat steak chicken beef carnivore omnivore",
         "employed/unemployed jobless/retired/freelance freelancer freelancing",
         "pregnant/birth delivered",
-        "like likes love loves loved enjoy enjoys adore adores/hate hates hated detest despise loathe",
+        "like likes love loves loved enjoy enjoys adore adores/hate hates hated dislike dislikes detest despise loathe",
         "accepted accept approve approved/rejected reject declined decline refused refuse",
         "early/late",
         "enabled enable/disabled disable",
@@ -144,9 +153,48 @@ EXCLUSIVE: Final = tuple(
         "introverted/extroverted",
         "left-handed/right-handed",
         "guilty/innocent",
+        "inward inwards/outward outwards",
+        "safe/unsafe",
+        "empty/full",
+        "online/offline",
+        "remembered remember/forgot forget",
+        "frozen/thawed",
+        "clockwise/counterclockwise anticlockwise",
+        "deaf/hearing",
+        "ascending/descending",
+        "legal/illegal",
+        "vertical/horizontal",
     )
 )
 """Groups of sides of which one holds at a time, as they are written."""
+
+_APART: Final = tuple(
+    tuple(re.compile(rf"\b(?:my|our|his|her|their|the|your) (?:{side})\b") for side in pair.split("/"))
+    for pair in (
+        "left/right",
+        "old|former|previous/new|current",
+        "upper|upstairs/lower|downstairs",
+        "front/back|rear",
+        "first/second|last|next",
+        "big|bigger|large/small|smaller|little",
+        "north|northern/south|southern",
+        "older|elder/younger",
+        "morning/afternoon|evening",
+        "summer/winter",
+        "indoor/outdoor",
+        "red/blue|green|yellow|black|white",
+    )
+)
+
+
+def apart(one: str, other: str) -> bool:
+    """Two clauses in lower case tell each of one of a pair of things: my left knee, my right knee."""
+    return any(
+        first.search(one if told else other) and second.search(other if told else one)
+        for first, second in _APART
+        for told in (True, False)
+    )
+
 
 LASTING: Final = frozenset(
     {
@@ -161,6 +209,14 @@ LASTING: Final = frozenset(
         "false",
         "guilty",
         "innocent",
+        "left-handed",
+        "right-handed",
+        "inward",
+        "outward",
+        "safe",
+        "unsafe",
+        "legal",
+        "illegal",
         "introvert",
         "extrovert",
         "dead",

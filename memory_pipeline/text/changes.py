@@ -17,7 +17,7 @@ from scipy import sparse
 from memory_pipeline.lake.schemas import INSTANT
 from memory_pipeline.text import change_words as words
 from memory_pipeline.text import repeats, statements
-from memory_pipeline.text.cases import LEAST_SHARED, SOME, Case, Finding
+from memory_pipeline.text.cases import LEAST_SHARED, RARE, SOME, Case, Finding
 from memory_pipeline.text.differences import settled_dates
 from memory_pipeline.text.fact_rules import findings
 from memory_pipeline.text.statements import Statement
@@ -248,14 +248,15 @@ def _combined(reading: Reading, older: Rows, newer: Rows) -> tuple[Rows, Rows, R
     within = np.arange(len(pair)) - np.repeat(np.cumsum(product) - product, product)
     left = start[older[pair]] + within // many[newer[pair]]
     right = start[newer[pair]] + within % many[newer[pair]]
-    told = np.flatnonzero(_comparable(reading.clauses, left, right))
+    least = _least_shared(reading.clauses, left, right)
+    told = np.flatnonzero(least)
     pair, left, right = pair[told], left[told], right[told]
-    enough = np.flatnonzero(_shared(reading, left, right) >= LEAST_SHARED)
+    enough = np.flatnonzero(_shared(reading, left, right) >= least[told])
     return pair[enough], left[enough], right[enough]
 
 
-def _comparable(clauses: pl.DataFrame, left: Rows, right: Rows) -> Marks:
-    """Pairs of clauses that some rule could tell apart."""
+def _least_shared(clauses: pl.DataFrame, left: Rows, right: Rows) -> Rows:
+    """Weight that pairs of clauses must share for some rule to tell them apart; 0 where none could."""
     kinds = clauses.select(
         *(pl.col(name).list.len() > 0 for name in ("numbers", "dates", "sides", "labels")),
         "gives",
@@ -267,12 +268,14 @@ def _comparable(clauses: pl.DataFrame, left: Rows, right: Rows) -> Marks:
     denied = (clauses["denial"] != "").to_numpy()
     ending = ((clauses["ended"].list.len() > 0) | clauses["over"]).to_numpy()
     stated = ~clauses["supposed"].to_numpy()
-    told: Marks = (denied[left] != denied[right]) | ending[right]
+    announced, declared = (clauses[name].fill_null(value=False).to_numpy() for name in ("announced", "declared"))
+    told: Marks = (denied[left] != denied[right]) | ending[right] | declared[right]
     for kind in kinds.get_columns():
         has = kind.to_numpy()
         told |= has[left] & has[right]
-    told &= stated[left] & stated[right]
-    return told
+    least = np.where(told, LEAST_SHARED, np.where(announced[right], RARE, 0))
+    result: Rows = least * (stated[left] & stated[right])
+    return result
 
 
 def _shared(reading: Reading, left: Rows, right: Rows) -> NDArray[np.float64]:

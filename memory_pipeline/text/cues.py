@@ -33,7 +33,8 @@ _LEAD: Final = (
 _ASKING: Final = (
     rf"{_LEAD}(?:(?:can|could|would|will|should|do|does|did|is|are|was|were|have|has|am|may|might)(?:n't)? "
     rf"(?:i|you|he|she|it|we|they|there|this|that|these|those|the|my|your|anyone|someone){_BOUNDARY}"
-    rf"|(?:who|what|which|where|why|when|how|whose|please|let's){_BOUNDARY}|let me know|(?:help|tell|show|give) me"
+    rf"|(?:who|what|which|where|why|when|how|whose|please|let's|don't"
+    rf"|do not){_BOUNDARY}|let me know|(?:help|tell|show|give) me"
     rf"|i (?:need|want|would like|'d like) (?:you|your|some help|help){_BOUNDARY}|i wonder|not sure"
     rf"|i'm (?:wondering|curious|not sure){_BOUNDARY})"
 )
@@ -68,7 +69,7 @@ nothing (?:like|beats|better|wrong|compares|can|could|will|to worry); can't (?:w
 don't (?:worry|forget|know|think|understand|want to|have time|have to|need to|mind|get me wrong|give up|let|be|mention);
 (?:never|won't|will not|don't|do not|didn't|not) (?:ever )?(?:giv[a-z]+ up|gave up|stop[a-z]*|cease[sd]?|fail[sd]? to);
 never (?:mind|ending|too late|too old|too early|knew|know|thought|imagined|dreamed|forget|hurts|gets old|a dull);
-never expected;
+never expected; (?:wouldn't|would not) (?:have missed|miss);
 never been (?:better|happier|so|more|this|prouder|easier)
 """)
 """What sounds like a denial and is none."""
@@ -78,6 +79,7 @@ _DENIALS: Final = {
     """),
     "never": any_of("""
         never; without ever; not once; (?:have|has|had|with) no (?:prior |previous |real )?(?:experience|history|record)
+        ; (?:have|has|had|with) no contact; (?:nobody|no one) (?:[a-z-]+ ){0,4}(?:has|have|had)
     """),
     "undone": any_of("(?:have|has) not; haven't; hasn't; not yet; [a-z]+n't .{1,60} yet"),
     "did_not": any_of("did not; didn't; had not; hadn't; wasn't; weren't; was not; were not"),
@@ -102,6 +104,45 @@ rescheduling; pushing; postponing; expansion of; growth of; stopped; quit; joine
 got (?:a|promoted|married|divorced|engaged)
 """
 )
+_LATELY: Final = """
+now; from (?:now|today|tomorrow|this [a-z]+|next [a-z]+|[a-z]+ [0-9]+|[a-z]+) on(?:wards?)?; these days; nowadays
+; any ?more; any longer; no longer; instead; currently; lately; at the moment; after all; recently; by now; finally
+; as of (?:(?:this|next|last) )?[a-z0-9]+; since (?:last|this) [a-z]+; in fact; (?:it )?turn(?:s|ed) out(?: that)?
+; on second thoughts?; actually; this time; for now
+"""
+_OPENING: Final = r"""
+update; correction; attention; heads up; change of plans?; that(?:'s| has)? changed; things (?:have )?(?:moved|changed)
+; sorry; i misspoke; my mistake; scratch that; new plan; effective [a-z0-9]+
+; (?:starting|beginning)(?: from| on| in| with)? (?:(?:this|next) )?[a-z0-9]+
+; (?:after|because of|thanks to|due to|following) [^,:.]{3,40}(?:,|:)
+; (?:after|with|since|following) (?:the|my|our) (?:new )?[a-z]+
+"""
+NEWLY: Final = rf"(?i){any_of(_LATELY)}|^\W*(?:sorry,? )?{any_of(_OPENING)}[,:]?"
+"""Expressions that tell that something is a change, and nothing of what changes."""
+_ANNOUNCED: Final = any_of(_CHANGED + "; " + _LATELY) + rf"|^\W*{any_of(_OPENING)}"
+_TAKING_BACK: Final = (
+    r"^\W*(?:sorry|update|correction|actually|change of plans?|things moved|scratch that"
+    r"|that(?:'s| has)? changed)(?:\W|$)"
+)
+_DECLARED: Final = (
+    any_of("""
+as of (?:(?:this|next|last) )?[a-z0-9]+; from (?:now|today|tomorrow|this [a-z]+|[a-z]+ [0-9]+) on(?:wards?)?; these days
+; nowadays; any ?more; any longer; no longer; instead; used to be; misspoke; in fact; on second thoughts?; after all
+; re(?:painted|assigned|opened|scheduled|named|placed|arranged|negotiated); (?:it )?turn(?:s|ed) out(?: that)?
+; (?:has|have|had|was|were|i|we|they|been|got) (?:been )?(?:[a-z]+ )?(?:changed|switched|swapped|replaced)
+""")
+    + rf"|{_TAKING_BACK}|^\W*attention\W"
+    + r"|^\W*(?:starting|effective) (?:now|today|tomorrow|on|in|from|this|next|[a-z]+day|[a-z]+ [0-9])"
+)
+"""Likewise, and nothing else is meant."""
+_RETRACTING: Final = (
+    any_of("no longer; any ?more; any longer; used to be; instead; misspoke; changed (?:my|his|her|their|our) minds?")
+    + f"|{_TAKING_BACK}"
+)
+"""Likewise, and what was said before does not hold."""
+ADDING: Final = re.compile(r"\b(?:also|too|as well|another|besides|in addition|both|additionally|more|second|other)\b")
+"""What is told comes on top of what is known."""
+WORD: Final = re.compile(r"[^\W_]+(?:['.][^\W_]+)*")
 RISEN: Final = any_of(
     _CHANGED
     + """
@@ -113,7 +154,7 @@ moving; rescheduling; raising; lowering; extending; pushing
 _MOVED: Final = any_of("""
 moved; moving; reschedul(?:ed?|ing); postpon(?:ed?|ing); push(?:ed|ing); shift(?:ed|ing); delay(?:ed|ing); extension;
 extend(?:ed|ing); brought forward; chang(?:ed|ing) (?:[a-z]+ ){0,4}to; adjust(?:ed|ing); revised; instead; swapped;
-switched; set back; (?:earlier|later|rather) than; now;
+switched; (?:set|put) back; put off; postponed; (?:earlier|later|rather) than; now;
 (?:new|updated|revised) (?:[a-z]+ ){0,2}(?:deadline|date|time|slot|schedule|day|hour)s?
 """)
 _CORRECTING: Final = any_of("""
@@ -137,11 +178,14 @@ UNABLE: Final = re.compile(r"\b(?:can't|cannot|can not|unable to|don't know how 
 LONG_SINCE: Final = python(
     any_of(
         "for (?:years|ages|decades|a long time|(?:[a-z]+|[0-9]+) years); as a (?:child|kid|teenager); "
-        "always; already; years ago; back in; in the past; used to; when i was; growing up"
+        "always; already; years ago; back in; in the past; used to; when i was; growing up; "
+        "in my (?:first|twenties|thirties|teens|youth|school days); at (?:the age of )?(?:[a-z]+teen|[a-z]+teens)"
     )
 )
 """It was so for long."""
 EXPERIENCED: Final = python(any_of("have been; has been; i've been; we've been; i've [a-z]+ed; have [a-z]+ed"))
+BOUND: Final = re.compile(r"\b(?:after|before|during|together with|along with|with (?:my|our|the|his|her)) ([a-z]+)")
+"""What a denial is bound to."""
 INSTEAD_OF: Final = re.compile(r"\b(?:rather than|instead of)\b")
 OF_ONESELF: Final = python(any_of("i; i've; i'm; we; we've; we're; my; our"))
 ALWAYS: Final = python(any_of("always"))
@@ -167,7 +211,7 @@ ENDLESS: Final = (
     r"(?-u:\b)(?:can't|cannot|can not|couldn't|could not|never|don't|do not|won't|wouldn't|didn't|did not|not"
     r"|nothing can|if (?:i|you|we)|how to|hard to)(?-u:\b) (?:ever |just |even )?"
     r"(?:stop|quit|g[ia]v[ei]|end|leav|cancel|sold|sell)[a-z]*"
-    r"|(?-u:\b)stop(?:s|ped|ping)? (?:by|at|in|over|off|for)(?-u:\b)"
+    r"|(?-u:\b)stop(?:s|ped|ping)? (?:right |just )?(?:by|at|in|over|off|for)(?-u:\b)"
 )
 """What sounds like an end and is none."""
 _OVER: Final = any_of(f"""
@@ -177,7 +221,8 @@ _OVER: Final = any_of(f"""
 discontinued; abandoned; scrapped; instead of; rather than; replac(?:ed|ing|es); traded in; ditched; dropped out of;
 (?:i|we|he|she|they|you) used to; formerly; previously; done with; divorced;
 discharged from; released from; fired from; laid off from; passed on;
-unsubscribed from; left (?:my|our|his|her|their); outgr(?:ew|own); backed out of; called off; gave away
+unsubscribed from; (?:gone|went|going) off; over with; no more; it used to be; fed up with; had enough of;
+moved on from; left (?:my|our|his|her|their); outgr(?:ew|own); backed out of; called off; gave away
 """)
 _PHRASE: Final = r"((?:[^\s.,;:!?]+(?:\.[^\s.,;:!?]+)* ?){1,7})"
 ENDED: Final = rf"{_OVER} (?:my |the |our |a |an |being |be |to )?{_PHRASE}"
@@ -198,7 +243,7 @@ PLANNED: Final = python(
     any_of("""
 will; won't; going to; gonna; plan(?:s|ning)? to; planning; wants? to; need to; like to; hope; heading to; would;
 looking forward; can't wait; (?:buzzing|keen|eager|ready|about|set|supposed|stoked|pumped|thrilled) to; upcoming;
-excited (?:to|for|about); [a-z]*'d like; interested in; [a-z]+'ll
+excited (?:to|for|about); deadline (?:for|to|of); (?:words|pages) to; [a-z]*'d like; interested in; [a-z]+'ll
 """)
 )
 """What is still to come happened no more than what never did."""
@@ -225,9 +270,10 @@ def asking(low: pl.Series) -> pl.Series:
 
 
 def told(low: pl.Series) -> pl.DataFrame:
-    """What cues tell of each clause: columns supposed, wished, moved, changing, correcting, perfect, over, denial.
+    """What cues tell of each clause.
 
-    The columns ended and sides hold what was found, as written.
+    Columns supposed, wished, moved, changing, correcting, announced, declared, retracting, perfect, over and denial;
+    ended and sides hold what was found, as written.
     """
     denying = low.str.replace_all(_NO_DENIAL, " ")
     denial = pl.coalesce(
@@ -241,6 +287,9 @@ def told(low: pl.Series) -> pl.DataFrame:
             "moved": low.str.contains(_MOVED),
             "changing": low.str.contains(_CHANGING),
             "correcting": low.str.contains(_CORRECTING),
+            "announced": low.str.contains(_ANNOUNCED),
+            "declared": low.str.contains(_DECLARED),
+            "retracting": low.str.contains(_RETRACTING),
             "perfect": low.str.contains(_PERFECT),
             "over": low.str.contains(OVER_ITSELF),
             "ended": low.str.replace_all(ENDLESS, " ").str.extract_all(ENDED),

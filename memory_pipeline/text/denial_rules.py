@@ -3,6 +3,7 @@
 What is not here: other values of one attribute (`fact_rules`), and how a clause denies something (`cues`).
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -33,6 +34,7 @@ _UNNAMED: Final = 0.6
 """How sure a contradiction is if what never was done is told in another verb, of a name that both give or of none."""
 _VALUE_WORDS: Final = 3
 _MOST: Final = 0.75
+_YEAR: Final = re.compile("[0-9]{4}")
 
 
 def ended(case: Case) -> Iterator[Finding]:
@@ -69,6 +71,8 @@ def denied(case: Case) -> Iterator[Finding]:
     never, ability = denying.denial == "never", denying.denial != "no_longer" and bool(cues.UNABLE.search(denying.low))
     lived = never and stating.experienced and cues.OF_ONESELF.search(stating.low)
     single = len(about) == 1 and not _brief(stating, denying) and not lived
+    if _at_another_time(denying, stating):
+        return
     if not strong(both) or (stating.wished and not never) or single or not _one_subject(denying, stating):
         return
     beside = about & stating.around - both
@@ -83,7 +87,7 @@ def denied(case: Case) -> Iterator[Finding]:
             and not _of_others(denying, stating)
             and _all_denied(case, both, covered, len(about))
         ):
-            begun = denying is old and covered >= _DENIED and bool(cues.BEGUN.search(new.low))
+            begun = denying is old and covered >= _DENIED and bool(cues.BEGUN.search(new.low)) and not _dated_back(new)
             if denying is old and not begun and said != about and _later(case) and not _long_since(case):
                 return
             yield case.found("never", both, case.both, sure, update=begun)
@@ -109,6 +113,14 @@ def _one_subject(denying: Statement, stating: Statement) -> bool:
     own, others = (bool(side.persons & _FIRST) for side in (denying, stating))
     third = bool(denying.persons & _THIRD or (denying.lead and not denying.lead & stating.topic)) and not own
     return not (third and others and not stating.lead and not stating.people)
+
+
+def _at_another_time(denying: Statement, stating: Statement) -> bool:
+    """What is denied is denied of a day, or of what goes with it, that the other does not speak of."""
+    if denying.dates and stating.dates and not denying.dates & stating.dates and denying.denial == "did_not":
+        return True
+    bound = [words.roots(found) for found in cues.BOUND.findall(denying.low) if found not in stating.low]
+    return any(one - words.GENERIC - stating.topic - stating.around for one in bound)
 
 
 def _apart_in(denying: Statement, stating: Statement, both: Roots) -> bool:
@@ -149,6 +161,11 @@ def _long_since(case: Case) -> bool:
     return earlier or bool(cues.LONG_SINCE.search(case.new.low))
 
 
+def _dated_back(one: Statement) -> bool:
+    """It tells when, long before it is said."""
+    return bool(cues.LONG_SINCE.search(one.low)) or any(_YEAR.fullmatch(date) for date in one.dates)
+
+
 def _brief(stating: Statement, denying: Statement) -> bool:
     """What is denied in one word is most of what is stated, by the same persons."""
     same = stating.topic == denying.topic
@@ -167,12 +184,13 @@ def _all_denied(case: Case, both: Roots, covered: float, count: int) -> bool:
 def _changed_mind(denying: Statement, stating: Statement, both: Roots, *, denied_first: bool) -> bool | None:
     """Whether denial and statement can follow each other (True) or contradict (False); None if nothing follows."""
     if denying.denial == "undone" and denied_first:
-        return True
+        return not _dated_back(stating)
     if denying.denial in {"did_not", "undone"} or both & words.PEOPLE or (denying.past and stating.past):
         return False
     if denied_first:
         begun = cues.BEGUN.search(stating.low) or cues.INSTEAD.search(stating.low)
-        if not begun or not (denying.persons & stating.persons or denying.lead & stating.lead):
+        same = denying.persons & stating.persons or denying.lead & stating.lead or denying.topic <= both
+        if not begun or not same:
             return False if denying.topic == both else None
         return True
     lasting = bool(words.STATES & (denying.topic | stating.topic)) or "be" in denying.said

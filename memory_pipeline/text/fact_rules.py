@@ -7,14 +7,16 @@ what excludes each other. What is not here: what is over or denied (`denial_rule
 
 import re
 from collections.abc import Iterator
+from itertools import product
 from typing import Final
 
 from memory_pipeline.text import change_words as words
-from memory_pipeline.text import cues, denial_rules
+from memory_pipeline.text import cues, denial_rules, frames
 from memory_pipeline.text.amounts import UNITS, Amount
 from memory_pipeline.text.attributes import Claim
 from memory_pipeline.text.cases import LEAST_SHARED, SOME, Case, Finding, Roots, strong
 from memory_pipeline.text.dates import WEEKDAYS, span
+from memory_pipeline.text.meanings import alike
 from memory_pipeline.text.statements import Statement
 
 _THIRD: Final = frozenset({"he", "she", "they"})
@@ -26,6 +28,7 @@ _SHORT: Final = 10
 """Words of two statements together up to which any word that only one has can make another thing of it."""
 _TERSE: Final = 4
 """Likewise, up to which persons and things counted are all there is to share."""
+_RESCHEDULED: Final = frozenset({"changed_date", "changed_time"})
 _SHARING: Final = frozenset({"prefer", "role", "school", "plan", "name"})
 """Attributes whose values can differ in part: window seats, aisle seats."""
 _MOST: Final = 0.75
@@ -53,13 +56,28 @@ def findings(case: Case) -> Iterator[Finding]:
     if old.supposed or new.supposed or not _same_people(old, new):
         return
     yield from denial_rules.ended(case)
-    if bool(old.denial) == bool(new.denial):
-        yield from _claimed(case)
-    if not _same_thing(old, new):
+    denied = bool(old.denial) != bool(new.denial)
+    found = list(_denied(case) if denied else _values(case))
+    if not found or words.apart(old.low, new.low):
         return
-    if bool(old.denial) != bool(new.denial):
+    parallel = not denied and frames.parallel(old, new)
+    yield from (one for one in found if not parallel or (new.moved and one.rule in _RESCHEDULED))
+
+
+def _denied(case: Case) -> Iterator[Finding]:
+    """One denies what the other states."""
+    if _same_thing(case.old, case.new):
         yield from denial_rules.denied(case)
-    else:
+
+
+def _values(case: Case) -> Iterator[Finding]:
+    """The newer gives another value."""
+    old, new = case.old, case.new
+    yield from frames.restated(case)
+    if new.declared or _same_kinds(old, new):
+        yield from _claimed(case)
+        yield from frames.settled(case)
+    if _same_thing(old, new):
         yield from _amounts(case)
         yield from _dates(case)
         yield from _sides(case)
@@ -77,11 +95,16 @@ def _same_people(old: Statement, new: Statement) -> bool:
 
 
 def _same_thing(old: Statement, new: Statement) -> bool:
-    """The statements do not begin with different names, or tell of two things of one kind (sprint 1, sprint 2)."""
+    """The statements do not begin with different names, or tell of two things of one kind."""
     for one, other in ((old, new), (new, old)):
         strange = bool(one.lead) and not any(name in other.low for name in one.lead)
         if strange and (other.lead or _FIRST.intersection(other.said[:1])):
             return False
+    return _same_kinds(old, new)
+
+
+def _same_kinds(old: Statement, new: Statement) -> bool:
+    """The statements do not tell of two things of one kind (sprint 1 and 2)."""
     kinds = {noun: label for noun, label in old.labels if noun not in words.RANKED}
     return all(kinds.get(noun, label) == label for noun, label in new.labels)
 
@@ -113,7 +136,8 @@ def _claimed(case: Case) -> Iterator[Finding]:
                 if one.attribute == "is":
                     yield case.found("changed_value", one.subject, values, sure, update=not fixed)
                 else:
-                    yield Finding("update", "changed_value", one.attribute, *values, sure)
+                    relation = "conflict" if words.FIXED & case.shared and not new.changing else "update"
+                    yield Finding(relation, "changed_value", one.attribute, *values, sure)
 
 
 def _of_one_subject(one: Claim, other: Claim, case: Case) -> bool:
@@ -129,6 +153,8 @@ def _differ(one: Claim, other: Claim) -> bool:
     if one.context and other.context and not one.context & other.context:
         return False
     alone = one.value - other.value, other.value - one.value
+    if any(alike(*pair) for pair in product(*alone)):
+        return False
     if all(alone) and all(word[0].isdigit() for word in alone[0] | alone[1]):
         return True
     return all(alone) and (one.attribute in _SHARING or not one.value & other.value)
@@ -173,12 +199,19 @@ def _amounts(case: Case) -> Iterator[Finding]:
     risen = counted and case.context() >= 2 * SOME
     if _apart(case) and not risen:
         return
+    began = {(one.kind, one.head) for one in new.amounts if one.before} - {
+        (one.kind, one.head)
+        for one in new.amounts
+        if one.before and one.value in {known.value for known in old.amounts}
+    }
     stated = {one.value for one in old.amounts}, {one.value for one in new.amounts if not one.before}
     ones = [one for one in old.amounts if _tells(one, old) and one.value not in stated[1]]
     others = [one for one in new.amounts if _tells(one, new) and one.value not in stated[0]]
     for one in ones:
         for other in others:
-            if one.kind == other.kind and one.goal == other.goal and (sure := _same_things(one, other, case)):
+            if (other.kind, other.head) in began or one.kind != other.kind or one.goal != other.goal:
+                continue  # it began elsewhere: it is another count
+            if sure := _same_things(one, other, case):
                 about = frozenset({one.head or other.head}) - {""} or case.shared - words.GENERIC
                 yield case.found("changed_number", about, (one.value, other.value), sure, update=True)
 
@@ -222,7 +255,8 @@ def _same_head(one: Amount, other: Amount, case: Case) -> bool:
         return (one.head or other.head) in case.shared or (terse and bool(case.shared & words.ONE_VALUED))
     fits = one.modifiers <= case.new.topic | case.new.around and other.modifiers <= case.old.topic | case.old.around
     common = one.head not in words.GENERIC and case.weight(frozenset({one.head})) < LEAST_SHARED
-    if one.head != other.head or not fits:
+    vague = one.head in words.GENERIC and not (other.risen or one.modifiers & other.modifiers)
+    if one.head != other.head or not fits or vague:
         return False
     measured = one.head in UNITS or one.kind == "version"
     return bool(not common or (one.modifiers and other.modifiers) or (measured and strong(case.shared - {one.head})))
@@ -318,6 +352,8 @@ def _sides(case: Case) -> Iterator[Finding]:
     if not old.sides or not new.sides:
         return
     happened = old.past and new.past and not new.changing
+    if old.names - new.names and new.names - old.names:
+        return
     for number in sorted(_groups(old.sides) & _groups(new.sides)):
         sides = words.EXCLUSIVE[number]
         ones = [side & old.sides for side in sides if side & old.sides]

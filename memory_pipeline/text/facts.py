@@ -158,6 +158,19 @@ def _time(match: Match) -> list[str]:
     return [f"{hour:02}:{given.get('minute') or '00'}"]
 
 
+def _part_of_hour(match: Match) -> list[str]:
+    """Half past five, quarter to six: a time of day as HH:MM."""
+    hour = int(match["hour"] or _spelt(match["spelt"]))
+    minutes = 60 * hour + (30 if match["part"] == "half" else 15) * (1 if match["side"] == "past" else -1)
+    return [f"{minutes // 60:02}:{minutes % 60:02}"]
+
+
+def _and_part(match: Match) -> list[str]:
+    """Seven and a half."""
+    whole = Decimal(match["digits"].replace(",", "")) if match["digits"] else Decimal(_spelt(match["spelt"] or "one"))
+    return [f"{whole + Decimal('0.5' if match['part'] == 'half' else '0.25'):f}"]
+
+
 def _amount(match: Match) -> list[str]:
     """A number with its scale, sign of currency or per cent sign."""
     given = match.groupdict()
@@ -188,6 +201,8 @@ _RULES: Final[tuple[Rule, ...]] = (
     (r"\b[a-z_][a-z_]*[0-9][a-z0-9_.]*\b", _nothing),
     (rf"\b(?P<hour>[01]?[0-9]|2[0-3]):(?P<minute>[0-5][0-9])(?::[0-5][0-9])?(?: *{_HALF}|\b)", _time),
     (rf"\b(?:(?P<hour>1[0-2]|0?[1-9])|{_SPELT}) *(?:{_HALF}|o'clock\b)", _time),
+    (rf"\b(?:a )?(?P<part>half|quarter) (?P<side>past|to) (?:(?P<hour>1[0-2]|0?[1-9])|{_SPELT})\b", _part_of_hour),
+    (rf"\b(?:{_DIGITS}|{_SPELT}|(?:an?|one)) and a (?P<part>half|quarter)\b", _and_part),
     (r"\b(?P<named>noon|midday|midnight)\b", _time),
     (r"\b[0-9]+(?:\.[0-9]+){2,}\b", _as_written),
     (r"\b[0-9]+(?:-[0-9]+){2,}\b", _as_written),

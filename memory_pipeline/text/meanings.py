@@ -201,7 +201,7 @@ programme; catalog catalogue; check cheque; airplane aeroplane plane; jewelry je
 defence; excited thrilled; enjoy like; get receive obtain; all every each everyone everybody everything; info
 information; app application; bday birthday; pc computer; uni university; prof professor; veggie vegetable; kitty cat;
 doggy dog; buddy friend pal mate; couple pair; shocked stunned; rent lease; goal aim objective; last previous;
-dollar buck usd
+dollar buck usd; minute mins; taxi cab
 """
 """Groups of words for one thing; the first stands for all."""
 

@@ -8,7 +8,7 @@ here: the guard (`differences`), and changed facts and contradictions (`changes`
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from memory_pipeline.text.cases import RARE
 from memory_pipeline.text.differences import disagreements
 from memory_pipeline.text.facts import facts
 from memory_pipeline.text.lexicon import STOP_WORDS
-from memory_pipeline.text.meanings import COUNTED, DATED, OPPOSITES, PAST, SOFT, UNPLACED, key, readings
+from memory_pipeline.text.meanings import COUNTED, DATED, OPPOSITES, PAST, SOFT, UNPLACED, alike, key, readings
 from memory_pipeline.text.tokens import vocabulary
 
 Rows = NDArray[np.int64]
@@ -31,6 +31,8 @@ Marks = NDArray[np.bool_]
 _SIDES: Final = ("left", "right")
 _ALIKE: Final = 0.6
 """Share of the words of two texts that both have, by weight, from which they can be the same."""
+_MOST_SLIPS: Final = 4
+"""Strange words in one text up to which they can all be slips."""
 _GENERIC: Final = 10
 """Weight of a word that many texts share anyway."""
 _AUXILIARY: Final = frozenset({"be", "have", "do", "will", "remember", "forget", "dollar", "euro", "get"})
@@ -117,6 +119,7 @@ def _told(texts: pl.Series) -> list[dict[str, Any]]:
             "past": {_near(word) for before, word in pairwise(["", *row["said"]]) if _is_past(before, word)},
             "linked": row["linked"],
             "said": row["said"],
+            "spelled": row["spelled"],
             "names": {key(part.lower()) for name in named for part in name.split()},
             "low": row["content"].lower(),
         }
@@ -140,7 +143,19 @@ def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
     left, right = one["roots"], other["roots"]
     either = sum((left | right).values())
     both = sum(weight for word, weight in left.items() if word in right)
+    if either and both < _ALIKE * either:
+        mistyped = {_near(key(word)) for word in _slipped(one["spelled"], other["spelled"])}
+        both += sum(weight for word, weight in left.items() if word in mistyped)
+        either -= sum(weight for word, weight in right.items() if word in mistyped)
     return bool(either) and both >= _ALIKE * either
+
+
+def _slipped(one: Sequence[str], other: Sequence[str]) -> set[str]:
+    """Words that only one of two texts has and that look like a word of the other mistyped: both spellings."""
+    alone = set(one).difference(other), set(other).difference(one)
+    if max(map(len, alone)) > _MOST_SLIPS:
+        return set()
+    return {word for pair in product(*alone) if alike(*pair) for word in pair}
 
 
 def _reasons(texts: pl.Series, older: Rows, newer: Rows) -> Sequence[str | None]:

@@ -16,11 +16,13 @@ from memory_pipeline.text import change_words as words
 from memory_pipeline.text.amounts import Amount, Label
 from memory_pipeline.text.attributes import Claim
 from memory_pipeline.text.lexicon import STOP_WORDS
-from memory_pipeline.text.meanings import COUNTED, DATED, NOT, PAST, UNPLACED, key, readings
+from memory_pipeline.text.meanings import BREAK, COUNTED, DATED, NOT, PAST, UNPLACED, key, readings
 from memory_pipeline.text.tokens import by_row, fold
 
 MOST_CLAUSES: Final = 32
 """Clauses of one text that are read; a longer text is cut off."""
+_SHORT: Final = 7
+"""Words of a clause that only announces what stands beside it."""
 _BESIDE: Final = (-2, -1, 1, 2)
 """Neighbours of a clause that tell what it is about."""
 _CODE: Final = r"(?s)```.*?(?:```|\z)"
@@ -30,7 +32,7 @@ _CALLED: Final = r",\s+\p{Lu}\p{L}+\s*([.!?])"
 _OPENER: Final = (
     r"(?:and|but|so|because|since|considering|given|although|though|while|whereas|especially|however|now|then|also|plus"
     r"|can|could|would|should|will|how|what|when|where|why|is|are|do|does|did|if|i|i'm|i've|i'll|i'd|my|we|we're"
-    r"|we've|our|he|she|it|they|he's|she's|it's|they're|the|this|that|these|those|there|maybe|perhaps|please|having)"
+    r"|we've|our|he|she|it|they|he's|she's|it's|they're|the|this|that|these|those|there|maybe|perhaps|please|having|don't|nobody|nobody's)"
 )
 _PERSON: Final = r"(?:i|i'm|i've|i'd|i'll|we|we're|we've|he|she|they|my|our|it|it's|he's|she's)"
 _TAG: Final = (
@@ -39,6 +41,8 @@ _TAG: Final = (
 )
 _SPLIT: Final = (
     (r"\[[^\[\]\n]*\]", "\n"),  # captions of pictures and stage directions
+    (r"(?m)^\s*[-\u2022]\s+([^:\n]{1,40}):\s", "- $1, "),  # an entry of a list is a part of it, not a fact
+    (r"\b(Prof|Dr|Mrs?|Ms|St|Jr|Sr)\.\s", "$1 "),
     (r"\"[^\"\n]*[.!?,]\"", " "),  # what somebody else said, word for word
     (_TAG, "."),  # "..., hasn't it?"
     (r"(?i),? (?:right|huh|eh|yeah|okay|ok)\s*\?", "."),
@@ -54,6 +58,7 @@ _SPLIT: Final = (
     (r"(?m)(^|:)\s*\d{1,2}[.)]\s", "$1 "),  # the number of a list entry
     (r"[;\u2014]|\s-{1,2}\s|[()]", "\n"),
     (rf"(?i),\s+({_OPENER}\b)", "\n$1"),
+    (rf"(?i)([a-z]):\s+({_OPENER}\b)", "$1\n$2"),
     (
         r"(?i)\s+((?:but|because|whereas|although|though|considering|given (?:that|the|my)|especially since)\b)",
         "\n$1",
@@ -70,6 +75,8 @@ _NO_TOPIC: Final = (
     | {key(word) for word in (*STOP_WORDS, "first", "second", "third", "fourth", "fifth", "final", "last", "next")}
     | {NOT, "be", "be+ed", "have", "have+ed", "do", "do+ed", "will", "would", "can"}
 )
+_NO_FRAME: Final = words.IDLE | {"a", "be", "is", "was", "have", "will", "do", "does", "did", "get", "go", BREAK}
+"""What only tells when something holds, or that it changed."""
 _SKIPPED: Final = re.compile(
     r"^(?:.{0,40}?\b(?:says|said|told me|thinks|mentioned|announced|confirmed)\b(?: that)? )?"
     r"\W*(?:(?:and|but|so|now|actually|well|also|the|recently|because|since|that|then|yes|no)\b\W*)*"
@@ -91,6 +98,7 @@ class Statement:
         topic: what it is about, without numbers, dates and persons.
         around: what the clauses beside it are about.
         said: all of its words in order, with persons, links and denials.
+        frame: the same without what only tells that something changed.
         figures: words with digits, as written.
         persons: i, we, you, he, she, they.
         people: relatives, pets and other people by what they are to somebody, if it begins with them.
@@ -114,12 +122,16 @@ class Statement:
         moved: it gives an event another time.
         changing: it announces a change.
         correcting: it takes something back.
+        announced: it tells, in whatever words, that something is new.
+        declared: it, or a short clause beside it, says so outright.
+        retracting: likewise, that what was said before does not hold.
     """
 
     low: str
     topic: frozenset[str]
     around: frozenset[str]
     said: tuple[str, ...]
+    frame: tuple[str, ...]
     figures: frozenset[str]
     persons: frozenset[str]
     people: frozenset[str]
@@ -143,6 +155,9 @@ class Statement:
     moved: bool
     changing: bool
     correcting: bool
+    announced: bool
+    declared: bool
+    retracting: bool
 
 
 def clauses(texts: pl.Series) -> pl.DataFrame:
@@ -164,15 +179,23 @@ def clauses(texts: pl.Series) -> pl.DataFrame:
         .with_columns(pl.col("clause").str.strip_chars(" \t,-\u2022"))
     )
     low = fold(cut["clause"])
-    said = readings(cut["clause"]).select(clause="content", said="said")
-    known = _with_topics(cut.with_columns(low=low).join(said, on="clause", how="left", maintain_order="left"))
+    cut = cut.with_columns(low=low, bare=cut["clause"].str.replace_all(cues.NEWLY, " "))
+    said = readings(pl.concat([cut["clause"], cut["bare"]])).select(clause="content", said="said")
+    known = _with_topics(cut.join(said, on="clause", how="left", maintain_order="left"))
+    frames = said.select(bare="clause", frame="said")
+    known = known.join(frames, on="bare", how="left", maintain_order="left").drop("bare")
     read = facts.read(cut["clause"], low).select("numbers", "dates", names="entities")
     none = pl.lit([], dtype=pl.List(pl.String))
     around = [pl.col("topic").shift(step).over("row").fill_null(none) for step in _BESIDE]
     when = [pl.col("dates").shift(step).over("row").fill_null(none) for step in (-1, 0, 1)]
+    short = pl.col("low").str.count_matches(r"\s") < _SHORT
+    beside = {
+        name: pl.any_horizontal(name, *((pl.col(name) & short).shift(step).over("row") for step in (-1, 1)))
+        for name in ("declared", "retracting")
+    }
     return (
         pl.concat([known, read, cues.told(low), amounts.found(low), attributes.found(low)], how="horizontal")
-        .with_columns(around=pl.concat_list(around), when=pl.concat_list(when))
+        .with_columns(around=pl.concat_list(around), when=pl.concat_list(when), **beside)
         .filter(~cues.asking(low))
     )
 
@@ -194,6 +217,7 @@ def _statement(row: dict[str, Any], known: dict[str, Amount]) -> Statement:
         topic=topic,
         around=frozenset(row["around"]),
         said=tuple(words.root(word) for word in said),
+        frame=tuple(root for word in row["frame"] if (root := words.root(word)) not in _NO_FRAME),
         figures=frozenset(_FIGURE.findall(low)),
         persons=_PERSONS.intersection(said),
         people=_people(low),
@@ -217,6 +241,9 @@ def _statement(row: dict[str, Any], known: dict[str, Amount]) -> Statement:
         moved=row["moved"],
         changing=row["changing"],
         correcting=row["correcting"],
+        announced=row["announced"],
+        declared=bool(row["declared"]),
+        retracting=bool(row["retracting"]),
     )
 
 

@@ -26,7 +26,7 @@ FORGETFUL = Policy(**preset("automem"), **CONSTANTS, delete_threshold=0.05, arch
 def scored(memories, policy=RELEASE, edges=()):
     """Scores, importance as given, neighbours counted over `edges`."""
     known = memories.select("profile_id", "memory_id", importance="importance_given")
-    measured = centrality.measure(memories, known, frames.edges(edges), policy)
+    measured = centrality.measure(memories, known, frames.edges(edges), policy, as_of=AS_OF)
     return scoring.score(memories, measured, frames.edges(edges), policy, as_of=AS_OF, plan_id="plan")
 
 

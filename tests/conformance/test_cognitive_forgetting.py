@@ -46,7 +46,9 @@ def core(rows):
     scored = memories.select(
         "profile_id", "memory_id", stability=pl.Series([stability for _, stability, _, _ in rows], dtype=pl.Float64)
     )
-    none = [TABLES[name].empty() for name in ("events", "accesses", "tier_changes", "association_edges")]
+    none = [
+        TABLES[name].empty() for name in ("events", "accesses", "tier_changes", "association_edges", "fact_changes")
+    ]
     found = promotion.promote(memories, scored, *none, POLICY, as_of=AS_OF, plan_id="plan")
     state = projection.State(memories, TABLES["decided_edges"].empty())
     risen = projection.apply(state, decisions(deciding.promotions(found, memories))).memories

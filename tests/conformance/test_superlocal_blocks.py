@@ -43,7 +43,9 @@ def contents(blocks):
 
 
 def promoted(memories, as_of=AS_OF):
-    none = [TABLES[name].empty() for name in ("events", "accesses", "tier_changes", "association_edges")]
+    none = [
+        TABLES[name].empty() for name in ("events", "accesses", "tier_changes", "association_edges", "fact_changes")
+    ]
     return promotion.promote(memories, scores(memories), *none, POLICY, as_of=as_of, plan_id="plan")
 
 

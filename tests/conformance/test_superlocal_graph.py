@@ -22,7 +22,9 @@ def measured(names, edges):
         {"source": min(ends), "target": max(ends), "edge_type": kind, "base_weight": weight}
         for ends, kind, weight in edges
     ]
-    result = centrality.measure(memories, frames.importance(memories), frames.edges(rows), SUPERLOCAL)
+    result = centrality.measure(
+        memories, frames.importance(memories), frames.edges(rows), SUPERLOCAL, as_of=frames.AS_OF
+    )
     return {name: tuple(rest) for name, *rest in result.select("memory_id", "pagerank", "community", "degree").rows()}
 
 

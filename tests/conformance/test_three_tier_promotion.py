@@ -38,6 +38,7 @@ def promoted(rows, *, changes=None, ends=(), as_of=AS_OF):
         accesses(use for _, uses, _ in rows for use in uses),
         TABLES["tier_changes"].empty() if changes is None else changes,
         frames.edges(edge for _, _, edges in rows for edge in edges),
+        TABLES["fact_changes"].empty(),
         POLICY,
         as_of=as_of,
         plan_id="plan",

@@ -3,6 +3,7 @@
 What is not here: where edges come from (`associations`), and the measures on plain arrays (`graph`).
 """
 
+from datetime import datetime
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.edges import associations, edge_rows, graph
 from memory_pipeline.consolidation.scoring import KEY
-from memory_pipeline.lake.schemas import LIVE, TABLES
+from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 
 NO_RELATION: Final = ("SUMMARIZES", "FOLLOWS", "SIMILAR_TO", "REFERENCES")
@@ -26,7 +27,9 @@ RAISED: Final[dict[int, float]] = {3: 0.6, 5: 0.8, 10: 1.0}
 """Importance that a memory has at least from such an in-degree on, where centrality raises importance (ADR-0008)."""
 
 
-def measure(memories: pl.DataFrame, importance: pl.DataFrame, edges: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def measure(
+    memories: pl.DataFrame, importance: pl.DataFrame, edges: pl.DataFrame, policy: Policy, *, as_of: datetime
+) -> pl.DataFrame:
     """Measure every live memory in the graph of the live memories of its profile.
 
     Args:
@@ -35,13 +38,14 @@ def measure(memories: pl.DataFrame, importance: pl.DataFrame, edges: pl.DataFram
         edges: table `association_edges` at present weight. Edges that are too light to be followed, and edges of
             memories that are not live, do not count.
         policy: below which weight an edge is not followed, and whether centrality raises importance.
+        as_of: the one clock of the run.
 
     Returns:
         Table `memory_importance`. With `centrality_importance`, memories that three, five or ten directed edges point
         at have an importance of at least .6, .8 or 1, and none has less than before; `importance_unraised` is what it
         was, which is what protection goes by. `relationship_count` counts neighbours over asserted and decided edges
-        and over CAUSED_BY, without the types of `NO_RELATION` and auto-links; PageRank and communities take every edge
-        for undirected, with its weight.
+        and over CAUSED_BY from before `as_of`, without the types of `NO_RELATION` and auto-links; PageRank and
+        communities take every edge for undirected, with its weight.
 
     Cost: O(memories + edges) for each step of PageRank, O(edges log edges) for each step of label propagation.
     """
@@ -59,6 +63,7 @@ def measure(memories: pl.DataFrame, importance: pl.DataFrame, edges: pl.DataFram
         ((pl.col("origin") != "derived") | (pl.col("edge_type") == "CAUSED_BY"))
         & ~pl.col("edge_type").is_in(NO_RELATION)
         & ~auto_link
+        & (pl.col("discovered_at") < pl.lit(as_of, dtype=INSTANT))
     )
     pointed = linked.filter(~pl.col("edge_type").is_in(NO_POINTER))["to"].to_numpy()
     source, target = _arrays(linked)

@@ -25,7 +25,7 @@ counts every pair; a longer one makes at most a hundred a memory, not the square
 FULL_WEIGHT: Final = 10
 """Shared sessions from which a co-activation has the weight 1."""
 
-NO_HOP: Final = ("COACTIVATED", "SHORTCUT")
+NO_HOP: Final = ("COACTIVATED", "SHORTCUT", "SUMMARIZES")
 """Types that are no way between two memories: with them no shortcut would ever be needed."""
 
 _BLOCK: Final = 1 << 16

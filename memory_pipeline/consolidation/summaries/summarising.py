@@ -87,8 +87,8 @@ def summarise(
 def stale(memories: pl.DataFrame, clusters: pl.DataFrame, cluster_members: pl.DataFrame) -> pl.DataFrame:
     """Live summaries whose cluster is gone and whose members no present cluster of their kind shares by half.
 
-    A summary that superseded its members is never stale, and one of an episode, a session or an agent is not while a
-    member of it has left the live set: it may be all that is left of it.
+    A summary that superseded its members is never stale, and one of an episode, a session, an agent or a unit is not
+    while a member of it has left the live set: it may be all that is left of it.
 
     Args:
         memories: table `memories`.
@@ -119,11 +119,12 @@ def stale(memories: pl.DataFrame, clusters: pl.DataFrame, cluster_members: pl.Da
 
 
 def _last_words(memories: pl.DataFrame) -> pl.DataFrame:
-    """Summaries of episodes, sessions and agents with a member that is neither live nor deleted."""
+    """Summaries of episodes, sessions, agents and units with a member that is neither live nor deleted."""
     left = memories.filter(~pl.col("lifecycle").is_in([*LIVE, Lifecycle.DELETED.value])).select(
         "profile_id", members="memory_id"
     )
-    told = memories.filter(pl.col("kind").is_in(LEVELS)).select(*KEY, "members").explode("members")
+    telling = pl.col("kind").is_in([*LEVELS, STRATEGIES["coactivation"].kind])
+    told = memories.filter(telling).select(*KEY, "members").explode("members")
     return told.join(left, on=["profile_id", "members"], how="semi").select(KEY).unique()
 
 

@@ -12,14 +12,14 @@ from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.groups import greedy
 from memory_pipeline.consolidation.groups.strategies.scene import IN_CONFLICT, Found, Scene, Strategy, grouped
 
-KIN = ("profile_id", "category", "valid_from", "valid_until")
+KIN = ("profile_id", "category", "valid_until")
 """What all members of a group share."""
 
 
 def find(scene: Scene) -> Found:
     """Group live memories whose retention is below `fading_retention`, neither core nor superseded, greedily by age.
 
-    Each in turn takes the first others, of its own category and validity, whose cosine to it is at least
+    Each in turn takes the first others, of its own category and end of validity, whose cosine to it is at least
     `fading_similarity`, until the group has `fading_size` members (all of them under `fading_fill`); one that does not
     find enough leaves them free for later ones. Two that an edge of kind conflict joins are never in one group.
 
