@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from answering import failure, reply, said, serving
 
-from memory_pipeline import Settings, build_defs
+from memory_pipeline import MemoryClient, Settings, build_defs
 from memory_pipeline.assets.resources import Run
 from memory_pipeline.lake import history, participation
 from memory_pipeline.lake.schemas import TABLES
@@ -156,3 +156,19 @@ def test_a_missing_package_stops_the_run_with_one_sentence(lake, instance, monke
         result = run(deployment(lake, server), instance, last="completions", as_of=homes.NIGHT.isoformat())
     assert not result.success
     assert "pip install 'memory-pipeline[llm]'" in launches.why(result)["completions"]
+
+
+def test_a_client_asks_too_and_a_second_run_asks_nothing_new(lake):
+    profile = lake.ledger.profiles()["profile_id"][0]
+    with serving(faithful) as server:
+        settings = deployment(lake, server)
+        with MemoryClient(lake.home, profile_id=profile, settings=settings, clock=lambda: homes.NIGHT) as client:
+            client.consolidate(dry_run=True)
+            assert not server.asked
+            client.consolidate()
+            asked = len(server.asked)
+            assert asked > 0
+            client.consolidate()
+            assert len(server.asked) == asked
+    made = lake.read("summaries")
+    assert set(made["compiled_by"]) - {"rules"}

@@ -17,6 +17,7 @@ from typing import Any, Final, Self, Unpack
 import polars as pl
 from uuid6 import uuid7
 
+from memory_pipeline.interop.asking import ask
 from memory_pipeline.lake import history, participation, snapshot
 from memory_pipeline.lake.erasure import Receipt, erase
 from memory_pipeline.lake.events import Event
@@ -485,6 +486,7 @@ class MemoryClient:
         if run_id is None:
             tables = history.preview(self._lake, self._settings, profiles)
         else:
+            ask(self._lake, self._settings, profiles)
             tables = history.consolidate(self._lake, self._settings, profiles, run_id=run_id)
             if task != "lightweight":
                 snapshot.publish(self._lake)

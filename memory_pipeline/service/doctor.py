@@ -64,6 +64,9 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
                 return
             if repair and erasure.resume(lake):
                 yield Finding("erasure", well=True, detail="one that was broken off is finished")
+            elif erasure.pending(lake):
+                told = "one was broken off and files may still hold its words; finish it with: doctor --repair"
+                yield Finding("erasure", well=False, detail=told)
             yield _files(lake, settings, repair=repair)
             yield _snapshot(lake, repair=repair)
             letters = lake.ledger.dead_letters().height

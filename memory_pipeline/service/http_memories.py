@@ -109,9 +109,10 @@ class Change(Told):
 
 
 class Reason(Told):
-    """Why a memory is protected."""
+    """Whether and why a memory is protected."""
 
     reason: str | None = Field(None, description="Shown by explain.")
+    protected: bool = Field(True, description="False: protect it no longer.")
 
 
 class Helped(Told):
@@ -228,7 +229,8 @@ def erase_profile(
 @router.post("/memories/{memory_id}/protect")
 def protect(client: Client, memory_id: Memory, asked: Reason | None = None) -> JSONResponse:
     """Keep a memory from being archived, trimmed or deleted."""
-    return JSONResponse(client.protect(memory_id, asked.reason if asked else None).to_dict())
+    wanted = asked or Reason()
+    return JSONResponse(client.protect(memory_id, wanted.reason, protected=wanted.protected).to_dict())
 
 
 @router.post("/memories/{memory_id}/restore")

@@ -75,13 +75,14 @@ def update(
 def protect(
     memory_id: MemoryArgument,
     reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; `explain` tells it.")] = None,
+    lift: Annotated[bool, typer.Option("--lift", help="Protect it no longer.")] = False,
     profile: OwnerOption = "default",
     as_json: JsonOption = False,
 ) -> None:
     """Keep a memory from being archived, trimmed or deleted."""
     with existing_client(profile) as client:
-        client.protect(memory_id, reason)
-    _say(memory_id, profile, "protected", as_json=as_json)
+        client.protect(memory_id, reason, protected=not lift)
+    _say(memory_id, profile, "no longer protected" if lift else "protected", as_json=as_json)
 
 
 @app.command()
