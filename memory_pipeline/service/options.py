@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from memory_pipeline.recall.client import MemoryClient
 
 
+PIPE_COLUMNS: Final = 160
+"""Width of what goes into a pipe."""
 _ANOTHER: Final = f"choose another folder with --home or {loading.HOME_VARIABLE}"
 
 
@@ -152,8 +154,11 @@ def new_file(path: Path | None, option: str, *, fresh: bool = False) -> None:
 
 
 def out() -> Console:
-    """Where results go."""
-    return Console(highlight=False)
+    """Where results go; into a pipe, which has no edge, with room for wide tables."""
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PIPE_COLUMNS
+    return console
 
 
 def err() -> Console:
