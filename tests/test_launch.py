@@ -15,7 +15,7 @@ from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.service import gate, launch
 
 AS_OF = homes.NIGHT.isoformat()
-SECONDS = 60
+SECONDS = 300
 """How long a test waits for something that takes a few."""
 
 
