@@ -182,8 +182,8 @@ def test_an_agent_erases_a_memory_and_an_administrator_a_person_or_a_profile(cli
         ("PATCH", "/memories/a0", {}, 422, ("nothing to change",)),
         ("PATCH", "/memories/m9", {"content": "x"}, 404, ("m9",)),
         ("POST", "/memories/a0/feedback", {}, 422, ("helpful",)),
-        ("POST", "/memories/m9/restore", None, 422, ("m9",)),
-        ("DELETE", "/memories/m9", None, 422, ("m9", "unknown")),
+        ("POST", "/memories/m9/restore", None, 404, ("m9",)),
+        ("DELETE", "/memories/m9", None, 404, ("m9", "unknown")),
     ],
 )
 def test_a_wrong_request_is_answered_in_one_line_and_changes_nothing(ana, home, method, path, body, code, parts):

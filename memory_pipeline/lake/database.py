@@ -182,6 +182,10 @@ _SYSTEM_REMEDIES: Final = {
 }
 
 
+class UnknownMemory(ValueError):
+    """No memory has that id."""
+
+
 class LakeError(RuntimeError):
     """The store cannot be read or written; the message says what to do about it."""
 

@@ -26,7 +26,7 @@ from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake import catalogue, history, payloads, publishing, remaking, shredding, snapshot
 from memory_pipeline.lake.catalogue import Mark
 from memory_pipeline.lake.commits import Conflict
-from memory_pipeline.lake.database import DECISIONS, EVENTS, LETTERS, META, LakeError
+from memory_pipeline.lake.database import DECISIONS, EVENTS, LETTERS, META, LakeError, UnknownMemory
 from memory_pipeline.lake.events import COLUMNS, DEFAULT_PROFILE, Event
 from memory_pipeline.lake.ledger import position_in
 from memory_pipeline.lake.receipts import NOT_COVERED, Receipt
@@ -247,7 +247,7 @@ def _wanted(
             f"memory_ids names {strange[0]!r}, a summary, which says nothing of its own; erase its members "
             f"({', '.join(members)}), or take it back with undo"
         )
-    raise ValueError(
+    raise UnknownMemory(
         f"memory_ids names {strange[0]!r}, which is unknown in profile {profile_id!r}; {nearest(strange[0], known)}"
     )
 

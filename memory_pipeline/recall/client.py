@@ -19,6 +19,7 @@ from uuid6 import uuid7
 
 from memory_pipeline.interop.asking import ask
 from memory_pipeline.lake import history, participation, snapshot
+from memory_pipeline.lake.database import UnknownMemory
 from memory_pipeline.lake.erasure import Receipt, erase
 from memory_pipeline.lake.events import Event
 from memory_pipeline.lake.schemas import LIVE, EventType
@@ -39,10 +40,6 @@ FORMULAS: Final = frozenset({"engram", "automem", "cognitive"})
 
 _ATTEMPTS: Final = 4
 """How often a run is planned anew because others committed meanwhile."""
-
-
-class UnknownMemory(ValueError):
-    """No memory has that id."""
 
 
 def now() -> datetime:

@@ -19,9 +19,8 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel, Field
 
 from memory_pipeline.lake import metrics, status
-from memory_pipeline.lake.database import LakeError
+from memory_pipeline.lake.database import LakeError, UnknownMemory
 from memory_pipeline.lake.tables import Conflict, Lake
-from memory_pipeline.recall.client import UnknownMemory
 from memory_pipeline.service import http_memories
 from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.clients import Clients
