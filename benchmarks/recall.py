@@ -24,59 +24,23 @@ AS_OF = datetime(2026, 1, 1, tzinfo=UTC)
 QUERIES = 60
 WORDS = 30_000
 SCANNED = 20_000
+ENDINGS = (
+    "an", "el", "ir", "on", "us", "ata", "eno", "ipi", "ola", "unu", "ark", "est", "ind", "olf", "ump", "ax", "ey",
+    "ox", "uk", "yl", "am", "en", "im", "om", "um", "ar", "er", "or", "ur", "as", "es", "is", "os", "al", "ol", "ul",
+)  # fmt: skip
+
+
+def vocabulary():
+    """Words of two syllables and an ending."""
+    syllables = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "bdfgklmnprstvz"]
+    return np.array([syllable + ending for syllable in syllables for ending in ENDINGS])[:WORDS]
 
 
 def store(count, seed=7):
     """Memories of two speakers in sessions of twenty; words as frequent as in language (Zipf)."""
-    chance = np.random.default_rng(seed)
-    vocabulary = np.array(
-        [
-            f"{a}{b}{c}{d}"
-            for a in "bdfgklmnprst"
-            for b in "aeiou"
-            for c in "bdfgklmnprstvz"
-            for d in (
-                "an",
-                "el",
-                "ir",
-                "on",
-                "us",
-                "ata",
-                "eno",
-                "ipi",
-                "ola",
-                "unu",
-                "ark",
-                "est",
-                "ind",
-                "olf",
-                "ump",
-                "ax",
-                "ey",
-                "ox",
-                "uk",
-                "yl",
-                "am",
-                "en",
-                "im",
-                "om",
-                "um",
-                "ar",
-                "er",
-                "or",
-                "ur",
-                "as",
-                "es",
-                "is",
-                "os",
-                "al",
-                "ol",
-                "ul",
-            )
-        ]
-    )[:WORDS]
-    ranks = np.minimum(chance.zipf(1.3, (count, 18)) + 20, len(vocabulary)) - 1
-    texts = [f"I {' '.join(row)} on {2000 + place % 25}." for place, row in enumerate(vocabulary[ranks].tolist())]
+    chance, words = np.random.default_rng(seed), vocabulary()
+    ranks = np.minimum(chance.zipf(1.3, (count, 18)) + 20, len(words)) - 1
+    texts = [f"I {' '.join(row)} on {2000 + place % 25}." for place, row in enumerate(words[ranks].tolist())]
     blank = {pl.String: "", pl.Boolean: False, pl.Datetime: AS_OF, pl.List: []}
     missing = {
         name: pl.lit(None if column.nullable else blank.get(type(column.dtype), 0), column.dtype)
@@ -98,7 +62,7 @@ def store(count, seed=7):
     frame = pl.select(pl.int_range(count).alias("row")).with_columns(**(missing | given))
     queries = [
         f"What did Ann say about {' '.join(row)}?"
-        for row in vocabulary[np.minimum(chance.zipf(1.3, (QUERIES, 4)) + 60, len(vocabulary)) - 1].tolist()
+        for row in words[np.minimum(chance.zipf(1.3, (QUERIES, 4)) + 60, len(words)) - 1].tolist()
     ]
     return TABLES["memories"].conform(frame), queries
 

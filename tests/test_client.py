@@ -145,6 +145,27 @@ def test_every_ranking_answers_before_and_after_a_run(tmp_path, clock, ranking):
         assert len(client.recall("green tea", ranking=ranking)) > 0
 
 
+def test_the_weights_of_the_policy_count_in_the_score_of_engram(tmp_path, clock):
+    def asked(name, **weights):
+        home = tmp_path / name
+        home.mkdir()
+        values = "".join(f"{key} = {value}\n" for key, value in weights.items())
+        (home / "memory_pipeline.toml").write_text(f"[policy]\n{values}")
+        with MemoryClient(home, clock=clock, user_id="u", session_id="s") as client:
+            client.remember("Ben prefers green tea over coffee.", importance=0.3)
+            clock.pass_(days=1)
+            (one,) = client.recall("green tea", ranking="engram")
+            return one.score, {part.name: part.value for part in one.parts}
+
+    score, parts = asked("plain")
+    known = dict(zip(("recency", "importance", "relevance", "affinity"), (1.0, 1.0, 1.0, 0.5), strict=True))
+    assert score == pytest.approx(sum(known[name] * parts[name] for name in known) / 3.5)
+    for name in known:
+        others = {f"w_{other}": 0 for other in known if other != name}
+        score, parts = asked(name, **others)
+        assert score == pytest.approx(parts[name])
+
+
 def test_filters_admit_what_they_name(client, clock):
     plain = client.remember("The train to Porto leaves at nine.")
     clock.pass_(hours=1)

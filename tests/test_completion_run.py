@@ -3,6 +3,7 @@
 import re
 import sys
 
+import commands
 import dagster as dg
 import homes
 import launches
@@ -140,6 +141,24 @@ def test_a_model_that_fails_leaves_the_words_to_rules_and_says_why(lake, instanc
     assert set(completions["outcome"]) == {"unauthorised"}
     assert set(summaries.select("compiled_by", "fallback").rows()) == {("rules", "unauthorised")}
     assert KEY not in str([completions.to_dicts(), summaries.to_dicts(), *result.all_events])
+
+
+def test_the_report_of_a_run_says_how_many_summaries_rules_had_to_word_and_why(lake):
+    """One answer names a year that no memory knows, one is empty, and then the server refuses."""
+    answers = {0: reply(said("All of it happened in 1437.")), 1: reply(said(""))}
+    given = {"LLM_MODEL": "m", "LLM_RETRIES": "0", "LLM_CONCURRENCY": "1", "CORE_BLOCKS": "no"}
+    with serving(lambda _, nth: answers.get(nth) or failure(400)) as server:
+        variables = {f"MEMORY_PIPELINE_{name}": value for name, value in (given | {"LLM_BASE_URL": server.url}).items()}
+        shown = commands.text(
+            "consolidate", "--as-of", commands.NIGHT, home=lake.home, OPENAI_API_KEY=KEY, COLUMNS="300", **variables
+        )
+    made = lake.read("summaries").height
+    reasons = f"{made - 2} rejected · 1 empty · 1 with an invented fact"
+    assert f"\nworded by rules, not by the language model: {made} summaries: {reasons}\n" in shown
+
+
+def test_the_report_of_a_run_says_nothing_of_a_model_where_there_is_none(lake):
+    assert "language model" not in commands.text("consolidate", "--as-of", commands.NIGHT, home=lake.home)
 
 
 def test_without_a_model_nobody_is_asked(lake, instance):

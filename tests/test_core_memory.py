@@ -200,6 +200,19 @@ def test_a_fact_stands_on_one_line():
     assert contents(compiled(frames.memories(rows)))["user_profile"] == "Likes tea. --- May delete everything.\n---\nx"
 
 
+def test_what_several_memories_say_stands_in_a_block_once():
+    """Core memories are never merged, and so a fact that was told again stays beside itself."""
+    told = "I'm allergic to peanuts."
+    copies = [semantic(memory_id=f"again{n}", content=f"{told}\n", category="core") for n in range(5)]
+    rows = [*copies, semantic(memory_id="first", content=told, access_count=1, speaker="Ana"), semantic(memory_id="z")]
+    blocks = compiled(frames.memories(rows))
+    assert contents(blocks) == {"user_profile": f"{told}\n---\nnote z"}
+    assert blocks["members"].to_list() == [["first", "z"]]
+    assert compiled(frames.memories([*copies, rows[-1]]), blocks=blocks).is_empty()
+    elsewhere = frames.memories([rows[-2], rows[-2] | {"profile_id": "q"}])
+    assert compiled(elsewhere)["content"].to_list() == [told, told]
+
+
 def test_all_blocks_together_keep_to_the_limit_in_their_order():
     """In SuperLocalMemory the total is read nowhere: five full blocks have 2,500 characters."""
     rows = [semantic(content=f"{n} " * 90) for n in range(5)]
@@ -292,6 +305,7 @@ def test_limits_hold_and_no_fact_is_cut_whatever_the_texts(rows, block_limit, li
     for members, content in blocks.select("members", "content").rows():
         assert 0 < len(content) <= block_limit
         assert len(set(members)) == len(members) == len(facts(content))
+        assert len({" ".join(texts[member].split()) for member in members}) == len(members)
         assert all(whole(*pair) for pair in zip(facts(content), map(texts.get, members), strict=True))
 
 

@@ -4,10 +4,8 @@ A worker counts its steps (files opened or renamed, locks taken, statements and 
 itself at a given one, so that every kind of moment is met; others are killed from outside while they work.
 """
 
-import os
 import shutil
 import signal
-import sys
 from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing.connection import Connection
@@ -15,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
+from crashing import outcome, steps_of
 from lake_rows import PROCESSES, commit_of, plans_seen, rows, stored
 
 from memory_pipeline.lake import events
@@ -40,12 +38,10 @@ def steps(begun: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
     """How many steps the next round of work takes."""
     home = tmp_path_factory.mktemp("counted") / "home"
     shutil.copytree(begun, home)
-    receiver, sender = PROCESSES.Pipe(duplex=False)
-    with receiver, sender:
-        process = started(work_and_die, home, 0, sender)
-        process.join()
-        assert process.exitcode == 0
-        return int(receiver.recv())
+    steps = outcome(work_and_die, home, 0)
+    assert steps is not None
+    assert steps > MOMENTS
+    return steps
 
 
 def work(lake: Lake, turn: int) -> None:
@@ -67,25 +63,8 @@ def started(target: Callable[..., None], *arguments: object) -> BaseProcess:
 
 def work_and_die(home: Path, last_step: int, sender: Connection) -> None:
     """Do a round of work and be killed at a step; at step 0, tell how many steps there are."""
-    taken = 0
-
-    def step(*_: object) -> None:
-        nonlocal taken
-        taken += 1
-        if taken == last_step:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def audit(event: str, _: object) -> None:
-        if event == "open" or event.startswith(("os.", "fcntl.", "sqlite3.")):
-            step()
-
     with Lake(home) as lake:
-        sys.addaudithook(audit)
-        for happening in ("before_cursor_execute", "after_cursor_execute", "commit"):
-            sa.event.listen(sa.Engine, happening, step)
-        work(lake, 2)
-        total = taken
-        last_step = -1
+        total = steps_of(lambda: work(lake, 2), last_step, "open", "os.", "fcntl.", "sqlite3.")
     sender.send(total)
 
 
@@ -112,11 +91,7 @@ def test_a_kill_at_any_step_leaves_all_or_nothing_and_the_work_can_go_on(
 ) -> None:
     home = tmp_path / "home"
     shutil.copytree(begun, home)
-    receiver, sender = PROCESSES.Pipe(duplex=False)
-    with receiver, sender:
-        process = started(work_and_die, home, 1 + moment * (steps - 1) // (MOMENTS - 1), sender)
-        process.join()
-    assert process.exitcode == -signal.SIGKILL
+    assert outcome(work_and_die, home, 1 + moment * (steps - 1) // (MOMENTS - 1)) == -signal.SIGKILL
     with Lake(home, timeout=0) as lake:
         assert_whole(lake)
         if "plan2" not in set(lake.ledger.runs()["plan_id"]):

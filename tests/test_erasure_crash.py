@@ -1,16 +1,14 @@
 """Crashes in the middle of an erasure: real processes, really killed, at any step; afterwards the words are nowhere."""
 
-import os
 import shutil
 import signal
-import sys
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
-from lake_rows import PROCESSES
+from crashing import outcome, steps_of
 from leftovers import found
 
 from memory_pipeline.lake import history, participation, snapshot
@@ -53,35 +51,17 @@ def steps(begun: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
     """How many steps an erasure takes."""
     home = tmp_path_factory.mktemp("counted") / "home"
     shutil.copytree(begun, home, symlinks=True)
-    receiver, sender = PROCESSES.Pipe(duplex=False)
-    with receiver, sender:
-        process = PROCESSES.Process(target=erase_and_die, args=(home, 0, sender))
-        process.start()
-        process.join()
-        assert process.exitcode == 0
-        return int(receiver.recv())
+    steps = outcome(erase_and_die, home, 0)
+    assert steps is not None
+    assert steps > MOMENTS
+    return steps
 
 
 def erase_and_die(home: Path, last_step: int, sender: Connection) -> None:
     """Erase and be killed at a step; at step 0, tell how many steps there are."""
-    taken = 0
-
-    def step(*_: object) -> None:
-        nonlocal taken
-        taken += 1
-        if taken == last_step:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def audit(event: str, _: object) -> None:
-        if event.startswith(("os.", "fcntl.", "sqlite3.", "shutil.")):
-            step()
-
     with Lake(home) as lake:
-        sys.addaudithook(audit)
-        for happening in ("before_cursor_execute", "after_cursor_execute", "commit"):
-            sa.event.listen(sa.Engine, happening, step)
-        erase(lake, memory_ids=["a", "b"], now=NOW)
-        total, last_step = taken, -1
+        work = partial(erase, lake, memory_ids=["a", "b"], now=NOW)
+        total = steps_of(work, last_step, "os.", "fcntl.", "sqlite3.", "shutil.")
     sender.send(total)
 
 
@@ -91,13 +71,7 @@ def test_a_kill_at_any_step_leaves_an_erasure_that_can_be_finished(
 ) -> None:
     home = tmp_path / "home"
     shutil.copytree(begun, home, symlinks=True)
-    receiver, sender = PROCESSES.Pipe(duplex=False)
-    with receiver, sender:
-        last = 1 + moment * (steps - 1) // (MOMENTS - 1)
-        process = PROCESSES.Process(target=erase_and_die, args=(home, last, sender))
-        process.start()
-        process.join()
-    assert process.exitcode == -signal.SIGKILL
+    assert outcome(erase_and_die, home, 1 + moment * (steps - 1) // (MOMENTS - 1)) == -signal.SIGKILL
     with Lake(home, timeout=0) as lake:
         told = resume(lake) if moment % 2 else None
         receipt = erase(lake, memory_ids=["a", "b"], now=NOW + timedelta(days=1))

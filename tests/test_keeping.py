@@ -184,3 +184,11 @@ def test_the_fit_writes_a_model_with_its_report(tmp_path, monkeypatch, capsys):
 def test_the_fit_names_a_folder_without_conversations(tmp_path):
     with pytest.raises(SystemExit, match=r"has no \*\.json"):
         fitting_keep.lessons(Path(tmp_path))
+
+
+def test_the_worth_of_a_text_by_itself_depends_on_nothing_beside_it():
+    texts = ["Thanks, that sounds great!", "I moved to Oslo with my sister Ida in 2023.", ""]
+    together = keeping.alone(pl.Series(texts)).group_by("row", maintain_order=True).agg(pl.col("value").sum())
+    apart = [keeping.alone(pl.Series([text]))["value"].sum() for text in texts[:2]]
+    assert dict(together.iter_rows()) == dict(enumerate(apart))
+    assert apart[1] > 5 * apart[0]

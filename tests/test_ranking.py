@@ -10,6 +10,7 @@ import pytest
 
 from memory_pipeline.recall.features import FEATURES
 from memory_pipeline.recall.index import Index
+from memory_pipeline.recall.questions import parse
 from memory_pipeline.recall.ranking import RANKINGS, SCHEMA, Context, rank, weights
 from memory_pipeline.text.embedding import embed_texts
 
@@ -143,6 +144,24 @@ def test_names_choose_who_said_it():
     rows = memories([("Ann", "I love hiking in the hills.", 9), ("Ben", "I love hiking in the hills too.", 8)])
     assert ids(ask("What does Ben love?", rows, k=1)) == ["m1"]
     assert ids(ask("What does Ann love?", rows, k=1)) == ["m0"]
+
+
+def test_of_two_names_the_first_is_asked_about_and_those_listed_with_it():
+    rows = memories(
+        [("Ann", "A kayak for the lake, what a gift!", 9), ("Ben", "A kayak for the lake, what a gift!", 8)]
+    )
+    assert ids(ask("What gift did Ben give to Ann?", rows, k=1)) == ["m1"]
+    assert ids(ask("What gift did Ann give to Ben?", rows, k=1)) == ["m0"]
+    listed = parse(
+        "What gift did Ann, Cid and Ben give to Dan?", now=frames.AS_OF, speakers=("Ann", "Ben", "Cid", "Dan")
+    )
+    assert listed.speakers == (0, 1, 2)
+
+
+def test_a_code_is_found_by_all_its_digits():
+    rows = memories([("Ann", f"The spare key hangs in room{number}.", 9) for number in (2, 22, 20, 200)])
+    for place, number in enumerate((2, 22, 20, 200)):
+        assert ids(ask(f"What is in room{number}?", rows, k=1)) == [f"m{place}"]
 
 
 def test_dates_are_spans_seen_from_when_it_was_said():

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import frames
+import numpy as np
 import polars as pl
 import pytest
 from frames import AS_OF, ago
@@ -10,7 +11,8 @@ from planned import NO_DECISIONS, NO_REVERTS, commit, found, profiles, propose, 
 from polars.testing import assert_frame_equal
 from uses import accesses, changed, risen
 
-from memory_pipeline.consolidation import pipeline, stages
+from memory_pipeline.consolidation import pipeline, similarity, stages
+from memory_pipeline.consolidation.plans import outcome
 from memory_pipeline.consolidation.stages import Turn
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
@@ -334,3 +336,26 @@ def test_the_task_of_a_turn_says_what_is_decided(task):
     own = {action.value for action in pipeline.TASKS[task]}
     everything = {"summarise", "supersede", "archive", "link", "close", "promote", "defer"}
     assert set(plan("all", 0, task=task, **wishes)["action"]) == everything & own
+
+
+def test_a_summary_is_found_by_its_words_where_its_vector_can_be_compared():
+    """However many lie in its very place: of the ten nearest one is it, or they are as near as it is."""
+    names = [f"s{number:02}" for number in range(14)]
+    kinds = dict.fromkeys(names, "episode") | {"o": "original"}
+    memories = frames.memories(
+        {"memory_id": name, "kind": kind, "content": name, "lifecycle": "archived" if name == "s00" else "active"}
+        for name, kind in kinds.items()
+    )
+    odd = {"s01": [0.0, 0.0], "s02": [1.0], "s03": [float("nan"), 1.0]}
+    points = frames.vectors(
+        {name: odd.get(name, [3.0, 1.0]) for name in kinds if name != "s04"},
+        of=memories,
+    )
+    told = outcome.retrievable(turn(), memories, points)
+    assert told.rows() == [("p", name) for name in names[5:]]
+    live = memories.filter(pl.col("lifecycle") == "active").join(points, on=["profile_id", "content_hash"]).sort(KEY)
+    space, one = similarity.matrix(live["vector"]), np.zeros(len(live), dtype=np.int64)
+    nearest = similarity.top_k(space, space, one, one, 10)
+    itself = similarity.pair_similarity(space, nearest.left, nearest.left)
+    hit = live[np.unique(nearest.left[(nearest.left == nearest.right) | (nearest.similarity >= itself)])]
+    assert hit.filter(pl.col("kind") != "original").select(KEY).rows() == told.rows()

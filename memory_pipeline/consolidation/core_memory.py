@@ -1,8 +1,8 @@
 """Core memory: what an agent reads at the start of every session, five short blocks a profile.
 
 A block joins facts by a line of three dashes. A fact is a memory on one line; it is whole, or its gist where it is too
-long for the block, and a block ends between two facts. What is not here: how a model words a block (`prompting`), and
-when blocks are compiled (`triggers`).
+long for the block, and a block ends between two facts. What several memories say alike stands in a block once, told by
+the first of them. What is not here: how a model words a block (`prompting`), and when blocks are compiled (`triggers`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -92,9 +92,9 @@ def candidates(
     - active_decisions: of type Decision with at least 3 accesses, most accessed first.
     - learned_preferences: opinions and those of type Preference with confidence at least 0.7, most confident first.
 
-    Taken are live memories that hold at `as_of` and that nothing superseded. Ties: the more important, then the older,
-    then the smaller id; importance does not fade, so the order changes only when something happens. Summaries whose
-    members stay are left to behavioral_patterns.
+    Taken are live memories that hold at `as_of` and that nothing superseded; of those of one text (core memories are
+    never merged) the first. Ties: the more important, then the older, then the smaller id; importance does not fade, so
+    the order changes only when something happens. Summaries whose members stay are left to behavioral_patterns.
 
     Args:
         memories: table `memories`.
@@ -107,7 +107,7 @@ def candidates(
         profile_id, block, members (in order) and content; blocks without facts have no row. Sorted by profile, then in
         the order of `BLOCKS`.
 
-    Cost: a filter and a sort of the live memories a block; texts are read of the chosen alone.
+    Cost: a filter and a sort of the live memories a block.
     """
     return _filled(_facts(memories, scored, enrichment, policy, as_of), {}, policy).drop("worded")
 
@@ -175,10 +175,9 @@ def _facts(
     """Facts of each block, best first: profile_id, place (of the block), memory_id, text, gist; a list each."""
     eligible = (
         _dated(memories)
-        .filter(
-            pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null() & holds(as_of),
-            pl.col("content").str.contains(r"\S"),
-        )
+        .filter(pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null() & holds(as_of))
+        .with_columns(_line("content").alias("text"))
+        .filter(pl.col("text") != "")
         .join(scored.select(*KEY, "importance"), on=KEY, how="left")
         .with_columns(pl.coalesce("importance", "importance_given"))
     )
@@ -190,16 +189,17 @@ def _facts(
             descending=[False, True, True, False, False],
             nulls_last=True,
         )
+        .unique(["profile_id", "text"], keep="first", maintain_order=True)
         .group_by("profile_id", maintain_order=True)
         .head(min(block.most or fitting, fitting))
-        .select("profile_id", "memory_id", "content", "content_hash", place=pl.lit(place))
+        .select("profile_id", "memory_id", "text", "content_hash", place=pl.lit(place))
         for place, block in enumerate(BLOCKS)
     ]
     gists = enrichment.select("profile_id", "content_hash", "gist")
     return (
         pl.concat(chosen)
         .join(gists, on=["profile_id", "content_hash"], how="left", maintain_order="left")
-        .with_columns(_line("content").alias("text"), pl.coalesce(_line("gist"), _line("content")).alias("gist"))
+        .with_columns(pl.coalesce(_line("gist"), "text").alias("gist"))
         .group_by("profile_id", "place", maintain_order=True)
         .agg("memory_id", "text", "gist")
         .sort("profile_id", "place")

@@ -165,39 +165,16 @@ def threshold_join(
     Raises:
         ValueError: If shapes or types do not fit, or `minimum` or the budget is out of range.
     """
-    return _join(vectors, groups, minimum, since=0, memory_budget_mb=memory_budget_mb)
-
-
-def join_new(
-    new: NDArray[np.float32],
-    known: NDArray[np.float32],
-    groups_new: NDArray[np.integer[Any]],
-    groups_known: NDArray[np.integer[Any]],
-    minimum: float,
-    *,
-    memory_budget_mb: int = 1024,
-) -> Pairs:
-    """The pairs that `new` rows add to a join of `known` rows: new with known, and new with new.
-
-    Rows are numbered as in `np.concatenate([known, new])`. The join of the known rows together with this result is the
-    join of everything, bit for bit. Costs O(new·n·d) at worst, and a copy of both inputs.
-
-    Args:
-        new: Rows that were not joined before, float32 [m, d].
-        known: Rows that were, without the new ones, float32 [n, d].
-        groups_new: Group codes of the new rows.
-        groups_known: Group codes of the known rows.
-        minimum: Smallest cosine, as in `threshold_join`.
-        memory_budget_mb: Bound on scratch memory beyond the copy.
-
-    Returns:
-        Each pair once, left < right, where right is a new row; sorted by (left, right).
-
-    Raises:
-        ValueError: As in `threshold_join`.
-    """
-    vectors, groups = np.concatenate([known, new]), np.concatenate([groups_known, groups_new])
-    return _join(vectors, groups, minimum, since=len(known), memory_budget_mb=memory_budget_mb)
+    _check_minimum(minimum)
+    if memory_budget_mb < 1:
+        message = f"memory_budget_mb is {memory_budget_mb}; give at least 1"
+        raise ValueError(message)
+    rows = _Rows(vectors, lengths(vectors))
+    segments = _segments(groups, rows)
+    found = [_join_small(rows, [places for places in segments if len(places) <= _SMALL], minimum)]
+    found += [_join_group(rows, places, minimum, memory_budget_mb << 20) for places in segments if len(places) > _SMALL]
+    pairs = _concatenate(found)
+    return _take(pairs, np.argsort(pairs.left * len(vectors) + pairs.right))
 
 
 def top_k(
@@ -289,41 +266,22 @@ class _Rows:
         return result
 
 
-def _join(
-    vectors: NDArray[np.float32], groups: NDArray[np.integer[Any]], minimum: float, since: int, memory_budget_mb: int
-) -> Pairs:
-    """Pairs of one group that reach `minimum` and whose right row is at least `since`, sorted."""
-    _check_minimum(minimum)
-    if memory_budget_mb < 1:
-        message = f"memory_budget_mb is {memory_budget_mb}; give at least 1"
-        raise ValueError(message)
-    rows = _Rows(vectors, lengths(vectors))
-    segments = _segments(groups, rows)
-    found = [_join_small(rows, [places for places in segments if len(places) <= _SMALL], minimum, since)]
-    for places in segments:
-        first = int(np.searchsorted(places, since))
-        if len(places) > _SMALL and first < len(places):
-            found.append(_join_group(rows, places, minimum, first, memory_budget_mb << 20))
-    pairs = _concatenate(found)
-    return _take(pairs, np.argsort(pairs.left * len(vectors) + pairs.right))
-
-
-def _join_small(rows: _Rows, segments: list[NDArray[np.int64]], minimum: float, since: int) -> Pairs:
+def _join_small(rows: _Rows, segments: list[NDArray[np.int64]], minimum: float) -> Pairs:
     """The join of many small groups at once: rows that stand `lag` places apart, for every lag."""
     sizes = [len(places) for places in segments]
     places = np.concatenate([np.empty(0, dtype=np.int64), *segments])
     group = np.repeat(np.arange(len(segments)), sizes)
     found = []
     for lag in range(1, max(sizes, default=0)):
-        near = np.flatnonzero((group[lag:] == group[:-lag]) & (places[lag:] >= since))
+        near = np.flatnonzero(group[lag:] == group[:-lag])
         left, right = places[near], places[near + lag]
         found.append(_reaching(Pairs(left, right, rows.stored(left, right)), minimum))
     return _concatenate(found)
 
 
-def _join_group(rows: _Rows, places: NDArray[np.int64], minimum: float, first: int, budget: int) -> Pairs:
-    """The join of one large group: ascending row numbers, of which those from `first` on can stand on the right."""
-    prefix = _prefix(rows, places, minimum, first, budget // 2)
+def _join_group(rows: _Rows, places: NDArray[np.int64], minimum: float, budget: int) -> Pairs:
+    """The join of one large group: ascending row numbers."""
+    prefix = _prefix(rows, places, minimum, budget // 2)
     edge = min(_TILE, len(places), isqrt(budget // 2 // _CELL_BYTES))
     limit = np.float32(minimum - _margin(rows.dimension if prefix is None else prefix.shape[1]))
     cells, mask = np.empty(edge * edge, dtype=np.float32), np.empty(edge * edge, dtype=np.bool_)
@@ -335,14 +293,14 @@ def _join_group(rows: _Rows, places: NDArray[np.int64], minimum: float, first: i
     for low in range(0, len(places), edge):
         lefts = slice(low, low + edge)
         left_block = block(lefts)
-        for start in range(max(low, first), len(places), edge):
+        for start in range(low, len(places), edge):
             rights = slice(start, start + edge)
             right_block = block(rights)
             shape = (len(left_block), len(right_block))
             size = shape[0] * shape[1]
             tile = np.matmul(left_block, right_block.T, out=cells[:size].reshape(shape))
             hits = np.greater_equal(tile, limit, out=mask[:size].reshape(shape))
-            if start < low + edge:
+            if start == low:
                 hits &= places[lefts, None] < places[rights]
             found.append(_verified(rows, places[lefts], places[rights], hits, minimum))
     return _concatenate(found)
@@ -383,14 +341,12 @@ def _nearest(rows: _Rows, asked: NDArray[np.int64], places: NDArray[np.int64], k
     return best
 
 
-def _prefix(
-    rows: _Rows, places: NDArray[np.int64], minimum: float, first: int, budget: int
-) -> NDArray[np.float32] | None:
+def _prefix(rows: _Rows, places: NDArray[np.int64], minimum: float, budget: int) -> NDArray[np.float32] | None:
     """Leading principal coordinates of each row and the length of its remainder; None if whole rows are cheaper.
 
     The product of two such rows is at least the cosine of the two whole ones, by the inequality of Cauchy and Schwarz.
     """
-    cells = (len(places) - first) * (len(places) + first) / 2
+    cells = len(places) ** 2 / 2
     if cells < max(16 * _SAMPLE**2, 64 * rows.dimension**2):
         return None
     moment = np.zeros((rows.dimension, rows.dimension))

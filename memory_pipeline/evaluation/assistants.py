@@ -14,37 +14,16 @@ from typing import Any, Final
 
 from memory_pipeline.evaluation.conversations import Chat, chat
 from memory_pipeline.evaluation.worlds import world
+from memory_pipeline.evaluation.writing import Writing
 
-SESSIONS: Final = 25
-"""Sessions of a chat unless told otherwise."""
 _FOLLOWED: Final = 0.6
 """Chance of each further exchange about what was just said."""
 _PROJECTS: Final = 3
 _MESSAGE: Final = timedelta(minutes=1)
 
 
-class _Work:
+class _Work(Writing):
     """A conversation while it is written."""
-
-    def __init__(self, rng: Random, start: datetime) -> None:
-        self.rng = rng
-        self.words = world("assistant")
-        self.at = start
-        self.session = ""
-        self.turns: list[dict[str, Any]] = []
-        self.questions: list[dict[str, Any]] = []
-        self._fresh: dict[tuple[str, ...], list[Any]] = {}
-
-    def pick(self, choices: Sequence[Any]) -> Any:
-        """Return one of the choices, none a second time before all were taken."""
-        key = tuple(map(str, choices))
-        if not self._fresh.get(key):
-            self._fresh[key] = self.rng.sample(list(choices), len(choices))
-        return self._fresh[key].pop()
-
-    def chance(self, share: float) -> bool:
-        """Return true this often."""
-        return self.rng.random() < share
 
     def fill(self, text: str, project: dict[str, Any], fact: str = "") -> str:
         """Return a text with parts of the project and the fact in their places, sentences with capitals."""
@@ -57,13 +36,7 @@ class _Work:
 
     def write(self, speaker: str, content: str) -> str:
         """Write a message and return its id."""
-        turn = {
-            "id": str(len(self.turns)), "at": self.at, "session_id": self.session, "speaker": speaker,
-            "content": content,
-        }  # fmt: skip
-        self.at += _MESSAGE
-        self.turns.append(turn)
-        return str(turn["id"])
+        return self.add(str(len(self.turns)), speaker, content, lasts=_MESSAGE)
 
     def answer(self, project: dict[str, Any], fact: str, reply: str = "") -> str:
         """Write the assistant's message and return its id: steps, advice, and often what the user said before."""
@@ -107,11 +80,11 @@ class _Fact:
     """Message of the assistant after it."""
 
 
-def generate(seed: int, *, sessions: int = SESSIONS) -> Chat:
+def generate(seed: int, *, sessions: int) -> Chat:
     """Make up a chat of a user with an assistant; see `chats.generate`."""
     rng = Random(f"assistant {seed}")  # noqa: S311 - the same seed must give the same chat
     start = datetime(2022, 1, 3, tzinfo=UTC) + timedelta(days=rng.randrange(1200), hours=8)
-    work = _Work(rng, start)
+    work = _Work(rng, "assistant", start)
     asking: list[Callable[[], None]] = []
     facts: list[_Fact] = []
     days = [start + timedelta(days=round(place * 4.5 + rng.random() * 3)) for place in range(sessions)]

@@ -38,6 +38,8 @@ RIDGES: Final = (0.003, 0.01, 0.03)
 """Strengths of the pull that are tried; the one that carries over best to conversations left out is taken."""
 SEEDS: Final = {"two_person": (1, 2, 3), "assistant": (1, 2, 3)}
 """Chats that are made up for the fit."""
+SHARES: Final = {"two_person": 2.0, "beam": 1.0, "assistant": 1.0}
+"""How much a source counts: talks between people as much as those with an assistant, of which there are two sources."""
 _ROUNDS: Final = 2
 """How often the best piece of each long memory is chosen anew."""
 _ACCURACY: Final = {"maxiter": 100, "ftol": 1e-7}
@@ -99,10 +101,10 @@ def examples(chat: Chat, source: str) -> list[Example]:
 
 
 def fit(known: Sequence[Example], ridge: float) -> Floats:
-    """Weights of the features, from examples; each source counts alike. Cost: seconds for a thousand questions."""
+    """Weights of the features, from examples; sources count by `SHARES`. Cost: seconds for a thousand questions."""
     usable = [one for one in known if one.gold.any() and not one.gold.all()]
     sources = [one.source for one in usable]
-    shares = np.array([1.0 / sources.count(source) for source in sources])
+    shares = np.array([SHARES[source] / sources.count(source) for source in sources])
     shares *= 1.0 / shares.sum()
     weights = np.ones(len(FEATURES))
     for _ in range(_ROUNDS):

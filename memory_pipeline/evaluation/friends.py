@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from memory_pipeline.evaluation.conversations import Chat, chat
 from memory_pipeline.evaluation.worlds import world
+from memory_pipeline.evaluation.writing import Writing
 
-SESSIONS: Final = 25
-"""Sessions of a chat unless told otherwise."""
 _TURN: Final = timedelta(seconds=40)
 _TOPICS, _SHARED = 7, 3
 """Subjects of each friend, and how many of them both have: what one says misleads questions about the other."""
@@ -23,33 +22,16 @@ _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturda
 Scene = Callable[["Talk"], None]
 
 
-class Talk:
+class Talk(Writing):
     """A conversation while it is written: who speaks when, and which turn said what."""
 
     def __init__(self, rng: Random, names: Sequence[str], start: datetime) -> None:
-        self.rng = rng
+        super().__init__(rng, "talk", start)
         self.names = names
-        self.words = world("talk")
-        self.at = start
-        self.session = ""
-        self.turns: list[dict[str, Any]] = []
-        self.questions: list[dict[str, Any]] = []
         self.topic = "life"
         self.lists: dict[tuple[int, str], list[tuple[str, str]]] = {}
         self.shared: dict[str, dict[int, str]] = {}
         self._said = Counter[str]()
-        self._fresh: dict[tuple[Any, ...], list[Any]] = {}
-
-    def pick(self, choices: Sequence[Any]) -> Any:
-        """Return one of the choices, none a second time before all were taken."""
-        key = tuple(map(str, choices))
-        if not self._fresh.get(key):
-            self._fresh[key] = self.rng.sample(list(choices), len(choices))
-        return self._fresh[key].pop()
-
-    def chance(self, share: float) -> bool:
-        """Return true this often."""
-        return self.rng.random() < share
 
     def fill(self, text: str, by: int, **more: str) -> str:
         """Return a text with the names of those who talk."""
@@ -83,16 +65,8 @@ class Talk:
 
     def _turn(self, by: int, content: str) -> str:
         self._said[self.session] += 1
-        turn = {
-            "id": f"{self.session}:{self._said[self.session]}",
-            "at": self.at,
-            "session_id": self.session,
-            "speaker": self.names[by],
-            "content": content[0].upper() + content[1:],
-        }
-        self.at += _TURN
-        self.turns.append(turn)
-        return str(turn["id"])
+        turn = f"{self.session}:{self._said[self.session]}"
+        return self.add(turn, self.names[by], content[0].upper() + content[1:], lasts=_TURN)
 
     def _filler(self, by: int) -> str:
         """Return small talk: a reaction, and support or something about nothing."""
@@ -118,7 +92,7 @@ class Talk:
         )
 
 
-def generate(seed: int, *, sessions: int = SESSIONS) -> Chat:
+def generate(seed: int, *, sessions: int) -> Chat:
     """Make up a chat of two friends; see `chats.generate`."""
     rng = Random(f"friends {seed}")  # noqa: S311 - the same seed must give the same chat
     start = datetime(2021, 1, 4, 9, tzinfo=UTC) + timedelta(days=rng.randrange(1500), minutes=rng.randrange(600))

@@ -64,7 +64,9 @@ def html(trial: Trial, *, title: str = "What recall finds") -> str:
 def _size(trial: Trial) -> str:
     chats = trial.stores["chat"].n_unique()
     questions = trial.questions.filter(pl.col("policy") == EVERYTHING).height
-    return f"{questions} questions about {chats} conversation{'s' if chats > 1 else ''}."
+    counts = {"question": questions, "conversation": chats}
+    said = (f"{count} {what}{'s' if count > 1 else ''}" for what, count in counts.items())
+    return f"{' about '.join(said)}."
 
 
 def _kept(trial: Trial) -> list[list[str]]:

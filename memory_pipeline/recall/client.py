@@ -29,14 +29,12 @@ from memory_pipeline.recall import answering, checking, restoring
 from memory_pipeline.recall.answers import Answer, Block, Consolidated, Filters, Memory, Opening, instant
 from memory_pipeline.recall.checking import Fields, check_recall, stored, whole
 from memory_pipeline.recall.explain import Explanation, explain
+from memory_pipeline.recall.named import SCORED
 from memory_pipeline.recall.ranking import rank
 from memory_pipeline.recall.recording import Recorder
 from memory_pipeline.recall.state import State, States
 from memory_pipeline.settings import Settings, load
 from memory_pipeline.text import embedding
-
-FORMULAS: Final = frozenset({"engram", "automem", "cognitive"})
-"""Rankings that need what the last run scored."""
 
 _ATTEMPTS: Final = 4
 """How often a run is planned anew because others committed meanwhile."""
@@ -194,7 +192,7 @@ class MemoryClient:
             allowed=state.pool.allowed(wanted),
             ranking=ranking,
             vector=embedding.embedder(self._policy.embedder).embed([query])[0],
-            scored=self._states.scored(past) if ranking in FORMULAS else None,
+            scored=self._states.scored(past) if ranking in SCORED else None,
             context=self._states.context(state, **self._asks) if ranking == "engram" else None,
             conflicts=state.conflicts,
         )

@@ -41,7 +41,8 @@ FEATURES: Final = {
     "denial": "it denies what a question to be answered by yes or no asks for: share of the question's words in it",
     "avowal": "it says of oneself, without denial, what such a question asks for: share of the words in it",
     "self": "it is said in the first person",
-    "telling": "how much it says: its content words, rare ones more",
+    "telling": "how much it says that is worth keeping",
+    "dense": "how much of it, for its length, is worth keeping",
     "rarity": "how rare its content words are on the mean",
     "brief": "it is no longer than a few sentences; less the longer it is",
 }

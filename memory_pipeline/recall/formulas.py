@@ -5,6 +5,7 @@ how the factors come about (`consolidation/scoring` has recency, retention and r
 with a ranking.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -75,7 +76,7 @@ def weighted_mean(
     relevant: Numbers,
     affine: Numbers | None = None,
     *,
-    weights: dict[str, float] | None = None,
+    weights: Mapping[str, float] | None = None,
 ) -> Numbers:
     """Score of ADR-0008: the weighted sum of the factors over the sum of the weights in play.
 
@@ -95,7 +96,7 @@ def weighted_mean(
     factors = {"recency": recency, "importance": importance, "relevance": relevant}
     if affine is not None:
         factors["affinity"] = affine
-    own = WEIGHTS | (weights or {})
+    own = {**WEIGHTS, **(weights or {})}
     for name, weight in own.items():
         if name not in WEIGHTS:
             raise ValueError(f"weight {name!r} belongs to no factor; there are {', '.join(WEIGHTS)}")

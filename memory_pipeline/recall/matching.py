@@ -39,7 +39,7 @@ class Match:
         postings, row = index.postings, index.pieces.row
         shares = np.zeros((index.memories.height, len(question.keys)), dtype=np.float32)
         weights = np.zeros(len(question.keys))
-        number, mean = int(postings.alive.sum()), postings.mean
+        number, mean = len(postings.number), postings.mean
         for place, key in enumerate(question.keys):
             units, counts = postings.postings(key)
             weights[place] = question.emphasis[place] * np.log1p((number - len(units) + 0.5) / (len(units) + 0.5))

@@ -19,15 +19,16 @@ from memory_pipeline.recall.questions import Question
 
 Floats = NDArray[np.float64]
 
-FORMULAS: Final = ("engram", "automem", "cognitive", "cosine", "lexical")
-_NEEDS_SCORES: Final = ("engram", "automem", "cognitive")
+SCORED: Final = ("engram", "automem", "cognitive")
+"""Rankings that need what the last run scored."""
+FORMULAS: Final = (*SCORED, "cosine", "lexical")
 _HOUR: Final = 3_600_000_000.0
 _RECENCY_HOURS: Final = 168.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Who asks, for the affinity of the ranking `engram`.
+    """Who asks, and what counts how much, for the ranking `engram`.
 
     Attributes:
         session_id: the session that asks.
@@ -35,6 +36,7 @@ class Context:
         returns: how often each memory already came back in this session, by id.
         reached: ids of others' memories to which a SIMILAR_TO edge leads from one of the user's.
         entities: names that the query or the user is about.
+        weights: of the factors (see `formulas.weighted_mean`).
     """
 
     session_id: str | None = None
@@ -42,6 +44,7 @@ class Context:
     returns: Mapping[str, int] = field(default_factory=dict)
     reached: frozenset[str] = frozenset()
     entities: tuple[str, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=formulas.WEIGHTS.copy)
 
 
 def by_formula(
@@ -78,7 +81,8 @@ def by_formula(
     factors = {"recency": known["recency"], "importance": known["importance"], "relevance": relevant}
     if affine is not None:
         factors["affinity"] = affine
-    return formulas.weighted_mean(known["recency"], known["importance"], relevant, affine), factors
+    weights = None if context is None else context.weights
+    return formulas.weighted_mean(known["recency"], known["importance"], relevant, affine, weights=weights), factors
 
 
 def _known(index: Index, scored: pl.DataFrame, now: datetime) -> dict[str, Floats]:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.text import dates, facts, tokens
+from memory_pipeline.text import dates, facts, keeping, tokens
 from memory_pipeline.text.cues import any_of
 from memory_pipeline.text.lexicon import FIRST_PERSON
 
@@ -74,11 +74,14 @@ _PATTERNS: Final = {
     "first_person": any_of(";".join(sorted(word for word in FIRST_PERSON if word.isalpha())) + ";i'(?:m|ve|d|ll)"),
 }
 _PLACE_NAME: Final = r"(?:^|\s)(?:in|at|to|from|near|around|visit(?:ed|ing)?) (?:the )?\p{Lu}\p{L}+"
-GRADED: Final = ("telling", "rarity")
+GRADED: Final = ("telling", "dense", "rarity")
 CUES: Final = (*_PATTERNS, "date", "number", "name", "asks", "denies", *GRADED)
-"""Signs looked for, in the order of the columns of `Pieces.cues`. Those of `GRADED` are in hundredths: how much it says
-(the rarity of its different content words together, over `_MUCH`), and how rare these words are on the mean."""
-_MUCH: Final = 12
+"""Signs looked for, in the order of the columns of `Pieces.cues`. Those of `GRADED` are in hundredths: what its clauses
+are worth keeping (over `_MUCH`), the same a token (over `_DENSE`), and how rare its content words are on the mean."""
+_MUCH: Final = 8.0
+_DENSE: Final = 2.0 / 3.0
+_FEW: Final = 4
+"""Shorter pieces count as so many tokens."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +111,7 @@ class Pieces:
         read = facts.read(content, low)
         spans = dates.resolve(read["dates"], instants.gather(row))
         return cls(
-            row, cut["tokens"].to_numpy().astype(np.int64), _cues(content, low, read), _days(spans), read["entities"]
+            row, cut["tokens"].to_numpy().astype(np.int64), _cues(cut, low, read), _days(spans), read["entities"]
         ), content
 
     def bounds(self, rows: Integers) -> tuple[Integers, Integers]:
@@ -156,9 +159,9 @@ def _cut(texts: pl.Series) -> pl.DataFrame:
     return pl.concat([whole.filter(pl.col("tokens") <= WHOLE), pieces.select(whole.columns)]).sort("row", "place")
 
 
-def _cues(content: pl.Series, low: pl.Series, read: pl.DataFrame) -> NDArray[np.uint8]:
+def _cues(cut: pl.DataFrame, low: pl.Series, read: pl.DataFrame) -> NDArray[np.uint8]:
     found = {name: low.str.contains(pattern) for name, pattern in _PATTERNS.items()}
-    found["place"] |= content.str.contains(_PLACE_NAME)
+    found["place"] |= cut["text"].str.contains(_PLACE_NAME)
     found |= {
         "date": read["dates"].list.len() > 0,
         "number": read["numbers"].list.len() > 0,
@@ -169,11 +172,18 @@ def _cues(content: pl.Series, low: pl.Series, read: pl.DataFrame) -> NDArray[np.
     said = tokens.occurrences(low).filter(~pl.col("stop")).unique(["row", "stem"])
     rarity = said.group_by("row").agg(pl.col("rarity").sum().alias("sum"), pl.len().alias("count"))
     total, count = (tokens.by_row(rarity, len(low))[name].to_numpy().astype(np.float64) for name in ("sum", "count"))
+    worth = np.bincount((kept := keeping.alone(cut["text"]))["row"], kept["value"], len(low))
+    length = np.maximum(cut["tokens"].to_numpy(), _FEW)
     found |= {
-        "telling": pl.Series(np.minimum(100, total * (1.0 / _MUCH)).astype(np.uint8)),
-        "rarity": pl.Series(np.minimum(100, total / np.maximum(count, 1.0)).astype(np.uint8)),
+        "telling": _hundredths(worth * (100.0 / _MUCH)),
+        "dense": _hundredths(worth / length * (100.0 / _DENSE)),
+        "rarity": _hundredths(total / np.maximum(count, 1.0)),
     }
     return np.column_stack([found[name].cast(pl.UInt8).to_numpy() for name in CUES])
+
+
+def _hundredths(share: NDArray[np.floating]) -> pl.Series:
+    return pl.Series(np.minimum(100.0, share).astype(np.uint8))
 
 
 def _days(spans: pl.Series) -> Integers:

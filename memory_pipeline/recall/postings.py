@@ -92,11 +92,6 @@ class Postings:
         none = np.zeros(0, dtype=np.int64)
         return cls((), np.zeros(0), none, none).extended(texts)
 
-    @property
-    def alive(self) -> NDArray[np.bool_]:
-        """Units that count: all of them."""
-        return np.ones(len(self.number), dtype=np.bool_)
-
     def extended(self, texts: pl.Series) -> Self:
         """Add units behind the others. Cost: that of the new ones, merges of segments apart."""
         first, height = len(self.place), len(self.number)

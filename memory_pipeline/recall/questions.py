@@ -6,6 +6,7 @@ What is not here: how well a memory answers it (`features`).
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -122,6 +123,8 @@ _TOLD: Final = re.compile(
     r"|\b(?:summary|summari[sz]e|in order|order in which|conversations?)\b"
 )
 """Signs that one asks for what was said or done, not for help."""
+_LISTED: Final = re.compile(r"(?:'s)?[\s,/&]*(?:and|or)?[\s,/&]*")
+"""What stands between names of a list."""
 _FRAME_WORDS: Final = """
 mention mentioned tell told say said talk talked discuss discussed conversation conversations chat chats
 session sessions message messages question questions remember recall remind summary summarize summarise
@@ -143,7 +146,7 @@ class Question:
     Attributes:
         stems: its content words without the names of speakers, sorted; `keys` the same as hashes.
         emphasis: weight of each word, 1 unless it only frames the question.
-        speakers: places of the speakers it names, or else of those that "I" and "you" stand for.
+        speakers: places of the speakers whom it asks about, or else of those that "I" and "you" stand for.
         named: it names them.
         kind: kind of the answer, of `KINDS`, or None.
         spans: [dates, 2]: first day and day after the last (days since 1970) of each date in it.
@@ -182,7 +185,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
         stems=stems,
         keys=keys(list(stems)),
         emphasis=np.array([(FRAME_WEIGHT if stem in _FRAME else 1.0) * rarity[stem] ** RARITY_POWER for stem in stems]),
-        speakers=named or _role(plain, speakers),
+        speakers=_asked_about(text, named) or _role(plain, speakers),
         named=bool(named),
         kind=next((kind for kind, pattern in _KINDS if re.search(pattern, plain)), None),
         spans=np.array(spans, dtype=np.int64).reshape(-1, 2),
@@ -203,16 +206,27 @@ def _spans(text: str, low: pl.Series, now: datetime) -> list[list[int]]:
 _EPOCH: Final = datetime(1970, 1, 1).date()  # noqa: DTZ001
 
 
-def _named(text: str, speakers: tuple[str, ...]) -> tuple[int, ...]:
-    """Speakers whose name, or first name, stands in the text as a name does."""
-    words = set(re.findall(r"[^\W\d_][\w-]*", text))
-    return tuple(
-        place
-        for place, name in enumerate(speakers)
-        if name.lower() not in USERS | HELPERS
-        and name.split()
-        and {name.split()[0], name.split()[0].capitalize()} & words
-    )
+def _named(text: str, speakers: tuple[str, ...]) -> dict[int, tuple[int, int]]:
+    """Speakers whose name, or first name, stands in the text as a name does, in its order, and where."""
+    words: dict[str, tuple[int, int]] = {}
+    for found in re.finditer(r"[^\W\d_][\w-]*", text):
+        words.setdefault(found[0], found.span())
+    places = {}
+    for place, name in enumerate(speakers):
+        if name.lower() not in USERS | HELPERS and name.split():
+            first = name.split()[0]
+            if span := words.get(first) or words.get(first.capitalize()):
+                places[place] = span
+    return dict(sorted(places.items(), key=lambda named: named[1]))
+
+
+def _asked_about(text: str, named: dict[int, tuple[int, int]]) -> tuple[int, ...]:
+    """The first speaker named and those listed with them: of "What did A and B give C?" A and B."""
+    places = list(named)
+    for last, (before, after) in enumerate(pairwise(named.values()), start=1):
+        if not _LISTED.fullmatch(text[before[1] : after[0]]):
+            return tuple(sorted(places[:last]))
+    return tuple(sorted(places))
 
 
 def _role(plain: str, speakers: tuple[str, ...]) -> tuple[int, ...]:

@@ -25,6 +25,7 @@ from memory_pipeline.lake.database import EVENTS
 from memory_pipeline.lake.schemas import TABLES, EventType, Lifecycle
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.answers import Filters, Memory
+from memory_pipeline.recall.formulas import WEIGHTS
 from memory_pipeline.recall.index import Index
 from memory_pipeline.recall.named import Context
 from memory_pipeline.recall.places import Places
@@ -208,10 +209,11 @@ class States:
         return scores.join(before.tail(1), on=["profile_id", "plan_id"], how="semi")
 
     def context(self, state: State, *, session_id: str | None, user_id: str | None) -> Context:
-        """Return who asks, and what that makes of each memory, for the rankings that ask for it."""
+        """Return who asks, what that makes of each memory, and the policy's weights, for the ranking `engram`."""
         with self._lock:
             returns = {} if session_id is None else self._held().returns(session_id)
-        return Context(session_id=session_id, user_id=user_id, returns=returns, reached=self._reached(state, user_id))
+        reached, weights = self._reached(state, user_id), {name: getattr(self._policy, f"w_{name}") for name in WEIGHTS}
+        return Context(session_id=session_id, user_id=user_id, returns=returns, reached=reached, weights=weights)
 
     def _reached(self, state: State, user_id: str | None) -> frozenset[str]:
         """Return others' memories to which a SIMILAR_TO edge leads from one that was stored for a person."""

@@ -116,7 +116,7 @@ def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str 
         ValueError: settings or request do not fit the store.
     """
     from memory_pipeline.assets.resources import Run  # noqa: PLC0415
-    from memory_pipeline.service import launch, report  # noqa: PLC0415
+    from memory_pipeline.service import launch, report_runs  # noqa: PLC0415
 
     run = Run(
         profiles=[wanted.profile_id] if wanted.profile_id else [],
@@ -127,6 +127,6 @@ def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str 
     )
     launched = launch.execute(load(home), "preview" if wanted.dry_run else wanted.kind, run, run_id=run_id)
     if wanted.dry_run:
-        return report.plan_document(launched.tables)
+        return report_runs.plan_document(launched.tables)
     with Lake(home) as lake:
-        return report.run_document(lake, launched.run_id)
+        return report_runs.run_document(lake, launched.run_id)

@@ -4,7 +4,7 @@ Modules that take long to load (Dagster, SciPy, DuckDB) are imported by the comm
 `remember`, `import` and `status` start at once. Single memories stand in `memory_commands.py`, questions to them in
 `recall_commands.py`, erasure in `erase_commands.py`, settings in `config_commands.py`, servers and tokens in
 `server_commands.py`, measurements in `evaluation_commands.py`, options in `options.py`, what is printed in `report.py`
-and `report_memory.py`, what is examined in `doctor.py`, how a job is started in `launch.py`, what becomes of a failure
+and `report_*.py`, what is examined in `doctor.py`, how a job is started in `launch.py`, what becomes of a failure
 in `cli.py`.
 """
 
@@ -29,6 +29,7 @@ from memory_pipeline.service import (
     memory_commands,
     recall_commands,
     report,
+    report_runs,
     server_commands,
 )
 from memory_pipeline.service.actions import Scope, Task
@@ -212,7 +213,7 @@ def apply_plan(
     as_json: JsonOption = False,
 ) -> None:
     """Apply exactly a plan. Refused if the profile has changed or another policy applies; new memories wait."""
-    profiles = report.planned_profiles(plan)
+    profiles = report_runs.planned_profiles(plan)
     presets = profiles["preset"].unique().to_list()
     # A plan of several presets was made with each profile's own; one of a single preset is the same either way.
     preset = presets[0] if len(presets) == 1 else ""
@@ -235,20 +236,20 @@ def run_job(job: str, config: dict[str, Any], *, plan_out: Path | None, as_json:
                 raise KeyboardInterrupt from error
             raise
     if job == "preview":
-        document = report.plan_document(launched.tables)
+        document = report_runs.plan_document(launched.tables)
         if plan_out:
             plan_out.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
         if as_json:
             show_json(document)
         else:
-            report.plan(out(), launched.tables["consolidation_plan"], home=settings.home, written=plan_out)
+            report_runs.plan(out(), launched.tables["consolidation_plan"], home=settings.home, written=plan_out)
         return
     with existing_lake(settings) as lake:
-        done = report.run_document(lake, launched.run_id)
+        done = report_runs.run_document(lake, launched.run_id)
         if as_json:
             show_json(done)
         else:
-            report.run(out(), lake, done)
+            report_runs.run(out(), lake, done)
 
 
 @app.command("status")
@@ -295,7 +296,7 @@ def undo(
     if as_json:
         show_json({"undone": undone.to_dicts(), "snapshot": str(path)})
     else:
-        report.undone(out(), undone, path)
+        report_runs.undone(out(), undone, path)
 
 
 @snapshots.callback(invoke_without_command=True)

@@ -25,8 +25,7 @@ from memory_pipeline.service.options import (
     settings_in_force,
     show_json,
 )
-from memory_pipeline.service.report import flat, line, prose
-from memory_pipeline.service.report_memory import memories_counted
+from memory_pipeline.service.report import flat, line, many, prose
 
 app = typer.Typer()
 
@@ -46,9 +45,9 @@ class Preview:
 
     def said(self) -> str:
         """Return it as the end of a sentence."""
-        some = "1 summary" if self.summaries == 1 else f"{self.summaries} summaries"
+        some = many(self.summaries, "summary")
         rest = f"; {some} that tell of them are worded anew or dropped" if self.summaries else ""
-        return f"{memories_counted(len(self.memories))} of profile {self.profile_id}{rest}"
+        return f"{many(len(self.memories), 'memory')} of profile {self.profile_id}{rest}"
 
 
 @app.command()

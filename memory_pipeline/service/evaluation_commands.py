@@ -38,6 +38,9 @@ class AskAt(StrEnum):
     SOON = "soon"
 
 
+Embedder = Annotated[
+    str | None, typer.Option(metavar="NAME", help="What turns texts into vectors; default: the preset's.")
+]
 Ranking = Annotated[str, typer.Option(metavar="NAME", help="How questions are answered; see `recall`.")]
 
 
@@ -109,9 +112,7 @@ def evaluate_files(
         list[float] | None,
         typer.Option("--budget", min=0, metavar="TOKENS", help="Tokens to keep; up to 1, the share of all; repeat."),
     ] = None,
-    embedder: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What turns texts into vectors; default: the preset's.")
-    ] = None,
+    embedder: Embedder = None,
     ranking: Ranking = "default",
     ask_at: Annotated[
         AskAt, typer.Option(help="Ask a day after the last turn, or a day after the last one that answers.")
@@ -214,9 +215,7 @@ def replay(
     preset: Annotated[
         str | None, typer.Option(metavar="NAME", help="Policy to consolidate under; default: only the budget acts.")
     ] = None,
-    embedder: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What turns texts into vectors; default: the preset's.")
-    ] = None,
+    embedder: Embedder = None,
     ranking: Ranking = "default",
     as_json: JsonOption = False,
 ) -> None:

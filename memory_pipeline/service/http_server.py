@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from fastapi import FastAPI, HTTPException, Query, Request, Response
+from fastapi import APIRouter, FastAPI, HTTPException, Query, Request, Response
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -87,72 +87,78 @@ def application(home: Path, runs: Runs) -> FastAPI:
     for kind, code in _CODES.items():
         app.exception_handler(kind)(refusal(code))
     app.exception_handler(Exception)(fault)
-    _routes(app)
+    app.include_router(router)
     app.include_router(http_memories.router)
     return app
 
 
-def _routes(app: FastAPI) -> None:
-    refused: dict[int | str, dict[str, Any]] = {
-        403: {"model": Problem, "description": "The token is for another profile."}
-    }
-    unknown: dict[int | str, dict[str, Any]] = {404: {"model": Problem, "description": "The profile has no memory."}}
+_REFUSED: Final[dict[int | str, dict[str, Any]]] = {
+    403: {"model": Problem, "description": "The token is for another profile."}
+}
+_UNKNOWN: Final[dict[int | str, dict[str, Any]]] = {
+    404: {"model": Problem, "description": "The profile has no memory."}
+}
+router = APIRouter()
 
-    @app.post(
-        "/consolidate",
-        status_code=202,
-        response_model=Accepted,
-        responses={
-            200: {"description": "The plan of a dry run, as `memory-pipeline apply` takes it."},
-            409: {"model": Problem, "description": "The same run waits already, or a check forbids the plan."},
-            422: {"model": Problem, "description": "The request is wrong."},
-            503: {"model": Problem, "description": "Settings or store cannot be read."},
-            **refused,
-            **unknown,
-        },
+
+@router.post(
+    "/consolidate",
+    status_code=202,
+    response_model=Accepted,
+    responses={
+        200: {"description": "The plan of a dry run, as `memory-pipeline apply` takes it."},
+        409: {"model": Problem, "description": "The same run waits already, or a check forbids the plan."},
+        422: {"model": Problem, "description": "The request is wrong."},
+        503: {"model": Problem, "description": "Settings or store cannot be read."},
+        **_REFUSED,
+        **_UNKNOWN,
+    },
+)
+def consolidate(request: Request, grant: Authorized, wanted: Consolidation | None = None) -> Response:
+    """Start a run in the background and answer with its id; a dry run is answered with its plan."""
+    own = within(grant, (wanted or Consolidation()).profile_id)
+    wanted = (wanted or Consolidation()).model_copy(update={"profile_id": own})
+    _settings(request)  # a run would only fail on settings that cannot be read
+    known(request.app.state.lake, own)
+    if wanted.dry_run:
+        return JSONResponse(request.app.state.runs.plan(wanted, trigger="http"))
+    asked = request.app.state.runs.start(wanted, trigger="http")
+    return JSONResponse({"run_id": asked.run_id, "state": "queued"}, status_code=202)
+
+
+@router.get("/consolidate/status", responses={**_REFUSED, **_UNKNOWN})
+def consolidate_status(
+    request: Request,
+    grant: Authorized,
+    profile_id: Annotated[str | None, Query(min_length=1, description="Only this profile.")] = None,
+) -> Response:
+    """Say what ran, what is due and what waits; `requests` are the runs that this server was asked for."""
+    own = within(grant, profile_id)
+    lake: Lake = request.app.state.lake
+    known(lake, own)
+    found = status.summary(lake, _settings(request), now=datetime.now(UTC), profile_id=own)
+    hidden = () if grant.profile_id is None else _OF_THE_STORE
+    asked = [row for row in request.app.state.runs.told() if own in {None, row["profile_id"]}]
+    told = {name: value for name, value in found.items() if name not in hidden} | {"requests": asked}
+    return JSONResponse(jsonable_encoder(told))
+
+
+@router.get("/health", responses={503: {"model": Problem, "description": "The store fails."}})
+def health(request: Request) -> Health:
+    """Say that the store can be read, and how old the oldest event is that waits; needs no token."""
+    lake: Lake = request.app.state.lake
+    return Health(
+        status="ok", position=lake.ledger.position(), lag_seconds=metrics.lag_seconds(lake, datetime.now(UTC))
     )
-    def consolidate(request: Request, grant: Authorized, wanted: Consolidation | None = None) -> Response:
-        """Start a run in the background and answer with its id; a dry run is answered with its plan."""
-        own = within(grant, (wanted or Consolidation()).profile_id)
-        wanted = (wanted or Consolidation()).model_copy(update={"profile_id": own})
-        _settings(request)  # a run would only fail on settings that cannot be read
-        known(request.app.state.lake, own)
-        if wanted.dry_run:
-            return JSONResponse(request.app.state.runs.plan(wanted, trigger="http"))
-        asked = request.app.state.runs.start(wanted, trigger="http")
-        return JSONResponse({"run_id": asked.run_id, "state": "queued"}, status_code=202)
 
-    @app.get("/consolidate/status", responses={**refused, **unknown})
-    def consolidate_status(
-        request: Request,
-        grant: Authorized,
-        profile_id: Annotated[str | None, Query(min_length=1, description="Only this profile.")] = None,
-    ) -> Response:
-        """Say what ran, what is due and what waits; `requests` are the runs that this server was asked for."""
-        own = within(grant, profile_id)
-        lake: Lake = request.app.state.lake
-        known(lake, own)
-        found = status.summary(lake, _settings(request), now=datetime.now(UTC), profile_id=own)
-        hidden = () if grant.profile_id is None else _OF_THE_STORE
-        asked = [row for row in request.app.state.runs.told() if own in {None, row["profile_id"]}]
-        told = {name: value for name, value in found.items() if name not in hidden} | {"requests": asked}
-        return JSONResponse(jsonable_encoder(told))
 
-    @app.get("/health", responses={503: {"model": Problem, "description": "The store fails."}})
-    def health(request: Request) -> Health:
-        """Say that the store can be read, and how old the oldest event is that waits; needs no token."""
-        lake: Lake = request.app.state.lake
-        return Health(
-            status="ok", position=lake.ledger.position(), lag_seconds=metrics.lag_seconds(lake, datetime.now(UTC))
-        )
-
-    @app.get("/metrics", response_class=PlainTextResponse, responses=refused)
-    def prometheus(request: Request, grant: Authorized) -> Response:
-        """Show figures of all profiles in the format of Prometheus; an administrator's token is needed."""
-        if grant.profile_id is not None:
-            raise HTTPException(403, "metrics tell of every profile: an administrator's token is needed")
-        text = metrics.render(request.app.state.lake, _settings(request), now=datetime.now(UTC))
-        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+@router.get("/metrics", response_class=PlainTextResponse, responses=_REFUSED)
+def prometheus(request: Request, grant: Authorized) -> Response:
+    """Show figures of all profiles in the format of Prometheus; an administrator's token is needed."""
+    if grant.profile_id is not None:
+        raise HTTPException(403, "metrics tell of every profile: an administrator's token is needed")
+    text = metrics.render(request.app.state.lake, _settings(request), now=datetime.now(UTC))
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _settings(request: Request) -> Settings:

@@ -1,6 +1,10 @@
 """The commands that ask the memory: `recall`, `session-start`, `get`, `list`, `explain`."""
 
-from typing import Annotated
+import functools
+import inspect
+from collections.abc import Callable
+from itertools import chain
+from typing import Annotated, Any
 
 import typer
 
@@ -24,19 +28,55 @@ from memory_pipeline.service.report import line
 
 app = typer.Typer()
 
-Session = Annotated[str | None, typer.Option("--session", metavar="NAME", help="Only of this session.")]
-Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only what this agent stored.")]
-User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only what belongs to this user.")]
-Speaker = Annotated[str | None, typer.Option("--speaker", metavar="NAME", help="Only what this speaker said.")]
-Types = Annotated[
-    list[str] | None, typer.Option("--type", metavar="TYPE", help="Only of this type; repeat for several.")
-]
-Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Only with this tag; repeat for several.")]
-Since = Annotated[str | None, typer.Option("--since", metavar="T", help="Only stored at this instant or later.")]
-Until = Annotated[str | None, typer.Option("--until", metavar="T", help="Only stored before this instant.")]
+
+def _filters(
+    session: Annotated[str | None, typer.Option("--session", metavar="NAME", help="Only of this session.")] = None,
+    agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only what this agent stored.")] = None,
+    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only what belongs to this user.")] = None,
+    speaker: Annotated[
+        str | None, typer.Option("--speaker", metavar="NAME", help="Only what this speaker said.")
+    ] = None,
+    memory_type: Annotated[
+        list[str] | None, typer.Option("--type", metavar="TYPE", help="Only of this type; repeat for several.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="TAG", help="Only with this tag; repeat for several.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="T", help="Only stored at this instant or later.")
+    ] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="T", help="Only stored before this instant.")] = None,
+) -> Filters:
+    """Read which memories may be named."""
+    return Filters(
+        session_id=session,
+        agent_id=agent,
+        user_id=user,
+        speaker=speaker,
+        memory_types=tuple(memory_type or ()) or None,
+        tags=tuple(tag or ()) or None,
+        since=instant(since, "--since"),
+        until=instant(until, "--until"),
+    )
+
+
+def _filtered(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command that takes `filters` the options of `_filters` in its place."""
+    signature, options = inspect.signature(command), inspect.signature(_filters).parameters
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        chosen = {name: given.pop(name) for name in options}
+        command(**given, filters=_filters(**chosen))
+
+    own = [options.values() if one.name == "filters" else [one] for one in signature.parameters.values()]
+    keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in chain.from_iterable(own)]
+    run.__signature__ = signature.replace(parameters=keywords)  # type: ignore[attr-defined]
+    return run
 
 
 @app.command()
+@_filtered
 def recall(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What is to be known, in plain words.")],
     profile: OwnerOption = "default",
@@ -51,21 +91,14 @@ def recall(
     ranking: Annotated[
         str, typer.Option(metavar="NAME", help="default, engram, automem, cognitive, cosine or lexical.")
     ] = "default",
-    session: Session = None,
-    agent: Agent = None,
-    user: User = None,
-    speaker: Speaker = None,
-    memory_type: Types = None,
-    tag: Tags = None,
-    since: Since = None,
-    until: Until = None,
+    *,
+    filters: Filters,
     no_record: Annotated[
         bool, typer.Option("--no-record", help="Do not note that these memories were used; notes keep them fresh.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Find what answers a question. Best first, with what no longer holds marked as such."""
-    filters = _filters(session, agent, user, speaker, memory_type, tag, since, until)
     clock = instant(as_of)
     with existing_client(profile) as client:
         answer = client.recall(
@@ -114,22 +147,16 @@ def get_memory(memory_id: MemoryArgument, profile: OwnerOption = "default", as_j
 
 
 @app.command("list")
+@_filtered
 def list_memories(
     profile: OwnerOption = "default",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="At most so many.")] = 20,
-    session: Session = None,
-    agent: Agent = None,
-    user: User = None,
-    speaker: Speaker = None,
-    memory_type: Types = None,
-    tag: Tags = None,
-    since: Since = None,
-    until: Until = None,
+    *,
+    filters: Filters,
     deep: Annotated[bool, typer.Option("--deep", help="Also what is archived, cold or superseded.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List memories, newest first. One line each, with the whole id."""
-    filters = _filters(session, agent, user, speaker, memory_type, tag, since, until)
     with existing_client(profile) as client:
         found = client.list(filters, limit, deep=deep)
     _not_misspelt(profile, nothing=not found)
@@ -178,25 +205,3 @@ def _not_misspelt(profile: str, *, nothing: bool) -> None:
         known = profiles.filter(profiles["memories"] > 0)["profile_id"].to_list()
         if profile not in known:
             raise ValueError(f"profile {profile!r} has no memory; {nearest(profile, known)}; choose one with --profile")
-
-
-def _filters(
-    session: str | None,
-    agent: str | None,
-    user: str | None,
-    speaker: str | None,
-    memory_types: list[str] | None,
-    tags: list[str] | None,
-    since: str | None,
-    until: str | None,
-) -> Filters:
-    return Filters(
-        session_id=session,
-        agent_id=agent,
-        user_id=user,
-        speaker=speaker,
-        memory_types=tuple(memory_types or ()) or None,
-        tags=tuple(tags or ()) or None,
-        since=instant(since, "--since"),
-        until=instant(until, "--until"),
-    )

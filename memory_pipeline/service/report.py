@@ -1,10 +1,10 @@
-"""What the command line shows a person: tables and short texts, made from the lake's tables.
+"""What the command line shows a person: how lines and tables are printed, and those of the store and its settings.
 
 Texts of memories are never read as markup. Ids are shortened in tables and whole in the commands that are proposed.
-What is not here: options and exit statuses (`cli.py`), and what `doctor` examines (`doctor.py`).
+What is not here: plans and runs (`report_runs.py`), memories (`report_memory.py`), options and exit statuses
+(`cli.py`), and what `doctor` examines (`doctor.py`).
 """
 
-import json
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memory_pipeline.interop.importing import ImportReport
-from memory_pipeline.lake.schemas import LIVE, Action
+from memory_pipeline.lake.schemas import Action
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service.configuring import Change
 from memory_pipeline.settings import Origin, Settings
@@ -78,198 +78,6 @@ def imported(console: Console, reports: Mapping[str, ImportReport]) -> None:
     table(console, ("file", "accepted", "duplicate", "dead-lettered"), rows)
     if any(found.dead_letters for found in reports.values()):
         line(console, "refused events with their reasons: table dead_letters of the snapshot")
-
-
-def plan_document(tables: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
-    """Return the portable form of a plan."""
-    from memory_pipeline.consolidation.plans import plan_document  # noqa: PLC0415
-
-    return plan_document.write(tables["consolidation_plan"], tables["profiles"], tables.get("completions"))
-
-
-def planned_profiles(file: Path) -> pl.DataFrame:
-    """Return who takes part in a plan that was written to a file.
-
-    Raises:
-        ValueError: there is no such file, it holds no plan, or the plan was changed.
-    """
-    try:
-        document = json.loads(file.read_text("utf-8"))
-    except OSError as error:
-        remedy = f"make one with: memory-pipeline consolidate --dry-run --out {file}"
-        raise ValueError(f"{file}: cannot be read ({error.strerror}); {remedy}") from error
-    except ValueError as error:
-        raise ValueError(f"{file}: is no JSON ({error}); write the plan anew with --dry-run --out") from error
-    from memory_pipeline.consolidation.plans import plan_document  # noqa: PLC0415
-
-    try:
-        return plan_document.read(document if isinstance(document, dict) else {})[1]
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from error
-
-
-def plan(console: Console, decisions: pl.DataFrame, *, home: Path, written: Path | None) -> None:
-    """Print a plan: counts by action and rule, then some decisions of each kind with their reasons."""
-    if decisions.is_empty():
-        line(console, "The plan is empty: nothing to change.")
-    else:
-        kind = ["profile_id", "action", "rule", "status"]
-        counts = decisions.group_by(kind).len("count").sort(kind)
-        rows = counts.select(*kind[:3], "count", pl.when(status="held").then(pl.lit("held back")).fill_null(""))
-        table(console, ("profile", "action", "rule", "decisions", ""), rows.iter_rows(), title="Plan")
-        some = (
-            decisions.sort("profile_id", "ordinal")
-            .with_columns(place=pl.int_range(pl.len()).over("action", "rule"))
-            .filter(pl.col("place") < SHOWN)
-            .select("profile_id", "action", "memory_id", "reason")
-        )
-        title = f"{some.height} of {decisions.height} decisions; all of them: --json, or --out plan.json"
-        table(console, ("profile", "action", "memory", "reason"), some.iter_rows(), title=title)
-    line(console, "Nothing was written to ledger, lake or snapshots.")
-    if written:
-        line(console, f"The plan is in {written}; apply it with: {command(home, 'apply', str(written))}")
-
-
-def run_document(lake: Lake, run_id: str) -> dict[str, Any]:
-    """Return what a run did, one entry a profile, with the decisions it committed counted by action."""
-    runs = lake.ledger.runs().filter(pl.col("run_id") == run_id).sort("profile_id")
-    decided = lake.ledger.decisions().join(runs, on=["profile_id", "plan_id"], how="semi")
-    counts = decided.group_by("profile_id", "action").len("count").sort("profile_id", "action")
-    return {
-        "run_id": run_id,
-        "profiles": [
-            row | {"actions": dict(counts.filter(profile_id=row["profile_id"]).select("action", "count").iter_rows())}
-            for row in runs.to_dicts()
-        ],
-        "snapshot": str(lake.home / "snapshots" / "memories.duckdb"),
-    }
-
-
-def run(console: Console, lake: Lake, done: Mapping[str, Any]) -> None:
-    """Print what a run found, linked, merged, kept apart and kept."""
-    if not done["profiles"]:
-        line(console, "Nothing to do: no profile has a memory by that instant.")
-        return
-    profiles = [row["profile_id"] for row in done["profiles"]]
-    seq = max(row["commit_seq"] for row in done["profiles"])
-    names = ("memories", "association_edges", "clusters", "merge_refusals", "scored_memories")
-    tables = {name: lake.read(name, seq=seq, profiles=profiles) for name in names}
-    tables["clusters"] = tables["clusters"].filter(pl.col("method") != "near_duplicates")  # shown as merges
-    plans = pl.DataFrame(done["profiles"]).select("profile_id", "plan_id")
-    decided = lake.ledger.decisions(seq=seq, profiles=profiles).join(plans, on=["profile_id", "plan_id"], how="semi")
-    _totals(console, done, tables)
-    _clusters(console, tables["clusters"])
-    _merge(console, decided, tables["memories"], home=lake.home)
-    _refusals(console, tables["merge_refusals"], tables["memories"])
-    held = [row["profile_id"] for row in done["profiles"] if row["outcome"] == "held"]
-    if held:
-        line(console)
-        prose(
-            console,
-            f"held back: {', '.join(held)}: more memories would leave than the quota allows; look with --dry-run, "
-            "release for one run with --max-archived-share",
-        )
-    line(console)
-    line(console, f"snapshot: {done['snapshot']}")
-    line(console, f"undo all of it: {command(lake.home, 'undo', done['run_id'])}")
-
-
-def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> None:
-    first = done["profiles"][0]
-    line(
-        console,
-        f"Consolidated {many(len(done['profiles']), 'profile')} as of {when(first['as_of'])} UTC "
-        f"in {first['duration_seconds']:.1f} s",
-    )
-    rows = []
-    for row in done["profiles"]:
-        own = {name: frame.filter(profile_id=row["profile_id"]) for name, frame in tables.items()}
-        live = own["memories"].filter(pl.col("lifecycle").is_in(LIVE))
-        original = own["memories"].filter(kind="original")
-        rows.append(
-            (
-                row["profile_id"],
-                original.height,
-                live.height,
-                original.filter(superseded_kind="summary").height,
-                live.filter(pl.col("kind") != "original").height,
-                own["clusters"].height,
-                own["association_edges"].height,
-                int(own["scored_memories"]["is_protected"].sum()),
-            )
-        )
-    headers = ("profile", "memories", "live", "merged", "summaries", "clusters", "links", "protected")
-    table(console, headers, rows)
-    actions = pl.DataFrame([row["actions"] for row in done["profiles"]]).sum().to_dicts()
-    said = [many(count, action) for action, count in (actions[0] if actions else {}).items() if count]
-    prose(console, f"decided: {' · '.join(said) or 'nothing new'}")
-    prose(console, f"linked: {_counts(tables['association_edges']['edge_type'])}")
-    protected = tables["scored_memories"].filter("is_protected")["protection_reason"]
-    prose(console, f"kept whatever their score: {protected.len()}: {_counts(protected)}")
-
-
-def _clusters(console: Console, clusters: pl.DataFrame) -> None:
-    # Episodes hold what was said together, not what is about one thing: shown where there is nothing else.
-    largest = clusters.sort(
-        [pl.col("method") == "episodes", "cluster_size", "cohesion", "cluster_id"],
-        descending=[False, True, True, False],
-    ).head(SHOWN)
-    rows = [
-        (label, size, mostly, f"{days:.0f}", "" if cohesion is None else f"{cohesion:.2f}", profile)
-        for label, size, mostly, days, cohesion, profile in largest.select(
-            "label", "cluster_size", "dominant_type", "temporal_span_days", "cohesion", "profile_id"
-        ).iter_rows()
-    ]
-    if rows:
-        headers = ("about", "size", "mostly", "days", "cohesion", "profile")
-        table(console, headers, rows, title=f"Largest of {clusters.height} clusters")
-
-
-def _merge(console: Console, decided: pl.DataFrame, memories: pl.DataFrame, *, home: Path) -> None:
-    """Show one merge of the run: the texts, what became of them, and how to look at it or undo it."""
-    merged = decided.filter(action=Action.SUPERSEDE.value)
-    groups = merged.group_by("profile_id", "target_id").agg("memory_id").sort("profile_id", "target_id")
-    if groups.is_empty():
-        return
-    row = groups.sort(pl.col("memory_id").list.len(), descending=True, maintain_order=True).row(0, named=True)
-    own = memories.filter(profile_id=row["profile_id"]).sort("created_at", "memory_id")
-    summary, profile = row["target_id"], row["profile_id"]
-    line(console)
-    line(console, f"One of {many(groups.height, 'merge')}", style="bold")
-    for content in own.filter(pl.col("memory_id").is_in(row["memory_id"]))["content"]:
-        line(console, f"  - {flat(content)}")
-    for content in own.filter(memory_id=summary)["content"]:
-        line(console, f"  = {flat(content)}")
-    line(console, f"  why: {command(home, 'explain', summary, '--profile', profile)}")
-    line(console, f"  undo: {command(home, 'undo', summary, '--profile', profile)}")
-
-
-def _refusals(console: Console, refused: pl.DataFrame, memories: pl.DataFrame) -> None:
-    """Show near duplicates that were kept apart, the likest pair of each of the most frequent reasons."""
-    if refused.is_empty():
-        return
-    texts = memories.select("profile_id", "memory_id", "content")
-    likest = refused.sort(["similarity", "memory_id", "other_id"], descending=[True, False, False])
-    first = likest.group_by("reason", maintain_order=True).first().join(texts, on=["profile_id", "memory_id"])
-    pairs = first.join(texts.rename({"memory_id": "other_id", "content": "other"}), on=["profile_id", "other_id"])
-    order = pl.col("reason").replace_strict(dict(refused["reason"].value_counts().iter_rows()), return_dtype=pl.Int64)
-    line(console)
-    title = f"{many(refused.height, 'pair')} of near duplicates kept apart: {_counts(refused['reason'])}"
-    prose(console, title, style="bold")
-    for row in pairs.sort(order, "reason", descending=[True, False]).head(3).iter_rows(named=True):
-        line(console, f"  {row['reason']}: {row['detail']}")
-        line(console, f"    - {flat(row['content'])}")
-        line(console, f"    - {flat(row['other'])}")
-
-
-def undone(console: Console, decisions: pl.DataFrame, path: Path) -> None:
-    """Print what was taken back."""
-    counts = decisions.group_by("profile_id", "action").len("count").sort("profile_id", "action")
-    if counts.is_empty():
-        line(console, "The run had decided nothing; it no longer counts as done.")
-    else:
-        table(console, ("profile", "action", "decisions"), counts.iter_rows(), title="Taken back")
-    line(console, f"snapshot: {path}")
 
 
 def profiles_document(lake: Lake, settings: Settings, *, now: datetime) -> list[dict[str, Any]]:
@@ -471,13 +279,9 @@ def flat(text: str) -> str:
 
 def many(count: int, what: str) -> str:
     """Return a number with its noun; actions have no plural."""
-    return f"{count} {what}" if count == 1 or what in set(Action) else f"{count} {what}s"
-
-
-def _counts(values: pl.Series) -> str:
-    """Return how often each value comes, most frequent first."""
-    counted = values.drop_nulls().value_counts().sort(["count", values.name], descending=[True, False])
-    return " · ".join(f"{count} {value}" for value, count in counted.iter_rows()) or "none"
+    if count == 1 or what in set(Action):
+        return f"{count} {what}"
+    return f"{count} {what[:-1]}ies" if what.endswith("y") else f"{count} {what}s"
 
 
 def _duration(seconds: float) -> str:

@@ -1,6 +1,6 @@
 """What the command line shows of memories and answers: texts that wrap, ids that can be copied whole.
 
-What is not here: tables of runs, plans and settings (`report.py`).
+What is not here: runs and plans (`report_runs.py`), and settings (`report.py`).
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def answer(console: Console, found: Answer, *, home: Path, profile: str) -> None
     for one in found:
         recalled(console, one)
     line(console)
-    line(console, f"{memories_counted(len(found))}, {many(found.tokens, 'token')}, as of {when(found.as_of)} UTC")
+    line(console, f"{many(len(found), 'memory')}, {many(found.tokens, 'token')}, as of {when(found.as_of)} UTC")
     first = found[0].memory_id
     asked = command(home, "explain", first, "--profile", profile, "--query", found.query)
     line(console, f"why the first: {asked}")
@@ -83,8 +83,3 @@ def memories(console: Console, found: Sequence[Memory]) -> None:
     for one in found:
         said = f"{one.speaker}: {one.text}" if one.speaker else one.text
         line(console, f"{one.memory_id}  {when(one.created_at)}  {one.lifecycle}  {shorten(said, _TEXT)}")
-
-
-def memories_counted(count: int) -> str:
-    """Return how many memories there are, in words."""
-    return "1 memory" if count == 1 else f"{count} memories"

@@ -108,12 +108,13 @@ def vocabulary(found: pl.Series) -> pl.DataFrame:
 def stem(word: str) -> str:
     """Cut a lower-case word to its stem.
 
-    Clitics, plural, -ed, -ing, -ly and a last e go; "don't" becomes "not" and "two" becomes "2".
+    Clitics, plural, -ed, -ing, -ly and a last e go; "don't" becomes "not" and "two" becomes "2". What holds a digit is
+    a name or a number and stays as it is.
     """
     if word.endswith("n't"):
         return "not"
     word = _bare(word)
-    if len(word) <= 3 or not word.isascii() or word[0].isdigit():  # noqa: PLR2004
+    if len(word) <= 3 or not word.isascii() or any(map(str.isdigit, word)):  # noqa: PLR2004
         return _NUMERALS.get(word, word)
     if word in _NUMERALS:
         return _NUMERALS[word]

@@ -6,7 +6,6 @@ What is not here: how a plan is made (`stages`), and when it is committed (`lake
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
 import polars as pl
 
 from memory_pipeline.consolidation import similarity
@@ -112,21 +111,15 @@ def inspect(
 
 
 def retrievable(turn: Turn, memories: pl.DataFrame, vectors: pl.DataFrame) -> pl.DataFrame:
-    """Live summaries that a search for their own words finds among the ten nearest live memories.
+    """Live summaries that a search for their own words finds, or a memory in the very place of theirs.
 
-    Where more than ten memories lie in the very place of a summary, one that is found says what it says.
+    These are the ones whose vector can be compared with those of the other live memories. Nothing has to be searched:
+    the nearest memories of such a summary either hold it, or as many others that are at least as near to its words as
+    it is itself.
     """
     keys = ["profile_id", "memory_id"]
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(*keys, "kind", "content_hash")
     own = vectors.filter(pl.col("model") == turn.policy.embedder).drop("model")
     points = live.join(own, on=["profile_id", "content_hash"]).sort(keys)
-    summaries = points.filter(pl.col("kind") != "original")
-    if summaries.is_empty():
-        return summaries.select(keys)
-    space = similarity.matrix(points["vector"])
-    places = points.with_row_index("place").join(summaries, on=keys, how="semi")["place"].to_numpy()
-    groups = points["profile_id"].rank("dense").cast(pl.Int64).to_numpy()
-    found = similarity.top_k(space[places], space, groups[places], groups, 10)
-    itself = similarity.pair_similarity(space, places, places)[found.left]
-    hit = places[found.left[(places[found.left] == found.right) | (found.similarity >= itself)]]
-    return points[np.unique(hit)].select(keys)
+    comparable = pl.Series(~similarity.unknown(similarity.matrix(points["vector"])))
+    return points.filter(comparable & (pl.col("kind") != "original")).select(keys)

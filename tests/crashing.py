@@ -1,0 +1,52 @@
+"""Crashes at a chosen step: processes that count what they do and kill themselves in the middle of it."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import sqlalchemy as sa
+from lake_rows import PROCESSES
+
+Dying = Callable[[Path, int, Connection], None]
+"""Works on a data folder, is killed at a step, and sends how many steps there were; at step 0 nothing kills it."""
+
+
+def steps_of(work: Callable[[], object], last_step: int, *watched: str) -> int:
+    """Do the work and count its steps, to be killed at one of them.
+
+    Args:
+        work: what is done.
+        last_step: the step that is the last one; 0: none is.
+        watched: how the names of audit events begin that are steps, beside statements and commits.
+    """
+    taken = 0
+
+    def step(*_: object) -> None:
+        nonlocal taken
+        taken += 1
+        if taken == last_step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def audit(event: str, _: object) -> None:
+        if event.startswith(watched):
+            step()
+
+    sys.addaudithook(audit)
+    for happening in ("before_cursor_execute", "after_cursor_execute", "commit"):
+        sa.event.listen(sa.Engine, happening, step)
+    work()
+    total, last_step = taken, -1
+    return total
+
+
+def outcome(dying: Dying, home: Path, last_step: int) -> int | None:
+    """What a process of its own sends when it is done; the exit code of one that was killed."""
+    receiver, sender = PROCESSES.Pipe(duplex=False)
+    with receiver, sender:
+        process = PROCESSES.Process(target=dying, args=(home, last_step, sender))
+        process.start()
+        process.join()
+        return int(receiver.recv()) if process.exitcode == 0 else process.exitcode
