@@ -102,7 +102,7 @@ def read(surroundings: pl.Series) -> dict[str, Amount]:
     matches = [(one, match) for one in distinct if (match := _PARTS.search(one))]
     after = [re.split(r"[ -]+", match["after"].strip(" -")) for _, match in matches]
     shown = [
-        match["number"] + (f" {words_after[0]}" if words_after[0] in _TIMES else "")
+        match["number"] + (f" {words_after[0]}" if words_after[0] in _TIMES | _MONEY else "")
         for (_, match), words_after in zip(matches, after, strict=True)
     ]
     numbers = pl.Series(shown, dtype=pl.String)
@@ -138,7 +138,7 @@ def labels(places: list[str], amounts: tuple[Amount, ...]) -> frozenset[Label]:
         places: a row of `labels`.
         amounts: the amounts of the clause; a number that counts something names nothing.
     """
-    counting = {amount.value for amount in amounts if amount.head}
+    counting = {amount.value.strip("$€£¥₹%") for amount in amounts if amount.head}
     return frozenset(label for one in places if (label := _label(one)) and label[1] not in counting)
 
 
@@ -147,7 +147,7 @@ def _label(place: str) -> Label | None:
     if other in _COUNTING:
         return words.root(key(one)), other
     if not other[-1].isdigit():
-        return words.root(key(other)), _ORDINAL.get(one, one)
+        return None if other in STOP_WORDS else (words.root(key(other)), _ORDINAL.get(one, one))
     if words.root(key(one)) in words.ONE_VALUED:
         return None
     names = one not in _NO_LABEL and not one.endswith(("ed", "ing")) and key(one) not in DATED | UNPLACED

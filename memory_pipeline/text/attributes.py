@@ -29,7 +29,7 @@ _BE: Final = (
 )
 _SCHOOLS: Final = r"(?:elementary|school|academy|college|university|kindergarten|daycare|high|preschool)"
 _PLANS: Final = r"(?:plan|tier|package|subscription|membership)"
-_COMMUTE: Final = r"to (?:work|school|campus|the office)"
+_COMMUTE: Final = r"to (?:work|school|campus|university|uni|college|the office)"
 
 _LIVE: Final = (
     "live|lives|lived|living|reside|resides|residing|based|settled|settling|moved|moving|relocated|relocating"
@@ -44,7 +44,9 @@ _SET: Final = "changed|switched|updated|set|renamed|reset|swapped|changing|switc
 _OWN: Final = "(?:the|my|our|his|her|their)"
 _HAS_BEEN: Final = "(?:(?:has|have|was|is|got|been|just|recently) )"
 _YOUTH: Final = "(?:spent )?(?:my|our|his|her|their) (?:[a-z]+ )?childhood"
-_RIDE: Final = "(?:take|takes|taking|ride|rides|catch) (?:the )?(?P<value>bus|train|subway|metro|tram|ferry|bike)"
+_RIDE: Final = (
+    "(?:take|takes|taking|ride|rides|catch) (?:(?:the|my|a) )?(?P<value>bus|train|subway|metro|tram|ferry|bike)"
+)
 
 _PATTERNS: Final[dict[str, tuple[str, ...]]] = {
     "home": (rf"\b(?:{_LIVE}|staying){_ADVERBS}(?: with [a-z]+ [a-z]+)? (?:in|to|at|near|into|outside) {_VALUE}",),

@@ -59,6 +59,7 @@ _SAME |= {
         "recommend recommendation",
         "bike bicycle cycling",
         "fly flight flying",
+        "use using",
         "enroll enrollment enrolment",
     )
     for word in group.split()
@@ -66,6 +67,29 @@ _SAME |= {
 """Words that ask for the same value; the first stands for all."""
 root.cache_clear()
 
+CARERS: Final = roots("doctor dentist boss manager supervisor landlord teacher professor coach therapist client")
+"""Who changes things for somebody."""
+NEAR: Final = {
+    root(key(word)): root(key(group.split()[0]))
+    for group in (
+        "practice training rehearsal session",
+        "flat apartment place home house",
+        "price cost rent fare fee charge",
+        "job work position role",
+        "trip holiday journey",
+        "show concert gig",
+        "launch release rollout",
+        "call name title",
+        "boss manager supervisor",
+        "car vehicle ride",
+        "doctor clinic physician",
+        "end finish expire",
+        "leave depart",
+        "spot place",
+    )
+    for word in group.split()
+}
+"""Words for about one thing in two texts that were put side by side; the first stands for all."""
 PEOPLE: Final = roots("""
 mother father mom dad parent sister brother son daughter kid child baby wife husband spouse partner fiance fiancee
 girlfriend boyfriend aunt uncle cousin nephew niece grandma grandpa grandmother grandfather roommate flatmate neighbor
@@ -93,8 +117,38 @@ test improve consider complete support feel pic photo tell talk enjoyed
 """Verbs of which several things hold at once: another one takes nothing back by itself."""
 MADE: Final = roots("buried built made written founded invented discovered painted composed designed directed born")
 """What was done to a thing once and for all."""
-GENERAL: Final = roots("use work try touch handle deal meet visit collaborate")
+SINGLE: Final = roots("""
+live reside stay work use drive deploy host run store keep wear rent train practice sleep commute park bank build
+study attend record sit stand hang belong report subscribe
+""")
+"""Verbs whose object, or place, mostly is one at a time: another one takes its place."""
+PAINTED: Final = roots("painted")
+USED: Final = roots("use")
+OWNING: Final = roots("own lead maintain manage head run chair captain coach handle supervise direct conduct organize")
+"""What one person does at a time."""
+ONCE: Final = roots("happen occur erupt collapse crash sink explode break")
+"""What befalls a thing once."""
+KINDS: Final = {
+    root(key(kind)): roots(members)
+    for kind, members in {
+        "sibling": "brother sister twin",
+        "child": "son daughter kid baby toddler",
+        "pet": "dog cat hamster rabbit parrot puppy kitten tortoise turtle budgie goldfish",
+        "instrument": "piano guitar violin cello flute drums trumpet saxophone clarinet harp ukulele",
+        "bone": "arm leg wrist ankle finger toe rib collarbone hip",
+        "alcohol": "wine beer whisky vodka gin cocktail champagne rum",
+        "meat": "chicken beef pork steak lamb bacon sausage ham",
+        "vehicle": "car truck van motorbike scooter",
+        "sport": "tennis football soccer basketball hockey rugby volleyball badminton",
+        "surgery": "operation appendectomy bypass",
+    }.items()
+    for kind, members in [(kind, members)]
+}
+"""Kinds of things and what belongs to them: who has none of a kind has none of these."""
+GENERAL: Final = roots("use work try touch handle deal meet visit collaborate experience background knowledge")
 """Verbs that say little of what is done: their denial is contradicted by many others."""
+HAVING: Final = roots("have own drink eat play keep get")
+"""Verbs of which one has some of a kind."""
 FAVOURITE: Final = roots("favorite")
 """Says nothing without the thing of which it is the favourite."""
 SCHEDULED: Final = roots("start begin open close leave depart end meet arrive land happen finish expire due")
@@ -105,6 +159,11 @@ born birthday birthplace birth graduate graduation maiden die died founded nativ
 married wedding ancestry nationality
 """)
 """What never changes: two values contradict."""
+
+EVENTS: Final = roots("wedding married marry graduation graduate")
+"""Of these what is still to come can be put off, although what was never changes."""
+DAY_PARTS: Final = roots("morning afternoon evening night noon lunchtime")
+"""When on a day something is."""
 
 STATES: Final = roots("""
 like love enjoy hate dislike prefer want need have own use drink eat live work play trust believe support

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from memory_pipeline.lake.schemas import INSTANT
 from memory_pipeline.text import change_words as words
-from memory_pipeline.text import repeats, statements
+from memory_pipeline.text import likely, news, repeats, statements
 from memory_pipeline.text.cases import LEAST_SHARED, RARE, SOME, Case, Finding
 from memory_pipeline.text.differences import settled_dates
 from memory_pipeline.text.fact_rules import findings
@@ -42,6 +42,11 @@ _GENERIC: Final = 10
 """Weight of a word that many statements share anyway."""
 _COMMON: Final = 0.05
 """Share of a group's texts up to which a word weighs in full; from there to all of them it weighs less and less."""
+_FEW_CLAUSES: Final = 24
+"""Pairs of clauses of two texts up to which all are compared, if the texts were put side by side."""
+_ALIKE: Final = 0.3
+"""Share of the words of a clause from which it can say the same of something else."""
+_NEAR: Final = pl.element().is_in(sorted({*words.NEAR, *words.KINDS}.union(*words.KINDS.values())))
 _FEW: Final = 20
 """Groups of fewer texts are too small for such shares."""
 _AT_ONCE: Final = 200_000
@@ -91,10 +96,16 @@ def relations(pairs: pl.DataFrame) -> pl.DataFrame:
     texts = pl.concat([pairs[f"{side}_content"].cast(pl.String) for side in _SIDES])
     reading = read(texts, instants=_both(pairs, "at", INSTANT))
     speakers = _both(pairs, "speaker", pl.String())
-    found = judge(reading, older, newer, speakers=speakers, ordered=later != 0)
-    unrelated = (found["relation"] == "unrelated").to_numpy()
-    same = np.flatnonzero(unrelated)[repeats.same(texts, older[unrelated], newer[unrelated])]
-    rows = dict(enumerate(found.iter_rows())) | dict.fromkeys(same.tolist(), _DUPLICATE)
+    known: dict[int, Statement] = {}
+    found = judge(reading, older, newer, speakers=speakers, ordered=later != 0, known=known)
+    left_over = np.flatnonzero((found["relation"] == "unrelated").to_numpy())
+    same = repeats.same(texts, older[left_over], newer[left_over])
+    others = left_over[~same]
+    guessed = judge(
+        reading, older[others], newer[others], speakers=speakers, ordered=later[others] != 0, beside=True, known=known
+    )
+    rows = dict(enumerate(found.iter_rows())) | dict.fromkeys(left_over[same].tolist(), _DUPLICATE)
+    rows |= dict(zip(others.tolist(), guessed.iter_rows(), strict=True))
     return pairs.hstack(pl.DataFrame(list(rows.values()), schema=_JUDGED, orient="row"))
 
 
@@ -146,7 +157,16 @@ def read(texts: pl.Series, *, instants: pl.Series | None = None, groups: Rows | 
     return Reading(clauses, terms, said_at, weights)
 
 
-def judge(reading: Reading, older: Rows, newer: Rows, *, speakers: pl.Series, ordered: Marks) -> pl.DataFrame:
+def judge(
+    reading: Reading,
+    older: Rows,
+    newer: Rows,
+    *,
+    speakers: pl.Series,
+    ordered: Marks,
+    beside: bool = False,
+    known: dict[int, Statement] | None = None,
+) -> pl.DataFrame:
     """Relation of each pair of texts that were read, duplicates aside.
 
     Args:
@@ -155,25 +175,29 @@ def judge(reading: Reading, older: Rows, newer: Rows, *, speakers: pl.Series, or
         newer: places of the newer ones, as many.
         speakers: who said each text; null is a speaker of its own.
         ordered: of each pair, whether the newer really is newer; else both are of one time.
+        beside: the texts of each pair were put side by side: what is only likely is looked for instead of what is sure.
+        known: statements of clauses by their place; those that are read are added.
 
     Returns:
         One row a pair: relation, rule, subject, attribute, value, other_value, confidence.
     """
     codes = speakers.rank("dense").fill_null(0).to_numpy().astype(np.int64)
     one_speaker = codes[older] == codes[newer]
-    pair, left, right = _combined(reading, older, newer)
-    used, places = np.unique(np.concatenate([left, right]), return_inverse=True)
-    values = statements.statements(reading.clauses[used])
+    pair, left, right = _combined(reading, older, newer, beside=beside)
+    rules = likely.findings if beside else findings
+    used = np.unique(np.concatenate([left, right]))
+    values = {} if known is None else known
+    unread = np.array([clause for clause in used.tolist() if clause not in values], dtype=np.int64)
+    values.update(zip(unread.tolist(), statements.statements(reading.clauses[unread]), strict=True))
     groups = dict(reading.terms.select("clause", "group").unique().iter_rows())
     times = reading.said_at.to_list()
     best: list[tuple[Finding, Statement] | None] = [None] * len(older)
-    ends = zip(pair.tolist(), left.tolist(), *np.split(places, 2), strict=True)
-    for at, clause, i, j in ends:
-        old, new = values[i], values[j]
+    for at, clause, other in zip(pair.tolist(), left.tolist(), right.tolist(), strict=True):
+        old, new = values[clause], values[other]
         if not one_speaker[at] and not _common_matter(old, new):
             continue
-        case = Case(old, new, reading.weights[groups[clause]], (times[older[at]], times[newer[at]]))
-        for one in findings(case):
+        case = Case(old, new, reading.weights[groups.get(clause, 0)], (times[older[at]], times[newer[at]]))
+        for one in rules(case):
             at_once = one.relation == "update" and not ordered[at] and not (old.changing or new.changing)
             found = replace(one, relation="conflict") if at_once else one
             present = best[at]
@@ -238,8 +262,11 @@ def _weights(about: pl.DataFrame, sizes: Rows) -> pl.DataFrame:
     return found.select("group", "root", "weight").sort("group", "root")
 
 
-def _combined(reading: Reading, older: Rows, newer: Rows) -> tuple[Rows, Rows, Rows]:
-    """Pairs of clauses of each pair of texts that share enough: place of the pair, old clause, new clause."""
+def _combined(reading: Reading, older: Rows, newer: Rows, *, beside: bool) -> tuple[Rows, Rows, Rows]:
+    """Pairs of clauses of each pair of texts that share enough: place of the pair, old clause, new clause.
+
+    Of short texts that were put side by side all of them: what they share may be said by their neighbours.
+    """
     row = reading.clauses["row"].to_numpy().astype(np.int64)
     start = np.searchsorted(row, np.arange(len(reading.said_at) + 1))
     many = np.diff(start)
@@ -248,11 +275,33 @@ def _combined(reading: Reading, older: Rows, newer: Rows) -> tuple[Rows, Rows, R
     within = np.arange(len(pair)) - np.repeat(np.cumsum(product) - product, product)
     left = start[older[pair]] + within // many[newer[pair]]
     right = start[newer[pair]] + within % many[newer[pair]]
+    if beside:
+        near = np.flatnonzero(_worth(reading, left, right, short=product[pair] <= _FEW_CLAUSES))
+        return pair[near], left[near], right[near]
     least = _least_shared(reading.clauses, left, right)
     told = np.flatnonzero(least)
     pair, left, right = pair[told], left[told], right[told]
     enough = np.flatnonzero(_shared(reading, left, right) >= least[told])
     return pair[enough], left[enough], right[enough]
+
+
+def _worth(reading: Reading, left: Rows, right: Rows, *, short: Marks) -> Marks:
+    """Pairs of clauses of texts that were put side by side of which something may be found."""
+    used = np.unique(np.concatenate([left, right]))
+    told = reading.clauses[used].select(
+        "low", "denial", "supposed", "declared", near=pl.col("topic").list.eval(_NEAR).list.any()
+    )
+    changed, life = (column.to_numpy() for column in news.told(told["low"]).get_columns())
+    changed |= told["declared"].fill_null(value=False).to_numpy()
+    life |= told["near"].fill_null(value=False).to_numpy()
+    denied, stated = (told["denial"] != "").to_numpy(), ~told["supposed"].to_numpy()
+    totals = np.bincount(reading.terms["clause"], weights=reading.terms["weight"], minlength=len(reading.clauses))
+    i, j = np.searchsorted(used, left), np.searchsorted(used, right)
+    shared = _shared(reading, left, right)
+    alike = shared >= _ALIKE * np.minimum(totals[left], totals[right])
+    told_of = (shared >= LEAST_SHARED) & (changed[j] | alike | (denied[i] != denied[j]))
+    worth: Marks = stated[i] & stated[j] & (told_of | (short & life[i] & life[j]))
+    return worth
 
 
 def _least_shared(clauses: pl.DataFrame, left: Rows, right: Rows) -> Rows:

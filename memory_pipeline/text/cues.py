@@ -41,7 +41,12 @@ _ASKING: Final = (
 _MARKED: Final = r"\?\W*$"
 _OWN_MATTER: Final = rf"{_LEAD}(?:i|i'm|i've|we|we're|we've|my|our|after|having|now that|(?:the )?fact that){_BOUNDARY}"
 """What a question may open with and still state something."""
-_STATING: Final = any_of("fact that; now that; my new")
+_STATING: Final = any_of("""
+fact that; now that; my new; from now on; going forward; in (?:the )?future; always; (?:call|address) me
+; your (?:answers?|repl(?:y|ies)|responses?|messages); (?:reply|answer|respond|write|speak|talk) (?:to me )?in
+; please (?:stop|quit|use|keep|avoid|format|stick|include|address|refer)
+; when (?:i|we|he|she|they) (?:went|was|were|had|got|came|saw|took|did|[a-z]+ed)
+""")
 """What makes a statement even of a question."""
 _AHEAD: Final = 24
 """Letters before a modal verb up to which it governs the whole clause."""
@@ -64,6 +69,7 @@ not (?:the|this|that|another|again) [^.,;!?]{0,40}again;
 never the (?:problem|issue|point);
 (?:oh|ah|ugh) no; whether or not; or not; nothing but; no more than; not more than;
 nothing (?:like|beats|better|wrong|compares|can|could|will|to worry); can't (?:wait|go wrong|beat);
+(?:can't|cannot|can not|couldn't) (?:stand|bear);
 (?:can't|cannot|can not|couldn't|could not)
 (?:wait|believe|help|agree|stop|get enough|beat|complain|imagine|resist|thank|be happier|ask for|recommend)[a-z]*;
 don't (?:worry|forget|know|think|understand|want to|have time|have to|need to|mind|get me wrong|give up|let|be|mention);
@@ -112,7 +118,7 @@ now; from (?:now|today|tomorrow|this [a-z]+|next [a-z]+|[a-z]+ [0-9]+|[a-z]+) on
 """
 _OPENING: Final = r"""
 update; correction; attention; heads up; change of plans?; that(?:'s| has)? changed; things (?:have )?(?:moved|changed)
-; sorry; i misspoke; my mistake; scratch that; new plan; effective [a-z0-9]+
+; until further notice; sorry; i misspoke; my mistake; scratch that; new plan; effective [a-z0-9]+
 ; (?:starting|beginning)(?: from| on| in| with)? (?:(?:this|next) )?[a-z0-9]+
 ; (?:after|because of|thanks to|due to|following) [^,:.]{3,40}(?:,|:)
 ; (?:after|with|since|following) (?:the|my|our) (?:new )?[a-z]+
@@ -131,7 +137,7 @@ as of (?:(?:this|next|last) )?[a-z0-9]+; from (?:now|today|tomorrow|this [a-z]+|
 ; re(?:painted|assigned|opened|scheduled|named|placed|arranged|negotiated); (?:it )?turn(?:s|ed) out(?: that)?
 ; (?:has|have|had|was|were|i|we|they|been|got) (?:been )?(?:[a-z]+ )?(?:changed|switched|swapped|replaced)
 """)
-    + rf"|{_TAKING_BACK}|^\W*attention\W"
+    + rf"|{_TAKING_BACK}|^\W*(?:attention|until further notice)\W"
     + r"|^\W*(?:starting|effective) (?:now|today|tomorrow|on|in|from|this|next|[a-z]+day|[a-z]+ [0-9])"
 )
 """Likewise, and nothing else is meant."""
@@ -146,7 +152,8 @@ WORD: Final = re.compile(r"[^\W_]+(?:['.][^\W_]+)*")
 RISEN: Final = any_of(
     _CHANGED
     + """
-; reach; reaching; hit; total; up; down; increase; expand; extend; update; becom(?:e|ing); so far; already; changing;
+; raise; lower; reach; reaching; hit; total; up; down; increase; expand; extend; update; becom(?:e|ing); so far
+; already; changing;
 moving; rescheduling; raising; lowering; extending; pushing
 """
 )
@@ -172,6 +179,14 @@ BEGUN: Final = python(
 recently; started; bought; got; adopted; learned; learnt; first; finally; just; began; found; hired; signed up; again
 """)
 )
+AT_LAST: Final = python(any_of("finally; now; at last; by now; these days; already"))
+"""It took until now."""
+JUST: Final = python(
+    any_of("""
+just; today; yesterday; tonight; finally; this (?:morning|afternoon|week|month); last (?:night|week); now; recently
+""")
+)
+"""It happened only now."""
 WORRIED: Final = python(any_of("worried; concerned; afraid; nervous; ensure; make sure; in case"))
 UNABLE: Final = re.compile(r"\b(?:can't|cannot|can not|unable to|don't know how to|never learn(?:ed|t) (?:how )?to)\b")
 """A denial of an ability: it denies every case."""
@@ -212,6 +227,7 @@ ENDLESS: Final = (
     r"|nothing can|if (?:i|you|we)|how to|hard to)(?-u:\b) (?:ever |just |even )?"
     r"(?:stop|quit|g[ia]v[ei]|end|leav|cancel|sold|sell)[a-z]*"
     r"|(?-u:\b)stop(?:s|ped|ping)? (?:right |just )?(?:by|at|in|over|off|for)(?-u:\b)"
+    r"|(?-u:\b)(?:sold|gave away) (?:an?|some|two|three|several)(?-u:\b)"
 )
 """What sounds like an end and is none."""
 _OVER: Final = any_of(f"""
@@ -227,7 +243,9 @@ moved on from; left (?:my|our|his|her|their); outgr(?:ew|own); backed out of; ca
 _PHRASE: Final = r"((?:[^\s.,;:!?]+(?:\.[^\s.,;:!?]+)* ?){1,7})"
 ENDED: Final = rf"{_OVER} (?:my |the |our |a |an |being |be |to )?{_PHRASE}"
 """What a clause says is over: the words behind such an expression."""
-ENDED_STOP: Final = python(rf" (?:and|but|because|so|since|now|anymore|any more|last|this){_BOUNDARY}.*$")
+ENDED_STOP: Final = python(
+    rf" (?:and|but|because|so|since|now|anymore|any more|last|this|after|before|when|until){_BOUNDARY}.*$"
+)
 """Where those words end."""
 REPLACING: Final = re.compile(r"\b(?:from|replac\w+|traded in)\b")
 REPLACED_STOP: Final = python(rf" (?:to|with|for|in favou?r of|by){_BOUNDARY}.*$")
@@ -243,7 +261,8 @@ PLANNED: Final = python(
     any_of("""
 will; won't; going to; gonna; plan(?:s|ning)? to; planning; wants? to; need to; like to; hope; heading to; would;
 looking forward; can't wait; (?:buzzing|keen|eager|ready|about|set|supposed|stoked|pumped|thrilled) to; upcoming;
-excited (?:to|for|about); deadline (?:for|to|of); (?:words|pages) to; [a-z]*'d like; interested in; [a-z]+'ll
+excited (?:to|for|about); deadline (?:to|(?:for|of) [a-z]+ing); (?:words|pages) to; [a-z]*'d like
+; interested in; [a-z]+'ll
 """)
 )
 """What is still to come happened no more than what never did."""
@@ -258,8 +277,10 @@ _PERFECT: Final = any_of("""
 (?:have|has|had|i've|we've) (?:[a-z]+ )?(?:been|[a-z]+ed|[a-z]+en|done|made|got|grown|become|won)
 """)
 PRESENT: Final = re.compile(
-    r"(?:\b(?:will|is|are|am|to be|can|should|must)|'(?:m|re|s|ll))\b(?!.*\b(?:was|were|did)\b)"
+    r"(?:\b(?:will|is|are|am|to be|can|should|must)(?:n't)?|'(?:m|re|s|ll))\b(?!.*\b(?:was|were|did)\b)"
 )
+_RESEMBLING: Final = any_of("(?:taste|look|sound|feel|smell|seem|act|is|be|are|was)(?:s|ed)? (?:just )?like")
+"""What is like something is not liked."""
 _SIDED: Final = any_of("; ".join(sorted({word for sides in words.EXCLUSIVE for side in sides for word in side})))
 
 
@@ -293,6 +314,6 @@ def told(low: pl.Series) -> pl.DataFrame:
             "perfect": low.str.contains(_PERFECT),
             "over": low.str.contains(OVER_ITSELF),
             "ended": low.str.replace_all(ENDLESS, " ").str.extract_all(ENDED),
-            "sides": low.str.extract_all(rf"{_SIDED}(?:-[a-z]+)?"),
+            "sides": low.str.replace_all(_RESEMBLING, " ").str.extract_all(rf"{_SIDED}(?:-[a-z]+)?"),
         }
     ).with_columns(denial=denial)

@@ -5,6 +5,7 @@ What is not here: other values of one attribute (`fact_rules`), and how a clause
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Final
 
 from memory_pipeline.text import change_words as words
@@ -34,6 +35,8 @@ _UNNAMED: Final = 0.6
 """How sure a contradiction is if what never was done is told in another verb, of a name that both give or of none."""
 _VALUE_WORDS: Final = 3
 _MOST: Final = 0.75
+Times = tuple[datetime | None, datetime | None]
+
 _YEAR: Final = re.compile("[0-9]{4}")
 
 
@@ -87,7 +90,8 @@ def denied(case: Case) -> Iterator[Finding]:
             and not _of_others(denying, stating)
             and _all_denied(case, both, covered, len(about))
         ):
-            begun = denying is old and covered >= _DENIED and bool(cues.BEGUN.search(new.low)) and not _dated_back(new)
+            since = denying is old and covered >= _DENIED and cues.BEGUN.search(new.low)
+            begun = bool(since) and not _dated_back(new, known=case.times[0] is not None)
             if denying is old and not begun and said != about and _later(case) and not _long_since(case):
                 return
             yield case.found("never", both, case.both, sure, update=begun)
@@ -100,7 +104,7 @@ def denied(case: Case) -> Iterator[Finding]:
         yield case.found("no_longer", both, case.both, 0.9, update=True)
     elif (denying.denied and denying.denied not in both) or _elsewhere(denying, stating, both):
         return
-    elif (update := _changed_mind(denying, stating, both, denied_first=denying is old)) is not None:
+    elif (update := _changed_mind(denying, stating, both, denied_first=denying is old, times=case.times)) is not None:
         yield case.found("negation", both, case.both, 0.5 + covered / 3, update=update)
 
 
@@ -161,9 +165,11 @@ def _long_since(case: Case) -> bool:
     return earlier or bool(cues.LONG_SINCE.search(case.new.low))
 
 
-def _dated_back(one: Statement) -> bool:
-    """It tells when, long before it is said."""
-    return bool(cues.LONG_SINCE.search(one.low)) or any(_YEAR.fullmatch(date) for date in one.dates)
+def _dated_back(one: Statement, *, known: bool) -> bool:
+    """It tells when, long before it is said, or at all if it is not known when the older was said."""
+    dated = any(_YEAR.fullmatch(date) for date in one.dates) or (not known and bool(one.dates) and one.past)
+    fresh = not known and cues.JUST.search(one.low)
+    return not fresh and (bool(cues.LONG_SINCE.search(one.low)) or dated)
 
 
 def _brief(stating: Statement, denying: Statement) -> bool:
@@ -181,10 +187,15 @@ def _all_denied(case: Case, both: Roots, covered: float, count: int) -> bool:
     return enough or covered >= _MOST
 
 
-def _changed_mind(denying: Statement, stating: Statement, both: Roots, *, denied_first: bool) -> bool | None:
+def _changed_mind(
+    denying: Statement, stating: Statement, both: Roots, *, denied_first: bool, times: Times
+) -> bool | None:
     """Whether denial and statement can follow each other (True) or contradict (False); None if nothing follows."""
     if denying.denial == "undone" and denied_first:
-        return not _dated_back(stating)
+        return not _dated_back(stating, known=times[0] is not None)
+    grown = denied_first and denying.topic == both and not stating.past and bool(cues.AT_LAST.search(stating.low))
+    if grown and not denying.past:
+        return True
     if denying.denial in {"did_not", "undone"} or both & words.PEOPLE or (denying.past and stating.past):
         return False
     if denied_first:

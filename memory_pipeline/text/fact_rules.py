@@ -53,7 +53,7 @@ _GROUPS: Final = {
 def findings(case: Case) -> Iterator[Finding]:
     """Everything that tells the newer statement from the older one."""
     old, new = case.old, case.new
-    if old.supposed or new.supposed or not _same_people(old, new):
+    if old.supposed or new.supposed or not same_people(old, new):
         return
     yield from denial_rules.ended(case)
     denied = bool(old.denial) != bool(new.denial)
@@ -66,7 +66,7 @@ def findings(case: Case) -> Iterator[Finding]:
 
 def _denied(case: Case) -> Iterator[Finding]:
     """One denies what the other states."""
-    if _same_thing(case.old, case.new):
+    if same_thing(case.old, case.new):
         yield from denial_rules.denied(case)
 
 
@@ -74,17 +74,17 @@ def _values(case: Case) -> Iterator[Finding]:
     """The newer gives another value."""
     old, new = case.old, case.new
     yield from frames.restated(case)
-    if new.declared or _same_kinds(old, new):
+    if new.declared or same_kinds(old, new):
         yield from _claimed(case)
         yield from frames.settled(case)
-    if _same_thing(old, new):
+    if same_thing(old, new):
         yield from _amounts(case)
         yield from _dates(case)
         yield from _sides(case)
         yield from _ranks(case)
 
 
-def _same_people(old: Statement, new: Statement) -> bool:
+def same_people(old: Statement, new: Statement) -> bool:
     """The statements do not begin with different relatives, or with a relative and the speaker."""
     if old.people == new.people or old.people & new.people:
         return True
@@ -94,25 +94,25 @@ def _same_people(old: Statement, new: Statement) -> bool:
     return not other.persons & _FIRST or bool((old.people | new.people) & other.topic)
 
 
-def _same_thing(old: Statement, new: Statement) -> bool:
+def same_thing(old: Statement, new: Statement) -> bool:
     """The statements do not begin with different names, or tell of two things of one kind."""
     for one, other in ((old, new), (new, old)):
         strange = bool(one.lead) and not any(name in other.low for name in one.lead)
         if strange and (other.lead or _FIRST.intersection(other.said[:1])):
             return False
-    return _same_kinds(old, new)
+    return same_kinds(old, new)
 
 
-def _same_kinds(old: Statement, new: Statement) -> bool:
+def same_kinds(old: Statement, new: Statement) -> bool:
     """The statements do not tell of two things of one kind (sprint 1 and 2)."""
     kinds = {noun: label for noun, label in old.labels if noun not in words.RANKED}
     return all(kinds.get(noun, label) == label for noun, label in new.labels)
 
 
-def _apart(case: Case) -> bool:
+def _apart(case: Case, without: Roots = frozenset()) -> bool:
     """Each statement is about something that the other does not mention."""
     counted = frozenset(one.head for side in (case.old, case.new) for one in side.amounts)
-    left, right = (side.topic - case.shared - words.GENERIC - counted for side in (case.old, case.new))
+    left, right = (side.topic - case.shared - words.GENERIC - counted - without for side in (case.old, case.new))
     if not left or not right:
         return False
     short = len(case.old.topic) + len(case.new.topic) <= _SHORT
@@ -310,16 +310,17 @@ def _dates(case: Case) -> Iterator[Finding]:
     else:
         return
     about = case.shared - words.GENERIC
-    if not about or _apart(case):
+    if not about or _apart(case, words.DAY_PARTS):
         return
     values = ", ".join(sorted(ones)), ", ".join(sorted(others))
-    likeness, weight = case.likeness(), case.weight(about)
+    likeness, weight = case.likeness(words.DAY_PARTS), case.weight(about)
     happened = old.past and new.past
     once = happened and old.topic == new.topic and all(_YEAR.fullmatch(date) for date in ones | others)
     rescheduled = new.moved or new.correcting
-    if once or (words.FIXED & about and likeness >= _MOST and not rescheduled):
+    to_come = bool(words.EVENTS & about) and not happened
+    if once or (words.FIXED & about and likeness >= _MOST and not rescheduled and not to_come):
         yield case.found(rule, about, values, 0.75, update=False)
-    elif _over_by_then(case) or ((old.past or new.past) and not rescheduled):
+    elif over_by_then(case) or ((old.past or new.past) and not rescheduled):
         return  # it happened, and the newer happened too
     elif new.correcting and not new.moved and likeness < _DENIED_WORDS:
         return  # "actually" alone moves nothing
@@ -333,11 +334,11 @@ def _is_dated(one: Statement) -> bool:
     """Something, not a person, is at some time, or begins or ends then."""
     if not one.persons.intersection(one.said[:1]) and words.SCHEDULED.intersection(one.said):
         return True
-    at = one.said.index("be") if "be" in one.said else 0
+    at = next((at for at, word in enumerate(one.said) if word in {"be", "is"}), 0)
     return at > 1 or (at == 1 and not one.persons.intersection(one.said[:1]))
 
 
-def _over_by_then(case: Case) -> bool:
+def over_by_then(case: Case) -> bool:
     """Whatever the older dates was over when the newer was said; a bare day of the week may come again."""
     before, after = case.times
     if before is None or after is None or before >= after or not case.old.dates or case.old.dates & frozenset(WEEKDAYS):

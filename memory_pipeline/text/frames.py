@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 from itertools import product
 from typing import Final
 
 from memory_pipeline.text import change_words as words
 from memory_pipeline.text import cues
 from memory_pipeline.text.cases import LEAST_SHARED, RARE, Case, Finding
-from memory_pipeline.text.meanings import COUNTED, DATED, UNPLACED, alike, key
+from memory_pipeline.text.meanings import COUNTED, DATED, OPPOSITES, UNPLACED, alike, key
 from memory_pipeline.text.statements import Statement, impersonal
 
 _PERSONS: Final = frozenset({"i", "we", "you", "he", "she", "they"})
@@ -25,6 +26,8 @@ _MOST_NUMBERS: Final = 2
 """More numbers in one statement are a list or a sum."""
 _MOST_WORDS: Final = 3
 """Words of a slot."""
+_REMEMBERED: Final = 256
+"""Pairs of frames whose differences are kept at hand, as several rules ask for them."""
 _AGAIN: Final = "re"
 _STEM: Final = 4
 _GONE: Final = words.roots("left leave retired quit resigned sacked fired dropped ditched stopped finished joined")
@@ -49,6 +52,12 @@ class Slot:
         """Both hold a number."""
         return _numeric(self.old) and _numeric(self.new)
 
+    @property
+    def single(self) -> bool:
+        """Both are one number, and name nothing."""
+        sides = self.old, self.new
+        return all(sum(map(_counts, side)) == 1 and not any(map(_name, side)) for side in sides)
+
 
 def restated(case: Case) -> Iterator[Finding]:
     """The newer says the same with one other value, and that this is a change."""
@@ -56,13 +65,19 @@ def restated(case: Case) -> Iterator[Finding]:
     if not (new.announced or new.declared) or cues.ADDING.search(new.low) or old.wished != new.wished:
         return
     slot = one_slot(old, new)
-    if slot is None or not _telling(slot, case) or not _alike(slot.old, slot.new) or _of_two_kinds(slot, case):
+    if (
+        slot is None
+        or not _telling(slot, case)
+        or not like(slot.old, slot.new)
+        or _of_two_kinds(slot, case)
+        or of_two(slot, old, new)
+    ):
         return
     several = words.MANY.intersection((*slot.before, *slot.behind)) or new.wished or (old.past and new.past)
     if several and not slot.counted and not new.retracting:
         return
     about = frozenset((*slot.before, *slot.behind)) & case.shared - words.GENERIC
-    yield case.found("changed_value", about, (_shown(slot.old, old), _shown(slot.new, new)), 0.8, update=True)
+    yield case.found("changed_value", about, shown(slot, old, new), 0.8, update=True)
 
 
 def settled(case: Case) -> Iterator[Finding]:
@@ -77,9 +92,10 @@ def settled(case: Case) -> Iterator[Finding]:
         and not slot.counted
         and words.MADE & {*slot.before}
         and about & {*slot.before}
-        and _alike(slot.old, slot.new)
+        and like(slot.old, slot.new)
     ):
-        yield case.found("changed_value", about, (_shown(slot.old, old), _shown(slot.new, new)), 0.75, update=False)
+        lasting = case.shared >= words.PAINTED and bool(cues.PRESENT.search(old.low))
+        yield case.found("changed_value", about, shown(slot, old, new), 0.75, update=lasting)
 
 
 def parallel(old: Statement, new: Statement) -> bool:
@@ -87,13 +103,44 @@ def parallel(old: Statement, new: Statement) -> bool:
     codes = _codes(old.frame, new.frame)
     pairs = [(old.frame[i:j], new.frame[k:m]) for tag, i, j, k, m in codes if tag == "replace"]
     equal = sum(j - i for tag, i, j, _, _ in codes if tag == "equal")
-    named = [pair for pair in pairs if all(map(_content, pair)) and not any(map(_numeric, pair))]
-    return bool(named) and len(pairs) > 1 and 2 * equal >= max(len(old.frame), len(new.frame)) - 1
+    named = [pair for pair in pairs if all(map(naming, pair)) and not any(map(_numeric, pair))]
+    last = tuple(old.frame[-1:]), tuple(new.frame[-1:])
+    inside = [pair for pair in pairs if (pair[0][-1:], pair[1][-1:]) != last]
+    mixed = any(all(any(map(_name, side)) and _numeric(side) for side in pair) for pair in inside)
+    longest = max(len(old.frame), len(new.frame))
+    return (bool(named) and len(pairs) > 1 and 2 * equal >= longest - 1) or (mixed and 2 * equal > longest)
+
+
+def timed(slot: Slot) -> bool:
+    """Both hold a day or an hour and nothing else."""
+    return all(
+        all(word in DATED | COUNTED | UNPLACED or _counts(word) for word in side) for side in (slot.old, slot.new)
+    )
+
+
+def opposed(old: Statement, new: Statement) -> bool:
+    """In one place the statements have words that exclude each other: to, from."""
+    codes = _codes(old.said, new.said)
+    pairs = [product(old.said[i:j], new.said[k:m]) for tag, i, j, k, m in codes if tag == "replace"]
+    return any(frozenset(pair) in OPPOSITES for places in pairs for pair in places)
+
+
+def akin(old: Statement, new: Statement, *, other: bool = False) -> bool:
+    """The statements are worded alike; `other`: and name different things in one place."""
+    codes = _codes(old.frame, new.frame)
+    equal = sum(j - i for tag, i, j, _, _ in codes if tag == "equal")
+    pairs = [(old.frame[i:j], new.frame[k:m]) for tag, i, j, k, m in codes if tag == "replace"]
+    named = any(all(any(map(_name, side)) for side in pair) for pair in pairs)
+    return 2 * equal >= max(len(old.frame), len(new.frame)) - 1 and (named or not other)
+
+
+def _name(word: str) -> bool:
+    return word not in _FREE and not _counts(word)
 
 
 def one_slot(old: Statement, new: Statement) -> Slot | None:
     """The one place in which two statements differ; None if they differ in others."""
-    frame = [_again(word, old.frame) for word in new.frame]
+    frame = tuple(_again(word, old.frame) for word in new.frame)
     codes = _codes(old.frame, frame)
     differ = [
         (tag, i, j, k, m)
@@ -124,32 +171,40 @@ def _telling(slot: Slot, case: Case) -> bool:
         return False
     if not new.declared and len(equal) < longest:
         return False
-    if slot.counted and not (_content(slot.old) and _content(slot.new)):
+    if slot.counted and not (naming(slot.old) and naming(slot.new)):
         return max(sum(map(_counts, side.frame)) for side in (old, new)) <= _MOST_NUMBERS
     opened = about.intersection(slot.before) or (new.declared and _FIRST.intersection(slot.before[:1]))
     if words.FAVOURITE.issuperset(slot.before[-1:]) and not _FAVOURITE_IS.search(new.low):
         return False  # a favourite of another kind
-    return bool(opened) and not _numeric(slot.behind) and not (slot.counted and _content(slot.behind))
+    return bool(opened) and not _numeric(slot.behind) and not (slot.counted and naming(slot.behind))
+
+
+def of_two(slot: Slot, old: Statement, new: Statement) -> bool:
+    """Each side of the slot names something and tells something of it: "Dorn is closed", "Kell has reopened"."""
+    return all(_named_first(side, stated) for side, stated in ((slot.old, old), (slot.new, new)))
+
+
+def _named_first(side: Sequence[str], stated: Statement) -> bool:
+    named = words.roots(" ".join(stated.names))
+    return side[0] in named and any(_name(word) and word not in named for word in side)
 
 
 def _of_two_kinds(slot: Slot, case: Case) -> bool:
     """The slot holds the number of one of several things, of which something is told behind it."""
     kinds = dict(case.old.labels)
     noun = "".join(slot.before)
-    return _content(slot.behind) and any(
-        kinds.get(one, label) != label for one, label in case.new.labels if one == noun
-    )
+    return naming(slot.behind) and any(kinds.get(one, label) != label for one, label in case.new.labels if one == noun)
 
 
-def _alike(one: Sequence[str], other: Sequence[str]) -> bool:
+def like(one: Sequence[str], other: Sequence[str]) -> bool:
     """What stands in a slot can be two values of one thing: both are numbers, or both name something."""
     if _numeric(one) and _numeric(other):
         return True
     placed = [side[0] if side[0] in UNPLACED else "" for side in (one, other)]
     if any(alike(*pair) for pair in product(one, other)):
         return False
-    like = placed[0] == placed[1] or _PLACES.issuperset(placed)
-    return like and all(_content(side) and not _PERSONS.intersection(side) for side in (one, other))
+    alike_placed = placed[0] == placed[1] or _PLACES.issuperset(placed)
+    return alike_placed and all(naming(side) and not _PERSONS.intersection(side) for side in (one, other))
 
 
 def _again(word: str, known: Sequence[str]) -> str:
@@ -158,7 +213,13 @@ def _again(word: str, known: Sequence[str]) -> str:
     return bare if bare != word and len(bare) >= _STEM and bare in known else word
 
 
-def _codes(one: Sequence[str], other: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
+def shown(slot: Slot, old: Statement, new: Statement) -> tuple[str, str]:
+    """The two values of a slot as they are written."""
+    return _shown(slot.old, old), _shown(slot.new, new)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _codes(one: tuple[str, ...], other: tuple[str, ...]) -> Sequence[tuple[str, int, int, int, int]]:
     return SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
 
 
@@ -170,7 +231,7 @@ def _numeric(side: Sequence[str]) -> bool:
     return any(map(_counts, side))
 
 
-def _content(side: Sequence[str]) -> bool:
+def naming(side: Sequence[str]) -> bool:
     """It names something."""
     return any(word not in UNPLACED | words.GENERIC | _PERSONS and not _counts(word) for word in side)
 

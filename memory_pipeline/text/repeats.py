@@ -74,6 +74,8 @@ _AS: Final = re.compile(r"\bwork(?:s|ed|ing)? as an?\b")
 """How one says what one is."""
 _PASSIVE: Final = re.compile(r"\bby\b")
 _CLEFT: Final = re.compile(r"\b(?:is|are|was|were) (?:where|what|who|when|how)\b")
+_OFTEN: Final = r"\bevery (?:other |second |two |three |four |six |[0-9]+ )?(?:day|week|month|year|hour|minute)"
+"""How often something is."""
 _TOGETHER: Final = re.compile(r"\b(?:and|with)\b")
 _PLANNED: Final = re.compile(
     r"\b(?:going to|gonna|will|planning|'ll|(?:want|plan|hope|need|decide|intend|have|about)(?:s|ing|ned|ed)? to)\b"
@@ -94,10 +96,11 @@ def same(texts: pl.Series, older: Rows, newer: Rows) -> Marks:
     texts = texts.fill_null("")
     low = texts.str.to_lowercase()
     ending = (low.str.contains(cues.ENDED) | low.str.contains(cues.OVER_ITSELF)).to_numpy()
+    often = low.str.extract_all(_OFTEN).to_list()
     told = _told(texts)
     marks = np.zeros(len(older), dtype=np.bool_)
     for at, (i, j) in enumerate(zip(older.tolist(), newer.tolist(), strict=True)):
-        marks[at] = ending[i] == ending[j] and _alike(told[i], told[j])
+        marks[at] = ending[i] == ending[j] and often[i] == often[j] and _alike(told[i], told[j])
     near = np.flatnonzero(marks)
     for at, reason in zip(near.tolist(), _reasons(texts, older[near], newer[near]), strict=True):
         sides = told[older[at]], told[newer[at]]

@@ -35,6 +35,10 @@ _OPENER: Final = (
     r"|we've|our|he|she|it|they|he's|she's|it's|they're|the|this|that|these|those|there|maybe|perhaps|please|having|don't|nobody|nobody's)"
 )
 _PERSON: Final = r"(?:i|i'm|i've|i'd|i'll|we|we're|we've|he|she|they|my|our|it|it's|he's|she's)"
+_YOUNG: Final = (
+    r"(?:little|young|small|[a-z0-9-]+ years old|a (?:kid|child|boy|girl|teenager)|[a-z]+teen|[0-9]{1,2}"
+    r"|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+)
 _TAG: Final = (
     r"(?i)[, ]+(?:is|are|was|were|has|have|had|do|does|did|can|could|will|would|should|wo|ca)(?:n't)?"
     r" (?:i|you|he|she|it|we|they|there)\s*\?"
@@ -44,12 +48,20 @@ _SPLIT: Final = (
     (r"(?m)^\s*[-\u2022]\s+([^:\n]{1,40}):\s", "- $1, "),  # an entry of a list is a part of it, not a fact
     (r"\b(Prof|Dr|Mrs?|Ms|St|Jr|Sr)\.\s", "$1 "),
     (r"\"[^\"\n]*[.!?,]\"", " "),  # what somebody else said, word for word
+    (
+        r"(?im)^\W*(?:funny|good|bad|big|great|sad|weird|funnily|sadly) (?:thing|news|story|enough|update)\b[:,]?\s+",
+        "",
+    ),
     (_TAG, "."),  # "..., hasn't it?"
     (r"(?i),? (?:right|huh|eh|yeah|okay|ok)\s*\?", "."),
     (r"(?i)\b(never (?:[a-z]+ly )?)([a-z]+ )([^,.;:\n]{3,80}?) or ", "$1$2$3\n$1$2"),  # "never a or b" denies both
     (
         r"(?i)\b(changed|moved|switched|updated|renamed),? (?:and |so )?(?:it|they)(?:'s|'re| is| are)\b(?: now)?",
         "$1 to",
+    ),
+    (
+        rf"(?i),? when (?:i|we|he|she|they) (?:was|were) (?:about |only |just )?{_YOUNG}\b",
+        " as a child",
     ),
     (r"(?i)\btwice\b", "2 times"),
     (r"(?i)\bonce (an?|per|every|each)\b", "1 times $1"),
@@ -64,6 +76,8 @@ _SPLIT: Final = (
         "\n$1",
     ),
     (rf"(?i)\s+((?:and|so|since|while|that|if|when) {_PERSON}\b)", "\n$1"),
+    (r"(?i),\s+((?:i |we )?hope(?:fully)?\b)", "\n$1"),
+    (r"(?i)\s+(and (?:ca|could|do|did|wo|have)n't\b)", "\n$1"),
     (r"(?i)\s+((?:so|and) (?:can|could|would|what|how|should|please|if)\b)", "\n$1"),
     (r"(?m)^[ \t]*([^\s.!?]+(?: [^\s.!?]+)?)\n", "$1 "),  # one or two words are no clause of their own
 )
@@ -75,6 +89,9 @@ _NO_TOPIC: Final = (
     | {key(word) for word in (*STOP_WORDS, "first", "second", "third", "fourth", "fifth", "final", "last", "next")}
     | {NOT, "be", "be+ed", "have", "have+ed", "do", "do+ed", "will", "would", "can"}
 )
+_NAMING: Final = frozenset(key(word) + PAST for word in ("call", "name"))
+_CALLED_SO: Final = re.compile(r"\ban? (?:[a-z-]+ ){1,3}?(?:called|named)\b")
+"""Where these tell what something is: "a band called ..."."""
 _NO_FRAME: Final = words.IDLE | {"a", "be", "is", "was", "have", "will", "do", "does", "did", "get", "go", BREAK}
 """What only tells when something holds, or that it changed."""
 _SKIPPED: Final = re.compile(
@@ -84,6 +101,10 @@ _SKIPPED: Final = re.compile(
 """What stands before the subject of a clause."""
 _DEFINITE: Final = re.compile(_SKIPPED.pattern.replace("|the|", "|") + r"(?:the|this|that) ")
 _OWNED: Final = re.compile(_SKIPPED.pattern + r"(?:my|our|his|her|their|[a-z]+'s) ((?:[a-z-]+\W?){1,2})")
+_TOLD_ME: Final = re.compile(
+    r"^\W*(?:my|our) [a-z]+ (?:told|asked|wants|advised|convinced|got|let|helped|talked) (?:me|us)\b"
+)
+"""Somebody had the speaker do something: it is about the speaker."""
 _DENYING: Final = re.compile(r"\b(?:not|never|no|none|nobody|nothing|neither|nor|cannot|without|unable to)\b|n't\b")
 _FIGURE: Final = re.compile(r"\b[a-z]*[0-9][a-z0-9]*(?:\.[a-z0-9]+)+\b")
 _WORD: Final = re.compile(r"[^\W_]+(?:\.[^\W_]+)*")
@@ -211,7 +232,12 @@ def _statement(row: dict[str, Any], known: dict[str, Amount]) -> Statement:
     counted = amounts.counted(low, row["amounts"], row["numbers"], known)
     labels = amounts.labels(row["labels"], counted)
     naming = {label for _, label in labels}
-    past = any(word.endswith(PAST) for word in said) and not row["perfect"] and not cues.PRESENT.search(low)
+    aside = _NAMING if _CALLED_SO.search(low) else frozenset()
+    past = (
+        any(word.endswith(PAST) and word not in aside for word in said)
+        and not row["perfect"]
+        and not cues.PRESENT.search(low)
+    )
     return Statement(
         low=low,
         topic=topic,
@@ -278,7 +304,7 @@ def _denied(low: str, topic: frozenset[str]) -> str:
 
 def _people(low: str) -> frozenset[str]:
     """What somebody is to somebody, where a clause begins with it: the sister of "my older sister lives here"."""
-    match = _OWNED.match(low)
+    match = None if _TOLD_ME.match(low) else _OWNED.match(low)
     return words.PEOPLE & words.roots(match[1]) if match else frozenset()
 
 
@@ -311,7 +337,7 @@ def _over(found: str) -> frozenset[str]:
     over = cues.ENDED_STOP.sub("", match[1])
     if cues.REPLACING.search(found[: match.start(1)]):
         over = cues.REPLACED_STOP.sub("", over)
-    plain = " ".join(word for word in _WORD.findall(over) if word not in STOP_WORDS)
+    plain = " ".join(word for word in _WORD.findall(over.replace("'s ", " ")) if word not in STOP_WORDS)
     return words.roots(plain) - _NO_TOPIC - words.GENERIC
 
 

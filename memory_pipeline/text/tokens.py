@@ -78,6 +78,16 @@ def occurrences(low: pl.Series) -> pl.DataFrame:
     return found.join(vocabulary(found["word"]), on="word", how="left", maintain_order="left")
 
 
+def rarities(low: pl.Series) -> dict[str, int]:
+    """Content stems of one text (as `fold` leaves it), in order, and their rarity (hundredths).
+
+    As `occurrences` says for many texts. Cost: about 0.1 ms.
+    """
+    (found,) = low.str.extract_all(_WORD)
+    known = ((stem(word), word) for word in found.to_list() if word not in STOP_WORDS)
+    return {root: _rarity(word, root) for root, word in known}
+
+
 def count_tokens(texts: pl.Series) -> pl.Series:
     """Length of each text in tokens: words and punctuation marks (Int64); 0 for null."""
     return texts.fill_null("").str.count_matches(_WORD_OR_MARK).cast(pl.Int64)
