@@ -89,8 +89,11 @@ def main():
     for count in sizes:
         memories = store(count)
         known = enriched(memories)
-        wall, cpu = timed(lambda m, e: trimming.select(m, e, policy, plan_id="p"), memories, known)
-        _, idle = timed(lambda m, e: trimming.select(m, e, Policy(token_budget=1.0), plan_id="p"), memories, known)
+        scored = memories.select("profile_id", "memory_id", budget_protected=pl.lit(value=False))
+        spare = memories.group_by("profile_id").agg(spare=pl.len())
+        given = (memories, scored, known, spare)
+        wall, cpu = timed(lambda *rows: trimming.select(*rows, policy, plan_id="p"), *given)
+        _, idle = timed(lambda *rows: trimming.select(*rows, Policy(token_budget=1.0), plan_id="p"), *given)
         print(f"{count:>10} {wall:>8.2f} {cpu:>8.2f} {1e6 * cpu / count:>8.1f} {idle:>12.2f}")
     for count in ROWS_ONE_BY_ONE:
         _, cpu = timed(one_by_one, store(count))

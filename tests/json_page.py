@@ -13,6 +13,7 @@ MEMORY = (
     "get, list",
     "update, protect, restore, feedback",
     "end-session",
+    "tick",
     "erase",
     "erase --dry-run",
     "evaluate",

@@ -235,6 +235,9 @@ def test_a_quota_holds_back_and_can_be_released_for_one_run(copy):
     )
     shown = text("consolidate", "--as-of", "2026-05-04", home=copy)
     assert "held back: sample-1" in shown
+    alone = text("consolidate", "--profile", "sample-1", "--as-of", "2026-05-04T01:00", home=copy)
+    assert "held back: sample-1" in alone
+    assert "undo all of it" not in alone
     assert call("check", home=copy).returncode == 1
     run = told("consolidate", "--as-of", "2026-05-05", "--max-archived-share", "1", home=copy)
     assert [row["outcome"] for row in run["profiles"]] == ["committed", "committed"]

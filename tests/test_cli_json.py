@@ -27,6 +27,7 @@ def test_the_page_says_what_the_commands_of_the_memory_print(tmp_path):
             told("restore", merged["memory_id"], *own, home=home),
         ],
         "end-session": [told("end-session", "s1", *own, home=home)],
+        "tick": [told("tick", *own, home=home)],
         "erase --dry-run": [told("erase", merged["memory_id"], *own, "--dry-run", home=home)],
         "erase": [told("erase", merged["memory_id"], *own, "--yes", home=home)],
         "evaluate": [told("evaluate", conversation(tmp_path), "--budget", "0.5")],

@@ -170,7 +170,7 @@ def test_what_was_merged_is_found_deep_and_can_be_restored(tmp_path):
         homes.night(lake)
         snapshot.publish(lake)
         merged = lake.read("memories").filter(superseded_kind="summary").sort("memory_id").row(0, named=True)
-    own = ("-p", "sample-1", "--no-record", "-k", "50")
+    own = ("-p", "sample-1", "--no-record", "-k", "100")
     ids = [row["memory_id"] for row in told("recall", merged["content"], *own, home=tmp_path)["recalled"]]
     deep = told("recall", merged["content"], *own, "--deep", home=tmp_path)["recalled"]
     assert merged["memory_id"] not in ids
@@ -178,6 +178,30 @@ def test_what_was_merged_is_found_deep_and_can_be_restored(tmp_path):
     text("restore", merged["memory_id"], "-p", "sample-1", home=tmp_path)
     assert told("get", merged["memory_id"], "-p", "sample-1", home=tmp_path)["lifecycle"] == "active"
     assert "nothing to restore" in refused("restore", merged["memory_id"], "-p", "sample-1", home=tmp_path)
+
+
+def test_a_tick_merges_and_moves_and_can_be_taken_back(tmp_path):
+    with homes.filled(tmp_path, homes.events(profiles=2, memories=60)) as lake:
+        homes.night(lake, run_id="night")
+    done = told("tick", "-p", "sample-1", home=tmp_path)
+    assert set(done) == {"run_id", "task", "as_of", "actions", "held"}
+    assert (done["task"], done["held"]) == ("tick", 0)
+    with Lake(tmp_path) as lake:
+        assert lake.ledger.runs().filter(run_id=done["run_id"])["profile_id"].to_list() == ["sample-1"]
+    told("undo", "night", "-p", "sample-1", "--cascade", home=tmp_path)
+    again = text("tick", "-p", "sample-1", home=tmp_path)
+    assert again.startswith("decided: ")
+    assert f"undo all of it: memory-pipeline --home {tmp_path} undo " in again
+    with Lake(tmp_path) as lake:
+        outcomes = dict(lake.ledger.runs().filter(run_id="night").select("profile_id", "outcome").iter_rows())
+    assert outcomes == {"sample-1": "reverted", "sample-2": "committed"}
+    assert "nobody" in refused("tick", "-p", "nobody", home=tmp_path)
+
+
+def test_a_memory_is_shown_as_it_stood(home):
+    said = refused("get", "m2", "-p", ANA, "--as-of", "2026-03-01", home=home)
+    assert "m2" in said
+    assert told("get", "m2", "-p", ANA, "--as-of", "2999-01-01", home=home)["content"] == SAID[1]["content"]
 
 
 def test_a_session_starts_with_core_memory_and_what_is_relevant(tmp_path):

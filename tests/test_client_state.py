@@ -60,7 +60,6 @@ def happening(chance, known, number):
     return chance.choice(
         [
             {"event_type": "memory.stored", "memory_id": f"new{number}", "payload": {"content": text(chance)}},
-            {"event_type": "memory.stored", "memory_id": one, "payload": {"content": text(chance)}},
             {"event_type": "memory.updated", "memory_id": one, "payload": {"content": text(chance)}},
             {"event_type": "memory.updated", "memory_id": one, "payload": {"protected": True}},
             {"event_type": "memory.updated", "memory_id": one, "payload": {"valid_until": "2026-05-03T00:00:00Z"}},
@@ -86,8 +85,8 @@ def test_the_tail_folds_to_what_the_whole_ledger_folds_to(tmp_path, preset):
         same(states, lake, own)
         for number in range(12):
             at += timedelta(minutes=5)
-            known = [*folded(lake, own)["memory_id"], f"new{night}{number}"]
-            happened = [happening(chance, known, 100 * night + number) for _ in range(chance.randint(1, 3))]
+            known = [*folded(lake, own)["memory_id"], f"new{night}{number}0"]
+            happened = [happening(chance, known, f"{night}{number}{turn}") for turn in range(chance.randint(1, 3))]
             write(lake, *(event | {"profile_id": own} for event in happened), at=at)
             if chance.random() < 0.7:
                 same(states, lake, own)

@@ -204,6 +204,16 @@ def test_two_speakers_do_not_say_the_same():
     assert groups(clustered(memories, DUPLICATES, vectors=at(0, 0, 0))) == [["m0", "m2"]]
 
 
+@pytest.mark.parametrize("name", ["user_id", "agent_id", "speaker"])
+def test_a_merge_never_loses_whose_a_memory_is(name):
+    """Word for word the same, and still two memories: nobody's and somebody's as well."""
+    told = ["ann", "bob", "ann", None, None, "bob"]
+    memories = frames.memories({"content": "I parked the car on level 4", name: owner} for owner in told)
+    for order in (memories, memories[::-1]):
+        found = clustered(order, DUPLICATES, vectors=at(0, 0, 0, 0, 0, 0))
+        assert groups(found) == [["m0", "m2"], ["m1", "m5"], ["m3", "m4"]]
+
+
 def test_validity_keeps_apart():
     held = {"valid_until": ago(5)}
     memories = frames.memories([{"content": "We use Postgres"}, {"content": "We use Postgres", **held}])

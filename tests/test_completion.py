@@ -77,8 +77,9 @@ def test_tokens_are_as_the_server_counts_them_and_cost_what_the_settings_say():
 
 
 def test_a_server_that_does_not_count_is_charged_by_estimate():
-    (answer,), _ = ask(script(reply(said("word " * 30) | {"usage": None})))
-    assert (answer.input_tokens, answer.output_tokens) == (estimated_tokens("Hello?"), 50)
+    for usage in (None, {"prompt_tokens": 10**20, "completion_tokens": -1}):
+        (answer,), _ = ask(script(reply(said("word " * 30) | {"usage": usage})))
+        assert (answer.input_tokens, answer.output_tokens) == (estimated_tokens("Hello?"), 50)
 
 
 def test_requests_go_side_by_side_but_never_more_than_allowed():
@@ -171,6 +172,8 @@ def test_a_pause_that_cannot_be_read_is_the_usual_one(pause):
         (said(None, refusal="I will not."), Outcome.REFUSED),
         (said("I wi", reason="content_filter"), Outcome.REFUSED),
         (said("In March the us", reason="length"), Outcome.CUT_OFF),
+        (said("\ud800 Ana moved on 12 June."), Outcome.INVALID_JSON),
+        (said("Ana moved\0on 12 June."), Outcome.INVALID_JSON),
     ],
 )
 def test_what_is_no_answer_says_why_and_is_not_asked_again(body, expected):

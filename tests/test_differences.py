@@ -231,7 +231,7 @@ def test_the_first_reason_counts():
         same |= {f"right_{name}": pl.col(f"left_{name}")}
         if name == "negated":
             frame = frame.with_columns(right_content=pl.lit("Eva has 3 blue cats since June"))
-    assert set(REASONS) == {"numbers", "dates", "negation", "names", "validity", "words"}
+    assert set(REASONS) == {"numbers", "dates", "negation", "names", "validity", "words", "spelling"}
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ import polars as pl
 import pytest
 from leftovers import found
 
+from memory_pipeline.interop.importing import ImportReport, import_events
 from memory_pipeline.lake import compaction, history, participation, payloads, snapshot
 from memory_pipeline.lake.commits import Conflict
 from memory_pipeline.lake.erasure import Receipt, erase, resume
 from memory_pipeline.lake.events import DeadLetter, InvalidEvent, parse
+from memory_pipeline.lake.known import KnownMemory
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service import launch
@@ -270,7 +272,10 @@ def test_a_second_delivery_brings_nothing_back(lake):
     again = lake.ledger.append(EVENTS)
     assert (again.accepted, again.duplicates) == (0, len(EVENTS))
     fresh = event("memory.stored", event_id="new id", profile_id="p", memory_id="a", payload={"content": TOLD})
-    assert lake.ledger.append([fresh]).accepted == 1
+    with pytest.raises(KnownMemory, match="memory_id is 'a', under which profile 'p' had a memory that was erased"):
+        lake.ledger.append([fresh])
+    late = {"event_id": "late", "profile_id": "p", "memory_id": "a", "payload": {"content": TOLD}}
+    assert import_events(lake.ledger, [fresh, event("memory.updated", **late)]) == ImportReport(1, 0, 1)
     run(lake, LATER + timedelta(days=1))
     stone = lake.read("memories", profiles=["p"]).row(by_predicate=pl.col("memory_id") == "a", named=True)
     assert (stone["content"], stone["lifecycle"]) == ("[erased]", "erased")

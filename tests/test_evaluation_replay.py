@@ -229,7 +229,7 @@ def test_a_trial_compares_each_policy_with_keeping_everything(trial):
 
 def test_a_trial_is_json_and_one_row_a_policy(trial):
     document = json.loads(json.dumps(trial.to_dict()))
-    assert set(document) == {"figures", "stores", "means", "definitions"}
+    assert set(document) == {"figures", "stores", "means", "definitions", "notes"}
     means = trial.means()
     assert means["policy"].to_list() == ["keep everything", "half"]
     assert {"tokens_share", "seconds", "hit@10", "fresh-first"} <= set(means.columns)

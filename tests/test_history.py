@@ -110,6 +110,20 @@ def test_undo_of_a_run_restores_the_former_tables_exactly(lake):
     homes.same(former, homes.published(lake))
 
 
+def test_undo_within_a_profile_leaves_the_run_of_the_others_as_it_is(lake):
+    homes.night(lake)
+    stays = {name: lake.read(name, profiles=["sample-2"]) for name in history.PUBLISHED}
+    undone = history.undo(lake, "run", profile_id="sample-1", now=NOW)
+    assert set(undone["profile_id"]) == {"sample-1"}
+    assert dict(lake.ledger.runs().select("profile_id", "outcome").iter_rows()) == {
+        "sample-1": "reverted",
+        "sample-2": "committed",
+    }
+    assert all(frame.equals(lake.read(name, profiles=["sample-2"])) for name, frame in stays.items())
+    with pytest.raises(ValueError, match="no run, plan or decision that stands is about 'run'"):
+        history.undo(lake, "run", profile_id="nobody", now=NOW)
+
+
 def test_undo_of_the_only_run_leaves_every_memory_as_it_was_stored(lake):
     made = homes.night(lake)
     history.undo(lake, "run", now=NOW)

@@ -159,6 +159,8 @@ def test_the_schema_names_paths_codes_and_the_token(client):
         "/memories/{memory_id}/protect": {"post"},
         "/memories/{memory_id}/restore": {"post"},
         "/memories/{memory_id}/feedback": {"post"},
+        "/undo": {"post"},
+        "/tick": {"post"},
         "/users/{user_id}": {"delete"},
         "/profiles/{profile_id}": {"delete"},
         "/recall": {"post"},
@@ -171,7 +173,7 @@ def test_the_schema_names_paths_codes_and_the_token(client):
             assert route["description"]
             assert all(field["description"] for field in route.get("parameters", []))
             assert path == "/health" or route["security"] == [{"HTTPBearer": []}]
-    asked = ("NewMemory", "Question", "Conditions", "Opened", "Change", "Reason", "Helped")
+    asked = ("NewMemory", "Question", "Conditions", "Opened", "Change", "Reason", "Helped", "Target")
     for name in asked:
         fields = schema["components"]["schemas"][name]["properties"]
         assert all(field.get("description") for field in fields.values()), name

@@ -67,6 +67,10 @@ def test_a_second_delivery_stores_nothing(ana):
     assert ana.post("/memories", json=row).json() == ana.post("/memories", json=row).json()
     listed = ana.get("/memories", params={"limit": 100}).json()
     assert [row["content"] for row in listed].count("Stored once.") == 1
+    other = ana.post("/memories", json=[{"text": "New."}, {"text": "Another text.", "memory_id": "once"}])
+    assert other.status_code == 422
+    assert "rows[1]: memory_id is 'once', under which profile 'ana' has another text" in other.json()["detail"]
+    assert ana.get("/memories", params={"limit": 100}).json() == listed
 
 
 def test_single_memories_are_shown_and_changed(ana):
@@ -153,11 +157,48 @@ def test_an_agent_erases_a_memory_and_an_administrator_a_person_or_a_profile(cli
         assert (answer.status_code, "administrator" in answer.json()["detail"]) == (403, True)
     gone = client.delete("/users/dan", params={"profile_id": "cleo"}, **admin)
     assert gone.json()["erased"] == ["c1"]
-    assert client.delete("/users/nobody", params={"profile_id": "cleo"}, **admin).status_code == 422
+    for profile in ("cleo", "nobody"):
+        nobody = client.delete("/users/nobody", params={"profile_id": profile}, **admin)
+        assert (nobody.status_code, "nobody" in nobody.json()["detail"]) == (404, True)
     assert client.delete("/profiles/cleo", **admin).json()["erased"] == ["c2"]
     assert client.delete("/profiles/nobody", **admin).status_code == 404
     for word in (b"xylophone", b"gyroscope", b"zeppelin"):
         assert [file for file in home.rglob("*") if file.is_file() and word in file.read_bytes()] == []
+
+
+def test_an_agent_ticks_and_takes_back_in_its_own_profile_alone(tmp_path):
+    home = tmp_path / "data"
+    with homes.filled(home, homes.events(profiles=2, memories=60)) as lake:
+        homes.night(lake, run_id="night")
+    agent, _ = tokens.create(home, Role.AGENT, profile_id="sample-1")
+    admin, _ = tokens.create(home, Role.ADMIN)
+    with serving(home) as client:
+        own, every = {"headers": bearer(agent)}, {"headers": bearer(admin)}
+        ticked = client.post("/tick", **own)
+        assert (ticked.status_code, ticked.json()["task"]) == (200, "tick"), ticked.text
+        assert set(ticked.json()) == {"run_id", "task", "as_of", "actions", "held"}
+        for path, body in (("/tick", None), ("/undo", {"target": "night"})):
+            other = client.post(path, json=body, params={"profile_id": "sample-2"}, **own)
+            assert (other.status_code, other.json()["detail"]) == (403, "the token is for profile 'sample-1' alone")
+            unnamed = client.post(path, json=body, **every)
+            assert (unnamed.status_code, "profile_id is missing" in unnamed.json()["detail"]) == (422, True)
+        undone = client.post("/undo", json={"target": "night", "cascade": True}, **own)
+        assert undone.status_code == 200, undone.text
+        assert {row["profile_id"] for row in undone.json()["undone"]} == {"sample-1"}
+        again = client.post("/undo", json={"target": "night"}, **own)
+        assert (again.status_code, "is about 'night'" in again.json()["detail"]) == (422, True)
+        assert client.post("/undo", json={"target": "x", "cascde": True}, **own).status_code == 422
+        assert client.post("/tick", params={"profile_id": "nobody"}, **every).status_code == 404
+        schema = client.get("/openapi.json").json()["paths"]
+    assert all(schema[path]["post"]["description"].count("\n") == 0 for path in ("/undo", "/tick"))
+    with Lake(home) as lake:
+        runs = lake.ledger.runs().filter(run_id="night").sort("profile_id")
+    assert runs["outcome"].to_list() == ["reverted", "committed"]
+
+
+def test_a_memory_is_shown_as_it_stood(ana):
+    assert "a2" in ana.get("/memories/a2", params={"as_of": "2020-01-01T00:00:00Z"}).json()["detail"]
+    assert ana.get("/memories/a2", params={"as_of": "2999-01-01T00:00:00Z"}).json()["content"] == TEXTS[2]
 
 
 @pytest.mark.parametrize(

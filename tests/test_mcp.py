@@ -10,7 +10,10 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from memory_pipeline.lake.tables import Lake
 
-TOOLS = {"session_start", "recall", "remember", "feedback", "forget", "consolidate", "explain", "status"}
+TOOLS = {
+    "session_start", "recall", "get", "list", "remember", "remember_many", "update", "protect", "restore", "feedback",
+    "forget", "erase_user", "end_session", "consolidate", "tick", "undo", "explain", "status",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +51,17 @@ def test_every_tool_and_argument_is_described_for_the_agent(home):
         assert len(tool.description) > 60
         assert all(field.get("description") for field in tool.input_schema["properties"].values()), tool.name
         assert tool.input_schema["properties"]["profile_id"]["default"] == "default"
-        assert tool.annotations.destructive_hint is (tool.name == "forget")
+        assert tool.annotations.destructive_hint is (tool.name in {"forget", "erase_user"})
         assert tool.input_schema["additionalProperties"] is False
     own = next(tool for tool in tools if tool.name == "consolidate").input_schema
     assert set(own["properties"]) == {"profile_id", "lightweight", "task", "scope", "dry_run"}
     assert "required" not in own
-    assert {tool.name for tool in tools if tool.annotations.read_only_hint} == {"recall", "explain", "status"}
+    reading = {tool.name for tool in tools if tool.annotations.read_only_hint}
+    assert reading == {"recall", "get", "list", "explain", "status"}
+    for tool in tools:
+        for nested in tool.input_schema.get("$defs", {}).values():
+            assert nested["additionalProperties"] is False
+            assert all(field.get("description") for field in nested["properties"].values())
 
 
 def test_what_an_agent_remembers_is_stored_word_for_word(tmp_path):
@@ -117,6 +125,75 @@ def test_an_agent_recalls_what_it_remembered_and_forgets_what_it_is_asked_to(tmp
     assert stored == []
 
 
+def test_an_agent_lists_changes_protects_and_erases_as_over_the_other_faces(tmp_path):
+    rows = [
+        {"text": "Ana drinks green tea.", "memory_id": "m1", "session_id": "s1", "tags": ["drinks"]},
+        {"text": "Bo drinks black coffee.", "memory_id": "m2", "session_id": "s2", "user_id": "bo"},
+    ]
+
+    async def conversation(client):
+        async def ask(tool, **arguments):
+            result = await client.call_tool(tool, arguments | {"profile_id": "ana"})
+            assert not result.is_error, said(result)
+            return result.structured_content or said(result)
+
+        return {
+            "stored": await ask("remember_many", memories=rows),
+            "filtered": await ask("recall", query="Who drinks what?", filters={"session_id": "s2"}),
+            "ranked": await ask("recall", query="Who drinks green tea?", ranking="lexical", k=1),
+            "listed": await ask("list", filters={"tags": ["drinks"]}),
+            "updated": await ask("update", memory_id="m1", content="Ana drinks white tea."),
+            "protected": await ask("protect", memory_id="m1", reason="she asked"),
+            "lifted": await ask("protect", memory_id="m1", protected=False),
+            "shown": await ask("get", memory_id="m1"),
+            "ended": await ask("end_session", session_id="s1"),
+            "erased": await ask("erase_user", user_id="bo"),
+            "left": await ask("list", deep=True),
+        }
+
+    told = talk(tmp_path, conversation)
+    assert told["stored"] == {"memory_ids": ["m1", "m2"], "profile_id": "ana"}
+    assert [row["memory_id"] for row in told["filtered"]["memories"]] == ["m2"]
+    assert [row["memory_id"] for row in told["ranked"]["memories"]] == ["m1"]
+    assert [row["text"] for row in told["listed"]["memories"]] == ["Ana drinks green tea."]
+    assert told["updated"]["content"] == "Ana drinks white tea."
+    assert (told["protected"]["protected"], told["protected"]["protected_reason"]) == (True, "she asked")
+    assert told["lifted"]["protected"] is False
+    assert (told["shown"]["content"], told["shown"]["session_id"]) == ("Ana drinks white tea.", "s1")
+    assert told["ended"] == {"result": "noted"}
+    assert told["erased"]["erased"] == ["m2"]
+    assert [row["memory_id"] for row in told["left"]["memories"]] == ["m1"]
+    with Lake(tmp_path) as lake:
+        assert lake.events().filter(session_id="s1")["event_type"].to_list()[-1] == "session.ended"
+
+
+def test_an_agent_ticks_restores_and_takes_back(tmp_path):
+    folder = tmp_path / "data"
+    with homes.filled(folder, homes.events(profiles=2, memories=60)) as lake:
+        homes.night(lake, run_id="night")
+        merged = lake.read("memories").filter(superseded_kind="summary", profile_id="sample-1").sort("memory_id")
+    copy = merged["memory_id"][0]
+
+    async def conversation(client):
+        own = {"profile_id": "sample-1"}
+        ticked = await client.call_tool("tick", own)
+        restored = await client.call_tool("restore", own | {"memory_id": copy})
+        again = await client.call_tool("restore", own | {"memory_id": copy})
+        undone = await client.call_tool("undo", own | {"target": "night", "cascade": True})
+        return ticked, restored, again, undone
+
+    ticked, restored, again, undone = talk(folder, conversation)
+    assert not ticked.is_error, said(ticked)
+    assert (ticked.structured_content["task"], ticked.structured_content["held"]) == ("tick", 0), said(ticked)
+    assert restored.structured_content["lifecycle"] == "active", said(restored)
+    assert "nothing to restore" in said(again)
+    taken = undone.structured_content
+    assert taken["decisions"] == sum(taken["actions"].values()) > 0, said(undone)
+    with Lake(folder) as lake:
+        runs = lake.ledger.runs().filter(run_id="night").sort("profile_id")
+    assert runs["outcome"].to_list() == ["reverted", "committed"], "the run of another profile stands"
+
+
 WRONG = {
     "importance": ("remember", {"text": "x", "importance": 3}),
     "memory_type": ("remember", {"text": "x", "memory_type": "Hunch"}),
@@ -129,6 +206,11 @@ WRONG = {
     "query is ' '": ("recall", {"query": " "}),
     "as_of": ("recall", {"query": "x", "as_of": "2999-01-01T00:00:00Z"}),
     "m8": ("feedback", {"memory_id": "m8", "helpful": False}),
+    "m7": ("get", {"memory_id": "m7"}),
+    "nothing to change": ("update", {"memory_id": "m8"}),
+    "sesion_id": ("recall", {"query": "x", "filters": {"sesion_id": "s"}}),
+    "engram": ("recall", {"query": "x", "ranking": "engrm"}),
+    "is about 'm6'": ("undo", {"target": "m6", "profile_id": "sample-1"}),
     "profile 'nobody' has no": ("explain", {"memory_id": "nothing", "profile_id": "nobody"}),
 }
 

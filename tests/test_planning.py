@@ -259,6 +259,18 @@ def test_a_profile_that_would_lose_too_much_is_held_back(live, leaving, share, h
     }
 
 
+@pytest.mark.parametrize(
+    ("live", "leaving", "share", "spare"),
+    [(100, 0, 0.1, 20), (100, 8, 0.1, 12), (100, 30, 0.1, 0), (400, 15, 0.1, 25), (100, 5, 0.29, 24), (30, 5, 1.0, 25)],
+)
+def test_what_is_spare_may_leave_too_and_no_more(live, leaving, share, spare):
+    before, of = state(*many(live)), profiles(max_archived_share=share)
+    assert planning.spare(propose(before, leaving=many(leaving), of=of), of, before).rows() == [("p", spare)]
+    for more, held in ((0, leaving > 20), (1, share < 1.0)):
+        plan = propose(before, leaving=many(min(leaving + spare + more, live)), of=of)
+        assert (set(planning.hold(plan, of, before)["status"]) == {"held"}) is held
+
+
 def test_a_held_profile_changes_nothing_for_others_and_merged_memories_do_not_count():
     before = state(*many(50), *many(50, profile_id="q"))
     of = profiles("p", "q")
@@ -309,6 +321,7 @@ def scores(before, protected=(), **columns):
         "memory_id",
         strength=pl.lit(columns.get("strength", 0.5)),
         is_protected=pl.col("memory_id").is_in(list(protected)),
+        budget_protected=pl.lit(value=False),
         protection_reason=pl.when(pl.col("memory_id").is_in(list(protected))).then(pl.lit("younger than 90 days")),
     )
 

@@ -287,6 +287,7 @@ def scored(before, protected=()):
         "memory_id",
         strength=pl.lit(0.5),
         is_protected=kept,
+        budget_protected=pl.lit(value=False),
         protection_reason=pl.when(kept).then(pl.lit("younger than 90 days")),
     )
 

@@ -94,6 +94,43 @@ def test_what_a_newer_memory_closed_comes_behind_it_and_is_marked():
     assert dict(found.select("memory_id", "closed_by").iter_rows())["m0"] == "m5"
 
 
+ENDED = [
+    ("user", "The server runs Ubuntu.", 60),
+    *(("user", f"The server of customer {place} runs a backup on Sundays.", 50 - place) for place in range(20)),
+    ("user", "The server now runs Debian.", 10),
+]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Is the server running Ubuntu?", "Does the server run Ubuntu?", "Tell me about it: is the server running Ubuntu?"],
+)
+def test_a_question_of_yes_or_no_in_the_present_tense_asks_for_now(question):
+    rows = change(memories(ENDED), "m0", closed_by="m21", closed_until=frames.ago(10), valid_until=frames.ago(10))
+    assert ids(ask(question, rows, k=2)) == ["m21", "m0"]
+
+
+@pytest.mark.parametrize(
+    ("question", "present"),
+    [
+        ("Am I vegetarian?", True),
+        ("Do I like sushi?", True),
+        ("Isn't Anna allergic to cats?", True),
+        ("Has Tom got a dog?", True),
+        ("Will the launch be on 12 June?", True),
+        ("Have I ever written a Flask route?", False),
+        ("Has she worked with Tom?", False),
+        ("Did I like sushi?", False),
+        ("Is it true that I used to smoke?", False),
+        ("Is Anna the one who was in Rome?", False),
+        ("Do you remember my trip to Rome?", False),
+        ("Can you help me with a recipe?", False),
+    ],
+)
+def test_what_asks_in_the_present_tense(question, present):
+    assert parse(question, now=frames.AS_OF, speakers=("user",)).present is present
+
+
 def test_both_sides_of_a_contradiction_come():
     assert {"m2", "m4"} <= set(ids(ask("Have I ever written a Flask route in this project?", k=3)))
 
@@ -103,6 +140,22 @@ def test_the_other_side_of_a_known_contradiction_is_brought_along_and_named():
     found = ask("When does the team meet?", k=2, conflicts=pair)
     assert ids(found) == ["m3", "m2"]
     assert found["conflicts"].to_list() == [["m2"], ["m3"]]
+
+
+def test_the_other_side_of_a_contradiction_does_not_push_better_answers_down():
+    teams = [("user", f"The {name} team meets on Mondays.", 30) for name in ("red", "blue", "green", "white", "black")]
+    rows = memories([("user", "The team meets on Mondays.", 40), *teams, ("user", "We never gather.", 20)])
+    pair = pl.DataFrame({"memory_id": ["m0"], "other_id": ["m6"]})
+    question = "On which day does the team meet?"
+    found = ids(ask(question, rows, k=7, conflicts=pair))
+    assert found[:5] == ids(ask(question, rows, k=5))
+    assert found[5] == "m6"
+    assert "m6" in ids(ask(question, rows, k=3, conflicts=pair))
+    many = pl.DataFrame({"memory_id": ["m0"] * 5, "other_id": ["m6", "m1", "m2", "m3", "m4"]})
+    for k in range(1, 8):
+        found = ids(ask(question, rows, k=k, conflicts=many))
+        assert found[0] == "m0"
+        assert len(set(found)) == k
 
 
 def test_only_a_deep_recall_reaches_what_is_not_live_at_half_the_score():
@@ -236,3 +289,10 @@ def test_all_rankings_take_any_query():
     for ranking in RANKINGS:
         for query in ("", "?", "the of and", "日本", "zzzz"):
             ask(query, rows, ranking=ranking, scored=scored(rows))
+
+
+def test_what_does_not_hold_yet_comes_behind_what_holds():
+    rows = memories([("Ann", "I live in Bath.", 30), ("Ann", "I live in Cork now.", 5)])
+    later = change(rows, "m1", valid_from=frames.AS_OF + timedelta(days=90))
+    assert ids(ask("Where does Ann live now?", later, k=2)) == ["m0", "m1"]
+    assert ids(ask("Where does Ann live now?", rows, k=2)) == ["m1", "m0"]

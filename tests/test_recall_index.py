@@ -50,6 +50,20 @@ def build(memories):
     return Index.build(memories, vectors(memories), model="hashing")
 
 
+def merged(memories, name, *members, **columns):
+    """Rows in which a compression took the place of some of them, of one speaker and the newest one's session."""
+    own = memories.filter(pl.col("memory_id").is_in(members)).sort("created_at")
+    newest = own.row(-1, named=True)
+    given = {"memory_id": name, "kind": "compression", "created_at": frames.ago(1), "said_at": newest["created_at"]}
+    voice = {column: newest[column] for column in ("content", "content_hash", "speaker", "session_id")}
+    gone = {"lifecycle": "archived", "superseded_by": name, "superseded_kind": "summary"}
+    left = memories.with_columns(
+        pl.when(pl.col("memory_id").is_in(members)).then(pl.lit(value)).otherwise(column).alias(column)
+        for column, value in gone.items()
+    )
+    return pl.concat([left, frames.memories([given | voice | {"members": sorted(members)} | columns])])
+
+
 QUESTIONS = [
     "Where did Ann move to?",
     "What does Ben's sister bake?",
@@ -88,6 +102,37 @@ def test_a_memory_that_comes_late_takes_its_place_in_the_session():
     late = memories.filter(pl.col("memory_id") == "m1")
     index = build(memories.filter(pl.col("memory_id") != "m1")).extended(late, vectors(late))
     same(index, build(memories))
+
+
+def test_what_took_the_place_of_others_stands_where_the_newest_of_them_stood():
+    rows = [*TALK, ("Ann", "I moved to Lisbon in March and found a flat near the river!"), ("Ben", "So you said.")]
+    memories = talk(rows)
+    before, after = build(memories), build(merged(memories, "sum", "m0", "m8"))
+    asked = "Where did Ann move to?"
+    (old,), (new,) = (
+        rank(index, asked, now=frames.AS_OF, k=20).filter(pl.col("memory_id") == name)["parts"].to_list()
+        for index, name in ((before, "m8"), (after, "sum"))
+    )
+    values = [{part["name"]: part["value"] for part in parts} for parts in (old, new)]
+    for name in ("speaker", "said", "close", "window", "topic", "reply", "answer", "self"):
+        assert values[0].get(name) == pytest.approx(values[1].get(name)), name
+    places = [
+        index.sessions.neighbours(np.array([index.places[name]]), -1)[0]
+        for index, name in ((before, "m9"), (after, "m9"))
+    ]
+    assert [before.memories["memory_id"][int(places[0])], after.memories["memory_id"][int(places[1])]] == ["m8", "m8"]
+
+
+def test_a_merge_and_its_undoing_grow_an_index_as_if_built_at_once():
+    memories = talk([*TALK, ("Ann", "I moved to Lisbon in March and found a flat near the river!")])
+    after = merged(memories, "sum", "m0", "m8")
+    index = build(memories).extended(after, vectors(after))
+    same(index, build(after))
+    undone = pl.concat([memories, after.filter(memory_id="sum").with_columns(lifecycle=pl.lit("deleted"))])
+    same(index.extended(undone, vectors(memories)), build(memories))
+    without = after.filter(pl.col("memory_id") != "m8")
+    late = build(without).extended(after.filter(memory_id="m8"), vectors(after))
+    same(late, build(after))
 
 
 def test_a_changed_memory_replaces_the_old_one():
@@ -162,6 +207,9 @@ CHANGES = st.fixed_dictionaries(
         "valid_until": st.sampled_from([None, frames.ago(1)]),
         "closed_by": st.sampled_from([None, "m1", "m7"]),
         "access_count": st.integers(0, 3),
+        "kind": st.sampled_from(["original", "compression"]),
+        "members": st.sampled_from([[], ["m0", "m3"], ["m1", "m2", "m8"]]),
+        "said_at": st.sampled_from([None, frames.ago(50), frames.ago(50) + timedelta(minutes=2)]),
     },
 )
 RANKED = [("default", False), ("default", True), ("lexical", False), ("cosine", True)]

@@ -290,6 +290,45 @@ def test_protection_names_the_first_reason_that_applies(taken):
     assert result["protection_reason"].to_list() == [STEPS[taken][1]]
 
 
+FIRM = [
+    ({"importance_given": 0.7}, "importance at least 0.7"),
+    ({"memory_type": "Insight"}, "protected type: Insight"),
+    ({"protected": True}, "explicitly protected"),
+    ({"category": "core"}, "core"),
+    ({"memory_id": "cause"}, "cause of at least 3 live memories"),
+]
+"""Rows that a token budget never archives, and why."""
+
+
+@pytest.mark.parametrize(("row", "reason"), FIRM)
+def test_what_was_marked_as_important_holds_against_a_token_budget(row, reason):
+    effects = [{"memory_id": f"effect{n}"} for n in range(3)]
+    memories = frames.memories([{"memory_id": "m", "created_at": ago(1)} | row, *effects])
+    for policy, said in ((Policy(), None), (Policy(token_budget=0.5), reason)):
+        result = scored(memories, policy, edges=CAUSED).row(
+            by_predicate=pl.col("memory_id") == row.get("memory_id", "m"), named=True
+        )
+        assert (result["is_protected"], result["budget_protected"]) == (True, True)
+        assert said is None or result["protection_reason"] == said
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"created_at": ago(1)}, "younger than 90 days"),
+        ({"memory_type": "Decision", "memory_type_inferred": True}, "protected type: Decision"),
+        ({"importance_hint": 0.9}, "importance at least 0.7"),
+        ({"kind": "episode", "importance_given": 0.9, "stability_given": 0.3}, "importance at least 0.7"),
+    ],
+)
+def test_age_and_what_rules_worked_out_give_way_to_a_token_budget(row, reason):
+    of = {"importance_unraised": pl.lit(0.8)} if "importance" in reason else {}
+    for budget, end in ((None, ""), (100, "; a token budget goes before that")):
+        result = only({"created_at": ago(200)} | row, Policy(token_budget=budget), **of)
+        assert (result["is_protected"], result["budget_protected"]) == (True, False)
+        assert result["protection_reason"] == reason + end
+
+
 def test_what_a_policy_switches_off_does_not_protect():
     policy = Policy(
         protect_flagged=False,

@@ -106,6 +106,10 @@ def test_a_run_with_a_limit_knows_which_run_left_nothing(lake):
     made = homes.night(lake, as_of=START + 3 * DAY, run_id="three", policy=limited)
     assert made["profiles"].select("row_limit", "caught_up").row(0) == (1, first)
     assert made["deferred"].height == 2
+    with lake.ledger.writing() as connection:
+        connection.execute(text("UPDATE runs SET duration_seconds = .001 WHERE run_id = 'three'"))
+    second = homes.night(lake, as_of=START + 3 * DAY, run_id="four", policy=limited)
+    assert second["consolidation_plan"].is_empty(), "a second run at an instant has the limit of the first"
     again = participation.chosen(lake, limited, as_of=START + 4 * DAY)
     assert again["caught_up"].to_list() == [first], "the third has left some"
 

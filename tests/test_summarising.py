@@ -15,7 +15,7 @@ from memory_pipeline.consolidation.groups import clustering, lineage, strategies
 from memory_pipeline.consolidation.summaries import prompting, summarising, wording
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import embedding, enriching, facts, tokens
+from memory_pipeline.text import embedding, enriching, facts, identity, tokens
 
 UNHURRIED = settings(deadline=None, max_examples=60)  # a busy machine is no failure
 METHOD = {kind: method for method, kind in strategies.KINDS.items()}
@@ -125,7 +125,34 @@ def test_a_compression_is_the_fullest_version_and_what_the_others_add():
     assert written(["We met Tom in Rome.", "We met Tom, 3 times, for lunch"], "compression") == (
         "We met Tom, 3 times, for lunch. We met Tom in Rome."
     )
-    assert written(["- one\n- two", "- one\n- two\n"], "compression", speaker="Ann") == "Ann: - one\n- two"
+    assert written(["- one\n- two", "- one\n- two\n"], "compression", speaker="Ann") == "- one\n- two"
+
+
+def test_what_takes_the_place_of_its_members_says_who_said_them_when_and_where():
+    """What the members share, the newest one's session and instant, and all tags; the text need not name them."""
+    shared = {"speaker": "Ann", "user_id": "u", "content": "I run 5 km"}
+    memories = frames.memories(
+        {**shared, "session_id": f"s{place}", "agent_id": agent, "tags": tags, "created_at": ago(9 - place)}
+        for place, (agent, tags) in enumerate([("g", ["b", "a"]), ("g", ["c"]), ("h", ["a"])])
+    )
+    expected = {
+        "speaker": "Ann",
+        "user_id": "u",
+        "agent_id": None,
+        "session_id": "s2",
+        "tags": ["a", "b", "c"],
+        "said_at": ago(7),
+    }
+    for kind in ("compression", "consolidation"):
+        for order in (memories, memories[::-1]):
+            (row,) = summarised(order, clusters(ids(0, 1, 2), kind=kind)).rows(named=True)
+            assert {name: row[name] for name in expected} == expected
+            assert "Ann" not in row["content"]
+            assert row["content_hash"] == identity.content_hash("Ann", row["content"])
+    for kind in ("meta_pattern", "episode", "unit"):
+        (row,) = summarised(memories, clusters(ids(0, 1, 2), kind=kind)).rows(named=True)
+        assert {row[name] for name in expected if name != "tags"} == {None}
+        assert row["tags"] == []
 
 
 def test_a_passing_date_keeps_its_day():

@@ -2,6 +2,7 @@
 
 import random
 import re
+from itertools import pairwise
 
 import frames
 import polars as pl
@@ -54,10 +55,13 @@ def store(turns=CHAT, **columns):
     return made.with_columns(content_hash=hashed)
 
 
-def select(memories, budget, **policy):
+def select(memories, budget, *, spare=1000, firm=(), **policy):
+    """What is left out if so many may be archived, and these memories are protected from a budget too."""
     texts = memories.unique(["profile_id", "content_hash"])
     enrichment = texts.select("profile_id", "content_hash", question=pl.col("content").str.ends_with("?"))
-    return trimming.select(memories, enrichment, Policy(token_budget=budget, **policy), plan_id="plan")
+    scored = memories.select("profile_id", "memory_id", budget_protected=pl.col("memory_id").is_in(list(firm)))
+    allowed = memories.select("profile_id", spare=pl.lit(spare)).unique()
+    return trimming.select(memories, scored, enrichment, allowed, Policy(token_budget=budget, **policy), plan_id="plan")
 
 
 def applied(memories, trims, archived):
@@ -249,6 +253,76 @@ def test_what_is_trimmed_is_trimmed_further_from_what_it_shows():
     memories = store(trimmed={1: "I moved to Oslo in March 2021\u2026 It was so nice!"})
     left = shown(memories, 0.4)
     assert left["m1"] == "I moved to Oslo in March 2021\u2026"
+
+
+def test_no_more_leave_than_are_spare_and_of_the_others_the_best_clause_stays():
+    memories = store([*CHAT, ("Ann", "Nice! Good luck!")])
+    free, whole = shown(memories, 0.3), dict(memories.select("memory_id", "content").rows())
+    gone = set(whole) - set(free)
+    assert len(gone) > 3
+    trims, archived = select(memories, 0.3, spare=2)
+    assert archived.height == 2
+    waiting = gone - set(archived["memory_id"])
+    left = shown(memories, 0.3, spare=2)
+    assert {name: text for name, text in left.items() if name not in waiting} == free
+    assert all(len(left[name]) < len(whole[name]) for name in waiting if name != "m0")
+    said = dict(trims.select("memory_id", "reason").rows())
+    budget = int(stored(memories) * 0.3)
+    end = f"stay until a later run; all of it is worth least, and the budget is {budget} tokens."
+    assert {name for name, reason in said.items() if reason.endswith(end)} == waiting & set(said)
+
+
+def test_those_that_are_worth_least_leave_first():
+    memories = store()
+    leaving = [set(select(memories, 0.3, spare=spare)[1]["memory_id"]) for spare in range(6)]
+    assert [len(names) for names in leaving[:5]] == [0, 1, 2, 3, 4]
+    assert all(fewer < more for fewer, more in pairwise(leaving[:5]))
+    worth = dict(select(memories, 0.3)[1].select("memory_id", "strength").rows())
+    assert [worth[name] for names in map(sorted, map(set.difference, leaving[1:5], leaving)) for name in names] == (
+        sorted(worth.values())[:4]
+    )
+
+
+@FEW
+@given(TURNS, SHARES, st.integers(0, 3))
+def test_runs_that_may_let_few_leave_go_on_until_the_budget_holds(turns, share, spare):
+    memories = store(turns)
+    for _ in range(40):
+        trims, archived = select(memories, share, spare=spare)
+        assert archived.height <= spare
+        if trims.is_empty() and archived.is_empty():
+            break
+        assert trims.filter(pl.col("tokens_after") >= pl.col("tokens_before")).is_empty()
+        memories = applied(memories, trims, archived)
+    assert [len(table) for table in select(memories, share, spare=spare)] == [0, 0]
+    if spare:
+        assert cost(memories) <= int(stored(store(turns)) * share)
+
+
+@FEW
+@given(TURNS, SHARES, SHARES, st.integers(0, 3))
+def test_with_as_many_spare_a_smaller_budget_leaves_a_part_too(turns, one, other, spare):
+    memories = store(turns)
+    small, large = (shown(memories, share, spare=spare) for share in (min(one, other), max(one, other)))
+    assert set(small) <= set(large)
+    for memory_id, text in small.items():
+        for piece in re.split(r"\u2026|(?<=[.!?])\s", text):
+            assert piece.strip() in large[memory_id]
+
+
+def test_what_is_protected_from_a_budget_keeps_its_best_clause():
+    memories = store([*CHAT, ("Mo", "Hm. The insight is that customers churn after the second invoice.")])
+    assert shown(memories, 1.5, firm=["m6", "m7"]) == {
+        "m6": "Take care!",
+        "m7": "The insight is that customers churn after the second invoice.",
+    }
+    assert shown(store([("Ann", "  "), ("Mo", "I moved to Oslo.")]), 1.5, firm=["m0"]) == {"m0": "  "}
+
+
+def test_used_says_what_is_stored_shown_and_asked():
+    memories = store(trimmed={1: "I moved to Oslo."}, lifecycle={6: "archived"})
+    assert trimming.used(memories, 0.5).rows() == [("p", stored(memories), cost(memories), stored(memories) // 2)]
+    assert trimming.used(memories, 7.5)["budget"].to_list() == [7]
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\ufdd0 \ufdd1"])

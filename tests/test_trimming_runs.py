@@ -1,6 +1,8 @@
 """How a token budget goes through plan, commit, fold, snapshot and undo, in real stores."""
 
+import shutil
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 
 import duckdb
 import frames
@@ -8,6 +10,7 @@ import homes
 import polars as pl
 import pytest
 from planned import commit, memory, profiles, propose, revert, said, state
+from rich.console import Console
 
 from memory_pipeline.consolidation.groups.strategies import KINDS, SUPERSEDING
 from memory_pipeline.consolidation.plans import invariants, planning
@@ -16,6 +19,9 @@ from memory_pipeline.lake import history, participation, snapshot
 from memory_pipeline.lake.events import parse
 from memory_pipeline.lake.schemas import LIVE, TABLES
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.recall import restoring
+from memory_pipeline.recall.explain import explain
+from memory_pipeline.service import report_runs
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.tokens import count_tokens
 
@@ -23,6 +29,8 @@ NOW = datetime(2026, 7, 1, tzinfo=UTC)
 KEY = ["profile_id", "memory_id"]
 NO_DECISIONS = TABLES["decisions"].empty()
 BUDGET = 0.5
+SMALL = 0.15
+"""A budget for which many memories have to leave."""
 
 
 @pytest.fixture(scope="module")
@@ -188,13 +196,201 @@ def test_a_run_that_forgets_trims_and_a_reflection_does_not(lake):
     assert "token_budget" not in set(reflection["rule"])
 
 
-def test_what_is_dropped_counts_as_leaving(tmp_path, told):
-    homes.settings(tmp_path, token_budget=0.02)
+def for_room(plan: pl.DataFrame, action: str) -> pl.DataFrame:
+    return plan.filter(pl.col("rule") == "token_budget", pl.col("action") == action)
+
+
+def said_of(lake: Lake, run_id: str) -> str:
+    """What the command line shows of a run, on lines without an end."""
+    with Console(file=StringIO(), width=10_000) as console:
+        report_runs.run(console, lake, report_runs.run_document(lake, run_id))
+    return str(console.file.getvalue())
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory, told):
+    """Nights under a small budget and the quota as it is, until one decides nothing: the store, and after each night
+    its plan and what it published.
+    """
+    home = tmp_path_factory.mktemp("chain")
+    homes.settings(home, token_budget=SMALL)
+    with homes.filled(home, told) as lake:
+        nights = []
+        while not nights or nights[-1][0].height:
+            assert len(nights) < 9
+            at = homes.NIGHT + timedelta(hours=len(nights))
+            plan = night(lake, as_of=at, run_id=f"night{len(nights)}")["consolidation_plan"]
+            nights.append((plan, homes.published(lake)))
+        yield lake, nights
+
+
+def test_a_token_budget_gets_no_profile_held_and_each_night_takes_what_the_quota_lets_leave(chain):
+    _, nights = chain
+    plans = [plan for plan, _ in nights]
+    assert len(plans) > 3
+    assert all("held" not in set(plan["status"]) for plan in plans)
+    leaving = [for_room(plan, "archive").group_by("profile_id").len()["len"].to_list() for plan in plans]
+    assert leaving[0] == [planning.QUOTA_FLOOR] * 2
+    assert all(count <= planning.QUOTA_FLOOR for counts in leaving for count in counts)
+    assert for_room(plans[0], "trim").height > 2 * planning.QUOTA_FLOOR
+
+
+def test_nights_go_on_towards_the_budget_and_stop_when_it_holds(chain):
+    _, nights = chain
+    stored = tokens(nights[0][1]["memories"].filter(pl.col("kind") == "original"), pl.col("content"))
+    used = [shown(tables["memories"]) for _, tables in nights]
+    for name, whole in stored.items():
+        falling = [one[name] for one in used]
+        assert falling[0] > SMALL * whole >= falling[-1]
+        assert falling == sorted(falling, reverse=True)
+    assert nights[-1][0].is_empty()
+
+
+def test_all_at_once_if_the_quota_is_lifted(tmp_path, told):
+    homes.settings(tmp_path, token_budget=SMALL)
     with homes.filled(tmp_path, told) as lake:
-        held = planned(lake)
-        assert set(held["status"]) == {"held"}
-        dropped = held.filter(pl.col("rule") == "token_budget", pl.col("action") == "archive")
-        assert dropped.height > planning.QUOTA_FLOOR
+        made = night(lake, max_archived_share=1.0)
+        stored = tokens(made["memories"].filter(pl.col("kind") == "original"), pl.col("content"))
+        assert all(used <= SMALL * stored[name] for name, used in shown(lake.read("memories")).items())
+        later = planned(lake, as_of=homes.NIGHT + timedelta(hours=1))
+        assert "token_budget" not in set(later["rule"])
+
+
+def test_a_run_says_where_its_token_budget_stands(chain):
+    lake, nights = chain
+    first, last = said_of(lake, "night0"), said_of(lake, f"night{len(nights) - 1}")
+    line = next(one for one in first.splitlines() if one.startswith("token budget of sample-1"))
+    memories = nights[0][1]["memories"].filter(profile_id="sample-1")
+    stored = tokens(memories.filter(kind="original"), pl.col("content"))
+    share = 100 * shown(memories)["sample-1"] / stored["sample-1"]
+    assert line == (
+        f"token budget of sample-1: {share:.3g} % shown, 15 % asked; the quota of 10 % a run leaves the rest to later "
+        "runs, at once with --max-archived-share 1"
+    )
+    assert "token budget of sample-1: " in last
+    assert "later runs" not in last
+    assert "a token budget goes before" in first
+
+
+def test_a_plan_like_any_other_is_held_and_then_the_budget_takes_nothing_more(tmp_path, told):
+    homes.settings(tmp_path, token_budget=SMALL, archive_threshold=1.0, grace_period_days=0.0)
+    with homes.filled(tmp_path, told) as lake:
+        plan = planned(lake)
+        assert set(plan["status"]) == {"held"}
+        assert for_room(plan, "archive").is_empty()
+
+
+def test_what_another_rule_takes_leaves_less_to_the_budget(tmp_path, told):
+    homes.settings(tmp_path, token_budget=SMALL, archive_threshold=0.003)
+    with homes.filled(tmp_path, told) as lake:
+        plan = planned(lake)
+        gone = plan.filter(pl.col("action") == "archive").group_by("profile_id", "rule").len().sort("profile_id")
+        by_rule = {(name, rule): count for name, rule, count in gone.rows()}
+        assert "held" not in set(plan["status"])
+        assert by_rule["sample-1", "archive_threshold"] > 0
+        assert by_rule["sample-1", "archive_threshold"] + by_rule["sample-1", "token_budget"] == planning.QUOTA_FLOOR
+
+
+def test_a_rebuild_gives_what_the_last_of_several_nights_published_and_each_is_undone_exactly(chain, tmp_path):
+    lake, nights = chain
+    copy = shutil.copytree(lake.home, tmp_path / "copy")
+    with Lake(copy) as own:
+        for place in range(len(nights) - 1, 0, -1):
+            rebuilt = history.rebuild(own, "sample-1")
+            for name in history.PUBLISHED:
+                assert rebuilt[name].equals(own.read(name, profiles=["sample-1"])), (place, name)
+            history.undo(own, f"night{place}", now=NOW)
+            assert own.read("memories").equals(nights[place - 1][1]["memories"])
+
+
+def events_of(*rows):
+    """Events of profile u that stored memories two days ago: their ids and payloads."""
+    made = [
+        {
+            "event_id": name,
+            "profile_id": "u",
+            "event_type": "memory.stored",
+            "occurred_at": (homes.NIGHT - timedelta(days=2)).isoformat(),
+            "memory_id": name,
+            "payload": payload,
+        }
+        for name, payload in rows
+    ]
+    return [parse(one, recorded_at=NOW, origin="test", future=None) for one in made]
+
+
+@pytest.mark.parametrize("back", ["restore", "undo"])
+def test_a_text_that_several_nights_have_cut_comes_back_whole_and_stays(tmp_path, back):
+    told = (
+        "Hello there! I moved to Oslo in March 2021. My sister Ida helped me with 12 boxes. We ate soup. It was nice."
+    )
+    facts = [(f"fact{n}", {"content": f"My cousin Peter number {n} was born in 198{n}."}) for n in range(5)]
+    with homes.filled(tmp_path, events_of(("move", {"content": told}), *facts)) as lake:
+        texts = [told]
+        for place, budget in enumerate((0.95, 0.8, 5.0)):
+            homes.settings(tmp_path, token_budget=budget)
+            night(lake, as_of=homes.NIGHT + timedelta(hours=place), run_id=f"night{place}")
+            row = memory_of(lake, "move")
+            texts.append(row["trimmed"])
+        assert len(texts[0]) > len(texts[1]) > len(texts[2]) == len(texts[3])
+        assert row["lifecycle"] == "archived"
+        if back == "restore":
+            restoring.restore(lake, "move", profile_id="u", now=NOW)
+        else:
+            for place in (2, 1, 0):
+                history.undo(lake, f"night{place}", now=NOW)
+        row = memory_of(lake, "move")
+        assert (row["content"], row["trimmed"], row["lifecycle"]) == (told, None, "active")
+        later = planned(lake, as_of=homes.NIGHT + timedelta(days=1))
+        assert "move" not in set(for_room(later, "trim")["memory_id"]) | set(for_room(later, "archive")["memory_id"])
+
+
+def memory_of(lake: Lake, name: str) -> dict[str, object]:
+    return lake.read("memories").row(by_predicate=pl.col("memory_id") == name, named=True)
+
+
+def test_a_larger_budget_or_none_brings_nothing_back(chain, tmp_path):
+    lake, _ = chain
+    copy = shutil.copytree(lake.home, tmp_path / "copy")
+    with Lake(copy) as own:
+        before = own.read("memories")
+        for place, budget in enumerate(({"token_budget": 0.9}, {"token_budget": 10.0**9})):
+            homes.settings(copy, **budget)
+            night(own, as_of=homes.NIGHT + timedelta(days=1 + place), run_id=f"wide{place}")
+        assert cut(own.read("memories")).select(*KEY, "trimmed").equals(cut(before).select(*KEY, "trimmed"))
+
+
+def test_what_was_marked_as_important_is_never_archived_for_a_budget(tmp_path):
+    rows = [
+        ("decided", {"memory_type": "Decision", "content": "We decided to use PostgreSQL for the billing service."}),
+        ("important", {"importance": 0.9, "content": "The customers churn after the second invoice."}),
+        *(
+            (f"fact{n}", {"content": f"My cousin Peter number {n} was born on {n + 1} May 19{80 + n}."})
+            for n in range(9)
+        ),
+        ("inferred", {"content": "Hm. I decided so."}),
+    ]
+    homes.settings(tmp_path, token_budget=30.0)
+    with homes.filled(tmp_path, events_of(*rows)) as lake:
+        night(lake)
+        stands = dict(lake.read("memories").filter(kind="original").select("memory_id", "lifecycle").rows())
+        assert {"decided", "important"} <= {name for name, lifecycle in stands.items() if lifecycle in LIVE}
+        assert (stands["inferred"], stands["fact8"]) == ("archived", "archived")
+        reasons = dict(lake.read("scored_memories").select("memory_id", "protection_reason").rows())
+        assert (reasons["decided"], reasons["important"]) == ("protected type: Decision", "importance at least 0.7")
+        told_of = "\n".join(explain(lake, "inferred").lines())
+        assert "by token_budget: It says what is worth least" in told_of
+        assert "protection: none is needed" in told_of
+        live = next(name for name, one in stands.items() if name.startswith("fact") and one in LIVE)
+        told_of = "\n".join(explain(lake, live).lines())
+        assert "protection: younger than 90 days; a token budget goes before that" in told_of
+        assert "the rest is protected" not in said_of(lake, "run")
+        homes.settings(tmp_path, token_budget=5.0)
+        night(lake, as_of=homes.NIGHT + timedelta(hours=1), run_id="narrow")
+        left = lake.read("memories").filter(pl.col("lifecycle").is_in(LIVE), kind="original")
+        assert set(left["memory_id"]) == {"decided", "important"}
+        assert "5 tokens asked; the rest is protected, or somebody has given it back" in said_of(lake, "narrow")
+        assert planned(lake, as_of=homes.NIGHT + timedelta(hours=2)).is_empty()
 
 
 def test_without_a_budget_nothing_is_trimmed(tmp_path, told):
@@ -252,9 +448,17 @@ def test_a_later_trim_builds_on_the_one_before():
     assert said(planning.dependants(pl.concat([first, second]), first)) == [("trim", "a", None)]
 
 
-@pytest.mark.parametrize("fields", [{"protected": True}, {"category": "core"}])
-@pytest.mark.parametrize("wish", ["cut", "leaving"])
-def test_the_budget_may_take_what_is_protected_but_not_what_is_barred(fields, wish):
+@pytest.mark.parametrize(
+    ("fields", "firm", "wish"),
+    [
+        ({"protected": True}, False, "cut"),
+        ({"protected": True}, False, "leaving"),
+        ({"category": "core"}, False, "cut"),
+        ({"category": "core"}, False, "leaving"),
+        ({}, True, "leaving"),
+    ],
+)
+def test_the_budget_may_take_what_is_protected_but_not_what_is_barred(fields, firm, wish):
     before = state({"memory_id": "a", **fields}, "b")
     rows = {
         "cut": [trim("a", before), trim("b", before)],
@@ -263,7 +467,11 @@ def test_the_budget_may_take_what_is_protected_but_not_what_is_barred(fields, wi
     plan = propose(before, **{wish: rows[wish]})
     post = planning.post_state(before, plan, NO_DECISIONS)
     scored = before.memories.select(
-        *KEY, strength=pl.lit(0.5), is_protected=pl.lit(value=True), protection_reason=pl.lit("younger than 90 days")
+        *KEY,
+        strength=pl.lit(0.5),
+        is_protected=pl.lit(value=True),
+        budget_protected=pl.lit(firm) & (pl.col("memory_id") == "a"),
+        protection_reason=pl.lit("younger than 90 days"),
     )
     bad = invariants.violations(
         plan,
@@ -286,7 +494,12 @@ def test_a_trim_to_nothing_breaks_an_invariant():
         before,
         profiles(),
         policy=Policy(),
-        scored=frames.memories([]).select(*KEY, is_protected=pl.lit(value=True), protection_reason=pl.lit("")),
+        scored=frames.memories([]).select(
+            *KEY,
+            is_protected=pl.lit(value=True),
+            budget_protected=pl.lit(value=False),
+            protection_reason=pl.lit(""),
+        ),
         post=post,
         retrievable=before.memories.select(KEY),
     )

@@ -98,7 +98,7 @@ def test_nothing_is_looked_for_when_switched_off():
         {"lifecycle": "archived"},
         {"lifecycle": "cold"},
         {"lifecycle": "deleted"},
-        {"kind": "compression"},
+        {"kind": "episode"},
         {"speaker": "assistant"},
     ],
 )

@@ -176,8 +176,8 @@ def _facts(
     eligible = (
         _dated(memories)
         .filter(pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null() & holds(as_of))
-        .with_columns(_line("content").alias("text"))
-        .filter(pl.col("text") != "")
+        .filter(_line("content") != "")
+        .with_columns(_told("content").alias("text"))
         .join(scored.select(*KEY, "importance"), on=KEY, how="left")
         .with_columns(pl.coalesce("importance", "importance_given"))
     )
@@ -192,14 +192,14 @@ def _facts(
         .unique(["profile_id", "text"], keep="first", maintain_order=True)
         .group_by("profile_id", maintain_order=True)
         .head(min(block.most or fitting, fitting))
-        .select("profile_id", "memory_id", "text", "content_hash", place=pl.lit(place))
+        .select("profile_id", "memory_id", "text", "content_hash", "kind", "speaker", place=pl.lit(place))
         for place, block in enumerate(BLOCKS)
     ]
     gists = enrichment.select("profile_id", "content_hash", "gist")
     return (
         pl.concat(chosen)
         .join(gists, on=["profile_id", "content_hash"], how="left", maintain_order="left")
-        .with_columns(pl.coalesce(_line("gist"), "text").alias("gist"))
+        .with_columns(pl.coalesce(_told("gist"), "text").alias("gist"))
         .group_by("profile_id", "place", maintain_order=True)
         .agg("memory_id", "text", "gist")
         .sort("profile_id", "place")
@@ -214,6 +214,12 @@ def _dated(memories: pl.DataFrame) -> pl.DataFrame:
     return memories.join(newest, on=KEY, how="left", maintain_order="left").with_columns(
         created_at=pl.coalesce("told_at", "created_at")
     )
+
+
+def _told(column: str) -> pl.Expr:
+    """A text on one line; of a memory that stands for others, behind the name of who said them all."""
+    named = (pl.col("kind") != folding.ORIGINAL) & pl.col("speaker").is_not_null()
+    return pl.when(named).then(pl.col("speaker") + ": " + _line(column)).otherwise(_line(column))
 
 
 def _line(column: str) -> pl.Expr:

@@ -40,6 +40,9 @@ RETENTION_FLOOR: Final = 0.02
 POWER: Final = 1.4427
 """Exponent of the power curve of retention, 1 / ln 2."""
 
+YIELDS: Final = "; a token budget goes before that"
+"""Ends a reason of protection that does not hold against the token budget that is set."""
+
 AGE_TIERS: Final[dict[str, float]] = {"hot": 1.0, "warm": 7.0, "cold": 30.0}
 """Age in days at which each tier ends, exclusive; what is older is `archive`."""
 
@@ -89,6 +92,7 @@ def score(
         .with_columns(_relevance(policy), *_retention(policy))
         .with_columns(
             _strength(policy).alias("strength"),
+            _firm(policy).alias("budget_protected"),
             _protection(policy).alias("protection_reason"),
             pl.lit(as_of, dtype=INSTANT).alias("as_of"),
             pl.lit(plan_id).alias("plan_id"),
@@ -190,23 +194,49 @@ def _strength(policy: Policy) -> pl.Expr:
 
 
 def _protection(policy: Policy) -> pl.Expr:
-    """First reason that applies, else null.
+    """First reason that applies, else null; under a token budget first those that hold against it, of others that.
 
     Reasons hold the policy's numbers, not the memory's, so that rows can be grouped by them; the memory's own numbers
-    stand in the columns beside. A bound that is unset compares to null and so gives no reason.
+    stand in the columns beside.
+    """
+    reasons = _reasons(policy)
+    first = [pl.when(applies).then(reason) for applies, _, reason in reasons]
+    if policy.token_budget is None:
+        return pl.coalesce(first)
+    firm = [pl.when(holds).then(reason) for _, holds, reason in reasons]
+    return pl.coalesce(*firm, pl.coalesce(first) + YIELDS)
+
+
+def _firm(policy: Policy) -> pl.Expr:
+    """Whether a reason applies that holds against a token budget too."""
+    return pl.any_horizontal(holds.fill_null(value=False) for _, holds, _ in _reasons(policy))
+
+
+def _reasons(policy: Policy) -> list[tuple[pl.Expr, pl.Expr, pl.Expr]]:
+    """What protects: whether it applies, whether it does so against a token budget too, and what it is called.
+
+    Against a budget, which somebody has set, age is no reason, since a young store could never keep one, nor is what
+    rules make of a text. A bound that is unset compares to null and so gives no reason.
     """
     types = [name.lower() for name in policy.protected_types]
-    importance, causes = pl.lit(policy.protected_importance), pl.lit(policy.protected_causes)
-    reasons = [
-        (_flagged(policy), pl.coalesce("protected_reason", pl.lit("explicitly protected"))),
-        (pl.col("importance_unraised") >= importance, pl.lit(f"importance at least {policy.protected_importance}")),
-        (pl.col("age_days") < policy.grace_period_days, pl.lit(f"younger than {policy.grace_period_days:g} days")),
-        (pl.col("memory_type").str.to_lowercase().is_in(types), pl.format("protected type: {}", "memory_type")),
-        (_core(policy), pl.lit("core")),
-        (pl.col("effects") >= causes, pl.lit(f"cause of at least {policy.protected_causes} live memories")),
-        (pl.col("supersedes"), pl.lit("summary")),
+    importance, flagged, core = pl.lit(policy.protected_importance), _flagged(policy), _core(policy)
+    typed, original = pl.col("memory_type").str.to_lowercase().is_in(types), pl.col("kind") == "original"
+    young = pl.col("age_days") < policy.grace_period_days
+    cause = pl.col("effects") >= pl.lit(policy.protected_causes)
+    said = pl.coalesce("protected_reason", pl.lit("explicitly protected"))
+    return [
+        (flagged, flagged, said),
+        (
+            pl.col("importance_unraised") >= importance,
+            original & (pl.col("importance_given") >= importance),
+            pl.lit(f"importance at least {policy.protected_importance}"),
+        ),
+        (young, pl.lit(value=False), pl.lit(f"younger than {policy.grace_period_days:g} days")),
+        (typed, original & typed & ~pl.col("memory_type_inferred"), pl.format("protected type: {}", "memory_type")),
+        (core, core, pl.lit("core")),
+        (cause, cause, pl.lit(f"cause of at least {policy.protected_causes} live memories")),
+        (pl.col("supersedes"), pl.col("supersedes"), pl.lit("summary")),
     ]
-    return pl.coalesce(pl.when(applies).then(reason) for applies, reason in reasons)
 
 
 def bars_supersession(policy: Policy) -> pl.Expr:

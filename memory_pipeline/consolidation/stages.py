@@ -295,15 +295,17 @@ def forget(
     """What leaves the live set, and what is left of texts: `archived_set` and `trims`.
 
     First what the policy forgets, and summaries whose cluster is gone; then, of what all that leaves, what a token
-    budget has no room for.
+    budget has no room for, as far as the quota lets it leave.
     """
     leaving = _leaving(turn, scored, memories, summaries, clusters, members, promotions, deferred)
     if turn.policy.token_budget is None or Action.TRIM not in turn.actions or turn.scope != "all":
         return leaving, TABLES["trims"].empty()
     wishes = {"summaries": summaries, "archived_set": leaving, "fact_changes": fact_changes, "promotions": promotions}
     state = State(memories, decided, accesses, tier_changes)
-    left = _left(turn, profiles, state, decisions, reverted, **wishes)
-    trims, dropped = trimming.select(left, _read(turn, left, enrichment), turn.policy, plan_id=turn.plan_id)
+    decided = _decided(turn, profiles, state, decisions, reverted, **wishes)
+    left, spare = projection.apply(state, decided).memories, planning.spare(decided, profiles, state)
+    told = _read(turn, left, enrichment)
+    trims, dropped = trimming.select(left, scored, told, spare, turn.policy, plan_id=turn.plan_id)
     dropped = dropped.join(memories, on=scoring.KEY, how="semi")
     staying = leaving.join(dropped, on=scoring.KEY, how="anti")
     return TABLES["archived_set"].conform(pl.concat([staying, dropped])), trims
@@ -375,7 +377,8 @@ def compile_blocks(
     if not turn.policy.core_blocks or Action.COMPILE not in turn.actions:
         return TABLES["proposed_blocks"].empty()
     wishes = {"summaries": summaries, "archived_set": archived, "fact_changes": fact_changes, "promotions": promotions}
-    left = _left(turn, profiles, State(memories, decided, accesses, tier_changes), decisions, reverted, **wishes)
+    state = State(memories, decided, accesses, tier_changes)
+    left = projection.apply(state, _decided(turn, profiles, state, decisions, reverted, **wishes)).memories
     return core_memory.compile_blocks(
         left,
         scored,
@@ -450,7 +453,7 @@ def _proposal(
     )
 
 
-def _left(
+def _decided(
     turn: Turn,
     profiles: pl.DataFrame,
     state: State,
@@ -458,11 +461,11 @@ def _left(
     reverted: pl.DataFrame,
     **wishes: pl.DataFrame,
 ) -> pl.DataFrame:
-    """The memories as a run leaves them that decides these wishes alone: what was undone is not among them."""
+    """What is in force at this instant if a run decides these wishes alone: what was undone is not among them."""
     others = ("proposed_edges", "pruned_edges", "trims", "proposed_blocks", "deferred")
     nothing = {name: TABLES["decided_edges" if name == "pruned_edges" else name].empty() for name in others}
     proposal = _proposal(turn, profiles, state, decisions, reverted, **(nothing | wishes))
-    return planning.post_state(state, proposal, present(turn, decisions, reverted)).memories
+    return planning.effective(proposal, present(turn, decisions, reverted))
 
 
 def _read(turn: Turn, memories: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:

@@ -78,10 +78,12 @@ def compare(
 
 
 def _points(memories: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
-    """Live originals that people said, with `since` when each holds, by profile and age; `row` numbers them."""
+    """What people said and is live, also as merged, with `since` when each holds, by profile and age; `row` numbers."""
     machine = pl.col("speaker").str.to_lowercase().is_in(MACHINES).fill_null(value=False)
+    said = pl.col("kind").is_in(["original", "compression"])
     return (
-        memories.filter(pl.col("lifecycle").is_in(LIVE) & (pl.col("kind") == "original") & ~machine)
+        memories.filter(pl.col("lifecycle").is_in(LIVE) & said & ~machine)
+        .with_columns(created_at=pl.coalesce("said_at", "created_at"))
         .with_columns(since=pl.coalesce("valid_from", "created_at"))
         .filter(pl.col("since") <= pl.lit(as_of, dtype=INSTANT))
         .sort("profile_id", "since", "seq", "memory_id")

@@ -1,22 +1,25 @@
 """Conversations with questions about them, read from files.
 
 Here: what a chat is, and the files of other people's conversations (LoCoMo, BEAM) and of the pipeline's own event
-format. Not here: chats made up by the project (`chats.py`), and importing memories for keeps (`interop/`).
+format. Not here: stores (`stores.py`), how recalls become questions (`recalled.py`), chats made up by the project
+(`chats.py`), and importing memories for keeps (`interop/`).
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
+from memory_pipeline.evaluation import recalled
 from memory_pipeline.interop import beam, jsonl, locomo
 from memory_pipeline.interop.importing import json_file
+from memory_pipeline.lake import events as ledger_events
 from memory_pipeline.lake.events import DeadLetter, Event
-from memory_pipeline.lake.payloads import Accessed, Stored
+from memory_pipeline.lake.payloads import Stored
 
 TURNS: Final = {
     "id": pl.String(),
@@ -50,6 +53,8 @@ class Chat:
     """Columns of `TURNS`."""
     questions: pl.DataFrame
     """Columns of `QUESTIONS`."""
+    note: str = ""
+    """What a reader of figures about them must know of the questions."""
 
 
 def chat(chat_id: str, turns: Sequence[Mapping[str, Any]], questions: Iterable[Mapping[str, Any]]) -> Chat:
@@ -66,7 +71,7 @@ def load(path: Path) -> Chat:
     """Read one conversation: LoCoMo or BEAM (JSON), or the pipeline's own events (JSON Lines).
 
     Turns that cannot be read are left out. LoCoMo's turns stand a second apart, BEAM's messages a minute. The questions
-    of events are the recalls that say their query (kind `recalled`, each wording once): what came back is the evidence.
+    of events are the recalls that say their query (see `recalled.questions`).
 
     Args:
         path: the file; of a list of LoCoMo conversations there must be one.
@@ -76,7 +81,8 @@ def load(path: Path) -> Chat:
     """
     if path.suffix.lower() in {".jsonl", ".ndjson"}:
         told = list(jsonl.events(path, recorded_at=_READ))
-        return _chat(path, path.stem, told, _recalls(told))
+        uses, note = recalled.questions(_uses(told))
+        return replace(_chat(path, path.stem, told, uses), note=note)
     found = json_file(path)
     if isinstance(found, Mapping) and "messages" in found:
         asked = [_beam(question) for question in found.get("questions", [])]
@@ -107,18 +113,14 @@ def _chat(path: Path, name: str, events: Iterable[Event | DeadLetter], questions
     known = {turn["id"] for turn in turns}
     for question in questions:
         for name_of in _LISTS:
-            question[name_of] = [turn for turn in dict.fromkeys(question[name_of]) if turn in known]
+            question[name_of] = [turn for turn in dict.fromkeys(question.get(name_of, ())) if turn in known]
     return chat(name, sorted(turns, key=lambda turn: turn["at"]), questions)
 
 
-def _recalls(told: Iterable[Event | DeadLetter]) -> list[dict[str, Any]]:
-    """Return the recalls of a file as questions, the first of each wording."""
-    found: dict[str, dict[str, Any]] = {}
-    for event in told:
-        if not isinstance(event, DeadLetter) and isinstance(event.payload, Accessed) and event.payload.query:
-            lists = dict.fromkeys(_LISTS, ()) | {"evidence": event.payload.memory_ids}
-            found.setdefault(event.payload.query, {"text": event.payload.query, "kind": "recalled"} | lists)
-    return list(found.values())
+def _uses(told: Iterable[Event | DeadLetter]) -> pl.DataFrame:
+    """Return the recalls and feedback of a file as the table `events` has them."""
+    events = (event for event in told if not isinstance(event, DeadLetter) and event.event_type in recalled.USES)
+    return ledger_events.frame((number, *event.row()) for number, event in enumerate(events, 1))
 
 
 def _locomo(question: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -31,6 +31,10 @@ QUERIES: Final = {"id": pl.String(), "at": pl.Datetime("us", "UTC"), "text": pl.
 """Columns of questions to ask: when, and what."""
 _QUOTA: Final = 1.0
 """Share of the live memories that may leave in one night: nothing is at stake."""
+UNLIMITED: Final = (
+    "A replay lets a run take as much as budget and preset ask: the quota of what may leave in one run is not applied."
+)
+"""What a reader of its figures must know."""
 _READ: Final = datetime(9999, 1, 1, tzinfo=UTC)
 _BEGINNING: Final = datetime(1, 1, 1, tzinfo=UTC)
 _BY_TIME: Final = ("coactivation", "episodes")

@@ -47,6 +47,7 @@ def html(trial: Trial, *, title: str = "What recall finds") -> str:
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(title)}</title><style>{_STYLE}</style>",
         f"<h1>{escape(title)}</h1>",
         f"<p>{_size(trial)} {_INTERVALS}</p>",
+        *(f"<p>{escape(note)}</p>" for note in trial.notes),
         "<h2>What is kept, and what it costs</h2>",
         _scatter(trial.means()) + _table(_kept(trial)),
         "<h2>What is found</h2>",

@@ -4,13 +4,13 @@ Here: the trial and its tables. Not here: one replay (`lifetime.py`), figures (`
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, cast
 
 import polars as pl
 
-from memory_pipeline.evaluation import lifetime, metrics
+from memory_pipeline.evaluation import lifetime, metrics, recalled
 from memory_pipeline.evaluation.comparing import NIGHTS
 from memory_pipeline.evaluation.conversations import Chat
 from memory_pipeline.settings import Policy
@@ -36,6 +36,8 @@ class Trial:
     """policy, chat, items, tokens, items_share, tokens_share (of what was said), seconds (of all nights)."""
     questions: pl.DataFrame
     """policy, then rows of `metrics.score`."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the figures must know, a sentence or two each."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the single questions as JSON takes it."""
@@ -44,6 +46,7 @@ class Trial:
             "stores": self.stores.to_dicts(),
             "means": self.means().to_dicts(),
             "definitions": metrics.FIGURES,
+            "notes": list(self.notes),
         }
 
     def means(self) -> pl.DataFrame:
@@ -68,7 +71,8 @@ def evaluate(
     """Replay chats under policies and ask their questions.
 
     Args:
-        chats: conversations with questions; questions that nothing answers are left out.
+        chats: conversations with questions; questions that nothing answers are left out. Where nobody said what
+            answers them (`recalled.AGREEMENT`), it is what comes back first when everything is kept.
         policies: by the name to show (see `lifetime.policy_for`); keeping everything is always tried first.
         ranking: how questions are answered (`recall.ranking`).
         ask_at: a day after the last turn (`end`), or a day after the last turn that the answer needs (`soon`).
@@ -82,6 +86,7 @@ def evaluate(
     _check(chats, policies)
     everything = next((policy.embedder for policy in policies.values()), None)
     all_policies = {EVERYTHING: lifetime.policy_for(embedder=everything), **policies}
+    chats = [_agreed(chat, all_policies[EVERYTHING], nights=nights, ranking=ranking) for chat in chats]
     scored, stores = dict[str, pl.DataFrame](), []
     for name, policy in all_policies.items():
         parts = []
@@ -96,18 +101,44 @@ def evaluate(
         pl.concat([_figures(name, rows, scored[EVERYTHING]) for name, rows in scored.items()]),
         pl.DataFrame(stores),
         pl.concat([rows.select(pl.lit(name).alias("policy"), pl.all()) for name, rows in scored.items()]),
+        (lifetime.UNLIMITED, *_notes(chats)),
     )
+
+
+def _notes(chats: Sequence[Chat]) -> list[str]:
+    """Return what must be known of the questions of chats, each once, after the names of those it is about."""
+    said: dict[str, list[str]] = {}
+    for chat in chats:
+        said.setdefault(chat.note, []).append(chat.chat_id)
+    return [f"{', '.join(names)}: {note}" for note, names in said.items() if note]
 
 
 def asked(chat: Chat, ask_at: AskAt = "end") -> pl.DataFrame:
     """Return the questions of a chat with the time to ask them (columns of `lifetime.QUERIES`)."""
-    end = cast("datetime", chat.turns["at"].max())
-    known = dict(chat.turns.select("id", "at").iter_rows())
     questions = answerable(chat).questions
     if ask_at == "end":
-        return questions.select("id", at=pl.lit(end + _DAY), text="text")
+        return _at_end(chat, questions)
+    known = dict(chat.turns.select("id", "at").iter_rows())
     at = [max(known[turn] for turn in evidence) + _DAY for evidence in questions["evidence"].to_list()]
     return questions.select("id", at=pl.Series(at, dtype=lifetime.QUERIES["at"]), text="text")
+
+
+def _at_end(chat: Chat, questions: pl.DataFrame) -> pl.DataFrame:
+    end = cast("datetime", chat.turns["at"].max())
+    return questions.select("id", at=pl.lit(end + _DAY), text="text")
+
+
+def _agreed(chat: Chat, policy: Policy, *, nights: int, ranking: str) -> Chat:
+    """Give questions of which nobody said what answers them, as evidence, what a policy answers first at the end."""
+    unsaid = chat.questions.filter(pl.col("kind") == recalled.AGREEMENT)
+    if unsaid.is_empty():
+        return chat
+    made = lifetime.run(
+        chat.turns, _at_end(chat, unsaid), policy, nights=nights, depth=recalled.AGREED, ranking=ranking
+    )
+    best = dict(made.results.sort("query_id", "rank").group_by("query_id").agg("id").iter_rows())
+    evidence = [best.get(name, own) for name, own in chat.questions.select("id", "evidence").iter_rows()]
+    return replace(chat, questions=chat.questions.with_columns(pl.Series("evidence", evidence, pl.List(pl.String()))))
 
 
 def size(chat: Chat, hot: pl.DataFrame) -> dict[str, float]:
@@ -121,7 +152,7 @@ def size(chat: Chat, hot: pl.DataFrame) -> dict[str, float]:
 def answerable(chat: Chat) -> Chat:
     """Return a chat with those of its questions that something in it answers."""
     kept = (pl.col("evidence").list.len() > 0) & ~pl.col("kind").is_in(_SKIPPED)
-    return Chat(chat.chat_id, chat.turns, chat.questions.filter(kept))
+    return replace(chat, questions=chat.questions.filter(kept))
 
 
 def _check(chats: Sequence[Chat], policies: Mapping[str, Policy]) -> None:
@@ -130,7 +161,8 @@ def _check(chats: Sequence[Chat], policies: Mapping[str, Policy]) -> None:
     names = [chat.chat_id for chat in chats]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"two conversations are named {twice!r}; give each its own file name")
-    if not any(answerable(chat).questions.height for chat in chats):
+    unsaid = any(recalled.AGREEMENT in chat.questions["kind"] for chat in chats)
+    if not unsaid and not any(answerable(chat).questions.height for chat in chats):
         raise ValueError(
             f"{', '.join(names) or 'nothing'}: no question with evidence; give conversations with questions (LoCoMo, "
             "BEAM), or events with recalls that say their query"

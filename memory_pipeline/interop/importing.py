@@ -13,13 +13,28 @@ from typing import Any, Final
 from uuid import UUID, uuid5
 
 from memory_pipeline.lake.events import DeadLetter, Event, InvalidEvent, parse
-from memory_pipeline.lake.ledger import Ledger
+from memory_pipeline.lake.known import KnownMemory, Refusal
+from memory_pipeline.lake.ledger import Appended, Ledger
 from memory_pipeline.lake.payloads import Stored, Updated
 from memory_pipeline.lake.schemas import EventType
 
 _NAMESPACE: Final = UUID("6c1d3c1e-3f52-5a0b-9a52-6f0d9b1f7a11")
 _BATCH_CHARACTERS: Final = 16_000_000
 """Text that one batch holds at most, so that a file of very long lines needs no more memory than any other."""
+
+
+class Imported(Event):
+    """An event, and what it was read from."""
+
+    origin: str
+    """Where it stood."""
+    raw: bytes
+    """The bytes as they stood there."""
+
+    @classmethod
+    def of(cls, event: Event, origin: str, raw: bytes) -> "Imported":
+        """Return a valid event with what it was read from."""
+        return cls.model_construct(**vars(event), origin=origin, raw=raw)
 
 
 @dataclass(frozen=True)
@@ -41,8 +56,9 @@ def import_events(
 ) -> ImportReport:
     """Append a stream of events to the ledger and bury what was refused; return how many of each.
 
-    Nothing but one batch is held in memory. After a crash at any point the same import may simply be run again: what
-    is there already counts as a duplicate.
+    An event that stores another text under the id of a known memory is refused as well; what is said under the id of
+    an erased memory is not kept even so. Nothing but one batch is held in memory. After a crash at any point the same
+    import may simply be run again: what is there already counts as a duplicate.
 
     Args:
         ledger: where the events go.
@@ -51,8 +67,9 @@ def import_events(
         progress: called after each batch with the report so far.
     """
     report = ImportReport()
-    for taken, letters in _batches(events, batch):
-        done = ledger.append(taken)
+    for read, refused in _batches(events, batch):
+        done, known = _append(ledger, read)
+        letters = refused + known
         ledger.bury(letters)
         report = ImportReport(
             report.accepted + done.accepted,
@@ -62,6 +79,25 @@ def import_events(
         if progress is not None:
             progress(report)
     return report
+
+
+def _append(ledger: Ledger, events: list[Event]) -> tuple[Appended, list[DeadLetter]]:
+    """Append what the ledger can take of a batch, and return the letters of the rest."""
+    letters = list[DeadLetter]()
+    while True:
+        try:
+            return ledger.append(events), letters
+        except KnownMemory as error:
+            letters += [_letter(events[place], refused) for place, refused in error.refused.items()]
+            events = [event for place, event in enumerate(events) if place not in error.refused]
+
+
+def _letter(event: Event, refused: Refusal) -> DeadLetter:
+    if isinstance(event, Imported):
+        origin, raw = event.origin, event.raw
+    else:
+        origin, raw = f"event {event.event_id}", event.model_dump_json(exclude_none=True).encode()
+    return DeadLetter(origin, refused.reason, b"" if refused.erased else raw, event.recorded_at)
 
 
 def _batches(items: Iterable[Event | DeadLetter], most: int) -> Iterator[tuple[list[Event], list[DeadLetter]]]:
@@ -152,14 +188,19 @@ class Conversation:
             **more,
         }
         try:
-            return parse(raw, recorded_at=self.recorded_at, origin=turn.origin, future=None)
+            event = parse(raw, recorded_at=self.recorded_at, origin=turn.origin, future=None)
         except InvalidEvent as error:
             return refuse(turn.said, reason=error.reason, recorded_at=self.recorded_at, origin=turn.origin)
+        return Imported.of(event, turn.origin, _raw(turn.said))
 
 
 def refuse(said: object, *, reason: str, recorded_at: datetime, origin: str) -> DeadLetter:
     """Return the dead letter of a part of a JSON file."""
-    return DeadLetter(origin, reason, json.dumps(said, ensure_ascii=True).encode(), recorded_at)
+    return DeadLetter(origin, reason, _raw(said), recorded_at)
+
+
+def _raw(said: object) -> bytes:
+    return json.dumps(said, ensure_ascii=True).encode()
 
 
 def file_name(path: Path) -> str:

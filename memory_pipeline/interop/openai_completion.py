@@ -35,6 +35,8 @@ _PASSING: Final = frozenset({Outcome.TIMEOUT, Outcome.RATE_LIMITED, Outcome.SERV
 """Outcomes that another try may mend."""
 _HOPELESS: Final = frozenset({Outcome.UNAUTHORISED, Outcome.QUOTA})
 """Outcomes that every other request would have too."""
+_MOST_TOKENS: Final = 10**9
+"""What a server counts beyond this is no count."""
 _PATIENCE: Final = 5
 """Requests in a row that failed with all their tries, after which the server is left alone."""
 _QUOTA: Final = "insufficient_quota"
@@ -199,9 +201,11 @@ def _outcome(choices: list[Any], message: Any, content: str) -> Outcome:
         return Outcome.REFUSED
     if reason == "length":
         return Outcome.CUT_OFF
+    if "\0" in content or content.encode(errors="replace").decode() != content:
+        return Outcome.INVALID_JSON  # half of a surrogate pair is no text that can be stored
     return Outcome.ANSWERED if content.strip() else Outcome.EMPTY
 
 
 def _tokens(counted: Any, otherwise: int) -> int:
-    """Tokens as the server counts them, if it does."""
-    return counted if isinstance(counted, int) and counted >= 0 else otherwise
+    """Tokens as the server counts them, if it does and can have meant it."""
+    return counted if isinstance(counted, int) and 0 <= counted <= _MOST_TOKENS else otherwise

@@ -183,7 +183,7 @@ _SYSTEM_REMEDIES: Final = {
 
 
 class UnknownMemory(ValueError):
-    """No memory has that id."""
+    """Nothing is remembered under that id: of a memory, a person or a profile."""
 
 
 class LakeError(RuntimeError):

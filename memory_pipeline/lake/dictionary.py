@@ -72,6 +72,23 @@ class CommittedScores(TABLES["score_history"].schema):  # type: ignore[misc]
     """What every memory scored after each run that stands: how it faded, and by which score."""
 
 
+class AllRecalls(dy.Schema):
+    """What was asked of the memories, what came back, and whether it helped: up to the export, not to the last run.
+
+    Only an exported file has it, so that `evaluate` can ask the same again.
+    """
+
+    profile_id = dy.String(primary_key=True, description="Tenant that owns the row.")
+    seq = dy.Int64(primary_key=True, min=1, description="Position in the ledger.")
+    ordinal = dy.Int64(primary_key=True, min=0, description="Place of the memory within the event.")
+    occurred_at = dy.Datetime(time_zone="UTC", time_unit="us", description="When it was asked or said.")
+    session_id = dy.String(nullable=True, description="Session in which it was.")
+    memory_id = dy.String(description="A memory that came back, or of which it was said whether it helped.")
+    query = dy.String(nullable=True, description="What was asked.")
+    rank = dy.Int64(nullable=True, min=0, description="Rank of the memory in the answer, from 1.")
+    helpful = dy.Bool(nullable=True, description="Whether it helped; null: nobody said so here.")
+
+
 class DataDictionary(dy.Schema):
     """Every column of this snapshot."""
 
@@ -133,6 +150,9 @@ RELATIONS: Final[dict[str, Relation]] = {
 }
 """Everything that can be selected from in a snapshot."""
 
+RECALLS: Final = Relation("recalls", AllRecalls)
+"""What an exported file has beside them."""
+
 _SQL_TYPES: Final[dict[pl.DataType, str]] = {
     pl.String(): "VARCHAR",
     pl.Boolean(): "BOOLEAN",
@@ -178,7 +198,10 @@ def rows() -> pl.DataFrame:
 
 def documentation() -> str:
     """The page `docs/data-dictionary.md`, in Markdown."""
-    kept = [_section(relation.name, relation.schema, is_view=relation.is_view) for relation in RELATIONS.values()]
+    kept = [
+        _section(relation.name, relation.schema, is_view=relation.is_view)
+        for relation in (*RELATIONS.values(), RECALLS)
+    ]
     macros = [f"| `{macro.signature}` | {_cell(macro.description)} |" for macro in MACROS]
     shown = {(relation.name, schema) for relation in RELATIONS.values() for schema in relation.schema.__mro__}
     lake = [_section(table.name, table.schema) for table in TABLES.values() if (table.name, table.schema) not in shown]

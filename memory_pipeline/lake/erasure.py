@@ -23,7 +23,7 @@ from uuid6 import uuid7
 
 from memory_pipeline.consolidation import stages
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake import catalogue, history, payloads, publishing, remaking, shredding, snapshot
+from memory_pipeline.lake import catalogue, history, known, payloads, publishing, remaking, shredding, snapshot
 from memory_pipeline.lake.catalogue import Mark
 from memory_pipeline.lake.commits import Conflict
 from memory_pipeline.lake.database import DECISIONS, EVENTS, LETTERS, META, LakeError, UnknownMemory
@@ -98,7 +98,8 @@ def erase(
         What was touched, and what is not covered. Of memories that are erased already, that nothing was.
 
     Raises:
-        ValueError: not exactly one of the three is given, or it names nothing that the store has; says what is near.
+        ValueError: not exactly one of the three is given.
+        UnknownMemory: it names nothing that the store has; says what is near.
         LakeError: the store cannot be written, or stayed in use; what is left is done by the next erasure or `resume`.
 
     Cost: reads all events and decisions of the profile, runs its last run again, writes the files that hold it anew,
@@ -153,7 +154,7 @@ class _Scope:
         stored = self.events.filter(pl.col("event_type") == EventType.STORED.value)
         if self.events.is_empty():
             known = lake.ledger.profiles()["profile_id"]
-            raise ValueError(f"profile_id {profile_id!r} is unknown; {nearest(profile_id, known)}")
+            raise UnknownMemory(f"profile_id {profile_id!r} is unknown; {nearest(profile_id, known)}")
         wanted = set(_wanted(lake, profile_id, stored, memory_ids, user_id))
         gone = stored.filter(pl.col("erased_at").is_not_null(), pl.col("memory_id").is_in(sorted(wanted)))
         self.already = set(gone["memory_id"])
@@ -226,14 +227,17 @@ def _wanted(
     """Return the ids of the memories that are to go.
 
     Raises:
-        ValueError: the store has no such memory or person, or one of them is a summary.
+        UnknownMemory: the store has no such memory or person.
+        ValueError: one of the memories is a summary.
     """
     known = stored["memory_id"].unique().sort().to_list()
     if user_id is not None:
         own = stored.filter(pl.col("user_id") == user_id)["memory_id"].unique().to_list()
         if not own:
             people = stored["user_id"].drop_nulls().unique().sort()
-            raise ValueError(f"user_id {user_id!r} has no memory in profile {profile_id!r}; {nearest(user_id, people)}")
+            raise UnknownMemory(
+                f"user_id {user_id!r} has no memory in profile {profile_id!r}; {nearest(user_id, people)}"
+            )
         return own
     if memory_ids is None:
         return known
@@ -347,6 +351,7 @@ def _letters(lake: Lake, scope: _Scope, said: list[tuple[Any, ...]]) -> list[str
     """Return the refused events that tell of the memories: by name, or by their words where no other profile's."""
     place = 1 + COLUMNS.index("event_id")
     names = scope.erased | {row[place] for row in said}
+    reasons = tuple(known.about(scope.profile_id, memory_id) for memory_id in scope.erased)
     found = []
     for letter in lake.ledger.dead_letters().iter_rows(named=True):
         document = _document(letter["raw"])
@@ -358,7 +363,7 @@ def _letters(lake: Lake, scope: _Scope, said: list[tuple[Any, ...]]) -> list[str
         told += [inner.get("memory_id"), inner.get("target_id")] if isinstance(inner, dict) else []
         theirs = scope.user_id is not None and document.get("user_id") == scope.user_id
         mine = owner is not None and (scope.whole or theirs)
-        named = any(isinstance(one, str) and one in names for one in told)
+        named = any(isinstance(one, str) and one in names for one in told) or letter["reason"].startswith(reasons)
         if mine or named or scope.traces.in_text(readable(letter["raw"])) or scope.traces.in_text(letter["reason"]):
             found.append(str(letter["letter_id"]))
     return found

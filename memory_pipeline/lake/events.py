@@ -352,8 +352,11 @@ An event is one JSON object; a file of events holds one a line (JSON Lines, UTF-
 - `memory_id` is needed wherever one memory is concerned; it may stand in the payload instead. A stored memory without
   one takes the id of its event.
 - Sessions need their `session_id`.
-- An event about a memory that was erased is taken, so that it counts once, but what it says is not kept. That a memory
-  was erased (`memory.erased`) and what runs did (`run.*`) is written by the pipeline alone.
+- A memory is stored once. The same again is harmless. Another text, or other fields, under its `memory_id` are refused:
+  change it with `memory.updated`, or give the other one an id of its own.
+- Nothing can be stored under the id of a memory that was erased; the dead letter keeps the reason alone. Any other
+  event about it is taken, so that it counts once, but what it says is not kept. That one was erased (`memory.erased`)
+  and what runs did (`run.*`) is written by the pipeline alone.
 
 ## Every event
 """

@@ -227,7 +227,8 @@ def undo(
     Args:
         lake: the store.
         target: run id, plan id, or memory id; of a summary: the whole merge.
-        profile_id: profile of the memory; needed where two profiles use the same id.
+        profile_id: take back only what was decided about this profile, of a run of several too; needed for a memory
+            id that two profiles use.
         cascade: also take back what builds on it.
         now: when this is asked for.
 
@@ -239,8 +240,9 @@ def undo(
         Conflict: somebody else changed the profile meanwhile; nothing was changed.
     """
     heads = lake.ledger.heads()  # before all else, so that whoever commits meanwhile makes this a conflict
-    decisions = in_force(lake)
+    decisions = in_force(lake, None if profile_id is None else [profile_id])
     runs = lake.ledger.runs().filter(pl.col("outcome") != "reverted").sort("profile_id", "commit_seq")
+    runs = runs if profile_id is None else runs.filter(pl.col("profile_id") == profile_id)
     undone = runs.filter((pl.col("run_id") == target) | (pl.col("plan_id") == target))
     chosen = (
         decisions.join(undone, on=["profile_id", "plan_id"], how="semi")
@@ -252,7 +254,7 @@ def undo(
         first = built.row(0, named=True)
         raise ValueError(
             f"{built.height} decisions build on {target!r}; the first: {first['action']} {first['memory_id']!r} of "
-            f"plan {first['plan_id']}; take them back too with --cascade"
+            f"plan {first['plan_id']}; take them back too with cascade (command line: --cascade)"
         )
     chosen = pl.concat([chosen, built])
     take_back(lake, chosen, undone, heads=heads, reason=f"undo of {target}", now=now, cascade=cascade)
@@ -337,7 +339,7 @@ def snapshot_at(lake: Lake, as_of: datetime) -> Path:
         own = runs.filter(pl.col("profile_id") == profile_id)
         before = own.filter(pl.col("as_of") <= as_of)
         row = before.row(-1, named=True) if before.height else own.row(0, named=True) if own.height else None
-        chosen[profile_id] = _policy(lake, row) if row else Policy()
+        chosen[profile_id] = policy_of(lake, row) if row else Policy()
         policies[chosen[profile_id].digest] = chosen[profile_id]
     if not chosen:
         raise ValueError(f"nothing was remembered by {as_of.isoformat()}; choose a later instant")
@@ -447,7 +449,7 @@ def _states(lake: Lake, runs: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, dict
                 f"{lake.home}: from which state the run at position {max(seqs)} was made for profile {lost[0]!r} is "
                 "lost with a file of the table profiles; put that file back from a backup"
             )
-        yield profiles, {row["policy_hash"]: _policy(lake, row) for row in run.iter_rows(named=True)}, seqs
+        yield profiles, {row["policy_hash"]: policy_of(lake, row) for row in run.iter_rows(named=True)}, seqs
 
 
 def _given(lake: Lake, profiles: pl.DataFrame, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -463,7 +465,7 @@ def _given(lake: Lake, profiles: pl.DataFrame, reverted: pl.DataFrame) -> dict[s
     }
 
 
-def _policy(lake: Lake, run: Mapping[str, Any]) -> Policy:
+def policy_of(lake: Lake, run: Mapping[str, Any]) -> Policy:
     """Policy under which a run was committed, as its event keeps it."""
     row = lake.ledger.read(run["commit_seq"] - 1, until=run["commit_seq"])[0]
     return Policy(**json.loads(row[-1])["policy"])

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -18,7 +19,7 @@ import polars as pl
 import sqlalchemy as sa
 from uuid6 import uuid7
 
-from memory_pipeline.lake import database
+from memory_pipeline.lake import database, known
 from memory_pipeline.lake.database import (
     ATTEMPTS,
     DECISIONS,
@@ -37,9 +38,6 @@ from memory_pipeline.lake.schemas import INSTANT, TABLES, EventType
 
 MOVING: Final = (*PIPELINE, EventType.UPDATED.value)
 """Events that move the head of a profile: a plan made before one of them is refused."""
-
-_AT_ONCE: Final = 500
-"""Parameters of one query."""
 
 _DIGEST_EVERY: Final = 8_192
 """Positions between two kept digests."""
@@ -153,20 +151,29 @@ class Ledger:
         Cost: some 30 µs an event in batches of thousands; about a millisecond for a batch of one.
 
         Raises:
+            KnownMemory: an event stores another text under the id of a memory that is known, or was erased, or has the
+                id of another event; nothing of the batch was kept.
             ValueError: an event is one that only the pipeline writes.
             LakeError: the ledger cannot be written; nothing of the batch was kept.
         """
         if reserved := next((event for event in events if event.event_type in PIPELINE), None):
             kind = reserved.event_type.value
             raise ValueError(f"event_type is {kind!r}, which only the pipeline writes; leave it out of the batch")
+        from memory_pipeline.lake import compaction  # noqa: PLC0415 - which builds on this module
+
         rows = [dict(zip(COLUMNS, event.row(), strict=True)) for event in events]
         with self.writing() as connection:
             before = position_in(connection)
             if rows:
-                gone = erased_in(connection, {(event.profile_id, event.memory_id) for event in events})
-                silent = [_unsaid(row) if (row["profile_id"], row["memory_id"]) in gone else row for row in rows]
+                found = known.look_up(connection, rows)
+                known.check(connection, rows, found, partial(compaction.filled, self))
+                silent = [
+                    _unsaid(row) if (row["profile_id"], row["memory_id"]) in found.erased else row for row in rows
+                ]
                 connection.execute(insert_new(connection, EVENTS), silent)
             accepted = connection.scalars(sa.select(sa.func.count()).where(EVENTS.c.seq > before)).one()
+            if accepted < len(rows):
+                known.check_stored(connection, rows)
             last = position_in(connection)
             _keep_digest(connection, last)
         return Appended(accepted, len(rows) - accepted, last)
@@ -359,23 +366,6 @@ def heads_in(connection: sa.Connection, profiles: Collection[str] | None) -> dic
     query = query.where(among(EVENTS.c.profile_id, profiles), EVENTS.c.event_type.in_(MOVING))
     found = dict(connection.execute(query).all())
     return {profile: found.get(profile, 0) for profile in sorted(profiles)}
-
-
-def erased_in(connection: sa.Connection, memories: Collection[tuple[str, str | None]]) -> set[tuple[str, str]]:
-    """Return those of the given memories (profile and id) that were erased."""
-    erasure = EVENTS.c.event_type == EventType.ERASED.value
-    found = set[tuple[str, str]]()
-    for profile_id in {profile_id for profile_id, _ in memories}:
-        own = (EVENTS.c.profile_id == profile_id, erasure)
-        if not connection.scalar(sa.select(EVENTS.c.seq).where(*own).limit(1)):
-            continue
-        ids = sorted(memory_id for owner, memory_id in memories if owner == profile_id and memory_id is not None)
-        for start in range(0, len(ids), _AT_ONCE):
-            named = EVENTS.c.memory_id.in_(ids[start : start + _AT_ONCE])
-            query = sa.select(EVENTS.c.memory_id, EVENTS.c.event_type).where(EVENTS.c.profile_id == profile_id, named)
-            # Sorted out here: asked for the type too, SQLite might read all erasures of the profile.
-            found |= {(profile_id, one) for one, kind in connection.execute(query) if kind == EventType.ERASED.value}
-    return found
 
 
 def _unsaid(row: dict[str, Any]) -> dict[str, Any]:

@@ -65,7 +65,8 @@ def chosen(
         later = set(past.filter(pl.col("last_as_of") > as_of)["profile_id"])
         own = [profile_id for profile_id in own if profile_id not in later]
     position = seq or ledger.position()
-    limits = _row_limits(lake, settings, {profile_id: stored[profile_id] for profile_id in own})
+    runs = ledger.runs().filter(pl.col("as_of") < as_of)  # so that a second run at an instant is limited as the first
+    limits = _row_limits(settings, runs, {profile_id: stored[profile_id] for profile_id in own})
     return pipeline.participants(
         {profile_id: settings.policy_of(profile_id) for profile_id in own},
         ledger_digest=ledger.digest(position),
@@ -77,31 +78,32 @@ def chosen(
         task=task,
         scope=scope,
         trigger=trigger,
-        caught_up=_caught_up(lake, limits),
+        caught_up=_caught_up(lake, runs, limits),
         row_limits=limits,
         max_archived_share=max_archived_share,
         retry_reverted=retry_reverted,
     )
 
 
-def _row_limits(lake: Lake, settings: Settings, stored: Mapping[str, int]) -> dict[str, int]:
+def _row_limits(settings: Settings, runs: pl.DataFrame, stored: Mapping[str, int]) -> dict[str, int]:
     """How many memories of each profile the run's time budget allows; no profile is named if it allows them all."""
-    limit = triggers.row_limit(settings.time_budget_seconds, lake.ledger.runs())
+    limit = triggers.row_limit(settings.time_budget_seconds, runs)
     total = sum(stored.values())
     if limit is None or total <= limit:
         return {}
     return {profile_id: max(1, limit * count // total) for profile_id, count in stored.items()}
 
 
-def _caught_up(lake: Lake, profiles: Collection[str]) -> dict[str, int]:
+def _caught_up(lake: Lake, runs: pl.DataFrame, profiles: Collection[str]) -> dict[str, int]:
     """Position of the last commit of each profile that compared and grouped all its memories: nothing waits since."""
     if not profiles:
         return {}
     tasks = [task for task, actions in pipeline.TASKS.items() if Action.DEFER in actions]
     whole = pl.col("task").is_in(tasks) & (pl.col("scope") == "all") & (pl.col("outcome") == "committed")
-    runs = lake.ledger.runs(sorted(profiles)).filter(whole)
+    runs = runs.filter(pl.col("profile_id").is_in(sorted(profiles)), whole)
     late = lake.ledger.decisions(profiles=sorted(profiles)).filter(pl.col("action") == Action.DEFER.value)
-    done = runs.join(late, on=["profile_id", "plan_id"], how="anti")
+    left = runs.join(late, on=["profile_id", "plan_id"], how="semi")
+    done = runs.join(left, on=["profile_id", "as_of"], how="anti")  # another run at that instant had nothing to add
     return dict(done.group_by("profile_id").agg(pl.col("commit_seq").max()).iter_rows())
 
 

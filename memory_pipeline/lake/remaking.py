@@ -15,6 +15,8 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.consolidation import core_memory
+from memory_pipeline.consolidation.groups import lineage
+from memory_pipeline.consolidation.groups.strategies import KINDS, SUCCESSORS
 from memory_pipeline.consolidation.summaries import wording
 from memory_pipeline.lake import payloads
 from memory_pipeline.lake.schemas import Action
@@ -209,28 +211,32 @@ def _summaries(
         schema={"summary_id": pl.String, "kind": pl.String, "memory_id": pl.String},
         orient="row",
     )
-    members = named.join(originals.drop("kind", "members"), on="memory_id", maintain_order="left")
+    members = (
+        named.join(originals.drop("kind", "members"), on="memory_id")
+        .with_columns(supersedes=pl.col("kind").is_in(SUCCESSORS))
+        .sort("summary_id", "created_at", "memory_id")
+    )
     told = enriching.enrich(enriching.texts(originals.join(members, on="memory_id", how="semi")))
     facts = told.select("content_hash", "tokens", *wording.FACTS)
-    ordered = members.join(facts, on="content_hash", how="left").with_columns(whole=pl.col("kind") == "compression")
-    texts = wording.extracts(ordered, joined=policy.summary_text == "concat").select(
+    ordered = lineage.unnamed(members).join(facts, on="content_hash", how="left")
+    versions = ordered.with_columns(whole=pl.col("kind") == KINDS["near_duplicates"])
+    texts = wording.extracts(versions, joined=policy.summary_text == "concat").select(
         "summary_id", "content", "index_text"
     )
     spoken = {summary: (content, index_text) for summary, content, index_text in texts.iter_rows()}
     return {
-        summary: _inherited(own.sort("created_at", "memory_id"))
-        | {"members": sorted(left[str(summary)])}
-        | _worded(*spoken[str(summary)])
+        summary: _worded(*spoken[str(summary)], _inherited(own)) | {"members": sorted(left[str(summary)])}
         for (summary,), own in members.partition_by("summary_id", as_dict=True).items()
     }
 
 
-def _worded(content: str, index_text: str) -> Document:
-    return {"content": content, "index_text": index_text, "content_hash": identity.content_hash(None, content)}
+def _worded(content: str, index_text: str, own: Document) -> Document:
+    hashed = identity.content_hash(own.get("speaker"), content)
+    return own | {"content": content, "index_text": index_text, "content_hash": hashed}
 
 
 def _inherited(own: pl.DataFrame) -> Document:
-    """Protection and validity, from the members that are left."""
+    """Protection and validity, and of what took their place who said it and when, from the members that are left."""
     ends = own["valid_until"].unique()
     reasons = own.filter("protected")["protected_reason"].drop_nulls()
     until = ends[0] if len(ends) == 1 else None
@@ -240,10 +246,18 @@ def _inherited(own: pl.DataFrame) -> Document:
         "protected_reason": reasons[0] if len(reasons) else None,
         "valid_from": payloads.written(first) if isinstance(first, datetime) else None,
         "valid_until": payloads.written(until) if until else None,
+        **(_voice(own) if own["supersedes"][0] else {}),
     }
+
+
+def _voice(own: pl.DataFrame) -> Document:
+    said = own.group_by("summary_id", maintain_order=True).agg(*lineage.voice()).row(0, named=True)
+    return {name: said[name] for name in lineage.VOICE} | {"said_at": payloads.written(said["said_at"])}
 
 
 def _lines(originals: pl.DataFrame, summaries: Mapping[str, Document]) -> dict[str, str]:
     texts = dict(originals.select("memory_id", "content").iter_rows())
-    texts |= {summary: said["content"] for summary, said in summaries.items()}
+    for summary, said in summaries.items():
+        speaker = said.get("speaker")
+        texts[summary] = f"{speaker}: {said['content']}" if speaker else said["content"]
     return {memory_id: " ".join(text.split()) for memory_id, text in texts.items()}

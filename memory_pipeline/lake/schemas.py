@@ -297,16 +297,19 @@ class Memories(dy.Schema):
     valid_until = _instant("Until when the fact holds (exclusive).", nullable=True)
     protected = dy.Bool(description="Explicitly protected.")
     protected_reason = _text("Why, if explicitly protected.", nullable=True)
-    tags = _words("Tags.")
+    tags = _words("Tags; for a summary that takes its members' place: all of theirs.")
     metadata = _text("Anything else attached, as JSON.", nullable=True)
     source = _text("Where the memory came from.", nullable=True)
-    session_id = _text("Session that stored it.", nullable=True)
+    session_id = _text("Session that stored it, or stored the newest of those it takes the place of.", nullable=True)
     agent_id = _text("Agent that stored it.", nullable=True)
     user_id = _text("Person it was stored for.", nullable=True)
     event_id = _text("Event (or, for a summary, decision) that made it.")
     parent_event_id = _text("Event that caused that event.", nullable=True)
     seq = _count("Ledger position of that event.")
     created_at = _instant("When it was stored.")
+    said_at = _instant(
+        "For a summary that takes its members' place: when the newest of them was stored.", nullable=True
+    )
     updated_at = _instant("Last change of content, validity or protection.", nullable=True)
     access_count = _count("Accesses so far; a helpful feedback counts as one.")
     last_accessed_at = _instant("Last access.", nullable=True)
@@ -433,7 +436,13 @@ class ScoredMemories(dy.Schema):
     age_tier = _text("hot, warm, cold or archive, by age.")
     strength = _share("The score this profile's decisions use.")
     is_protected = dy.Bool(description="Barred from archive and delete.")
-    protection_reason = _text("First reason that applies.", nullable=True)
+    budget_protected = dy.Bool(
+        description="Barred from archive for a token budget too: protected, core or a summary in its members' place, "
+        "stored with a protecting importance or type, or a cause of others."
+    )
+    protection_reason = _text(
+        "First reason that applies; under a token budget first those that hold against it.", nullable=True
+    )
     plan_id = _text("Plan the row belongs to.")
 
 
@@ -489,7 +498,7 @@ class MergeRefusals(dy.Schema):
     memory_id = _text("The one memory (smaller id).", key=True)
     other_id = _text("The other.", key=True)
     similarity = dy.Float32(description="Their cosine.")
-    reason = _text("numbers, dates, negation, names, validity, words or conflict: what they disagree in.")
+    reason = _text("numbers, dates, negation, names, validity, words, spelling or conflict: what they disagree in.")
     detail = _text("What each of the two says without the other, the smaller id first.")
 
 
@@ -516,6 +525,12 @@ class Summaries(dy.Schema):
     valid_until = _instant("Common end of validity of the members.", nullable=True)
     protected = dy.Bool(description="A member is explicitly protected.")
     protected_reason = _text("That member's reason.", nullable=True)
+    speaker = _text("Who said all members, if they leave the live set.", nullable=True)
+    session_id = _text("Session of the newest member, if they leave.", nullable=True)
+    agent_id = _text("Agent that stored all members, if they leave.", nullable=True)
+    user_id = _text("Person all members were stored for, if they leave.", nullable=True)
+    tags = _words("Tags of the members, if they leave.")
+    said_at = _instant("When the newest member was stored, if they leave.", nullable=True)
     replaces = _words("Live summaries that this one takes the place of.")
     supersedes = dy.Bool(description="Its members leave the live set.")
     plan_id = _text("Plan the row belongs to.")

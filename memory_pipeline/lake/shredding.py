@@ -6,10 +6,12 @@ What is not here: what is erased, and the ledger's own rows (`lake/erasure.py`).
 """
 
 import json
+import os
+import secrets
 import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +19,7 @@ import polars as pl
 from filelock import FileLock
 
 from memory_pipeline.lake import catalogue, compaction, events, files, publishing
-from memory_pipeline.lake.database import EVENTS, explained
+from memory_pipeline.lake.database import EVENTS, LakeError, explained
 from memory_pipeline.lake.ledger import Ledger
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.traces import Traces
@@ -28,6 +30,16 @@ CACHES: Final = ("runs", "index", "cache")
 _AT_ONCE: Final = 500
 _LOGS: Final = ("dagster", "logs")
 """Folders in which programs write what they did."""
+_BESIDE: Final = ("-wal", "-shm", "-journal")
+"""How the names of files end that SQLite keeps beside a database, and removes when its last user closes it."""
+_PATIENCE: Final = 30.0
+"""Seconds that a database may be in use by others before that is an error."""
+_BLOCK: Final = 1 << 20
+_OVERLAP: Final = 1 << 12
+"""Bytes that are searched at once, and those of the block before that are searched again."""
+
+Change = tuple[str, tuple[str, int]]
+"""A statement and its values."""
 
 
 def written(ledger: Ledger, seqs: Collection[int]) -> list[tuple[Any, ...]]:
@@ -135,37 +147,63 @@ def drop_caches(home: Path) -> list[Path]:
 
 
 def removed(path: Path) -> Path:
-    """Remove a file, a link or a folder and return its path."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
+    """Remove a file, a link or a folder and return its path, whatever others put into it or take out meanwhile."""
+    if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
+        return path
+    aside = path.with_name(f".{secrets.token_hex(8)}.gone")  # where nobody who knows the folder's name finds it
+    with suppress(FileNotFoundError):
+        path.rename(aside)
+        shutil.rmtree(aside, onerror=lambda _function, _path, raised: _unless_gone(raised[1]))
     return path
 
 
 def mask_logs(home: Path, traces: Traces) -> list[Path]:
     """Mask runs of erased words in Dagster's storage and in logs, which never ought to hold any; return what had some.
 
-    Cost: reads all of it once.
+    Programs may go on using them: a database is one thing with the files that SQLite keeps beside it, and a file that
+    is gone when it is looked at holds nothing any more.
+
+    Raises:
+        LakeError: a database had some, and is damaged or in use for too long to be rid of them.
+
+    Cost: reads all of it once, databases twice.
     """
     if not traces.runs:
         return []
-    found = [path for name in _LOGS for path in sorted((home / name).rglob("*")) if path.is_file()]
-    return [path for path in found if (_mask_database if _is_database(path) else _mask_file)(path, traces)]
+    found = [path for name in _LOGS for path in _files(home / name)]
+    databases = {path for path in found if _is_database(path)}
+    beside = {path.with_name(path.name + end) for path in databases for end in _BESIDE}
+    return [
+        path
+        for path in found
+        if path not in beside and (_mask_database if path in databases else _mask_file)(path, traces)
+    ]
 
 
 def holding(home: Path, traces: Traces, known: Collection[Path]) -> list[Path]:
     """Return other files of the data folder that hold a run of erased words, such as plans that somebody kept there."""
     skipped = {home / name for name in ("lake", "snapshots", "archive", *CACHES, *_LOGS)} | set(known)
     other = [path for path in sorted(home.iterdir()) if path not in skipped]
-    inner = [one for path in other for one in (sorted(path.rglob("*")) if path.is_dir() else [path]) if one.is_file()]
+    inner = [one for path in other for one in (_files(path) if path.is_dir() else [path]) if one.is_file()]
     return [path for path in inner if traces.verbatim(_text(path))]
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the files below a folder, in order; what is removed meanwhile is left out."""
+    told = os.walk(folder, onerror=_unless_gone)
+    return sorted(path for place, _, names in told for name in names if (path := Path(place, name)).is_file())
+
+
+def _unless_gone(error: BaseException) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8", "replace")
-    except OSError:
+    except FileNotFoundError:
         return ""
 
 
@@ -174,29 +212,65 @@ def _mask_file(path: Path, traces: Traces) -> bool:
     if not traces.verbatim(said):
         return False
     aside = path.with_name(f".{path.name}.aside")
-    aside.write_text(traces.masked(said), "utf-8")
-    aside.replace(path)
+    with suppress(FileNotFoundError):
+        aside.write_text(traces.masked(said), "utf-8")
+        aside.replace(path)
     return True
 
 
 def _is_database(path: Path) -> bool:
-    with path.open("rb") as file:
+    with suppress(FileNotFoundError), path.open("rb") as file:
         return file.read(16) == b"SQLite format 3\0"
+    return False
 
 
 def _mask_database(path: Path, traces: Traces) -> bool:
-    """Mask the texts of any SQLite file, row by row."""
-    with closing(sqlite3.connect(path, timeout=30.0)) as connection:
-        connection.execute("PRAGMA secure_delete=ON")
-        changes = [change for table in _tables(connection) for change in _masks(connection, table, traces)]
-        if not changes:
-            return False
-        for statement, values in changes:
-            connection.execute(statement, values)
-        connection.commit()
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    """Mask the texts of any SQLite file, row by row, and let nothing of them stay on its unused pages or in its log."""
+    with suppress(FileNotFoundError):
+        path = path.resolve(strict=True)
+        try:
+            # Unlike a path, this never makes a file that was removed a moment ago.
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", timeout=_PATIENCE, uri=True)) as connection:
+                connection.isolation_level = None
+                return _mask_rows(connection, path, traces)
+        except sqlite3.Error as error:
+            path.stat()
+            remedy = "let programs that use it finish, or remove it if it is damaged, then erase again"
+            raise LakeError(f"{path}: {error}: nothing was erased; {remedy}") from error
+    return False
+
+
+def _mask_rows(connection: sqlite3.Connection, path: Path, traces: Traces) -> bool:
+    if not _changes(connection, traces) and not any(
+        _holds(path.with_name(path.name + end), traces) for end in ("", *_BESIDE)
+    ):
+        return False
+    connection.execute("PRAGMA secure_delete=ON")
+    connection.execute("BEGIN IMMEDIATE")
+    for statement, values in _changes(connection, traces):  # anew: others may have written since
+        connection.execute(statement, values)
+    connection.execute("COMMIT")
+    connection.execute("VACUUM")
+    busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise sqlite3.OperationalError("its old pages, which hold words, are still being read")
     return True
+
+
+def _holds(path: Path, traces: Traces) -> bool:
+    """Say whether the bytes of a file hold a run of erased words."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        last = b""
+        while block := file.read(_BLOCK):
+            if traces.verbatim((last + block).decode("utf-8", "replace")):
+                return True
+            last = block[-_OVERLAP:]
+    return False
+
+
+def _changes(connection: sqlite3.Connection, traces: Traces) -> list[Change]:
+    """Return what is to be done to the cells of all tables that quote erased words."""
+    return [change for table in _tables(connection) for change in _masks(connection, table, traces)]
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
@@ -204,7 +278,7 @@ def _tables(connection: sqlite3.Connection) -> list[str]:
     return [name for (name,) in names.fetchall() if not name.startswith("sqlite_")]
 
 
-def _masks(connection: sqlite3.Connection, table: str, traces: Traces) -> Iterator[tuple[str, tuple[str, int]]]:
+def _masks(connection: sqlite3.Connection, table: str, traces: Traces) -> Iterator[Change]:
     """Yield what is to be done to the cells of a table that quote erased words."""
     name = table.replace('"', '""')
     columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')]
@@ -230,7 +304,7 @@ def _walked(value: Any, traces: Traces) -> Any:
         case str():
             return traces.masked(value)
         case dict():
-            return {name: _walked(inner, traces) for name, inner in value.items()}
+            return {traces.masked(name): _walked(inner, traces) for name, inner in value.items()}
         case list():
             return [_walked(inner, traces) for inner in value]
     return value

@@ -28,9 +28,9 @@ from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake import catalogue, dictionary
 from memory_pipeline.lake.catalogue import Mark
 from memory_pipeline.lake.database import explained
-from memory_pipeline.lake.dictionary import RELATIONS, Relation
+from memory_pipeline.lake.dictionary import RECALLS, RELATIONS, Relation
 from memory_pipeline.lake.macros import MACROS, quoted
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action
+from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action, EventType
 from memory_pipeline.lake.tables import Lake
 
 LINK: Final = "memories.duckdb"
@@ -170,7 +170,7 @@ def export(source: Lake | Path, file: Path) -> Path:
     """Write one self-contained file, linked tables included, that works wherever it is taken.
 
     Args:
-        source: the store, for its present state, or a snapshot.
+        source: the store, for its present state with all that was asked of it (table `recalls`), or a snapshot.
         file: the file to make.
 
     Raises:
@@ -192,7 +192,17 @@ def export(source: Lake | Path, file: Path) -> Path:
                     connection.execute(f"DROP VIEW {table}")
                     connection.execute(f"ALTER TABLE {table}_within RENAME TO {table}")
                     _describe(connection, Relation(table, RELATIONS[table].schema))
+            if isinstance(source, Lake):
+                _fill(connection, RECALLS, _recalls(source))
+                _describe(connection, RECALLS)
     return file
+
+
+def _recalls(lake: Lake) -> pl.DataFrame:
+    """Return what was asked of the memories, what came back, and whether it helped."""
+    asked = pl.col("event_type").is_in([EventType.ACCESSED.value, EventType.FEEDBACK.value])
+    told = lake.events().filter(asked, pl.col("erased_at").is_null())
+    return told.select(list(RECALLS.types)).sort("profile_id", "seq", "ordinal")
 
 
 def newest(home: Path) -> Path | None:

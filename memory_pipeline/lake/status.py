@@ -150,7 +150,7 @@ def _ran(run: Mapping[str, Any]) -> dict[str, Any]:
         "ran_at": run["committed_at"],
         "memories_processed": run["memories"],
         "duration_seconds": run["duration_seconds"],
-        **{name: run[name] for name in ("profile_id", "as_of", "plan_id", "run_id", "outcome")},
+        **{name: run[name] for name in ("profile_id", "as_of", "plan_id", "run_id", "scope", "outcome")},
     }
 
 

@@ -24,8 +24,10 @@ def shown(value: object) -> str:
 
 
 def nearest(value: object, known: Iterable[str]) -> str:
-    """Say which known name a wrong one is closest to, or list them all if none is near."""
+    """Say which known name a wrong one is closest to, or list them all if none is near, or that there is none."""
     names = [str(name) for name in known]
+    if not names:
+        return "none is known"
     near = get_close_matches(str(value), names, n=1)
     return f"the nearest known one is {near[0]!r}" if near else f"known are {', '.join(names)}"
 

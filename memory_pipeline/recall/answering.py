@@ -13,8 +13,8 @@ from memory_pipeline.lake.schemas import LIVE, EventType
 from memory_pipeline.recall.answers import Answer, Part, Recalled
 from memory_pipeline.recall.state import Pool
 
-_SHOWN: Final = ("content", "speaker", "memory_type", "session_id", "created_at", "lifecycle")
-"""What an answer tells of a memory, as it stands in the table."""
+_SHOWN: Final = ("content", "speaker", "memory_type", "session_id", "created_at", "said_at", "lifecycle")
+"""What an answer tells of a memory, from its row of the table."""
 
 
 def answer(pool: Pool, ranked: pl.DataFrame, query: str, *, as_of: datetime, ranking: str) -> Answer:
@@ -34,9 +34,10 @@ def answer(pool: Pool, ranked: pl.DataFrame, query: str, *, as_of: datetime, ran
 
 def _recalled(hit: Mapping[str, Any], row: Mapping[str, Any]) -> Recalled:
     given = {name: hit[name] for name in ("memory_id", "text", "score", "rank", "tokens", "current", "closed_by")}
+    told = {name: row[name] for name in _SHOWN if name != "said_at"}
     return Recalled(
         **given,
-        **row,
+        **told | {"created_at": row["said_at"] or row["created_at"]},
         parts=tuple(Part(**part) for part in hit["parts"] or ()),
         conflicts=tuple(hit["conflicts"] or ()),
         deep=row["lifecycle"] not in LIVE,

@@ -3,15 +3,21 @@
 What is not here: how an answer comes about (`ranking`), and who asks (`client`).
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
-from typing import Any, Self, overload
+from typing import Any, Final, Self, overload
 
 import polars as pl
 
+from memory_pipeline.consolidation.core_memory import SEPARATOR
 from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.lake.wording import nearest, shown
+from memory_pipeline.recall.questions import USERS
+
+_BEFORE: Final = rf"(?:(?:[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}|{'|'.join(sorted(USERS))}):\s+)*"
+_CUT: Final = re.compile(rf"(?:(?:^|(?<=[.!?])\s+|\n+){_BEFORE})+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +211,10 @@ class Memory:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
-        """Return the memory of a row of the table `memories`."""
+        """Return the memory of a row of the table `memories`.
+
+        One that took the place of others counts as stored when the newest of them was.
+        """
         named = {field.name: row[field.name] for field in fields(cls) if field.name in row}
         return cls(
             **named
@@ -214,6 +223,7 @@ class Memory:
                 "importance": row["importance_given"],
                 "tags": tuple(row["tags"]),
                 "members": tuple(row["members"]),
+                "created_at": row.get("said_at") or row["created_at"],
             }
         )
 
@@ -249,9 +259,19 @@ class Opening:
     """What is relevant to the query; None without a query."""
 
     def text(self) -> str:
-        """Return all of it ready for a prompt: the blocks under their names, then what is relevant."""
-        parts = [f"## {block.name.replace('_', ' ')}\n{block.content}" for block in self.blocks]
-        parts += [f"## relevant memories\n{self.answer.text()}"] if self.answer else []
+        """Return all of it ready for a prompt: the blocks under their names, then what is relevant.
+
+        What the user said stands in it once: what a block tells is left out of those below and of what is relevant,
+        unless there is more to know of it than its text.
+        """
+        parts, told = [], set[str]()
+        for block in self.blocks:
+            facts = [(fact, _sentences(fact)) for fact in block.content.split(SEPARATOR)]
+            new = [fact for fact, said in facts if not said <= told]
+            told.update(*(said for _, said in facts))
+            parts += [f"## {block.name.replace('_', ' ')}\n{SEPARATOR.join(new)}"] if new else []
+        lines = [one.line() for one in self.answer or () if not (_bare(one) and _sentences(one.text) <= told)]
+        parts += ["\n".join(["## relevant memories", *lines])] if lines else []
         return "\n\n".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -286,6 +306,10 @@ class Consolidated:
         """How many decisions the quota holds back."""
         return self.plan.filter(pl.col("status") == "held").height
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was done in short, as JSON takes it: run_id, task, as_of, actions, held."""
+        return _plain({name: getattr(self, name) for name in ("run_id", "task", "as_of", "actions", "held")})
+
     def document(self) -> dict[str, Any]:
         """Return the plan in its portable form (see `plan_document.write`), which `apply` takes."""
         return plan_document.write(self.plan, self.profiles)
@@ -310,6 +334,17 @@ def instant(name: str, value: Any) -> datetime | None:
     except (ValueError, OverflowError):
         pass
     raise ValueError(f"{name} is {shown(value)}; give an instant such as 2026-01-31T12:00:00Z")
+
+
+def _bare(one: Recalled) -> bool:
+    """Whether the user, or nobody in particular, said it, and there is no more to know of it than its text."""
+    users = one.speaker is None or one.speaker.lower() in USERS
+    return users and one.current is not False and not one.conflicts and not one.deep
+
+
+def _sentences(text: str) -> set[str]:
+    """The sentences of a text, without the days and users that a summary names before them."""
+    return {one.rstrip(".").casefold() for one in _CUT.split(text) if one}
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

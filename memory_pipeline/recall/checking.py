@@ -3,11 +3,13 @@
 What is not here: the fields and limits of events themselves (`lake/events`), and of filters (`answers`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, TypedDict
 
 from memory_pipeline.lake.events import Event, parse
+from memory_pipeline.lake.known import KnownMemory
 from memory_pipeline.lake.schemas import EventType
 from memory_pipeline.lake.wording import nearest, shown
 from memory_pipeline.recall.ranking import RANKINGS
@@ -75,7 +77,33 @@ def said(given: Mapping[str, Any], at: datetime) -> Event:
     return parse(given, recorded_at=at, origin="memory client")
 
 
-def check_recall(query: Any, k: Any, token_budget: Any, ranking: Any, past: datetime | None, now: datetime) -> None:
+def several(rows: Any) -> list[Any]:
+    """Return rows of any kind of collection as a list.
+
+    Raises:
+        ValueError: they are one text or one mapping, or nothing that can be gone through.
+    """
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        raise ValueError(f"rows is {shown(rows)}; give a list of texts, or of mappings with text")  # noqa: TRY004
+    return [*rows]
+
+
+@contextmanager
+def by_row() -> Iterator[None]:
+    """Name the row that the ledger cannot take.
+
+    Raises:
+        ValueError: there is one; names row and field.
+    """
+    try:
+        yield
+    except KnownMemory as error:
+        raise ValueError(f"rows[{min(error.refused)}]: {error}") from error
+
+
+def check_recall(
+    query: Any, k: Any, token_budget: Any, ranking: Any, past: datetime | None, now: datetime, **switches: Any
+) -> None:
     """Check what a recall is asked.
 
     Raises:
@@ -90,6 +118,28 @@ def check_recall(query: Any, k: Any, token_budget: Any, ranking: Any, past: date
         raise ValueError(f"ranking is {shown(ranking)}; {nearest(ranking, RANKINGS)}")
     if past is not None and past > now:
         raise ValueError(f"as_of is {past.isoformat()}, which lies in the future; give an instant up to now")
+    for name, value in switches.items():
+        switch(name, value)
+
+
+def switch(name: str, value: Any) -> None:
+    """Check that an argument is True or False.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is {shown(value)}; give True or False")  # noqa: TRY004 - one class of error
+
+
+def named(name: str, value: Any) -> None:
+    """Check that an argument is an id.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{name} is {shown(value)}; give an id")
 
 
 def whole(name: str, value: Any) -> None:

@@ -27,11 +27,12 @@ from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.lake.wording import shown
 from memory_pipeline.recall import answering, checking, restoring
 from memory_pipeline.recall.answers import Answer, Block, Consolidated, Filters, Memory, Opening, instant
-from memory_pipeline.recall.checking import Fields, check_recall, stored, whole
+from memory_pipeline.recall.checking import Fields, check_recall, named, several, stored, switch, whole
 from memory_pipeline.recall.explain import Explanation, explain
 from memory_pipeline.recall.named import SCORED
 from memory_pipeline.recall.ranking import rank
 from memory_pipeline.recall.recording import Recorder
+from memory_pipeline.recall.sessions import SAID_AT
 from memory_pipeline.recall.state import State, States
 from memory_pipeline.settings import Settings, load
 from memory_pipeline.text import embedding
@@ -125,7 +126,7 @@ class MemoryClient:
             fields: what else is known of it (see `Fields`); session, agent and user default to the client's.
 
         Raises:
-            ValueError: a field is unknown or its value out of range; names it.
+            ValueError: a field is unknown or out of range, or another text has, or had, its `memory_id`; names it.
             LakeError: the store cannot be written.
         """
         self._open()
@@ -140,12 +141,13 @@ class MemoryClient:
             rows: each a text, or a mapping with `text` and the names of `Fields`.
 
         Raises:
-            ValueError: a field of a row is unknown or out of range; names row and field.
+            ValueError: a field of a row is wrong, as in `remember`; names row and field.
             LakeError: the store cannot be written.
         """
         self._open()
-        events = [self._stored(row, place) for place, row in enumerate(rows)]
-        self._lake.ledger.append(events)
+        events = [self._stored(row, place) for place, row in enumerate(several(rows))]
+        with checking.by_row():
+            self._lake.ledger.append(events)
         return [str(event.memory_id) for event in events]
 
     def recall(
@@ -180,7 +182,7 @@ class MemoryClient:
         self._open()
         now, past = self._clock(), instant("as_of", as_of)
         wanted = Filters.of(filters)
-        check_recall(query, k, token_budget, ranking, past, now)
+        check_recall(query, k, token_budget, ranking, past, now, deep=deep, record=record)
         state = self._states.current() if past is None else self._states.past(past)
         ranked = rank(
             state.pool.index,
@@ -227,11 +229,12 @@ class MemoryClient:
         """
         self._open()
         whole("limit", limit)
+        switch("deep", deep)
         state = self._states.current()
-        rows = state.pool.index.memories.select("memory_id", "created_at", "lifecycle")
+        rows = state.pool.index.memories.select("memory_id", SAID_AT, "lifecycle")
         allowed = state.pool.allowed(Filters.of(filters))
         chosen = (rows if allowed is None else rows.filter(allowed)).filter(deep | pl.col("lifecycle").is_in(LIVE))
-        newest = chosen.sort("created_at", "memory_id", descending=[True, False]).head(limit)["memory_id"].to_list()
+        newest = chosen.sort("said_at", "memory_id", descending=[True, False]).head(limit)["memory_id"].to_list()
         return self._states.shown(state, newest)
 
     def update(
@@ -398,6 +401,7 @@ class MemoryClient:
             Conflict: somebody else changed the profile meanwhile; nothing was changed.
             LakeError: the store cannot be written.
         """
+        named("target", target)
         self.flush()
         undone = history.undo(self._lake, target, profile_id=self._profile, cascade=cascade, now=self._clock())
         snapshot.publish(self._lake)

@@ -24,7 +24,9 @@ from memory_pipeline.recall.explanation import Explanation, Factor, Row
 
 __all__ = ["Explanation", "Factor", "explain"]
 
-_NO_SCORES: Final = {"profile_id", "memory_id", "as_of", "is_protected", "protection_reason", "plan_id"}
+_NO_SCORES: Final = {
+    *("profile_id", "memory_id", "as_of", "is_protected", "budget_protected", "protection_reason", "plan_id"),
+}
 _CANDIDATES: Final = 2000
 """Ids among which the nearest ones are looked for."""
 _USES: Final = (EventType.ACCESSED.value,)

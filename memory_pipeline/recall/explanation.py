@@ -72,6 +72,10 @@ class Explanation:
         """Return everything as JSON takes it: instants as ISO 8601 text."""
         return {name: _plain(value) for name, value in asdict(self).items()}
 
+    def text(self) -> str:
+        """Return everything as text for a person, one line a fact; long lists are cut short."""
+        return "\n".join(self.lines())
+
     def lines(self) -> list[str]:
         """Return everything as text for a terminal, one line a fact."""
         return [

@@ -17,7 +17,7 @@ from memory_pipeline.recall.pieces import CUES, Pieces
 from memory_pipeline.recall.places import Places
 from memory_pipeline.recall.postings import Postings
 from memory_pipeline.recall.questions import HELPERS
-from memory_pipeline.recall.sessions import Sessions
+from memory_pipeline.recall.sessions import SAID_AT, Sessions
 from memory_pipeline.recall.vector_rows import VectorRows
 
 Integers = NDArray[np.int64]
@@ -25,8 +25,11 @@ Marks = NDArray[np.bool_]
 
 _GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 _ASKS: Final = CUES.index("asks")
-_ORDER: Final = ["created_at", "seq", "memory_id"]
-_LASTING: Final = (*_ORDER, "kind", "session_id", "speaker", "content", "index_text", "content_hash")
+_ORDER: Final = (SAID_AT, "seq", "memory_id")
+_LASTING: Final = (
+    *("created_at", "said_at", "seq", "memory_id", "kind", "members", "session_id", "speaker"),
+    *("content", "index_text", "content_hash"),
+)
 """Columns on which place and words of a memory depend."""
 _CHUNKS: Final = 32
 """The table is put together anew once it has more pieces."""
@@ -45,7 +48,7 @@ class Index:
         sessions: who stands next to whom.
         vectors: vector of each memory.
         live: memories that ordinary recall may return.
-        created: when each was stored, microseconds since 1970.
+        created: when each was said (see `sessions.SAID_AT`), microseconds since 1970.
         speakers: names of those who speak, in order of their first words.
         speaker: of each memory its speaker's place in `speakers`, -1 for none.
         closers: ids of the memories that ended the validity of another.
@@ -96,7 +99,7 @@ class Index:
         """
         rows = _checked(memories)
         texts = rows.select(pl.coalesce("index_text", "content")).to_series()
-        pieces, cut = Pieces.of(texts, rows["created_at"])
+        pieces, cut = Pieces.of(texts, _said_at(rows))
         speakers = tuple(rows["speaker"].drop_nulls().unique(maintain_order=True).to_list())
         return cls(
             rows,
@@ -107,7 +110,7 @@ class Index:
             Sessions.build(rows),
             VectorRows.build(rows, vectors, model),
             rows["lifecycle"].is_in(LIVE).to_numpy(),
-            rows["created_at"].cast(pl.Int64).to_numpy(),
+            _said_at(rows).cast(pl.Int64).to_numpy(),
             speakers,
             _places(rows["speaker"], speakers),
             _closers(rows),
@@ -165,7 +168,7 @@ class Index:
         kept = np.delete(np.arange(height), left)
         order = np.insert(kept, np.searchsorted(kept, self._ranked(rows)), height + np.arange(rows.height))
         texts = rows.select(pl.coalesce("index_text", "content")).to_series()
-        new, cut = Pieces.of(texts, rows["created_at"])
+        new, cut = Pieces.of(texts, _said_at(rows))
         said = rows["speaker"].drop_nulls().unique(maintain_order=True).to_list()
         speakers = (*self.speakers, *(name for name in said if name not in set(self.speakers)))
         grown = replace(
@@ -176,7 +179,7 @@ class Index:
             pieces=self.pieces.joined(new, height),
             vectors=self.vectors.extended(rows, vectors, self.model),
             live=np.concatenate([self.live, rows["lifecycle"].is_in(LIVE).to_numpy()]),
-            created=np.concatenate([self.created, rows["created_at"].cast(pl.Int64).to_numpy()]),
+            created=np.concatenate([self.created, _said_at(rows).cast(pl.Int64).to_numpy()]),
             speakers=speakers,
             speaker=np.concatenate([self.speaker, _places(rows["speaker"], speakers)]),
             closers=self.closers | frozenset(rows["closed_by"].drop_nulls().to_list()),
@@ -189,7 +192,7 @@ class Index:
     def _ranked(self, rows: pl.DataFrame) -> Integers:
         """How many of the memories come before each of some rows."""
         keys = self.memories.select("seq", "memory_id")
-        created = rows["created_at"].cast(pl.Int64).to_numpy()
+        created = _said_at(rows).cast(pl.Int64).to_numpy()
         first, last = (np.searchsorted(self.created, created, side=side) for side in ("left", "right"))
         return np.array(
             [
@@ -259,6 +262,10 @@ def _pieces(pieces: Pieces, order: Integers) -> tuple[Pieces, Integers]:
         spans=spans[np.argsort(spans[:, 0], kind="stable")],
         names=pieces.names.gather(taken),
     ), taken
+
+
+def _said_at(memories: pl.DataFrame) -> pl.Series:
+    return memories.select(SAID_AT).to_series()
 
 
 def _closers(memories: pl.DataFrame) -> frozenset[str]:

@@ -16,6 +16,7 @@ from memory_pipeline.recall import formulas
 from memory_pipeline.recall.index import Index
 from memory_pipeline.recall.matching import Match, over_top
 from memory_pipeline.recall.questions import Question
+from memory_pipeline.recall.sessions import SAID_AT
 
 Floats = NDArray[np.float64]
 
@@ -106,7 +107,7 @@ def _affinity(index: Index, context: Context, now: datetime) -> Floats:
     memories = index.memories
     own = (memories["user_id"] == context.user_id).fill_null(value=False).to_numpy()
     session = (memories["session_id"] == context.session_id).fill_null(value=False).to_numpy()
-    ended = memories.select(pl.col("created_at").max().over("session_id")).to_series()
+    ended = memories.select(SAID_AT.max().over("session_id")).to_series()
     days = (
         pl.select((pl.lit(now) - ended).dt.total_seconds() * (1.0 / 86_400)).to_series().to_numpy().astype(np.float64)
     )

@@ -88,12 +88,14 @@ _NOW: Final = re.compile(
     r"|as of now|as of today|today|still"
     r"|latest|newest|most recent|most recently|up to date|up-to-date|so far|to date|any ?more|any longer|lately)\b"
 )
+_LEAD: Final = r"(?:(?:and|so|but|ok|okay|hey|please|remind me|tell me|do you know|can you tell me)\W+)*"
 _PRESENT: Final = re.compile(
-    r"^(?:(?:and|so|but|ok|okay|hey|please|remind me|tell me|do you know|can you tell me)\W+)*"
-    r"(?:what|which|when|where|who|whose|how (?:many|much|often|long|old|big|far"
-    r"|tall))\b(?:(?!\b(?:did|was|were|had)\b).)*?"
-    r"\b(?:is|are|am|do|does|has|have|'s)\b"
+    rf"^{_LEAD}(?:what|which|when|where|who|whose|how (?:many|much|often|long|old|big|far|tall))\b"
+    r"(?:(?!\b(?:did|was|were|had)\b).)*?\b(?:is|are|am|do|does|has|have|'s)\b"
+    rf"|(?:^|[.,;:!?]\s+){_LEAD}(?:(?:am|is|are|do|does)(?:n't)? (?!you\b)|(?:can(?:'t)?|will|won't) (?!you\b)"
+    r"|(?:has|have)(?:n't)? (?:[\w'-]+ ){1,4}got\b)"
 )
+"""Asked in the present tense for a value, or whether something holds. "Has she been there?" asks for the past."""
 _PAST: Final = re.compile(
     r"\b(?:did|was|were|had|used to|previous|previously|earlier|originally|original|initially|initial"
     r"|formerly|former|back then"
@@ -174,17 +176,19 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
     named = _named(text, speakers)
     low = tokens.fold(pl.Series([text], dtype=pl.String))
     plain = str(low[0])
-    found = tokens.occurrences(low).filter(~pl.col("stop"))
+    rarity = tokens.rarities(low)
     left_out = {tokens.stem(part.lower()) for place in named for part in speakers[place].split()}
-    stems = tuple(sorted(set(found["stem"].to_list()) - left_out)) or tuple(sorted(set(found["stem"].to_list())))
-    rarity = {stem: 0.01 * value for stem, value in found.select("stem", "rarity").iter_rows()}
+    stems = tuple(sorted(rarity.keys() - left_out)) or tuple(sorted(rarity))
+    weights = {
+        stem: (FRAME_WEIGHT if stem in _FRAME else 1.0) * (0.01 * rarity[stem]) ** RARITY_POWER for stem in stems
+    }
     spans = _spans(text, low, now) if _DATED.search(plain) else []
     asked_now = bool(_NOW.search(plain))
     past = bool(_PAST.search(plain))
     return Question(
         stems=stems,
         keys=keys(list(stems)),
-        emphasis=np.array([(FRAME_WEIGHT if stem in _FRAME else 1.0) * rarity[stem] ** RARITY_POWER for stem in stems]),
+        emphasis=np.array([weights[stem] for stem in stems]),
         speakers=_asked_about(text, named) or _role(plain, speakers),
         named=bool(named),
         kind=next((kind for kind, pattern in _KINDS if re.search(pattern, plain)), None),

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.recall import selecting
+from memory_pipeline.recall import redundancy, selecting
 from memory_pipeline.recall.features import FEATURES, Candidates, candidates
 from memory_pipeline.recall.index import Index
 from memory_pipeline.recall.named import FORMULAS, Context, by_formula
@@ -33,8 +33,6 @@ DEEP_PENALTY: Final = 0.5
 """Share of its score that a memory keeps when only a deep recall reaches it."""
 _MORE: Final = 4
 """So many times `k` candidates are looked at for an answer within a token budget."""
-_FIRST: Final = 5
-"""The other side of a contradiction is brought along for so many best."""
 _PART: Final = pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})
 _SHOWN: Final = ["memory_id", "content", "trimmed", "speaker", "valid_until", "closed_by"]
 SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
@@ -104,8 +102,8 @@ def rank(
     Returns:
         Best first, columns as in `SCHEMA`: score 0..1; text (trimmed, else the content; when deep the content); parts
         of the score; current (false when its validity has ended, true when it ended another's, else null); closed_by;
-        conflicts (ids). The score is that of the model: a question for now puts the newest of several values first
-        whatever their scores. Ties go to the older memory, then by id.
+        conflicts (ids). The score is that of the model: whatever their scores, a question for now puts the newest of
+        several values first, and a summary stands behind what it repeats. Ties go to the older memory, then by id.
 
     Raises:
         ValueError: the ranking is unknown, `k` or the budget is below 1, or the formula lacks `scored`.
@@ -122,7 +120,7 @@ def rank(
     pairs = _pairs(conflicts)
     depth = k if token_budget is None else _MORE * k
     if ranking == "default":
-        found = _by_model(index, question, candidates(index, question, within, asked), depth, now, pairs)
+        found = _by_model(index, question, candidates(index, question, within, asked), k, depth, now, pairs)
     else:
         every, factors = by_formula(
             ranking, index, question, cosines=index.vectors.cosines(asked), now=now, scored=scored, context=context
@@ -136,17 +134,17 @@ def _embedded(index: Index, query: str) -> NDArray[np.float32]:
 
 
 def _by_model(
-    index: Index, question: Question, found: Candidates, depth: int, now: datetime, pairs: dict[str, list[str]]
+    index: Index, question: Question, found: Candidates, k: int, depth: int, now: datetime, pairs: dict[str, list[str]]
 ) -> _Scored:
     rows = found.rows
     scores, values = found.scored(weights())
     scores = np.where(index.live[rows], scores, DEEP_PENALTY * scores)
-    scores = selecting.without_repeats(index, rows, scores, selecting.ordered(index, rows, scores), 2 * depth)
+    scores = redundancy.without_repeats(index, rows, scores, selecting.ordered(index, rows, scores), 2 * depth)
     order = selecting.ordered(index, rows, scores)
-    memories = index.memories.select("memory_id", "valid_until", "closed_by")[rows]
+    memories = index.memories.select("memory_id", "valid_from", "valid_until")[rows]
     if question.now or question.present:
-        ended = selecting.closed(memories, now).to_numpy()
-        order = selecting.newest_first(index, question, rows, order, found, ended)
+        apart = (selecting.closed(memories, now) | (memories["valid_from"] > now).fill_null(value=False)).to_numpy()
+        order = selecting.newest_first(index, question, rows, order, found, apart)
     place = {memory: at for at, memory in enumerate(memories["memory_id"])} if pairs else {}
     partners = {
         place[memory]: [place[other] for other in others if other in place]
@@ -154,7 +152,8 @@ def _by_model(
         if memory in place
     }
     if partners:
-        order = selecting.with_partners(order, partners, _FIRST)
+        order = selecting.with_partners(order, scores, partners, k)
+    order = redundancy.summaries_behind(index, rows, order, k)
     return _Scored(rows, scores, tuple(FEATURES), values, weights(), order)
 
 
@@ -199,13 +198,6 @@ def _answer(
     head, memories = head[taken], memories[taken]
     ended = selecting.closed(memories, now)
     follows = pl.Series([memory in index.closers for memory in memories["memory_id"]], dtype=pl.Boolean)
-    parts = [
-        [
-            {"name": name, "value": float(value), "weight": float(weight)}
-            for name, value, weight in zip(found.names, found.values[at], found.weights, strict=True)
-        ]
-        for at in head.tolist()
-    ]
     return pl.DataFrame(
         {
             "memory_id": memories["memory_id"],
@@ -213,7 +205,7 @@ def _answer(
             "score": found.scores[head],
             "tokens": costs[taken],
             "text": texts[taken],
-            "parts": pl.Series(parts, dtype=SCHEMA["parts"]),
+            "parts": _parts(found, head),
             "current": pl.select(pl.when(ended).then(False).when(follows).then(True)).to_series(),
             "closed_by": memories["closed_by"],
             "conflicts": pl.Series(
@@ -222,6 +214,20 @@ def _answer(
         },
         schema=SCHEMA,
     )
+
+
+def _parts(found: _Scored, head: Integers) -> pl.Series:
+    """Name, value and weight of every part of the scores of some candidates: a list for each."""
+    names, many = list(found.names), len(head)
+    flat = pl.DataFrame(
+        {
+            "name": pl.Series(names * many, dtype=pl.String),
+            "value": np.ascontiguousarray(found.values[head], dtype=np.float64).ravel(),
+            "weight": np.tile(np.asarray(found.weights, dtype=np.float64), many),
+        }
+    )
+    listed = flat.to_struct("parts")
+    return listed.reshape((many, len(names))).arr.to_list() if many else pl.Series("parts", [], SCHEMA["parts"])
 
 
 def _costs(speakers: pl.Series, texts: pl.Series) -> pl.Series:

@@ -1,8 +1,8 @@
 """Selecting: from scored candidates to an answer in order.
 
-What says the same words is given once before all else; of memories that state one thing with different values, the
-newest comes first if the question asks for now; the other side of a known contradiction comes along. What is not here:
-the scores (`features`, `named`).
+Of memories that state one thing with different values, the newest comes first if the question asks for now; the other
+side of a known contradiction comes along. What is not here: the scores (`features`, `named`), and what an answer would
+say twice (`redundancy`).
 """
 
 from datetime import datetime
@@ -15,50 +15,38 @@ from numpy.typing import NDArray
 from memory_pipeline.recall.features import Candidates
 from memory_pipeline.recall.index import Index
 from memory_pipeline.recall.questions import Question
+from memory_pipeline.recall.redundancy import originals
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
-FRESH_WITHIN: Final = 5
-"""The newest comes first among so many best."""
+BEST: Final = 5
+"""The newest comes first among so many best, and the other side of a contradiction is brought along for them."""
+AS_WELL: Final = 0.8
+"""A memory answers about as well as another with this share of its score."""
 SAME_SHARE: Final = 0.5
 """Memories state one thing when they match the question at least this well, compared with the best of them."""
-REPEATED: Final = 0.5
-"""Share of its score that a memory keeps when a better one has the same words."""
 
 
 def ordered(index: Index, rows: Integers, scores: Floats) -> Integers:
     """Places of candidates, best first; ties by age and id."""
+    created = index.created[rows]
+    order = np.lexsort((created, -scores))
+    if not ((np.diff(scores[order]) == 0.0) & (np.diff(created[order]) == 0)).any():
+        return order  # ids need not be read
     ids = np.array(index.memories["memory_id"].gather(rows).to_list(), dtype=np.str_)
-    return np.lexsort((ids, index.created[rows], -scores))
-
-
-def without_repeats(index: Index, rows: Integers, scores: Floats, order: Integers, depth: int) -> Floats:
-    """Lower the scores of those among the first `depth` whose words a better one has already."""
-    head = order[:depth]
-    first, last = index.pieces.bounds(rows[head])
-    sizes = last - first
-    pieces = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
-    owner = np.repeat(np.arange(len(head)), sizes)
-    at, keys, counts = index.postings.words_of(pieces)
-    prints = np.zeros(len(head), dtype=np.uint64)
-    np.add.at(prints, owner[at], keys * (2 * counts.astype(np.uint64) + 1))
-    _, firsts = np.unique(prints, return_index=True)
-    repeated = np.ones(len(head), dtype=np.bool_)
-    repeated[firsts] = False
-    lowered = scores.copy()
-    lowered[head[repeated & (prints > 0)]] *= REPEATED
-    return lowered
+    return np.lexsort((ids, created, -scores))
 
 
 def newest_first(
-    index: Index, question: Question, rows: Integers, order: Integers, found: Candidates, ended: Marks
+    index: Index, question: Question, rows: Integers, order: Integers, found: Candidates, apart: Marks
 ) -> Integers:
     """Put the newest first among the best that state the same thing.
 
     They match the question about as well as the best of them, come from one speaker and have the kind of answer asked
-    for. What a newer memory has closed comes behind it, wherever both are.
+    for. Summaries keep their places: they say nothing newer than their members. What a newer memory has closed comes
+    right behind it, wherever both are.
 
     Args:
         index: the index.
@@ -66,17 +54,17 @@ def newest_first(
         rows: candidates.
         order: their places, best first.
         found: their features.
-        ended: those whose validity has ended.
+        apart: those that do not hold now: their validity has ended, or has not begun.
     """
     lexical = found.feature("lexical")
-    head = order[:FRESH_WITHIN]
+    head = order[originals(index, rows[order])][:BEST]
     able = head[found.feature("kind")[head] > 0] if question.kind and question.kind != "wish" else head
     if len(able):
         able = able[index.speaker[rows[able]] == index.speaker[rows[able[0]]]]
         able = able[lexical[able] >= SAME_SHARE * lexical[able].max()]
     changed = order.copy()
     changed[np.flatnonzero(np.isin(order, able))] = able[
-        np.lexsort((np.arange(len(able)), -index.created[rows[able]], ended[able]))
+        np.lexsort((np.arange(len(able)), -index.created[rows[able]], apart[able]))
     ]
     return _behind_closers(index, rows, changed)
 
@@ -97,13 +85,23 @@ def _behind_closers(index: Index, rows: Integers, order: Integers) -> Integers:
     return np.array(list(placed), dtype=np.int64)
 
 
-def with_partners(order: Integers, partners: dict[int, list[int]], first: int) -> Integers:
-    """Bring the partners of each of the `first` best along, right behind it."""
+def with_partners(order: Integers, scores: Floats, partners: dict[int, list[int]], k: int) -> Integers:
+    """Bring the partners of each of the best along.
+
+    One that answers about as well comes right behind; another would push better answers down, and comes behind all of
+    the best, but among the first `k`.
+    """
     placed: dict[int, None] = {}
+    far: dict[int, None] = {}
     for rank, at in enumerate(order.tolist()):
-        group = [at, *partners.get(at, [])] if rank < first else [at]
-        placed |= dict.fromkeys(one for one in group if one not in placed)
-    return np.array(list(placed), dtype=np.int64)
+        group = partners.get(at, []) if rank < BEST else []
+        near = [other for other in group if scores[other] >= AS_WELL * scores[at]]
+        placed |= dict.fromkeys(one for one in (at, *near) if one not in placed)
+        far |= dict.fromkeys([other for other in group if other not in near][: max(0, k - len(placed) - len(far))])
+    room = min(BEST, k - len(far))
+    first = list(placed)[:room]
+    last = [at for at in far if at not in first]
+    return np.array([*first, *last, *(at for at in list(placed)[room:] if at not in far)], dtype=np.int64)
 
 
 def closed(memories: pl.DataFrame, now: datetime) -> pl.Series:

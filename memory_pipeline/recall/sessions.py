@@ -3,7 +3,7 @@
 What is not here: what neighbours are worth (`features`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import numpy as np
@@ -11,24 +11,30 @@ import polars as pl
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
-_ORDER: Final = ["created_at", "seq", "memory_id"]
+SAID_AT: Final = pl.coalesce("said_at", "created_at")
+"""When a memory was said: one that stands for others, when the newest of them was."""
+_ORDER: Final = (SAID_AT, "seq", "memory_id")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sessions:
     """Memories by session and time.
 
+    A summary that took the place of its members stands where the newest of them stands, which the index still has.
+
     Attributes:
         names: the sessions and their numbers.
-        number: session of each memory, -1 for none (summaries, and memories stored outside a session).
-        order: memories with a session, by session and age.
+        number: session of each memory, -1 for none (other summaries, and memories stored outside a session).
+        order: originals with a session, by session and age.
         place: of each memory its place in `order`, -1 for none.
+        members: memories that such summaries stand for.
     """
 
     names: dict[str, int]
     number: Integers
     order: Integers
     place: Integers
+    members: frozenset[str]
 
     @classmethod
     def build(cls, rows: pl.DataFrame) -> Self:
@@ -36,38 +42,40 @@ class Sessions:
         names = {name: at for at, name in enumerate(_spoken(rows).drop_nulls().unique(maintain_order=True).to_list())}
         number = _numbers(rows, names)
         order = np.argsort(number, kind="stable")
-        return cls._placed(names, number, order[number[order] >= 0])
+        built = cls._placed(names, number, order[number[order] >= 0], frozenset())
+        merged, newest = _standing(rows)
+        number, place = built.number.copy(), built.place
+        number[merged], place[merged] = number[newest], place[newest]
+        stood_for = rows.filter(pl.col("said_at").is_not_null())["members"].explode(empty_as_null=False)
+        return replace(built, number=number, place=place, members=frozenset(stood_for.to_list()))
 
     def extended(self, rows: pl.DataFrame, known: pl.DataFrame) -> Self:
         """Put further rows of `memories` between the known ones."""
+        if rows["said_at"].null_count() < rows.height or not self.members.isdisjoint(rows["memory_id"]):
+            return self.build(pl.concat([known, rows.select(known.columns)]))
         names = dict(self.names)
         for name in _spoken(rows).drop_nulls().to_list():
             names.setdefault(name, len(names))
         added = _numbers(rows, names)
         number = np.concatenate([self.number, added])
-        order = self.order
+        order, keys = self.order, rows.select(_ORDER)
         for at in np.flatnonzero(added >= 0):
             session = added[at]
             begin, end = np.searchsorted(number[order], [session, session + 1])
             later = 0
             if end > begin:
-                own = rows.row(int(at), named=True)
-                key = tuple(own[name] for name in _ORDER)
+                key = keys.row(int(at))
                 older = known[order[begin:end][order[begin:end] < known.height]].select(_ORDER).rows()
-                fresh = [
-                    tuple(rows.row(int(place - known.height), named=True)[name] for name in _ORDER)
-                    for place in order[begin:end]
-                    if place >= known.height
-                ]
+                fresh = [keys.row(int(place - known.height)) for place in order[begin:end] if place >= known.height]
                 later = sum(other < key for other in (*older, *fresh))
             order = np.insert(order, begin + later, known.height + at)
-        return self._placed(names, number, order)
+        return self._placed(names, number, order, self.members)
 
     @classmethod
-    def _placed(cls, names: dict[str, int], number: Integers, order: Integers) -> Self:
+    def _placed(cls, names: dict[str, int], number: Integers, order: Integers, members: frozenset[str]) -> Self:
         place = np.full(len(number), -1, dtype=np.int64)
         place[order] = np.arange(len(order))
-        return cls(names, number, order, place)
+        return cls(names, number, order, place, members)
 
     def neighbours(self, rows: Integers, step: int) -> Integers:
         """The memory `step` places behind each (before it, if negative) in its session, -1 for none."""
@@ -76,6 +84,18 @@ class Sessions:
         inside = (place >= 0) & (at >= 0) & (at < len(self.order))
         found = np.where(inside, self.order[np.where(inside, at, 0)] if len(self.order) else -1, -1)
         return np.where(inside & (self.number[found] == self.number[rows]), found, -1)
+
+
+def _standing(rows: pl.DataFrame) -> tuple[Integers, Integers]:
+    """Rows of the summaries that took the place of their members, and of the newest of these where it is there."""
+    merged = rows.with_row_index("row").filter(pl.col("said_at").is_not_null())
+    if merged.is_empty():
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    ends = merged.select("row", "session_id", "said_at", memory_id="members").explode("memory_id")
+    said = rows.with_row_index("newest").filter(pl.col("kind") == "original").drop("said_at")
+    said = said.select("newest", "session_id", "memory_id", said_at="created_at")
+    found = ends.join(said, on=["session_id", "said_at", "memory_id"]).group_by("row").agg(pl.col("newest").max())
+    return found["row"].cast(pl.Int64).to_numpy(), found["newest"].cast(pl.Int64).to_numpy()
 
 
 def _spoken(rows: pl.DataFrame) -> pl.Series:

@@ -29,6 +29,7 @@ from memory_pipeline.recall.formulas import WEIGHTS
 from memory_pipeline.recall.index import Index
 from memory_pipeline.recall.named import Context
 from memory_pipeline.recall.places import Places
+from memory_pipeline.recall.sessions import SAID_AT
 from memory_pipeline.recall.tail import (
     Row,
     Tail,
@@ -89,11 +90,22 @@ class Pool:
             return None
         mask = self._masks.get(filters)
         if mask is None:
-            mask = self.index.memories.select(_admitted(filters)).to_series().to_numpy()
+            mask = self._admitted(filters)
             self._masks[filters] = mask
             while len(self._masks) > _MASKS:
                 self._masks.popitem(last=False)
         return mask
+
+    def _admitted(self, filters: Filters) -> NDArray[np.bool_]:
+        """Which rows filters admit: what they describe, and what took the place of that and says the same."""
+        memories = self.index.memories
+        mask = memories.select(_admitted(filters)).to_series()
+        heirs = memories.filter(mask, pl.col("superseded_kind") == "summary")["superseded_by"].unique()
+        rows = self.places.rows(heirs.to_list())
+        rows = rows[rows >= 0]
+        admitted: NDArray[np.bool_] = mask.to_numpy().copy()
+        admitted[rows] |= memories["said_at"][rows].is_not_null().to_numpy()
+        return admitted
 
     def rows(self, memory_ids: Sequence[str], columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return columns of the table `memories` of these ids, in their order."""
@@ -359,7 +371,7 @@ def _admitted(filters: Filters) -> pl.Expr:
     if filters.tags is not None:
         conditions.append(pl.any_horizontal(pl.col("tags").list.contains(tag) for tag in filters.tags))
     if filters.since is not None:
-        conditions.append(pl.col("created_at") >= filters.since)
+        conditions.append(SAID_AT.ge(filters.since))
     if filters.until is not None:
-        conditions.append(pl.col("created_at") < filters.until)
+        conditions.append(SAID_AT.lt(filters.until))
     return pl.all_horizontal(conditions).fill_null(value=False)

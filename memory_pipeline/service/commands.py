@@ -38,9 +38,11 @@ from memory_pipeline.service.options import (
     InstantOption,
     JsonOption,
     Misused,
+    OwnerOption,
     ProfileOption,
     State,
     err,
+    existing_client,
     existing_lake,
     instant,
     new_file,
@@ -218,6 +220,22 @@ def apply_plan(
     # A plan of several presets was made with each profile's own; one of a single preset is the same either way.
     preset = presets[0] if len(presets) == 1 else ""
     run_job("apply", {"plan_file": str(plan.resolve()), "preset": preset}, plan_out=None, as_json=as_json)
+
+
+@app.command()
+def tick(profile: OwnerOption = "default", as_json: JsonOption = False) -> None:
+    """Merge and move fading memories, as an agent does every few exchanges. Only one profile, in this process."""
+    with existing_client(profile) as client:
+        done = client.tick()
+    if as_json:
+        show_json(done.to_dict())
+        return
+    said = [report.many(count, action) for action, count in done.actions.items()]
+    report.line(out(), f"decided: {' · '.join(said) or 'nothing new'}")
+    if done.held:
+        report.line(out(), f"held back by the quota: {report.many(done.held, 'decision')}")
+    if done.actions:
+        report.line(out(), f"undo all of it: {report.command(settings_in_force().home, 'undo', str(done.run_id))}")
 
 
 def run_job(job: str, config: dict[str, Any], *, plan_out: Path | None, as_json: bool) -> None:

@@ -1,11 +1,13 @@
 """The commands that measure before anything is forgotten: `compare-presets` and `evaluate`."""
 
 import sys
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from pydantic import ValidationError
 
 from memory_pipeline.service import report
 from memory_pipeline.service.options import (
@@ -38,8 +40,25 @@ class AskAt(StrEnum):
     SOON = "soon"
 
 
+def _fitting(name: str) -> Callable[[Any], Any]:
+    """Return what checks the values of an option that stand for one of the policy."""
+
+    def check(given: Any) -> Any:
+        for value in given if isinstance(given, list) else [given]:
+            try:
+                Policy.model_validate({} if value is None else {name: value})
+            except ValidationError as error:
+                raise typer.BadParameter(error.errors(include_url=False)[0]["msg"]) from error
+        return given
+
+    return check
+
+
 Embedder = Annotated[
-    str | None, typer.Option(metavar="NAME", help="What turns texts into vectors; default: the preset's.")
+    str | None,
+    typer.Option(
+        metavar="NAME", callback=_fitting("embedder"), help="What turns texts into vectors; default: the preset's."
+    ),
 ]
 Ranking = Annotated[str, typer.Option(metavar="NAME", help="How questions are answered; see `recall`.")]
 
@@ -103,14 +122,23 @@ def compare_presets(
 @measurements.command(FILES)
 def evaluate_files(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Conversations: LoCoMo, BEAM or events (JSONL).")
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Conversations (LoCoMo, BEAM, JSONL of events), or stores: data folders, exported snapshots.",
+        ),
     ],
     presets: Annotated[
         list[str] | None, typer.Option("--preset", metavar="NAME", help="Preset to try; give it again for more.")
     ] = None,
     budgets: Annotated[
         list[float] | None,
-        typer.Option("--budget", min=0, metavar="TOKENS", help="Tokens to keep; up to 1, the share of all; repeat."),
+        typer.Option(
+            "--budget",
+            metavar="TOKENS",
+            callback=_fitting("token_budget"),
+            help="Tokens to keep; up to 1, the share of all; repeat.",
+        ),
     ] = None,
     embedder: Embedder = None,
     ranking: Ranking = "default",
@@ -123,16 +151,16 @@ def evaluate_files(
     """Live through conversations again under presets and budgets. Says what recall still finds, and what is kept.
 
     Every preset is tried whole and at every budget; budgets without a preset trim and do nothing else. Without both,
-    the preset default is tried, whole and at half its tokens. All are compared with keeping everything. Your store is
-    neither read nor changed.
+    the preset default is tried, whole and at half its tokens. All are compared with keeping everything. The questions
+    of a store are those that were really asked of it, and what was found helpful answers them. Nothing is changed.
     """
     new_file(page, "--html")
-    from memory_pipeline.evaluation import conversations, trials  # noqa: PLC0415
     from memory_pipeline.evaluation import report as pages  # noqa: PLC0415
+    from memory_pipeline.evaluation import stores, trials  # noqa: PLC0415
     from memory_pipeline.service import report_evaluation  # noqa: PLC0415
 
     policies = _policies(presets, budgets, embedder)
-    chats = [conversations.load(file) for file in files]
+    chats = [chat for file in files for chat in stores.read(file)]
     console = err()
     trial = trials.evaluate(
         chats,
@@ -210,7 +238,11 @@ def replay(
     folder: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for hot.parquet and results.parquet.")],
     budget: Annotated[
         float | None,
-        typer.Option(min=0, metavar="TOKENS", help="Tokens to keep; up to 1, the share of all. Default: all."),
+        typer.Option(
+            metavar="TOKENS",
+            callback=_fitting("token_budget"),
+            help="Tokens to keep; up to 1, the share of all. Default: all.",
+        ),
     ] = None,
     preset: Annotated[
         str | None, typer.Option(metavar="NAME", help="Policy to consolidate under; default: only the budget acts.")

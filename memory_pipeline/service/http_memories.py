@@ -1,56 +1,25 @@
-"""The routes of the HTTP service that use the memory: store, recall, change, explain and erase.
+"""The routes of the HTTP service that use the memory: store, recall, change, explain, take back and erase.
 
-Each is one call of the client of a profile. What is not here: tokens, errors and the other routes (`http_server`).
+Each is one call of the client of a profile. What is not here: tokens, errors and the other routes (`http_server`), and
+bodies that other faces take too (`bodies`).
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
+from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, Discriminator, Field, Tag
 
 from memory_pipeline.lake.tokens import Grant
 from memory_pipeline.recall.client import MemoryClient
+from memory_pipeline.service.bodies import MANY, Conditions, Id, NewMemory, Told, given
 from memory_pipeline.service.http_guard import SEVERAL, SINGLE, Authorized, Problem, known, within
 
 if TYPE_CHECKING:
     from memory_pipeline.service.clients import Clients
-
-MANY: Final = 1_000
-"""Memories that one request may store."""
-
-Id = Annotated[str, Field(min_length=1)]
-
-
-class Told(BaseModel):
-    """What a caller says; unknown names are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class NewMemory(Told):
-    """A memory to store. What is left out is read out of the text or set by rule."""
-
-    text: Id = Field(description="What to remember.")
-    memory_id: Id | None = Field(None, description="Its id; default: a new one.")
-    event_id: Id | None = Field(None, description="Idempotency key: the same one again stores nothing.")
-    occurred_at: datetime | None = Field(None, description="When it was said; default: now.")
-    session_id: Id | None = Field(None, description="Session it belongs to.")
-    agent_id: Id | None = Field(None, description="Agent that stores it.")
-    user_id: Id | None = Field(None, description="Person it belongs to.")
-    speaker: Id | None = Field(None, description="Who said it.")
-    memory_type: Id | None = Field(None, description="Decision, Insight, Pattern, Preference, ...")
-    importance: float | None = Field(None, ge=0, le=1, description="How important.")
-    confidence: float | None = Field(None, ge=0, le=1, description="How certain.")
-    valid_from: datetime | None = Field(None, description="It holds from this instant on.")
-    valid_until: datetime | None = Field(None, description="It holds until this instant.")
-    protected: bool | None = Field(None, description="Never archive, trim or delete it.")
-    protected_reason: str | None = Field(None, description="Why.")
-    tags: list[str] | None = Field(None, description="Words to find it by.")
-    metadata: dict[str, Any] | None = Field(None, description="Whatever else, kept as it is.")
-    source: str | None = Field(None, description="Where it comes from.")
 
 
 class Stored(BaseModel):
@@ -58,19 +27,6 @@ class Stored(BaseModel):
 
     profile_id: str = Field(description="Whose memory it is.")
     memory_ids: list[str] = Field(description="Ids of the memories, in the order given.")
-
-
-class Conditions(Told):
-    """Which memories may be named; all conditions must hold."""
-
-    session_id: str | None = Field(None, description="Stored in this session.")
-    agent_id: str | None = Field(None, description="Stored by this agent.")
-    user_id: str | None = Field(None, description="Belongs to this person.")
-    speaker: str | None = Field(None, description="Said by this speaker.")
-    memory_types: list[str] | None = Field(None, min_length=1, description="Of one of these types.")
-    tags: list[str] | None = Field(None, min_length=1, description="With one of these tags at least.")
-    since: datetime | None = Field(None, description="Stored at this instant or later.")
-    until: datetime | None = Field(None, description="Stored before this instant.")
 
 
 class Question(Told):
@@ -121,6 +77,13 @@ class Helped(Told):
     helpful: bool = Field(description="It helped to answer.")
 
 
+class Target(Told):
+    """What is taken back."""
+
+    target: Id = Field(description="Run id, plan id, or memory id (of a summary: the merge).")
+    cascade: bool = Field(False, description="Also take back what builds on it.")
+
+
 def _profile(
     grant: Authorized,
     profile_id: Annotated[
@@ -145,6 +108,7 @@ def _client(request: Request, profile: Profile) -> Iterator[MemoryClient]:
 Client = Annotated[MemoryClient, Depends(_client)]
 Memory = Annotated[str, Path(min_length=1, description="Id of the memory.")]
 Session = Annotated[str, Path(min_length=1, description="The session.")]
+AsOf = Annotated[datetime | None, Query(description="As it stood at this instant; default: now.")]
 
 _REFUSED: Final[dict[int | str, dict[str, Any]]] = {
     403: {"model": Problem, "description": "The token is for another profile, or not for this."},
@@ -167,7 +131,7 @@ def remember(
 ) -> Stored:
     """Store one memory or a list of them; all or none. They can be recalled at once."""
     rows = asked if isinstance(asked, list) else [asked]
-    return Stored(profile_id=profile, memory_ids=client.remember_many([_given(row) for row in rows]))
+    return Stored(profile_id=profile, memory_ids=client.remember_many([given(row) for row in rows]))
 
 
 @router.get("/memories")
@@ -179,21 +143,21 @@ def list_memories(
     asked: Annotated[Listing, Query()],
 ) -> JSONResponse:
     """List memories, newest first."""
-    found = client.list(_given(asked, but={"limit", "deep", "profile_id"}), asked.limit, deep=asked.deep)
+    found = client.list(given(asked, but={"limit", "deep", "profile_id"}), asked.limit, deep=asked.deep)
     _not_misspelt(request, grant, profile, nothing=not found)
     return JSONResponse([memory.to_dict() for memory in found])
 
 
 @router.get("/memories/{memory_id}")
-def get_memory(client: Client, memory_id: Memory) -> JSONResponse:
-    """Show one memory as it stands now."""
-    return JSONResponse(client.get(memory_id).to_dict())
+def get_memory(client: Client, memory_id: Memory, as_of: AsOf = None) -> JSONResponse:
+    """Show one memory as it stands now, or stood at an instant."""
+    return JSONResponse(client.get(memory_id, as_of=as_of).to_dict())
 
 
 @router.patch("/memories/{memory_id}")
 def update(client: Client, memory_id: Memory, asked: Change) -> JSONResponse:
     """Change a memory's text or the time in which it holds; the ledger keeps what it was."""
-    if not (change := _given(asked)):
+    if not (change := given(asked)):
         raise HTTPException(422, "nothing to change: give content, valid_from or valid_until")
     return JSONResponse(client.update(memory_id, **change).to_dict())
 
@@ -245,11 +209,25 @@ def feedback(client: Client, memory_id: Memory, asked: Helped) -> JSONResponse:
     return JSONResponse(client.feedback(memory_id, helpful=asked.helpful).to_dict())
 
 
+@router.post("/undo")
+def undo(client: Client, asked: Target) -> JSONResponse:
+    """Take back a run, a merge or one decision, within the profile; the ledger keeps both."""
+    undone = client.undo(asked.target, asked.cascade)
+    return JSONResponse(jsonable_encoder({"undone": undone.to_dicts()}))
+
+
+@router.post("/tick")
+def tick(request: Request, profile: Profile, client: Client) -> JSONResponse:
+    """Merge and move fading memories, as an agent does every few exchanges; answers when it is done."""
+    known(request.app.state.lake, profile)
+    return JSONResponse(client.tick().to_dict())
+
+
 @router.post("/recall")
 def recall(request: Request, grant: Authorized, profile: Profile, client: Client, asked: Question) -> JSONResponse:
     """Find what answers a question, best first, each with its score and the parts of it."""
-    filters = _given(asked.filters) if asked.filters else None
-    answer = client.recall(**_given(asked, but={"filters"}), filters=filters)
+    filters = given(asked.filters) if asked.filters else None
+    answer = client.recall(**given(asked, but={"filters"}), filters=filters)
     _not_misspelt(request, grant, profile, nothing=not answer)
     return JSONResponse(answer.to_dict())
 
@@ -267,25 +245,12 @@ def session_end(client: Client, session_id: Session) -> None:
 
 
 @router.get("/explain/{memory_id}")
-def explain(
-    client: Client,
-    memory_id: Memory,
-    as_of: Annotated[datetime | None, Query(description="As it stood at this instant; default: now.")] = None,
-) -> JSONResponse:
+def explain(client: Client, memory_id: Memory, as_of: AsOf = None) -> JSONResponse:
     """Say everything about a memory: scores, links, decisions and why, origin; of an erased one, when it was erased."""
     try:
         return JSONResponse(client.explain(memory_id, as_of).to_dict())
     except ValueError as error:
         raise HTTPException(404, str(error)) from error
-
-
-def _given(said: BaseModel, *, but: Collection[str] = ()) -> dict[str, Any]:
-    """Return what was said, by name; what was left out stays out."""
-    return {
-        name: value
-        for name in type(said).model_fields
-        if (value := getattr(said, name)) is not None and name not in but
-    }
 
 
 def _for_administrators(grant: Grant) -> None:

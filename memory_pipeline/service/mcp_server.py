@@ -1,51 +1,32 @@
-"""The MCP server: an agent's memory as a few tools, over standard input and output.
+"""The MCP server: an agent's memory as tools, over standard input and output.
 
-Descriptions are written for the agents that read them. What is not here: what the tools do (`recall.client`, `runs`,
-`lake.status`).
+Descriptions are written for the agents that read them. What is not here: what the tools take and answer (`mcp_tools`).
 """
 
-import json
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
-from pydantic import Field, ValidationError
 
-from memory_pipeline.lake import status as progress
-from memory_pipeline.lake.events import InvalidEvent
-from memory_pipeline.lake.tables import Lake
-from memory_pipeline.recall.answers import Recalled
-from memory_pipeline.recall.client import MemoryClient
-from memory_pipeline.service import placing
-from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.clients import Clients
+from memory_pipeline.service.mcp_tools import Tools
 from memory_pipeline.service.runs import Runs
-from memory_pipeline.settings import load
-
-SHOWN: Final = 20
-"""Decisions of a plan that an agent is shown; more would fill its context."""
 
 _INSTRUCTIONS: Final = (
     "Long-term memory that is kept in order. Call session_start when a conversation begins, recall before you answer "
-    "anything that an earlier conversation may have settled, and remember for what should be known in later ones. "
-    "Say with feedback whether a recalled memory helped. forget erases a memory for good, only when the user asks for "
-    "it. consolidate merges duplicates, links and summarises, at the end of a session or when asked; explain says why "
-    "a memory is as it is; status says what is stored and what is due. Every tool acts on one profile, the tenant "
-    "whose memories these are: always the same one for the same user."
+    "anything that an earlier conversation may have settled, and remember (remember_many for several) for what should "
+    "be known in later ones; end_session when it is over. Say with feedback whether a recalled memory helped. get and "
+    "list show what is stored; update changes it, protect keeps it from being forgotten, restore brings back what a "
+    "run took out, undo takes back a run or a merge. forget erases a memory for good, erase_user all of a person, only "
+    "when the user asks for it. consolidate merges duplicates, links and summarises, at the end of a session or when "
+    "asked; tick only merges and moves what fades, every few exchanges; explain says why a memory is as it is; status "
+    "says what is stored and what is due. Every tool acts on one profile, the tenant whose memories these are: always "
+    "the same one for the same user."
 )
-Profile = Annotated[str, Field(min_length=1, description="Whose memories: the tenant or user. Keep to one.")]
-MemoryId = Annotated[str, Field(min_length=1, description="Id of the memory, as other tools name it.")]
-SessionId = Annotated[
-    str | None, Field(min_length=1, description="The conversation it comes from; the same id all along.")
-]
 
 
 def server(home: Path, clients: Clients, runs: Runs) -> MCPServer[Any]:
@@ -65,17 +46,35 @@ def server(home: Path, clients: Clients, runs: Runs) -> MCPServer[Any]:
         tools=[
             _tool(tools.session_start, "Start a session", writes=True, repeats=False),
             _tool(tools.recall, "Recall", writes=False, repeats=True),
+            _tool(tools.get_memory, "Get a memory", name="get", writes=False, repeats=True),
+            _tool(tools.list_memories, "List memories", name="list", writes=False, repeats=True),
             _tool(tools.remember, "Remember", writes=True, repeats=False),
+            _tool(tools.remember_many, "Remember many", writes=True, repeats=False),
+            _tool(tools.update, "Update a memory", writes=True, repeats=True),
+            _tool(tools.protect, "Protect a memory", writes=True, repeats=True),
+            _tool(tools.restore, "Restore a memory", writes=True, repeats=False),
             _tool(tools.feedback, "Feedback", writes=True, repeats=False),
             _tool(tools.forget, "Forget for good", writes=True, repeats=True, destroys=True),
+            _tool(tools.erase_user, "Erase a person for good", writes=True, repeats=True, destroys=True),
+            _tool(tools.end_session, "End a session", writes=True, repeats=True),
             _tool(tools.consolidate, "Consolidate", writes=True, repeats=True),
+            _tool(tools.tick, "Tick", writes=True, repeats=False),
+            _tool(tools.undo, "Undo", writes=True, repeats=False),
             _tool(tools.explain, "Explain a memory", writes=False, repeats=True),
             _tool(tools.status, "Status", writes=False, repeats=True),
         ],
     )
 
 
-def _tool(function: Callable[..., Any], title: str, *, writes: bool, repeats: bool, destroys: bool = False) -> Tool:
+def _tool(
+    function: Callable[..., Any],
+    title: str,
+    *,
+    writes: bool,
+    repeats: bool,
+    destroys: bool = False,
+    name: str | None = None,
+) -> Tool:
     """Make a tool that refuses arguments it does not know: a misspelt `dry_run` must not start a run."""
     notes = ToolAnnotations(
         title=title,
@@ -84,216 +83,8 @@ def _tool(function: Callable[..., Any], title: str, *, writes: bool, repeats: bo
         idempotent_hint=repeats,
         open_world_hint=False,
     )
-    tool = Tool.from_function(function, title=title, annotations=notes)
+    tool = Tool.from_function(function, name=name, title=title, annotations=notes)
     taken = tool.fn_metadata.arg_model
     taken.model_config["extra"] = "forbid"
     taken.model_rebuild(force=True)
     return tool.model_copy(update={"parameters": tool.parameters | {"additionalProperties": False}})
-
-
-class Tools:
-    """What an agent can do."""
-
-    def __init__(self, home: Path, clients: Clients, runs: Runs) -> None:
-        """Name the data folder, the memories that stay open, and where runs are made."""
-        self._home = home
-        self._clients = clients
-        self._runs = runs
-
-    def session_start(
-        self,
-        query: Annotated[
-            str | None, Field(min_length=1, description="What the conversation is about; leave out if not yet known.")
-        ] = None,
-        profile_id: Profile = "default",
-        session_id: SessionId = None,
-    ) -> str:
-        """Give what to read when a conversation begins: core memory, then what is relevant to the query."""
-        with self._memory(profile_id) as memory:
-            return memory.session_start(query, session_id=session_id).text() or "Nothing is remembered yet."
-
-    def recall(
-        self,
-        query: Annotated[str, Field(min_length=1, description="What you want to know, as a question in plain words.")],
-        profile_id: Profile = "default",
-        k: Annotated[int, Field(ge=1, le=100, description="At most so many memories.")] = 10,
-        token_budget: Annotated[
-            int | None, Field(ge=1, description="At most so many tokens in all; leave out for no limit.")
-        ] = None,
-        as_of: Annotated[
-            datetime | None, Field(description="What was known at this instant, such as 2026-03-01T00:00:00Z.")
-        ] = None,
-        deep: Annotated[
-            bool, Field(description="Also search what was archived or replaced; if the first try found too little.")
-        ] = False,
-    ) -> dict[str, Any]:
-        """Find memories that answer a question, best first.
-
-        `current` false marks what no longer holds, `closed_by` the newer memory; `conflicts` names memories that
-        contradict it: tell the user of both. Dates are when something was said.
-        """
-        with self._memory(profile_id) as memory:
-            answer = memory.recall(query, k, token_budget=token_budget, as_of=as_of, deep=deep)
-        return {"memories": [_recalled(one) for one in answer], "tokens": answer.tokens}
-
-    def remember(
-        self,
-        text: Annotated[
-            str, Field(min_length=1, description="What to remember: one fact, complete without the conversation.")
-        ],
-        profile_id: Profile = "default",
-        memory_type: Annotated[
-            Literal["Decision", "Insight", "Pattern", "Preference", "Style", "Habit", "Context", "Memory"] | None,
-            Field(description="What kind of memory it is; leave out if unsure, then the text decides."),
-        ] = None,
-        importance: Annotated[
-            float | None, Field(ge=0, le=1, description="0 trivial, 1 vital; leave out if unsure.")
-        ] = None,
-        session_id: SessionId = None,
-        protect: Annotated[
-            bool, Field(description="Never let it be forgotten. Only if the user asks for that.")
-        ] = False,
-    ) -> dict[str, str]:
-        """Store one memory for later conversations. Answers at once with its memory_id; duplicates are merged later."""
-        said = {
-            "memory_type": memory_type,
-            "importance": importance,
-            "session_id": session_id,
-            "protected": protect or None,
-        }
-        fields = {name: value for name, value in said.items() if value is not None}
-        with self._memory(profile_id) as memory:
-            return {"memory_id": memory.remember(text, **fields), "profile_id": profile_id}  # type: ignore[arg-type]
-
-    def feedback(
-        self,
-        memory_id: MemoryId,
-        helpful: Annotated[bool, Field(description="True if it helped to answer, false if it misled.")],
-        profile_id: Profile = "default",
-    ) -> str:
-        """Say whether a recalled memory helped; what helps is kept longer."""
-        with self._memory(profile_id) as memory:
-            memory.feedback(memory_id, helpful=helpful)
-        return "noted"
-
-    def forget(self, memory_id: MemoryId, profile_id: Profile = "default") -> dict[str, Any]:
-        """Erase one memory for good, from every place: text, summaries and past states. Nothing brings it back.
-
-        Only when the user asks for exactly this. What is merely out of date needs no erasing: remember the new fact,
-        and the old one is marked. Answers with a receipt.
-        """
-        with self._memory(profile_id) as memory:
-            return dict(memory.erase(memory_id).to_dict())
-
-    def consolidate(
-        self,
-        profile_id: Profile = "default",
-        lightweight: Annotated[
-            bool, Field(description="Only what takes a moment: refresh core memory blocks, prune faded links.")
-        ] = False,
-        task: Annotated[
-            Literal["decay", "creative", "cluster", "forget", "promote"] | None,
-            Field(description="Only this task; leave out to do everything. Not together with lightweight."),
-        ] = None,
-        scope: Annotated[
-            Literal["all", "recent"], Field(description="recent: only sessions touched since the last reflection.")
-        ] = "all",
-        dry_run: Annotated[
-            bool, Field(description="Only show what would be decided and why; nothing is changed.")
-        ] = False,
-    ) -> dict[str, Any]:
-        """Put the memories of a profile in order: merge duplicates, link, summarise, promote, forget by its policy.
-
-        Takes seconds to minutes and answers when it is done, with how many decisions of each kind were made and the
-        run_id by which a person can undo them. Use it at the end of a session, or when the user asks; once is enough.
-        With dry_run, nothing is changed: the answer shows the first decisions that would be made, each with its reason.
-        """
-        with _refusing():
-            wanted = Consolidation.model_validate(
-                {
-                    "profile_id": profile_id,
-                    "lightweight": lightweight,
-                    "task": task,
-                    "scope": scope,
-                    "dry_run": dry_run,
-                }
-            )
-            if dry_run:
-                return _planned(self._runs.plan(wanted, trigger="mcp"))
-            done = self._runs.start(wanted, trigger="mcp").result.result()
-        return {"run_id": done["run_id"], "profiles": [_ran(row) for row in done["profiles"]]}
-
-    def explain(
-        self,
-        memory_id: MemoryId,
-        profile_id: Profile = "default",
-        query: Annotated[
-            str | None, Field(min_length=1, description="Also say why it ranks where it does for this question.")
-        ] = None,
-    ) -> str:
-        """Say everything about one memory: text, scores, links, what was decided about it and why, its origin."""
-        with self._memory(profile_id) as memory:
-            told = memory.explain(memory_id)
-            return "\n".join((told if query is None else placing.placed(memory, told, query)).lines())
-
-    def status(self, profile_id: Profile = "default") -> dict[str, Any]:
-        """Say how many memories a profile has, what waits to be consolidated, what ran last and what is due next."""
-        with _refusing(), Lake(self._home) as lake:
-            found = progress.summary(lake, load(self._home), now=datetime.now(UTC), profile_id=profile_id)
-        told = {name: found[name] for name in ("profiles", "tasks", "history", "waiting_seconds")}
-        return dict(json.loads(json.dumps(told, default=_plain)))
-
-    @contextmanager
-    def _memory(self, profile_id: str) -> Iterator[MemoryClient]:
-        with _refusing(), self._clients.of(profile_id) as memory:
-            yield memory
-
-
-def _recalled(one: Recalled) -> dict[str, Any]:
-    """Return what an agent needs of a memory; what says nothing is left out, since it reads every word."""
-    told = {
-        "memory_id": one.memory_id,
-        "said_at": f"{one.created_at:%Y-%m-%d}",
-        "speaker": one.speaker,
-        "text": one.text,
-        "score": round(one.score, 2),
-        "current": one.current,
-        "closed_by": one.closed_by,
-        "conflicts": list(one.conflicts) or None,
-    }
-    return {name: value for name, value in told.items() if value is not None}
-
-
-def _ran(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in ("profile_id", "task", "outcome", "memories", "actions")}
-
-
-def _planned(document: dict[str, Any]) -> dict[str, Any]:
-    plan = document["plan"]
-    counts = Counter((row["action"], row["rule"], row["status"]) for row in plan)
-    shown = ("action", "memory_id", "target_id", "rule", "reason", "status")
-    return {
-        "decisions": len(plan),
-        "counts": [
-            {"action": action, "rule": rule, "status": state, "decisions": count}
-            for (action, rule, state), count in sorted(counts.items())
-        ],
-        "first": [{name: row[name] for name in shown} for row in plan[:SHOWN]],
-    }
-
-
-def _plain(value: object) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    """Turn what is wrong into one line that the agent can read."""
-    try:
-        yield
-    except ValidationError as error:
-        raise ToolError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
-    except InvalidEvent as error:
-        raise ToolError(error.reason) from None
-    except (ValueError, RuntimeError, OSError) as error:
-        raise ToolError(" ".join(str(error).split())) from None

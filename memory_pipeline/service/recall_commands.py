@@ -136,10 +136,16 @@ def session_start(
 
 
 @app.command("get")
-def get_memory(memory_id: MemoryArgument, profile: OwnerOption = "default", as_json: JsonOption = False) -> None:
-    """Show one memory as it stands now."""
+def get_memory(
+    memory_id: MemoryArgument,
+    profile: OwnerOption = "default",
+    as_of: InstantOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one memory as it stands now, or stood at an instant."""
+    clock = instant(as_of)
     with existing_client(profile) as client:
-        memory = client.get(memory_id)
+        memory = client.get(memory_id, as_of=clock)
     if as_json:
         show_json(memory.to_dict())
     else:

@@ -34,6 +34,8 @@ def trial(console: Console, made: Trial) -> None:
     chats = made.stores["chat"].n_unique()
     table(console, ("", *policies), rows, title=f"{many(questions, 'question')} about {many(chats, 'conversation')}")
     prose(console, f"in brackets 95 % of {metrics.ROUNDS} resamplings; x: as a share of keeping everything")
+    for note in made.notes:
+        prose(console, note)
     for figure in present:
         line(console, f"{figure}: {metrics.FIGURES[figure]}")
 

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from memory_pipeline.lake.schemas import LIVE, Action
+from memory_pipeline.lake.schemas import LIVE, TABLES, Action
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service.report import SHOWN, command, flat, line, many, prose, table, when
 
@@ -94,6 +94,7 @@ def run(console: Console, lake: Lake, done: Mapping[str, Any]) -> None:
     plans = pl.DataFrame(done["profiles"]).select("profile_id", "plan_id")
     decided = lake.ledger.decisions(seq=seq, profiles=profiles).join(plans, on=["profile_id", "plan_id"], how="semi")
     _totals(console, done, tables)
+    _budgets(console, lake, done, decided, tables["memories"])
     _fallbacks(console, decided)
     _clusters(console, tables["clusters"])
     _merge(console, decided, tables["memories"], home=lake.home)
@@ -108,10 +109,13 @@ def run(console: Console, lake: Lake, done: Mapping[str, Any]) -> None:
         )
     line(console)
     line(console, f"snapshot: {done['snapshot']}")
-    line(console, f"undo all of it: {command(lake.home, 'undo', done['run_id'])}")
+    if any(row["actions"] for row in done["profiles"]):
+        line(console, f"undo all of it: {command(lake.home, 'undo', done['run_id'])}")
 
 
 def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> None:
+    from memory_pipeline.consolidation.scoring import YIELDS  # noqa: PLC0415
+
     first = done["profiles"][0]
     line(
         console,
@@ -142,7 +146,51 @@ def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.D
     prose(console, f"decided: {' · '.join(said) or 'nothing new'}")
     prose(console, f"linked: {_counts(tables['association_edges']['edge_type'])}")
     protected = tables["scored_memories"].filter("is_protected")["protection_reason"]
-    prose(console, f"kept whatever their score: {protected.len()}: {_counts(protected)}")
+    yielding = int(protected.str.ends_with(YIELDS).sum())
+    kept = _counts(protected.str.strip_suffix(YIELDS)) + (
+        f"; a token budget goes before {yielding} of them" if yielding else ""
+    )
+    prose(console, f"kept whatever their score: {protected.len()}: {kept}")
+
+
+def _budgets(
+    console: Console, lake: Lake, done: Mapping[str, Any], decided: pl.DataFrame, memories: pl.DataFrame
+) -> None:
+    """Say of each profile with a token budget how much of it is used, and what becomes of the rest."""
+    from memory_pipeline.consolidation import pipeline, trimming  # noqa: PLC0415
+    from memory_pipeline.lake import history  # noqa: PLC0415
+
+    for row in done["profiles"]:
+        budget = history.policy_of(lake, row).token_budget
+        trims = Action.TRIM in pipeline.TASKS[row["task"]] and row["scope"] == "all" and row["outcome"] != "held"
+        if budget is None or not trims:
+            continue
+        own = memories.filter(profile_id=row["profile_id"])
+        used = trimming.used(own, budget).row(0, named=True)
+        rest = _rest(lake, row, decided, own) if used["shown"] > used["budget"] else ""
+        shown, asked = f"{used['shown']} tokens", f"{used['budget']} tokens"
+        if budget <= 1 and used["stored"]:
+            shown, asked = f"{100 * used['shown'] / used['stored']:.3g} %", f"{100 * budget:.3g} %"
+        prose(console, f"token budget of {row['profile_id']}: {shown} shown, {asked} asked{rest}")
+
+
+def _rest(lake: Lake, run: Mapping[str, Any], decided: pl.DataFrame, memories: pl.DataFrame) -> str:
+    """Say why a run has left more than the token budget asks."""
+    from memory_pipeline.consolidation.plans import planning  # noqa: PLC0415
+    from memory_pipeline.consolidation.state.projection import State  # noqa: PLC0415
+
+    own = decided.filter(profile_id=run["profile_id"])
+    moved = own.filter(pl.col("action").is_in(planning.LEAVING))["memory_id"]
+    before = pl.when(pl.col("memory_id").is_in(moved.implode())).then(pl.lit(LIVE[0])).otherwise("lifecycle")
+    profiles = lake.read("profiles", seq=run["commit_seq"], profiles=[run["profile_id"]])
+    nothing = TABLES["decided_edges"].empty()
+    spare = planning.spare(own, profiles, State(memories.with_columns(lifecycle=before), nothing))
+    if spare["spare"].sum():
+        return "; the rest is protected, or somebody has given it back"
+    share = profiles["max_archived_share"][0]
+    return (
+        f"; the quota of {100 * share:.3g} % a run leaves the rest to later runs, at once with --max-archived-share 1"
+    )
 
 
 def _fallbacks(console: Console, decided: pl.DataFrame) -> None:

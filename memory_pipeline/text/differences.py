@@ -8,7 +8,7 @@ denial, another time of validity, another content word in the same slot. What is
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from difflib import SequenceMatcher
 from itertools import pairwise, permutations
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.text import dates
+from memory_pipeline.text import dates, spelling
 from memory_pipeline.text.meanings import (
     BREAK,
     COUNTED,
@@ -30,6 +30,7 @@ from memory_pipeline.text.meanings import (
     UNPLACED,
     alike,
     key,
+    known,
     meanings,
     readings,
 )
@@ -41,7 +42,7 @@ Words = Sequence[str]
 Codes = Sequence[tuple[str, int, int, int, int]]
 """Edit operations as `difflib` gives them."""
 
-REASONS: Final = ("numbers", "dates", "negation", "names", "validity", "words")
+REASONS: Final = ("numbers", "dates", "negation", "names", "validity", "words", "spelling")
 """What two texts can disagree in, in the order in which it is looked for."""
 
 PASSING: Final = r"^(?:last|this|next) |^in [0-9]|^[0-9]+ .* ago$|^(?:yesterday|today|tonight|tomorrow)$|^day "
@@ -52,6 +53,7 @@ _FACTS: Final = ("content", "numbers", "dates", "entities", "negated", "valid_fr
 _COMPARED: Final = ("numbers", "dates", "names", "meant", "linked", "spelled")
 """What is looked for on each side and not on the other."""
 _LOOKED_AT: Final = (
+    "content",
     "said",
     "parted",
     "only_spelled",
@@ -68,6 +70,14 @@ _MOST_MISTYPED: Final = 6
 _TELLING: Final = frozenset().union(*OPPOSITES) | OPERATORS
 """Links that are shown where they make the difference."""
 _QUANTITIES: Final = frozenset({"all", "some", "sever", "few", "many", "both", "mani"})
+_BOUNDS: Final = frozenset({"over", "under", "above", "below", "before", "after", "until", "since", "by", "up"})
+"""Links that make a limit of the number or date behind them."""
+_FIRM: Final = (_BOUNDS - {"by", "over"}) | {"off", "down", "out", "into", "between", "through", "against", "without"}
+"""Links that no other link can stand for."""
+_PLACES: Final = frozenset(LINKS.values()) - {"and", "or", "but", "because", "when", "than"}
+_LEADING: Final = re.compile(r"(?:^|[.!?:]\s)\W*([^\W\d_]+)\s")
+"""Words at the start of a sentence, whose capital may be none of their own."""
+_PERIODS: Final = frozenset({"second", "minut", "hour", "day", "night", "week", "weekend", "month", "quarter", "year"})
 _JOINING: Final = frozenset({"and", "or"})
 _PLACING: Final = (frozenset(LINKS.values()) - {"and", "or", "but", "than"}) | SOFT | DATED | COUNTED | PLACING
 """Meanings that open a phrase of time, place or circumstance, which may stand anywhere in a sentence."""
@@ -103,7 +113,16 @@ def disagreements(pairs: pl.DataFrame) -> pl.DataFrame:
     different = (told["reason"] == "words").fill_null(value=False).arg_true()
     rows = told[different].select("left_content", "right_content", "detail").iter_rows()
     shown = shown.scatter(different, pl.Series([_as_written(*row) for row in rows], dtype=pl.String))
-    return pairs.with_columns(told["reason"], shown.alias("detail"))
+    return pairs.with_columns(*_spelled(pairs, told["reason"], shown))
+
+
+def _spelled(pairs: pl.DataFrame, reason: pl.Series, detail: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Reason and detail, also of pairs that only their spelling tells apart."""
+    alike = (reason.is_null() & pairs["left_content"].ne_missing(pairs["right_content"])).arg_true()
+    found = spelling.differences(pairs[alike])
+    rows, told = alike.filter(found.is_not_null()), found.drop_nulls()
+    named = pl.Series(["spelling"] * len(rows), dtype=pl.String)
+    return reason.clone().scatter(rows, named).alias("reason"), detail.scatter(rows, told).alias("detail")
 
 
 def settled_dates(mentioned: pl.Series, instants: pl.Series) -> pl.Series:
@@ -181,8 +200,7 @@ def _reason() -> pl.Expr:
     denied = ~told | ((pl.col("left_negated") != pl.col("right_negated")) & (pl.col("left_denials") == 0))
     since = pl.col("left_valid_from") != pl.col("right_valid_from")
     asked = pl.any_horizontal(
-        pl.col(f"{one}_asks") & pl.col(f"{other}_states") & (pl.col("left_said") != pl.col("right_said"))
-        for one, other in (_SIDES, _SIDES[::-1])
+        pl.col(f"{one}_asks") & pl.col(f"{other}_states") for one, other in (_SIDES, _SIDES[::-1])
     )
     tests = {
         "numbers": _differ("numbers"),
@@ -265,6 +283,8 @@ def _difference(sides: Sides) -> tuple[Words, Words] | None:
     said = [side["said"] for side in sides]
     more = [Counter(said[0]) - Counter(said[1]), Counter(said[1]) - Counter(said[0])]
     settled = _figures(sides) | _slips(sides, more)
+    if found := other_limits(*said):
+        return found
     alone = [[word for word in side["only_meant"] if word not in settled] for side in sides]
     links = [side["only_linked"] for side in sides]
     if _opposed(*links) or all(alone) or any(OPERATORS.intersection(words) for words in (*alone, *links)):
@@ -272,6 +292,9 @@ def _difference(sides: Sides) -> tuple[Words, Words] | None:
             [*words, *(word for word in linked if word in _TELLING)] for words, linked in zip(alone, links, strict=True)
         )
         return left, right
+    strange = [_strange(side, words) for side, words in zip(sides, alone, strict=True)]
+    if any(strange):
+        return strange[0], strange[1]
     codes = SequenceMatcher(None, said[0], said[1], autojunk=False).get_opcodes()
     for tag, i, j, k, m in codes:
         left, right = (
@@ -281,6 +304,49 @@ def _difference(sides: Sides) -> tuple[Words, Words] | None:
         if tag == "replace" and _differ_in_slot(left, right):
             return left, right
     return _moved(sides, codes)
+
+
+def other_limits(one: Words, other: Words) -> tuple[Words, Words] | None:
+    """Limits ("before 5") of what two texts name that only one of them has, from all their meanings in order."""
+    limits = _limits(one), _limits(other)
+    left, right = (
+        [" ".join(limit) for limit in sorted(own - others) if limit[1] in said]
+        for own, others, said in ((*limits, other), (*limits[::-1], one))
+    )
+    return (left, right) if left or right else None
+
+
+def other_places(one: Iterable[str], other: Iterable[str]) -> bool:
+    """Whether links that only one text has, and those of the other, put things in other places or times."""
+    left, right = _PLACES.intersection(one), _PLACES.intersection(other)
+    return bool(left and right) and not _FIRM.isdisjoint(left | right)
+
+
+def _limits(said: Words) -> set[tuple[str, str]]:
+    """Limits with what they limit: ("before", "5")."""
+    found = set()
+    for at, word in enumerate(said[:-1]):
+        if word in _BOUNDS:
+            first, *rest = said[at + 1 : at + 4]
+            limited, *rest = rest if first == "to" and rest else [first, *rest]
+            dated = limited in DATED or limited == "noon" or (limited[0].isdigit() and rest[:1] in (["am"], ["pm"]))
+            figure = limited[0].isdigit() or limited in COUNTED
+            if limited not in _PERIODS and (dated or (figure and word != "by")):
+                found.add((word, limited))
+    return found
+
+
+def _strange(side: dict[str, Any], alone: Words) -> list[str]:
+    """Words that only one text has and that are no known ones: what they do to what is said cannot be told."""
+    leading = {word.lower() for word in _LEADING.findall(side["content"] or "")}
+    return [
+        word
+        for word in side["only_spelled"]
+        if key(word) in alone
+        and word[0].isalpha()
+        and not known(word)
+        and (word in leading or word not in side["names"])
+    ]
 
 
 def _shown(left: Words, right: Words) -> str:
@@ -309,6 +375,8 @@ def _differ_in_slot(left: Words, right: Words) -> bool:
     """Whether words that two texts have in one place, each more often than the other, tell them apart."""
     if not left or not right or _opposed(left, right):
         return bool(left and right)
+    if _PLACES.issuperset((*left, *right)) and other_places(left, right):
+        return True
     strong = [word for word in (*left, *right) if word not in UNPLACED]
     counting = any(word[0].isdigit() or word in COUNTED or word in _QUANTITIES for word in strong)
     return bool(strong) and (counting or ["a"] not in (left, right))

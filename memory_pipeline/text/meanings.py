@@ -13,7 +13,7 @@ import polars as pl
 
 from memory_pipeline.text.facts import asks, statements
 from memory_pipeline.text.lexicon import DATE_WORDS
-from memory_pipeline.text.tokens import fold, split, stem
+from memory_pipeline.text.tokens import fold, is_common, split, stem
 
 PAST: Final = "+ed"
 """Mark of the past, and of the participle."""
@@ -208,6 +208,7 @@ dollar buck usd; minute mins; taxi cab
 _OPERATORS: Final = """
 will would could might should must shall if unless almost hardly formerly want plan try intend refuse avoid pretend
 stop other another former fake alleged supposed instead except without maybe consider
+only less least fewer more most half
 """
 
 _PLACING: Final = """
@@ -218,6 +219,8 @@ _NUMERALS: Final = """
 once twice dozen hundred thousand million billion half thirteen fourteen fifteen sixteen seventeen eighteen nineteen
 twenty thirty forty fifty sixty seventy eighty ninety am pm noon midnight midday clock
 """
+_MONEY: Final = "dollar euro buck usd eur gbp quid percent cent"
+"""Units that are part of numbers as facts."""
 
 _ALIKE: Final = frozenset(
     frozenset(pair.split("/"))
@@ -315,6 +318,13 @@ def key(word: str) -> str:
     past = PAST if base or (word.endswith("ed") and stem(word) != word) else ""
     root = _spelling(stem(base or word))
     return _SAME.get(root + past) or _SAME.get(root, root) + past
+
+
+def known(word: str) -> bool:
+    """Whether a lower-case word is a common one, or one that has a meaning of its own here."""
+    bare = _parted(word)[0]
+    given = _SILENT, SOFT, _PERSONS, LINKS, _NEGATORS, _RESPELLED, _IRREGULAR, _WHOLE, DATE_WORDS
+    return is_common(bare) or any(bare in words for words in given) or key(bare).removesuffix(PAST) in _KNOWN
 
 
 def alike(one: str, other: str) -> bool:
@@ -417,6 +427,8 @@ COUNTED: Final = frozenset(key(word) for word in _NUMERALS.split())
 """Meanings that are part of numbers, amounts and times of day, besides digits."""
 DATED: Final = frozenset(key(word) for word in DATE_WORDS) - COUNTED
 """Meanings that are part of dates, besides digits."""
+_KNOWN: Final = frozenset(_SAME) | frozenset(_SAME.values()) | OPERATORS | COUNTED | DATED | {*_MONEY.split()}
+"""Meanings that are named in this module."""
 PLACING: Final = frozenset(key(word) for word in _PLACING.split())
 """Adverbs and conjunctions that begin a phrase which may stand anywhere in a sentence."""
 UNPLACED: Final = frozenset(LINKS.values()) | SOFT | {BREAK, *_AUXILIARIES.values()}

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from memory_pipeline.lake.schemas import INSTANT
 from memory_pipeline.text import change_words as words
-from memory_pipeline.text import cues
+from memory_pipeline.text import cues, spelling
 from memory_pipeline.text.cases import RARE
-from memory_pipeline.text.differences import disagreements
+from memory_pipeline.text.differences import disagreements, other_limits, other_places
 from memory_pipeline.text.facts import facts
 from memory_pipeline.text.lexicon import STOP_WORDS
 from memory_pipeline.text.meanings import COUNTED, DATED, OPPOSITES, PAST, SOFT, UNPLACED, alike, key, readings
@@ -74,8 +74,6 @@ _AS: Final = re.compile(r"\bwork(?:s|ed|ing)? as an?\b")
 """How one says what one is."""
 _PASSIVE: Final = re.compile(r"\bby\b")
 _CLEFT: Final = re.compile(r"\b(?:is|are|was|were) (?:where|what|who|when|how)\b")
-_OFTEN: Final = r"\bevery (?:other |second |two |three |four |six |[0-9]+ )?(?:day|week|month|year|hour|minute)"
-"""How often something is."""
 _TOGETHER: Final = re.compile(r"\b(?:and|with)\b")
 _PLANNED: Final = re.compile(
     r"\b(?:going to|gonna|will|planning|'ll|(?:want|plan|hope|need|decide|intend|have|about)(?:s|ing|ned|ed)? to)\b"
@@ -96,15 +94,16 @@ def same(texts: pl.Series, older: Rows, newer: Rows) -> Marks:
     texts = texts.fill_null("")
     low = texts.str.to_lowercase()
     ending = (low.str.contains(cues.ENDED) | low.str.contains(cues.OVER_ITSELF)).to_numpy()
-    often = low.str.extract_all(_OFTEN).to_list()
     told = _told(texts)
     marks = np.zeros(len(older), dtype=np.bool_)
     for at, (i, j) in enumerate(zip(older.tolist(), newer.tolist(), strict=True)):
-        marks[at] = ending[i] == ending[j] and often[i] == often[j] and _alike(told[i], told[j])
+        marks[at] = ending[i] == ending[j] and _alike(told[i], told[j])
     near = np.flatnonzero(marks)
     for at, reason in zip(near.tolist(), _reasons(texts, older[near], newer[near]), strict=True):
         sides = told[older[at]], told[newer[at]]
         marks[at] = reason is None or (reason == "words" and _reworded(*sides))
+    near = np.flatnonzero(marks)
+    marks[near] = spelling.differences(_sided(texts.to_frame("content"), older[near], newer[near])).is_null().to_numpy()
     return marks
 
 
@@ -165,9 +164,13 @@ def _reasons(texts: pl.Series, older: Rows, newer: Rows) -> Sequence[str | None]
     """What the merge guard has against each pair."""
     never = pl.lit(None, dtype=INSTANT)
     known = facts(pl.DataFrame({"content": texts})).with_columns(valid_from=never, valid_until=never)
+    return disagreements(_sided(known, older, newer))["reason"].to_list()
+
+
+def _sided(known: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
+    """What is known of both texts of each pair."""
     places = zip(_SIDES, (older, newer), strict=True)
-    sides = [known[rows].select(pl.all().name.prefix(f"{side}_")) for side, rows in places]
-    return disagreements(pl.concat(sides, how="horizontal"))["reason"].to_list()
+    return pl.concat([known[rows].select(pl.all().name.prefix(f"{side}_")) for side, rows in places], how="horizontal")
 
 
 def _reworded(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -180,9 +183,19 @@ def _reworded(one: dict[str, Any], other: dict[str, Any]) -> bool:
     alone = links[0] - links[1], links[1] - links[0]
     if any(frozenset(pair) in OPPOSITES for pair in ((a, b) for a in alone[0] for b in alone[1])):
         return False
+    if other_places(*alone) or other_limits(one["said"], other["said"]):
+        return False
     if bool(_PLANNED.search(one["low"])) != bool(_PLANNED.search(other["low"])):
         return False
-    return _one_order(one, other)
+    return _one_order(one, other) and not _swapped(one, other)
+
+
+def _swapped(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Two neighbours have changed partners: a big garden and a small pool, a small garden and a big pool."""
+    told = [[word for word in side["said"] if word not in _FORMAL and word not in UNPLACED] for side in (one, other)]
+    left, right = (set(pairwise(words)) for words in told)
+    parted = sorted(left - right)
+    return any({(a, y), (b, x)} <= right for (a, x), (b, y) in combinations(parted, 2))
 
 
 def _one_order(one: dict[str, Any], other: dict[str, Any]) -> bool:

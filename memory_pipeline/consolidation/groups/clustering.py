@@ -26,7 +26,7 @@ LABEL_WORDS: Final = 5
 _TEXT: Final = ["profile_id", "content_hash"]
 _KNOWN: Final = (
     *(*KEY, "content_hash", "content", "speaker", "memory_type", "category", "created_at", "valid_from", "valid_until"),
-    *("session_id", "agent_id", "superseded_by"),
+    *("session_id", "agent_id", "user_id", "superseded_by"),
 )
 _EXTRAS: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "level": pl.String,

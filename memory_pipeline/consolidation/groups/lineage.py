@@ -21,6 +21,8 @@ META_PATTERN: Final = "MetaPattern"
 """Type of the memory that stands for a cluster of similar memories."""
 CLUSTER: Final = ["profile_id", "cluster_id"]
 SUMMARY: Final = ["profile_id", "summary_id"]
+VOICE: Final = ("speaker", "agent_id", "user_id", "session_id", "tags", "said_at")
+"""Columns that say who said a memory, when and where."""
 _TEXT: Final = ["profile_id", "content_hash"]
 
 
@@ -75,7 +77,8 @@ def inherited(members: pl.DataFrame) -> pl.DataFrame:
 
     The largest importance and access count, the mean stability, the smallest confidence, the earliest start of
     validity, its end if they share it, explicit protection, and their most frequent type and category (ties
-    alphabetical); a meta pattern has its own type and is semantic.
+    alphabetical); a meta pattern has its own type and is semantic. One that takes the place of its members also says
+    who said them, when and where (see `voice`).
 
     Args:
         members: as `due` returns them.
@@ -96,12 +99,38 @@ def inherited(members: pl.DataFrame) -> pl.DataFrame:
             pl.col("protected").any(),
             pl.col("protected_reason").filter(pl.col("protected")).drop_nulls().first(),
             pl.col("category").mode().sort().first(),
+            *voice(),
         )
+        .with_columns(pl.when("supersedes").then(name).alias(name) for name in VOICE)
         .with_columns(
+            pl.col("tags").fill_null([]),
             memory_type=pl.when(pattern).then(pl.lit(META_PATTERN)).otherwise("dominant_type"),
             category=pl.when(pattern).then(pl.lit("semantic")).otherwise("category"),
         )
     )
+
+
+def voice() -> list[pl.Expr]:
+    """What a memory in the place of others says of who said it, when and where; its members' rows in order of age.
+
+    Speaker, agent and person if all share them; session and instant of the newest; all tags. Columns as in `VOICE`.
+    """
+    shared = (
+        pl.when(pl.col(name).n_unique() == 1).then(pl.col(name).first()).alias(name)
+        for name in ("speaker", "agent_id", "user_id")
+    )
+    tags = pl.col("tags").list.explode(keep_nulls=False, empty_as_null=False).unique().sort()
+    return [*shared, pl.col("session_id").last(), tags, pl.col("created_at").max().alias("said_at")]
+
+
+def unnamed(members: pl.DataFrame) -> pl.DataFrame:
+    """Members without their speaker where the memory that takes their place names it: its text need not.
+
+    Args:
+        members: one row a group and member: profile_id, summary_id, supersedes, speaker.
+    """
+    one = pl.col("supersedes") & (pl.col("speaker").n_unique().over(SUMMARY) == 1)
+    return members.with_columns(speaker=pl.when(~one).then("speaker"))
 
 
 def _members(clusters: pl.DataFrame, cluster_members: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:

@@ -46,7 +46,7 @@ SUMMARY: Final = _fields(
     *MOVE,
     *("kind", "content", "content_hash", "memory_type", "category", "importance_given", "confidence", "valid_from"),
     *("valid_until", "protected", "protected_reason", "seq", "access_count", "members", "cluster_id", "index_text"),
-    "stability_given",
+    *("stability_given", "speaker", "session_id", "agent_id", "user_id", "tags", "said_at"),
 )
 """What a decision says of the summary it makes."""
 

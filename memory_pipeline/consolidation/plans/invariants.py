@@ -29,7 +29,8 @@ def violations(
 
     - `protected`: a protected memory leaves the live set, or an explicitly protected or core one is superseded, trimmed
       or becomes a stub. What protects a summary is no bar to replacing it, nor to archiving it once it is stale. For
-      want of room everything may leave that is neither explicitly protected nor core.
+      want of room everything may be trimmed that is neither explicitly protected nor core, and of that everything may
+      leave whose protection gives way to a token budget (`scored_memories.budget_protected`).
     - `isolation`: a decision or an edge names a memory that its profile does not have, or no profile of the run.
     - `retrievable`: a superseded original has no live summary, or one in this plan has a summary that no search finds.
     - `finite`: a number is NaN, infinite, or missing where there must be one.
@@ -68,17 +69,16 @@ def _bad(rows: pl.DataFrame, check: str, detail: pl.Expr, *, memory_id: str = "m
 
 def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     moved = plan.join(memories.select(*KEY, "kind", barred=bars_supersession(policy)), on=KEY).join(
-        scored.select(*KEY, "is_protected", "protection_reason"), on=KEY, how="left"
+        scored.select(*KEY, "is_protected", "budget_protected", "protection_reason"), on=KEY, how="left"
     )
     original = pl.col("kind") == "original"
     replaced = pl.col("action") == Action.SUPERSEDE.value
     lost = pl.col("action").is_in(list(deciding.LEAVES))
     stale = ~original & (pl.col("rule") == "stale_summary")
     kept = pl.col("is_protected").fill_null(value=False) | (original & pl.col("barred"))
-    cut = pl.col("rule") == deciding.BUDGET
-    bad = moved.filter(
-        pl.when(cut).then("barred").otherwise((replaced & original & pl.col("barred")) | (lost & ~stale & kept))
-    )
+    for_room = pl.col("barred") | (lost & pl.col("budget_protected").fill_null(value=False))
+    otherwise = (replaced & original & pl.col("barred")) | (lost & ~stale & kept)
+    bad = moved.filter(pl.when(pl.col("rule") == deciding.BUDGET).then(for_room).otherwise(otherwise))
     why = pl.coalesce("protection_reason", pl.lit("explicit flag or category core"))
     return _bad(bad, "protected", pl.format("{} by rule {}, but it is protected: {}.", "action", "rule", why))
 

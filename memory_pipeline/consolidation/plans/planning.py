@@ -287,13 +287,31 @@ def hold(plan: pl.DataFrame, profiles: pl.DataFrame, state: State, *, floor: int
     Returns:
         The plan, those decisions with status `held`.
     """
-    over = (
-        quota(plan, state)
-        .join(profiles, on="profile_id")
-        .filter(pl.col("share") > pl.col("max_archived_share"), pl.col("leaving") > floor)
-    )
+    over = quota(plan, state).join(profiles, on="profile_id").filter(pl.col("leaving") > _most(floor))
     held = pl.col("profile_id").is_in(over["profile_id"].implode())
     return plan.with_columns(status=pl.when(held).then(pl.lit("held")).otherwise("status"))
+
+
+def spare(decided: pl.DataFrame, profiles: pl.DataFrame, state: State, *, floor: int = QUOTA_FLOOR) -> pl.DataFrame:
+    """Return how many more originals each profile may lose before it is held: what a token budget may take.
+
+    Args:
+        decided: what else is decided, at the same instant.
+        profiles: `max_archived_share`, as for `hold`.
+        state: the state before it.
+        floor: as for `hold`.
+
+    Returns:
+        `profile_id`, `spare`, one row a profile with live originals.
+    """
+    counted = quota(decided, state).join(profiles.select("profile_id", "max_archived_share"), on="profile_id")
+    return counted.select("profile_id", spare=(_most(floor) - pl.col("leaving")).clip(0))
+
+
+def _most(floor: int) -> pl.Expr:
+    """Most originals that may leave; a share that comes to a whole number but for its last bit counts as that."""
+    share = (pl.col("live") * pl.col("max_archived_share") + 1e-9).floor().cast(pl.Int64)
+    return pl.max_horizontal(share, pl.lit(floor, pl.Int64))
 
 
 def dependants(decisions: pl.DataFrame, chosen: pl.DataFrame) -> pl.DataFrame:

@@ -74,11 +74,10 @@ def summarise(
         .join(_replaced(groups, memories), on=SUMMARY, how="left", maintain_order="left")
         .filter(~pl.col("supersedes") | pl.col("complete"))
     )
-    nobody = pl.Series([None] * len(made), dtype=pl.String)
     return TABLES["summaries"].conform(
         made.with_columns(
             pl.col("replaces").fill_null([]),
-            identity.content_hashes(nobody, made["content"]),
+            identity.content_hashes(made["speaker"], made["content"]),
             plan_id=pl.lit(plan_id),
         )
     )
@@ -147,7 +146,7 @@ def _worded(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) ->
 
 def _by_rules(members: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """The text of each summary by rules: summary_id, content, index_text and complete."""
-    versions = members.with_columns(whole=pl.col("kind") == KINDS["near_duplicates"])
+    versions = lineage.unnamed(members).with_columns(whole=pl.col("kind") == KINDS["near_duplicates"])
     texts = wording.extracts(versions, joined=policy.summary_text == "concat")
     if policy.summary_text != "sentence":
         return texts

@@ -117,14 +117,16 @@ def extracts(members: pl.DataFrame, *, joined: bool = False) -> pl.DataFrame:
         joined: do not choose, but put the different texts of each group one behind the other: "Summary: a | b | c".
 
     Returns:
-        profile_id, summary_id, content, index_text (the words that tell most, in order) and complete (the content holds
-        every fact of the members), one row a group, sorted. A content is at most half as long as its members together,
-        or `LEAST_BUDGET` tokens, unless the facts or the text that is kept whole need more. Cost: about 1 s for 1,000
-        groups of 17 short texts; linear in their number and size.
+        profile_id, summary_id, content, index_text (the words that tell most, in order; of members that say one thing
+        the content itself) and complete (the content holds every fact of the members), one row a group, sorted. A
+        content is at most half as long as its members together, or `LEAST_BUDGET` tokens, unless the facts or the text
+        that is kept whole need more. Cost: about 1 s for 1,000 groups of 17 short texts; linear in their number and
+        size.
     """
     ordered = members.sort(*_GROUP, "created_at", "memory_id").with_row_index("member")
     written = _completed(_joined(ordered) if joined else _chosen(ordered), ordered)
-    return written.join(_index_texts(ordered), on=_GROUP, how="left", maintain_order="left").with_columns(
+    long = ordered if joined else ordered.filter(~pl.col("whole"))
+    return written.join(_index_texts(long), on=_GROUP, how="left", maintain_order="left").with_columns(
         pl.col("index_text").fill_null(pl.col("content"))
     )
 

@@ -32,6 +32,8 @@ KINDS: Final = {name: strategy.kind for name, strategy in STRATEGIES.items()}
 """Kind of the summary that a cluster of each method gets."""
 SUPERSEDING: Final = frozenset(name for name, strategy in STRATEGIES.items() if strategy.supersedes)
 """Methods whose members leave the live set."""
+SUCCESSORS: Final = frozenset(KINDS[name] for name in SUPERSEDING)
+"""Kinds of the summaries that take their place."""
 
 
 def summary_kind() -> pl.Expr:

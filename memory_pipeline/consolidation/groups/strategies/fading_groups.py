@@ -12,16 +12,17 @@ from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.groups import greedy
 from memory_pipeline.consolidation.groups.strategies.scene import IN_CONFLICT, Found, Scene, Strategy, grouped
 
-KIN = ("profile_id", "category", "valid_until")
+KIN = ("profile_id", "user_id", "agent_id", "category", "valid_until")
 """What all members of a group share."""
 
 
 def find(scene: Scene) -> Found:
     """Group live memories whose retention is below `fading_retention`, neither core nor superseded, greedily by age.
 
-    Each in turn takes the first others, of its own category and end of validity, whose cosine to it is at least
-    `fading_similarity`, until the group has `fading_size` members (all of them under `fading_fill`); one that does not
-    find enough leaves them free for later ones. Two that an edge of kind conflict joins are never in one group.
+    Each in turn takes the first others, of its own user, agent, category and end of validity, whose cosine to it is at
+    least `fading_similarity`, until the group has `fading_size` members (all of them under `fading_fill`); one that
+    does not find enough leaves them free for later ones. Two that an edge of kind conflict joins are never in one
+    group.
 
     Costs the similarity join, and little for each near pair; copies of one text cost no more than one.
     """

@@ -21,13 +21,14 @@ from memory_pipeline.consolidation.groups.strategies.scene import (
     Space,
     Strategy,
     grouped,
-    profiles,
 )
 from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import differences
 
+KIN: Final = ("profile_id", "user_id", "agent_id", "speaker")
+"""What all members of a group share: whose memory it is, and who said it."""
 NEAREST_REFUSALS: Final = 10
 """Refusals kept of a memory: texts of one template ("order 17 shipped") refuse each other by the million."""
 _GUARDED_AT_ONCE: Final = 100_000
@@ -43,10 +44,11 @@ _STATED: Final = ("content", "numbers", "dates", "entities", "negated", "valid_f
 def find(scene: Scene) -> Found:
     """Group live originals that may give way, and those that a live compression already stands for.
 
-    So a group that grew replaces its summary, and one that did not proposes nothing. Cosine at least
-    `duplicate_similarity`; components of the pairs that agree, split where two members would disagree; at least
-    `duplicate_min_size` memories. Two that an edge of kind conflict joins stay apart. Of a memory's refusals the
-    `NEAREST_REFUSALS` nearest are kept, and of memories that say the same word for word the oldest stands for all.
+    So a group that grew replaces its summary, and one that did not proposes nothing. Only memories of one user, agent
+    and speaker are compared: a merge must not lose whose they are. Cosine at least `duplicate_similarity`; components
+    of the pairs that agree, split where two members would disagree; at least `duplicate_min_size` memories. Two that an
+    edge of kind conflict joins stay apart. Of a memory's refusals the `NEAREST_REFUSALS` nearest are kept, and of
+    memories that say the same word for word the oldest stands for all.
 
     Costs the similarity join and about 25 µs for each pair that the guard looks at.
     """
@@ -62,14 +64,14 @@ def _near_duplicates(
 ) -> tuple[Rows, pl.DataFrame]:
     """The first row of its group for each row, and the pairs that must not be merged.
 
-    Memories of one text, validity and dates are one node. The guard looks at the near pairs of nodes, then at the pairs
-    that others would hold together, until no group holds a pair that disagrees.
+    Memories of one owner, text, validity and dates are one node. The guard looks at the near pairs of nodes, then at
+    the pairs that others would hold together, until no group holds a pair that disagrees.
     """
     stated = _stated(points).with_row_index("place")
-    first = pl.col("place").first().over("profile_id", "content_hash", "valid_from", "valid_until", "dated")
+    first = pl.col("place").first().over("kin", "content_hash", "valid_from", "valid_until", "dated")
     nodes, node = np.unique(stated.select(first).to_series().to_numpy(), return_inverse=True)
     stated, vectors = stated[nodes], space[nodes]
-    near = similarity.threshold_join(vectors, profiles(stated), policy.duplicate_similarity)
+    near = similarity.threshold_join(vectors, stated["kin"].to_numpy(), policy.duplicate_similarity)
     contrary = _between(node, conflicts)
     denied = _contains(contrary, near)
     plain = ~denied & _plainly_apart(stated, near)
@@ -106,7 +108,7 @@ def _stated(points: pl.DataFrame) -> pl.DataFrame:
     spoken = pl.when(pl.col("speaker").is_not_null()).then(pl.concat_list("speaker")).otherwise([])
     settled = differences.settled_dates(points["dates"], points["created_at"])
     return points.with_columns(settled.alias("dates"), pl.col("entities").list.set_union(spoken)).with_columns(
-        dated=pl.col("dates").list.join("|")
+        dated=pl.col("dates").list.join("|"), kin=pl.struct(KIN).rank("dense").cast(pl.Int64)
     )
 
 

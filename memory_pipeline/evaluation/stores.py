@@ -1,0 +1,116 @@
+"""Stores of this pipeline as conversations: what was remembered, with what was really asked of it.
+
+Here: a data folder, and what `snapshot --export` writes of it. Not here: files of conversations (`conversations.py`),
+and how recalls become questions (`recalled.py`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import polars as pl
+
+from memory_pipeline.evaluation import recalled
+from memory_pipeline.evaluation.conversations import TURNS, Chat, chat, load
+from memory_pipeline.lake.dictionary import RECALLS, RELATIONS, Relation
+from memory_pipeline.lake.schemas import INSTANT, EventType
+from memory_pipeline.lake.tables import Lake
+
+_TOLD: Final = (
+    "profile_id", "memory_id", "kind", "lifecycle", "created_at", "seq", "session_id", "speaker", "content",
+    "importance_given", "memory_type", "members",
+)  # fmt: skip
+"""Columns of the table `memories` that are needed of an exported store."""
+_GONE: Final = ("deleted", "erased")
+_UNASKED: Final = (
+    "nothing was asked of what it holds: no recall that says its query; evaluate it when it has been in use, or give "
+    "conversations with questions (LoCoMo, BEAM, JSONL)"
+)
+
+
+def read(path: Path) -> list[Chat]:
+    """Read what a path holds: of a store each profile of which something was asked, else the one conversation.
+
+    Where it is known of some profiles what helped, the others are left out: the two measure different things.
+    Memories are taken as they were stored, at the time they were; of an exported store with the text that they have by
+    now. Nothing is written.
+
+    Args:
+        path: data folder, file of `snapshot --export`, or a file that `conversations.load` reads.
+
+    Raises:
+        ValueError: it cannot be read or is none of these, or nothing was ever asked of the store.
+    """
+    if path.is_dir():
+        told, uses, made = _folder(path)
+    elif path.suffix.lower() in {".duckdb", ".db"}:
+        told, uses, made = _exported(path)
+    elif path.suffix.lower() == ".parquet":
+        raise ValueError(f"{path}: is one table of many; name the data folder of the store")
+    else:
+        return [load(path)]
+    if told.is_empty():
+        raise ValueError(f"{path}: holds no memory; name a store in which something was remembered and consolidated")
+    found = [
+        _chat(str(profile), part, uses.filter(pl.col("profile_id") == profile), made)
+        for (profile,), part in told.group_by("profile_id", maintain_order=True)
+    ]
+    if not (asked := [one for one in found if one.questions.height]):
+        raise ValueError(f"{path}: {_UNASKED}")
+    return [one for one in asked if recalled.AGREEMENT not in one.questions["kind"]] or asked
+
+
+def _folder(home: Path) -> tuple[pl.DataFrame, pl.DataFrame, Mapping[str, list[str]]]:
+    """Return what a data folder tells: memories as stored, recalls and feedback, members of summaries."""
+    if not (home / "ledger.sqlite").is_file():
+        raise ValueError(f"{home}: is a folder without memories; name a data folder, or a file")
+    with Lake(home) as lake:
+        events, memories = lake.events(), lake.read("memories", columns=["memory_id", "members"])
+    kind = pl.col("event_type")
+    told = events.filter(kind == EventType.STORED.value).rename({"memory_id": "id", "occurred_at": "at"})
+    return told, events.filter(kind.is_in(recalled.USES)), _members(memories)
+
+
+def _exported(path: Path) -> tuple[pl.DataFrame, pl.DataFrame, Mapping[str, list[str]]]:
+    """Return the same of a file that `snapshot --export` wrote."""
+    if not path.is_file():
+        raise ValueError(f"{path}: cannot be read (there is no such file); name a file of `snapshot --export`")
+    try:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            memories = _table(connection, RELATIONS["memories"], _TOLD)
+            uses = _table(connection, RECALLS, list(RECALLS.types))
+    except duckdb.Error as error:
+        said = str(error).splitlines()[0]
+        raise ValueError(f"{path}: is no exported store ({said}); make one with: snapshot --export FILE") from error
+    told = memories.filter(kind="original").filter(~pl.col("lifecycle").is_in(_GONE)).rename({"memory_id": "id"})
+    told = told.rename({"created_at": "at", "importance_given": "importance"}).sort("at", "seq", "id")
+    return told, uses, _members(memories)
+
+
+def _table(connection: duckdb.DuckDBPyConnection, relation: Relation, names: Sequence[str]) -> pl.DataFrame:
+    """Read columns of a table in the types of its schema; instants stand there without their time zone, UTC."""
+    rows = connection.execute(f"SELECT {', '.join(names)} FROM {relation.name}").fetchall()  # noqa: S608 - our own names
+    columns = relation.schema.columns()
+    types = {name: pl.Datetime("us") if columns[name].dtype == INSTANT else columns[name].dtype for name in names}
+    read = pl.DataFrame(rows, schema=types, orient="row")
+    return read.with_columns(pl.col(pl.Datetime("us")).dt.replace_time_zone("UTC"))
+
+
+def _members(memories: pl.DataFrame) -> dict[str, list[str]]:
+    return dict(memories.select("memory_id", "members").iter_rows())
+
+
+def _chat(profile: str, told: pl.DataFrame, uses: pl.DataFrame, made: Mapping[str, list[str]]) -> Chat:
+    """Return the memories of a profile with its questions; what was erased is in neither."""
+    asked, note = recalled.questions(uses)
+    said = told.filter(pl.col("content").is_not_null()).unique("id", keep="first", maintain_order=True)
+    turns = said.select(*TURNS, "importance", "memory_type")
+    known = set(turns["id"])
+    rows: list[dict[str, Any]] = []
+    for question in asked:
+        evidence = [name for name in recalled.originals(question["evidence"], made) if name in known]
+        if evidence or question["kind"] == recalled.AGREEMENT:
+            rows.append(question | {"evidence": evidence})
+    return replace(chat(profile, [], rows), turns=turns, note=note)

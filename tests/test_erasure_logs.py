@@ -1,0 +1,145 @@
+"""An erasure while other programs use Dagster's storage: it goes through, and no word stays in any of its files."""
+
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from datetime import UTC, datetime
+
+import pytest
+from commands import COMMAND, environment, told
+from leftovers import found
+
+from memory_pipeline.lake import shredding
+from memory_pipeline.lake.database import LakeError
+from memory_pipeline.lake.erasure import erase
+from memory_pipeline.lake.events import parse
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.service import launch
+from memory_pipeline.settings import load
+
+TEXTS = [f"Ana met Doctor Zwirblquax in room {number} about her knee" for number in range(12)]
+WORDS = ("zwirblquax", "about her knee")
+STORED = "INSERT INTO notes (key, value) VALUES (?, ?)"
+SLOW = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("INSERT INTO notes (key, value) VALUES ('k', ?)", (sys.argv[2],))
+connection.commit()
+connection.execute("INSERT INTO notes (key, value) VALUES ('half', ?)", (sys.argv[2],))
+print("written", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """A store after a run through Dagster."""
+    home = tmp_path_factory.mktemp("ran") / "home"
+    with Lake(home) as lake:
+        lake.ledger.append(
+            [
+                parse(
+                    {"event_type": "memory.stored", "memory_id": f"a{number}", "payload": {"content": text}},
+                    recorded_at=datetime(2026, 3, 1, tzinfo=UTC),
+                    origin="test",
+                )
+                for number, text in enumerate(TEXTS)
+            ]
+        )
+    launch.execute(load(home, environment={}), "full")
+    with closing(sqlite3.connect(index(home))) as connection:
+        connection.execute("CREATE TABLE notes (key TEXT, value TEXT)")
+    return home
+
+
+@pytest.fixture
+def home(ran, tmp_path):
+    shutil.copytree(ran, tmp_path / "home", symlinks=True)
+    return tmp_path / "home"
+
+
+def index(home):
+    return home / "dagster" / "history" / "runs" / "index.db"
+
+
+def read_only(home):
+    return closing(sqlite3.connect(f"{index(home).as_uri()}?mode=ro", uri=True, isolation_level=None))
+
+
+def erased(home, *memory_ids):
+    with Lake(home) as lake:
+        return erase(lake, memory_ids=memory_ids, now=datetime.now(UTC)).erased
+
+
+def all_erased(home):
+    assert len(erased(home, *(f"a{number}" for number in range(len(TEXTS))))) == len(TEXTS)
+    assert found(home, *WORDS) == []
+
+
+def test_a_reader_that_has_just_closed_disturbs_nothing(home):
+    with read_only(home) as reader:
+        reader.execute("SELECT count(*) FROM event_logs").fetchall()
+    assert index(home).with_name("index.db-shm").exists()
+    all_erased(home)
+
+
+def test_an_open_reader_disturbs_nothing(home):
+    with read_only(home) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM event_logs").fetchall()
+        all_erased(home)
+
+
+def test_what_a_killed_program_left_in_the_log_of_a_database_is_found(home):
+    arguments = [sys.executable, "-c", SLOW, index(home), f"nothing but {TEXTS[0]}"]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"written\n"
+        process.send_signal(signal.SIGKILL)
+    assert TEXTS[0].encode() in index(home).with_name("index.db-wal").read_bytes()
+    all_erased(home)
+    with read_only(home) as reader:
+        assert reader.execute("SELECT value FROM notes WHERE key = 'k'").fetchall() == [("nothing but [erased]",)]
+
+
+def test_rows_that_were_removed_leave_no_words_in_the_file(home):
+    with closing(sqlite3.connect(index(home))) as connection:
+        connection.execute("PRAGMA secure_delete=OFF")
+        connection.execute(STORED, ("k", TEXTS[0]))
+        connection.commit()
+        connection.execute("DELETE FROM notes WHERE key = 'k'")
+        connection.commit()
+    assert found(home / "dagster", *WORDS)
+    all_erased(home)
+
+
+def test_words_that_somebody_still_reads_stop_the_erasure_before_it_begins(home, monkeypatch):
+    monkeypatch.setattr(shredding, "_PATIENCE", 0.1)
+    with closing(sqlite3.connect(index(home))) as connection:
+        connection.execute(STORED, ("k", TEXTS[0]))
+        connection.commit()
+    with read_only(home) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM notes").fetchall()
+        with pytest.raises(LakeError, match=r"index\.db: .*: nothing was erased; let programs that use it finish"):
+            erased(home, "a0")
+    with Lake(home) as lake:
+        assert "memory.erased" not in lake.events()["event_type"]
+    all_erased(home)
+
+
+def test_a_run_that_goes_on_in_another_process_disturbs_nothing(home):
+    ids = [f"a{number}" for number in range(len(TEXTS))]
+    command = [COMMAND, "--home", home, "consolidate"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:
+        begun = len(list(index(home).parent.iterdir()))
+        while process.poll() is None and len(ids) > len(TEXTS) - 3:
+            if len(list(index(home).parent.iterdir())) > begun:
+                assert told("erase", ids.pop(), "-y", home=home)["erased"]
+        said = process.communicate()[1].decode()
+    assert process.returncode == 0 or "memories were erased since the events were read" in said
+    assert len(ids) < len(TEXTS)
+    erased(home, *ids)
+    assert found(home, *WORDS) == []

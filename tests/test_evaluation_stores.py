@@ -1,0 +1,202 @@
+"""Stores in use, measured: what was really asked of them, and what helped."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+import pytest
+from commands import refused, text, told
+
+from memory_pipeline import MemoryClient
+from memory_pipeline.evaluation import lifetime, recalled, report, stores, trials
+from memory_pipeline.lake import snapshot
+from memory_pipeline.lake.tables import Lake
+
+START = datetime(2026, 3, 2, 9, tzinfo=UTC)
+FACTS = [
+    "I moved to Porto on 1 March and rent a flat near the river.",
+    "My sister Ines works as a midwife in Braga since 2019.",
+    "Ben booked three tickets for the opera on 9 April.",
+    "The heating engineer is called Duarte and comes on Mondays.",
+    "We keep the spare keys of the boat in the blue tin.",
+    "The cat Mimi is allergic to fish and eats chicken only.",
+]
+ASKED = ["Where does Ines work?", "Who repairs the heating?", "Where are the keys of the boat?"]
+
+
+class Clock:
+    """Tells a time that passes a day a look."""
+
+    def __init__(self):
+        self.at = START
+
+    def __call__(self):
+        self.at += timedelta(hours=6)
+        return self.at
+
+
+def used(home, profile="ana", *, helped=(), misled=(), k=4):
+    """Fill a store through its client: facts in three sessions, then questions, some of them with feedback."""
+    with MemoryClient(home, profile_id=profile, clock=Clock()) as client:
+        ids = [client.remember(fact, session_id=f"s{at // 2}", speaker="Ana") for at, fact in enumerate(FACTS)]
+        for query in [*ASKED, *ASKED[:1]]:
+            answer = client.recall(query, k)
+            client.flush()
+            for one in answer:
+                if (query, one.content) in helped or (query, one.content) in misled:
+                    client.feedback(one.memory_id, helpful=(query, one.content) in helped)
+        client.consolidate()
+    return ids
+
+
+HELPED = ((ASKED[0], FACTS[1]), (ASKED[1], FACTS[3]), (ASKED[1], FACTS[0]))
+MISLED = ((ASKED[1], FACTS[2]),)
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    home = tmp_path_factory.mktemp("judged") / "data"
+    return home, used(home, helped=HELPED, misled=MISLED)
+
+
+@pytest.fixture(scope="module")
+def unjudged(tmp_path_factory):
+    home = tmp_path_factory.mktemp("unjudged") / "data"
+    return home, used(home)
+
+
+def test_a_store_in_use_is_a_conversation_with_what_was_asked_and_what_helped(judged):
+    home, ids = judged
+    before = {path: path.stat().st_mtime_ns for path in home.rglob("*.parquet")}
+    (chat,) = stores.read(home)
+    assert chat.chat_id == "ana"
+    assert chat.turns.select("id", "content").rows() == list(zip(ids, FACTS, strict=True))
+    assert chat.turns["session_id"].to_list() == ["s0", "s0", "s1", "s1", "s2", "s2"]
+    assert chat.turns["at"].is_sorted()
+    assert set(chat.turns["speaker"]) == {"Ana"}
+    rows = chat.questions.select("text", "kind", "evidence").rows()
+    assert (ASKED[0], "recalled", [ids[1]]) in rows
+    assert {row[0] for row in rows} == set(ASKED[:2]), "what nobody judged does not count beside what was"
+    assert ids[3] in {row[0]: row[2] for row in rows}[ASKED[1]]
+    assert "2 of 3 recalled questions" in chat.note
+    assert {path: path.stat().st_mtime_ns for path in home.rglob("*.parquet")} == before
+
+
+def test_an_exported_store_is_the_same_conversation(judged, tmp_path):
+    home, _ = judged
+    text("snapshot", "--export", tmp_path / "exp.duckdb", home=home)
+    (of_home,), (of_file,) = stores.read(home), stores.read(tmp_path / "exp.duckdb")
+    columns = ["id", "at", "session_id", "speaker", "content"]
+    assert of_file.turns.select(columns).equals(of_home.turns.select(columns))
+    assert of_file.questions.equals(of_home.questions)
+    assert of_file.note == of_home.note
+
+
+@pytest.mark.parametrize("exported", [False, True])
+def test_the_command_measures_a_store_and_says_on_what(judged, tmp_path, exported):
+    home, _ = judged
+    path = home
+    if exported:
+        path = tmp_path / "exp.duckdb"
+        text("snapshot", "--export", path, home=home)
+    page = tmp_path / "page.html"
+    found = told("evaluate", path, "--budget", "0.5", "--html", page)
+    assert [row["policy"] for row in found["means"]] == [trials.EVERYTHING, "50%"]
+    assert found["means"][0]["hit@10"] == 1
+    assert found["notes"][0] == lifetime.UNLIMITED
+    assert "2 of 3 recalled questions" in found["notes"][1]
+    assert all(note in page.read_text("utf-8") for note in found["notes"])
+
+
+def test_where_nobody_said_what_helped_agreement_with_the_whole_store_is_measured(unjudged):
+    home, ids = unjudged
+    (chat,) = stores.read(home)
+    assert chat.questions.select("text", "kind").rows() == [(query, "agreement") for query in ASKED]
+    assert chat.note == recalled.NOBODY
+    half = lifetime.policy_for(budget=0.4)
+    made = trials.evaluate([chat], {"half": half})
+    whole = made.figures.filter(policy=trials.EVERYTHING, group="")
+    values = dict(whole.select("figure", "value").iter_rows())
+    assert (values["hit@10"], values["recall@10"], values["mrr"]) == (1, 1, 1)
+    less = dict(made.figures.filter(policy="half", group="").select("figure", "value").iter_rows())
+    assert 0 < less["recall@10"] < 1
+    assert made.notes == (lifetime.UNLIMITED, f"ana: {recalled.NOBODY}")
+    assert "feedback" in report.html(made)
+    soon = trials.evaluate([chat], {}, ask_at="soon")
+    assert soon.questions.height == len(ASKED)
+    said = " ".join(text("evaluate", home, "--budget", "0.4").split())
+    assert recalled.NOBODY in said
+    assert lifetime.UNLIMITED in said
+    assert ids
+
+
+def test_profiles_that_somebody_judged_are_not_mixed_with_those_that_nobody_did(tmp_path):
+    home = tmp_path / "data"
+    used(home, "ana", helped=HELPED)
+    used(home, "bo")
+    assert [chat.chat_id for chat in stores.read(home)] == ["ana"]
+    used(home, "cleo", helped=HELPED[:1])
+    made = trials.evaluate(stores.read(home), {}, nights=1)
+    assert [note.partition(":")[0] for note in made.notes[1:]] == ["ana", "cleo"]
+
+
+def test_feedback_on_a_summary_counts_for_what_it_stands_for():
+    made = {"sum": ["a", "deeper"], "deeper": ["b", "c"]}
+    assert recalled.originals(["sum", "b", "d"], made) == ["a", "b", "c", "d"]
+
+
+def test_events_in_a_file_are_the_same_questions_as_in_a_store(tmp_path):
+    def event(kind, day, **rest):
+        return {"event_type": kind, "occurred_at": f"2026-01-{day:02}T00:00:00Z", "profile_id": "ana"} | rest
+
+    answered = {"memory_ids": ["m1", "m2"], "query": "which x?", "ranks": [1, 2]}
+    lines = [
+        *(event("memory.stored", day, memory_id=f"m{day}", payload={"content": f"x {day}"}) for day in (1, 2)),
+        event("memory.accessed", 3, payload=answered),
+        event("feedback.given", 4, memory_id="m2", payload={"helpful": True}),
+        event("memory.accessed", 5, payload=answered | {"query": "which other?"}),
+        event("feedback.given", 6, memory_id="m2", payload={"helpful": False}),
+    ]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    text("import", "jsonl", path, home=tmp_path / "data")
+    (of_file,), (of_home,) = stores.read(path), stores.read(tmp_path / "data")
+    assert of_home.questions.select("text", "evidence").rows() == [("which x?", ["m2"])]
+    assert of_file.questions.drop("id").equals(of_home.questions.drop("id"))
+    assert of_file.note == of_home.note
+
+
+def test_what_was_erased_is_neither_replayed_nor_asked(tmp_path):
+    home = tmp_path / "data"
+    ids = used(home, helped=HELPED[:2], k=1)
+    assert set(stores.read(home)[0].questions["text"]) == set(ASKED[:2])
+    with MemoryClient(home, profile_id="ana") as client:
+        client.erase(ids[1])
+    (chat,) = stores.read(home)
+    assert chat.turns["id"].to_list() == [ids[0], *ids[2:]]
+    assert chat.questions.select("text", "evidence").rows() == [(ASKED[1], [ids[3]])]
+    with Lake(home) as lake:
+        (of_file,) = stores.read(snapshot.export(lake, tmp_path / "exp.duckdb"))
+    assert of_file.questions.equals(chat.questions)
+
+
+def test_a_store_without_questions_is_refused_with_the_remedy(tmp_path):
+    home = tmp_path / "data"
+    with MemoryClient(home) as client:
+        client.remember(FACTS[0])
+    said = refused("evaluate", home)
+    assert "nothing was asked of what it holds" in said
+    assert "evaluate it when it has been in use" in said
+    with Lake(home) as lake:
+        snapshot.export(lake, tmp_path / "exp.duckdb")
+        old = snapshot.export(snapshot.newest(home), tmp_path / "old.duckdb")
+    assert "holds no memory" in refused("evaluate", tmp_path / "exp.duckdb")
+    assert "snapshot --export" in refused("evaluate", old)
+    (tmp_path / "empty").mkdir()
+    assert "is a folder without memories" in refused("evaluate", tmp_path / "empty")
+    assert list((tmp_path / "empty").iterdir()) == []
+    (tmp_path / "no.duckdb").write_bytes(b"no")
+    assert "is no exported store" in refused("evaluate", tmp_path / "no.duckdb")
+    assert "there is no such file" in refused("evaluate", tmp_path / "none.duckdb")
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "events.parquet")
+    assert "name the data folder" in refused("evaluate", tmp_path / "events.parquet")
