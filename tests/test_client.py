@@ -507,3 +507,18 @@ def test_memories_that_contradict_each_other_say_so(client, lake, clock):
         clock.pass_(days=1)
         client.consolidate()
     assert "contradicted by" in client.recall("Where is the meeting room?", 2).text()
+
+
+def test_a_version_of_a_core_memory_block_names_one_text_even_after_an_undo(tmp_path, clock):
+    (tmp_path / "memory_pipeline.toml").write_text('[policy]\npreset = "superlocal"\n', "utf-8")
+    seen = {}
+    with MemoryClient(tmp_path, clock=clock) as client:
+        for text in ("Ana likes tea in the morning.", "Ana works in Zurich.", "Ana has a dog called Rex."):
+            client.remember(text, category="semantic", confidence=0.9)
+            clock.pass_(hours=1)
+            run = client.consolidate()
+            for block in client.session_start().blocks:
+                assert seen.setdefault((block.name, block.version), block.content) == block.content
+            if "Zurich" in text:
+                client.undo(run.run_id)
+    assert max(version for _, version in seen) == 3

@@ -136,11 +136,12 @@ def test_only_fading_memories_that_may_give_way_take_part():
             {"memory_id": "summary", "kind": "consolidation", "members": ["x", "y"]},
             {"memory_id": "other kind", "category": "semantic"},
             {"memory_id": "other time", "valid_until": ago(1)},
+            {"memory_id": "not yet", "valid_from": ago(-1)},
             {"memory_id": "another's", "user_id": "ann"},
             {"memory_id": "of another agent", "agent_id": "g"},
         ]
     )
-    vectors = at(memories, *[0.0] * 14)
+    vectors = at(memories, *[0.0] * 15)
     retention = dict.fromkeys(memories["memory_id"], 0.19) | {"at the threshold": 0.2}
     assert groups(clustered(memories, FADING, vectors=vectors, retention=retention)) == []
     retention["at the threshold"] = 0.1999

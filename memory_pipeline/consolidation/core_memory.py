@@ -112,6 +112,21 @@ def candidates(
     return _filled(_facts(memories, scored, enrichment, policy, as_of), {}, policy).drop("worded")
 
 
+def numbered(blocks: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
+    """Blocks with the highest version they ever had, so that a version names one text even after an undo.
+
+    Args:
+        blocks: table `core_memory_blocks`, as they stand.
+        used: profile_id, block and version of every text ever decided, undone ones too.
+
+    Returns:
+        profile_id, block, version and content; one that was undone before it stood a second time has no content.
+    """
+    said = [*_BLOCK, "version", "content"]
+    every = pl.concat([blocks.select(said), used.with_columns(content=pl.lit(None, pl.String)).select(said)])
+    return every.group_by(_BLOCK).agg(pl.col("version").max(), pl.col("content").drop_nulls().first()).sort(_BLOCK)
+
+
 def compile_blocks(
     memories: pl.DataFrame,
     scored: pl.DataFrame,
@@ -132,7 +147,7 @@ def compile_blocks(
         memories: table `memories`.
         scored: table `scored_memories`.
         enrichment: table `enrichment`.
-        blocks: table `core_memory_blocks`, as they stand.
+        blocks: profile_id, block, version (the highest so far) and content of blocks as they stand.
         completions: table `completions`: what the policy's model made of the first two blocks. Where it gave no text
             that may stand there and fits, the rules' text stands.
         policy: limits, and whether blocks are compiled at all.

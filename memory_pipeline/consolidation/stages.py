@@ -24,11 +24,11 @@ from memory_pipeline.consolidation import (
 from memory_pipeline.consolidation.edges import associations, centrality
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING
-from memory_pipeline.consolidation.plans import planning
+from memory_pipeline.consolidation.plans import deciding, planning
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.consolidation.summaries import completing, summarising
-from memory_pipeline.lake.schemas import LIVE, TABLES, Action
+from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import embedding, enriching, importance
 
@@ -379,11 +379,13 @@ def compile_blocks(
     wishes = {"summaries": summaries, "archived_set": archived, "fact_changes": fact_changes, "promotions": promotions}
     state = State(memories, decided, accesses, tier_changes)
     left = projection.apply(state, _decided(turn, profiles, state, decisions, reverted, **wishes)).memories
+    earlier = decisions.filter(pl.col("action") == Action.COMPILE.value, pl.col("as_of") < pl.lit(turn.as_of, INSTANT))
+    used = earlier.select("profile_id", *deciding.read("after", {"version": pl.Int64()}), block="memory_id")
     return core_memory.compile_blocks(
         left,
         scored,
         _read(turn, left, enrichment),
-        blocks,
+        core_memory.numbered(blocks, used),
         completions,
         turn.policy,
         as_of=turn.as_of,

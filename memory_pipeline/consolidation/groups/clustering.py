@@ -54,7 +54,7 @@ def cluster(
     edges: pl.DataFrame,
     policy: Policy,
     *,
-    as_of: datetime,  # noqa: ARG001 - stages are called alike; groups follow from the state at that instant
+    as_of: datetime,
     plan_id: str,
 ) -> Clustering:
     """Group memories by each of the policy's methods.
@@ -72,7 +72,7 @@ def cluster(
         vectors: table `vectors`; only those of the policy's embedder are read.
         edges: table `association_edges`, at present weight; COACTIVATED and CONTRADICTS are read.
         policy: methods, thresholds and sizes.
-        as_of: instant of the state.
+        as_of: instant of the state; what begins to hold later gives way to no summary yet.
         plan_id: plan that the rows belong to.
 
     Returns:
@@ -80,7 +80,7 @@ def cluster(
 
     Cost: the similarity joins, then linear in their pairs.
     """
-    points = _points(memories, scored, enrichment, vectors, policy)
+    points = _points(memories, scored, enrichment, vectors, policy, as_of)
     space = similarity.matrix(points["vector"])
     comparable, free = ~similarity.unknown(space), np.ones(len(points), dtype=np.bool_)
     found, refused = [_described(_named(points, points.select("row", group="row").clear(), ""), space)], []
@@ -109,17 +109,23 @@ def cluster_id(method: str, members: Iterable[str], level: str | None = None) ->
 
 
 def _points(
-    memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, vectors: pl.DataFrame, policy: Policy
+    memories: pl.DataFrame,
+    scored: pl.DataFrame,
+    enrichment: pl.DataFrame,
+    vectors: pl.DataFrame,
+    policy: Policy,
+    as_of: datetime,
 ) -> pl.DataFrame:
     """Originals that can be in a group, with what is known of their texts, by profile and age; `row` numbers them."""
     live = pl.col("lifecycle").is_in(LIVE)
     stub = pl.col("lifecycle") == Lifecycle.STUB.value  # its text is cut: nothing can be told from it
     summaries = memories.filter(live).select("profile_id", superseded_by="memory_id", stands="kind")
     originals = memories.filter((pl.col("kind") == "original") & (pl.col("lifecycle") != Lifecycle.DELETED.value))
+    begun = pl.col("valid_from").is_null() | (pl.col("valid_from") <= pl.lit(as_of, dtype=INSTANT))
     own = vectors.filter(pl.col("model") == policy.embedder).select(*_TEXT, "vector")
     facts = enrichment.select(*_TEXT, "keywords", "entities", "numbers", "dates", "negated")
     return (
-        originals.with_columns(live=live, mergeable=live & ~bars_supersession(policy))
+        originals.with_columns(live=live, mergeable=live & begun & ~bars_supersession(policy))
         .join(summaries, on=["profile_id", "superseded_by"], how="left")
         .select(
             *(*_KNOWN, "live", "mergeable"),
