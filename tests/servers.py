@@ -40,6 +40,7 @@ def served(home, *command, **settings):
                 pass
             finally:
                 _end(process.pid)
+                process.wait()
 
 
 def until(process, condition, *, seconds, log):

@@ -450,6 +450,20 @@ def test_tomorrow_is_another_day_when_it_is_said_later():
     assert found["relation"] != "update"
 
 
+@pytest.mark.parametrize(
+    "new",
+    ["Ana has sold her car.", "Ana's car was sold.", "Ana is sold on the plan.", "Ana has cancelled her trip."],
+)
+@pytest.mark.parametrize("old", ["Ana is allergic to nuts.", "Ana lives in Bern.", "Ana has a dog."])
+def test_what_somebody_is_done_with_ends_nothing_else_about_them(old, new):
+    assert related(old, new)["relation"] == "unrelated"
+
+
+def test_what_is_cancelled_itself_is_over():
+    assert related("The Falcon launch is on 12 June.", "The Falcon launch was cancelled.")["relation"] == "update"
+    assert related("The bakery opens at 8.", "The bakery has closed down.")["relation"] == "update"
+
+
 def test_an_event_that_is_over_is_not_rescheduled():
     pair = "The review is on March 4.", "The review was moved to March 20."
     soon, late = MORNING, MORNING + timedelta(days=8)

@@ -9,6 +9,9 @@ from memory_pipeline.text.differences import disagreements
 from memory_pipeline.text.facts import facts
 
 APART = """
+The backup runs every hour. | The backup runs every two hours.
+The board meets every month. | The board meets every three months.
+The gym opens every day. | The gym opens every other day.
 Temperature limit: >50 triggers the alarm in hall 2. | Temperature limit: <50 triggers the alarm in hall 2.
 Temperature limit: >50 triggers the alarm in hall 2. | Temperature limit: 50 triggers the alarm in hall 2.
 The rule says a >= b for every row. | The rule says a > b for every row.
@@ -173,7 +176,7 @@ def test_copies_in_another_dress_are_one(one, other):
 
 
 def test_a_store_keeps_both_and_merges_a_copy(tmp_path):
-    said = [line for pair in given(APART)[:1] + given(COPIES)[:1] for line in pair]
+    said = [line for pair in given(APART)[3:4] + given(COPIES)[:1] for line in pair]
     with MemoryClient(tmp_path, profile_id="u") as memory:
         for place, text in enumerate(said):
             memory.remember(text, session_id=f"s{place}")

@@ -41,7 +41,9 @@ def questions(uses: pl.DataFrame) -> tuple[list[dict[str, Any]], str]:
     """
     helped: dict[str, dict[str, None]] = {}
     last: dict[str, str] = {}
-    for row in uses.sort("occurred_at", "seq", "ordinal").select(COLUMNS).iter_rows(named=True):
+    # A recall is written behind the answer: of one instant it comes before what is said of its answers.
+    ordered = uses.sort("occurred_at", pl.col("query").is_null(), "seq", "ordinal")
+    for row in ordered.select(COLUMNS).iter_rows(named=True):
         memory, query = row["memory_id"], row["query"]
         if query is not None:
             own = helped.setdefault(query, {})

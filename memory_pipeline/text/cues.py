@@ -227,7 +227,7 @@ ENDLESS: Final = (
     r"|nothing can|if (?:i|you|we)|how to|hard to)(?-u:\b) (?:ever |just |even )?"
     r"(?:stop|quit|g[ia]v[ei]|end|leav|cancel|sold|sell)[a-z]*"
     r"|(?-u:\b)stop(?:s|ped|ping)? (?:right |just )?(?:by|at|in|over|off|for)(?-u:\b)"
-    r"|(?-u:\b)(?:sold|gave away) (?:an?|some|two|three|several)(?-u:\b)"
+    r"|(?-u:\b)(?:sold|gave away) (?:an?|some|two|three|several)(?-u:\b)|(?-u:\b)sold (?:on|out)(?-u:\b)"
 )
 """What sounds like an end and is none."""
 _OVER: Final = any_of(f"""
@@ -268,11 +268,11 @@ excited (?:to|for|about); deadline (?:to|(?:for|of) [a-z]+ing); (?:words|pages) 
 """What is still to come happened no more than what never did."""
 LEFT: Final = re.compile(r"\b(?:left|leaving|moved out of|moved away from) ([^,.;]+)")
 OVER_ITSELF: Final = any_of("""
-(?:was|is|were|are|been|got|has|have)(?: been| now)? (?:cancel(?:l?ed)|called off|discontinued|scrapped|closed|sold
+(?:was|is|were|are|been|got)(?: been| now)? (?:cancel(?:l?ed)|called off|discontinued|scrapped|closed|sold
 |shut down|over|dropped|abandoned|removed|deprecated|postponed indefinitely); broke up; split up; passed away; died;
-fell through; won't be happening; has ended; came to an end
+fell through; won't be happening; has ended; came to an end; (?:has|have)(?: now)? (?:closed|shut) (?:down|for good|its
+doors)
 """).replace(" |", "|")
-
 _PERFECT: Final = any_of("""
 (?:have|has|had|i've|we've) (?:[a-z]+ )?(?:been|[a-z]+ed|[a-z]+en|done|made|got|grown|become|won)
 """)
@@ -312,7 +312,7 @@ def told(low: pl.Series) -> pl.DataFrame:
             "declared": low.str.contains(_DECLARED),
             "retracting": low.str.contains(_RETRACTING),
             "perfect": low.str.contains(_PERFECT),
-            "over": low.str.contains(OVER_ITSELF),
+            "over": low.str.replace_all(ENDLESS, " ").str.contains(OVER_ITSELF),
             "ended": low.str.replace_all(ENDLESS, " ").str.extract_all(ENDED),
             "sides": low.str.replace_all(_RESEMBLING, " ").str.extract_all(rf"{_SIDED}(?:-[a-z]+)?"),
         }

@@ -61,6 +61,9 @@ def ended(case: Case) -> Iterator[Finding]:
     if new.over and not old.ended:
         about = new.topic - words.CANCELLED
         both = about & old.topic
+        # Of whom or what it is over with more than a name must be shared: of "Ana's car was sold" more than Ana.
+        if both <= frozenset().union(*map(words.roots, new.names)) and about - both - words.GENERIC:
+            return
         if strong(both) and case.weight(both) >= _DENIED_WORDS * case.weight(about):
             yield case.found("ended", both, case.both, 0.85, update=True)
 

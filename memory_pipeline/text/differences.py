@@ -72,6 +72,8 @@ _TELLING: Final = frozenset().union(*OPPOSITES) | OPERATORS
 _QUANTITIES: Final = frozenset({"all", "some", "sever", "few", "many", "both", "mani"})
 _BOUNDS: Final = frozenset({"over", "under", "above", "below", "before", "after", "until", "since", "by", "up"})
 """Links that make a limit of the number or date behind them."""
+_EVERY: Final = "all"
+"""Meaning of "every" and "each", which with a period say how often."""
 _FIRM: Final = (_BOUNDS - {"by", "over"}) | {"off", "down", "out", "into", "between", "through", "against", "without"}
 """Links that no other link can stand for."""
 _PLACES: Final = frozenset(LINKS.values()) - {"and", "or", "but", "because", "when", "than"}
@@ -323,7 +325,7 @@ def other_places(one: Iterable[str], other: Iterable[str]) -> bool:
 
 
 def _limits(said: Words) -> set[tuple[str, str]]:
-    """Limits with what they limit: ("before", "5")."""
+    """Limits with what they limit: ("before", "5"), ("every", "hour")."""
     found = set()
     for at, word in enumerate(said[:-1]):
         if word in _BOUNDS:
@@ -333,6 +335,8 @@ def _limits(said: Words) -> set[tuple[str, str]]:
             figure = limited[0].isdigit() or limited in COUNTED
             if limited not in _PERIODS and (dated or (figure and word != "by")):
                 found.add((word, limited))
+        elif word == _EVERY and (said[at + 1][0].isdigit() or said[at + 1] in _PERIODS):
+            found.add((word, said[at + 1]))
     return found
 
 

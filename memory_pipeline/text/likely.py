@@ -370,8 +370,14 @@ def _over(case: Case) -> Iterator[Finding]:
     if old.planned:
         done = None
     for match in (dropped, done):
-        if match and _akin(case, near) and near & _governed(low, match):
+        if match and _akin(case, near) and near & _governed(low, match) - _doers(case, low[: match.start()]):
             yield case.found("ended", near, case.both, _SURE, update=True)
+
+
+def _doers(case: Case, before: str) -> Roots:
+    """Roots of names before a verb, if it is told of something else: what Ana has sold ends nothing else about Ana."""
+    named = frozenset().union(*(words.roots(name) for name in case.new.names if name in before))
+    return named if case.new.topic - named - words.CANCELLED - words.GENERIC else frozenset()
 
 
 def _governed(low: str, match: re.Match[str]) -> Roots:
