@@ -179,16 +179,14 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
     rarity = tokens.rarities(low)
     left_out = {tokens.stem(part.lower()) for place in named for part in speakers[place].split()}
     stems = tuple(sorted(rarity.keys() - left_out)) or tuple(sorted(rarity))
-    weights = {
-        stem: (FRAME_WEIGHT if stem in _FRAME else 1.0) * (0.01 * rarity[stem]) ** RARITY_POWER for stem in stems
-    }
+    emphasis = [(FRAME_WEIGHT if stem in _FRAME else 1.0) * (0.01 * rarity[stem]) ** RARITY_POWER for stem in stems]
     spans = _spans(text, low, now) if _DATED.search(plain) else []
     asked_now = bool(_NOW.search(plain))
     past = bool(_PAST.search(plain))
     return Question(
         stems=stems,
         keys=keys(list(stems)),
-        emphasis=np.array([weights[stem] for stem in stems]),
+        emphasis=np.array(emphasis),
         speakers=_asked_about(text, named) or _role(plain, speakers),
         named=bool(named),
         kind=next((kind for kind, pattern in _KINDS if re.search(pattern, plain)), None),
