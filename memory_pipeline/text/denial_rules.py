@@ -130,11 +130,6 @@ def _at_another_time(denying: Statement, stating: Statement) -> bool:
     return any(one - words.GENERIC - stating.topic - stating.around for one in bound)
 
 
-def _apart_in(denying: Statement, stating: Statement, both: Roots) -> bool:
-    """Each is about a thing, a place or a time of which the other says nothing."""
-    return all((side.topic - both - words.GENERIC) or side.dates for side in (denying, stating))
-
-
 def _elsewhere(denying: Statement, stating: Statement, both: Roots) -> bool:
     """What did not happen is told of one thing or place, what happened of another."""
     other = denying.topic - both, stating.topic - both - words.GENERIC
