@@ -5,7 +5,7 @@ here: the weights (`models/ranking.toml`) and what is done with a ranking (`rank
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from memory_pipeline.recall.index import Index
 from memory_pipeline.recall.matching import Match, over_top
 from memory_pipeline.recall.pieces import CUES, GRADED, SIZE
 from memory_pipeline.recall.questions import Question
+from memory_pipeline.recall.related import related
 from memory_pipeline.text.embedding import HashingEmbedder
 
 Integers = NDArray[np.int64]
@@ -22,6 +23,7 @@ Marks = NDArray[np.bool_]
 
 FEATURES: Final = {
     "lexical": "BM25 of the words, over that of the best candidate",
+    "related": "BM25 of words that go with those of the question, over that of the best candidate",
     "cosine": "cosine of the vectors, over the range of the candidates",
     "window": "share of the question's words in it and around it, nearer ones more",
     "nearby": "BM25 of the words in it and around it, each at its best place, nearer ones more",
@@ -96,6 +98,44 @@ class Candidates:
         return np.clip((values @ weights) * (1.0 / reach), 0.0, 1.0), values
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Units:
+    """What is seen in units of text, pieces or whole memories.
+
+    Attributes:
+        shares: [units, words of the question]: BM25 share of each.
+        related: BM25 of words that go with them.
+        cues: [units, cues]: as in `CUES`.
+        spoken: how well the dates of which each speaks fit those in the question.
+    """
+
+    shares: Floats
+    related: Floats
+    cues: NDArray[np.uint8]
+    spoken: Floats
+
+    @classmethod
+    def of(cls, index: Index, question: Question, match: Match, pieces: Integers) -> Self:
+        """Look at pieces."""
+        at, keys, counts = index.postings.words_of(pieces)
+        shares = match.of_pieces(index, pieces, (at, keys, counts))
+        return cls(
+            shares,
+            related(index, question, pieces, (at, keys), shares),
+            index.pieces.cues[pieces],
+            _mentions(index, question)[pieces],
+        )
+
+    def some(self, places: Integers) -> Self:
+        """Those at some places."""
+        return type(self)(self.shares[places], self.related[places], self.cues[places], self.spoken[places])
+
+    def best(self, starts: Integers) -> Self:
+        """What the pieces of each memory show together; they begin at these places."""
+        columns = (self.shares, self.related, self.cues, self.spoken)
+        return type(self)(*(np.maximum.reduceat(column, starts) for column in columns))
+
+
 def candidates(index: Index, question: Question, allowed: Marks, vector: NDArray[np.float32]) -> Candidates:
     """Choose candidates among the allowed memories and work out their features.
 
@@ -110,22 +150,15 @@ def candidates(index: Index, question: Question, allowed: Marks, vector: NDArray
     rows = _chosen(index, question, allowed, vector, match, said)
     cosines = index.vectors.cosines_of(rows, vector)
     around = _around(index, question, rows, match, cosines, said)
-    whole = _values(question, match, match.shares[rows].astype(np.float64), *_marks(index, question, rows), around)
     first, last = index.pieces.bounds(rows)
-    long = np.flatnonzero(last - first > 1)
-    sizes = (last - first)[long]
-    owner = np.repeat(long, sizes)
-    pieces = np.repeat(first[long] - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
-    shares = match.of_pieces(index, pieces)
-    own = _values(
-        question,
-        match,
-        shares,
-        index.pieces.cues[pieces],
-        _mentions(index, question)[pieces],
-        {name: values[owner] for name, values in around.items()},
-    )
-    return Candidates(rows, whole, own, owner)
+    sizes = last - first
+    starts = np.cumsum(sizes) - sizes
+    owner = np.repeat(np.arange(len(rows)), sizes)
+    units = _Units.of(index, question, match, np.repeat(first - starts, sizes) + np.arange(int(sizes.sum())))
+    whole = _values(question, match, units.best(starts), around)
+    parts = np.flatnonzero(sizes[owner] > 1)
+    own = _values(question, match, units.some(parts), {name: values[owner[parts]] for name, values in around.items()})
+    return Candidates(rows, whole, own, owner[parts])
 
 
 def _chosen(
@@ -147,26 +180,21 @@ def _chosen(
     return np.flatnonzero((first >= edge) & allowed)
 
 
-def _values(
-    question: Question,
-    match: Match,
-    shares: Floats,
-    cues: NDArray[np.uint8],
-    spoken: Floats,
-    around: dict[str, Floats],
-) -> Floats:
-    """Features of units, given the shares of the question's words in them, their cues and what is around them."""
+def _values(question: Question, match: Match, units: _Units, around: dict[str, Floats]) -> Floats:
+    """Features of units, given what is seen in them and around them."""
+    shares, cues = units.shares, units.cues
     values = np.zeros((len(shares), len(FEATURES)))
 
     def put(name: str, column: Floats | Marks | NDArray[np.uint8]) -> None:
         values[:, _PLACE[name]] = column
 
     put("lexical", over_top(shares @ match.weights))
+    put("related", over_top(units.related))
     for name, column in around.items():
         put(name, column)
     statement = cues[:, _CUE["asks"]] == 0
     put("answer", around["answer"] * statement)
-    put("dates", spoken)
+    put("dates", units.spoken)
     if question.kind == "wish":
         put("wish", cues[:, _CUE["wish"]])
     elif question.kind:
@@ -237,18 +265,6 @@ def _beside(index: Index, lexical: Floats) -> Floats:
         there = found >= 0
         near[found[there]] += lexical[hit[there]]
     return near
-
-
-def _marks(index: Index, question: Question, rows: Integers) -> tuple[NDArray[np.uint8], Floats]:
-    """Cues and dates of whole memories: those of any piece."""
-    first, last = index.pieces.bounds(rows)
-    sizes = last - first
-    pieces = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
-    starts = np.cumsum(sizes) - sizes
-    if not len(rows):
-        return np.zeros((0, len(CUES)), dtype=np.uint8), np.zeros(0)
-    spoken = _mentions(index, question)[pieces]
-    return np.maximum.reduceat(index.pieces.cues[pieces], starts), np.maximum.reduceat(spoken, starts)
 
 
 def _said(index: Index, question: Question) -> Marks:

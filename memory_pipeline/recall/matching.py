@@ -50,10 +50,10 @@ class Match:
             lexical += weight * shares[:, place]
         return cls(question.keys, weights, shares, lexical)
 
-    def of_pieces(self, index: Index, pieces: Integers) -> Floats:
-        """[pieces, words]: BM25 share of each word in each of some pieces."""
+    def of_pieces(self, index: Index, pieces: Integers, words: tuple[Integers, Keys, Floats]) -> Floats:
+        """[pieces, words]: BM25 share of each word in each of some pieces, of which `Postings.words_of` says this."""
         shares = np.zeros((len(pieces), len(self.keys)))
-        at, keys, counts = index.postings.words_of(pieces)
+        at, keys, counts = words
         order = np.argsort(self.keys)
         place = np.searchsorted(self.keys[order], keys)
         place[place == len(order)] = 0

@@ -138,6 +138,14 @@ class Postings:
             units, counts = units[order], counts[order]
         return units, counts
 
+    def frequencies(self, keys: Keys) -> Floats:
+        """In how many units each word stands. Units that are gone count until half of all are."""
+        found = np.zeros(len(keys))
+        for segment in self.segments:
+            at = np.minimum(np.searchsorted(segment.keys, keys), len(segment.keys) - 1)
+            found += np.where(segment.keys[at] == keys, segment.starts[at + 1] - segment.starts[at], 0)
+        return found
+
     @property
     def mean(self) -> float:
         """Mean length of a unit."""

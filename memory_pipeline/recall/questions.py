@@ -5,7 +5,7 @@ What is not here: how well a memory answers it (`features`).
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import Final
 
@@ -180,7 +180,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
     left_out = {tokens.stem(part.lower()) for place in named for part in speakers[place].split()}
     stems = tuple(sorted(rarity.keys() - left_out)) or tuple(sorted(rarity))
     emphasis = [(FRAME_WEIGHT if stem in _FRAME else 1.0) * (0.01 * rarity[stem]) ** RARITY_POWER for stem in stems]
-    spans = _spans(text, low, now) if _DATED.search(plain) else []
+    spans = _spans(plain, now) if _DATED.search(plain) else []
     asked_now = bool(_NOW.search(plain))
     past = bool(_PAST.search(plain))
     return Question(
@@ -198,14 +198,14 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
     )
 
 
-def _spans(text: str, low: pl.Series, now: datetime) -> list[list[int]]:
-    """First day and day after the last (days since 1970) of each date in a text."""
-    read = facts.read(pl.Series([text], dtype=pl.String), low)
-    found = dates.resolve(read["dates"], pl.Series([now]).cast(pl.Datetime("us", "UTC")))
-    return [[(span[end].date() - _EPOCH).days for end in ("start", "end")] for span in found[0]]
+def _spans(plain: str, now: datetime) -> list[list[int]]:
+    """First day and day after the last (days since 1970) of each date in a text in lower case."""
+    today = now.astimezone(UTC).date()
+    found = {span for text in facts.dates_of(plain) if (span := dates.span(text, today))}
+    return [[(day - _EPOCH).days for day in span] for span in sorted(found)]
 
 
-_EPOCH: Final = datetime(1970, 1, 1).date()  # noqa: DTZ001
+_EPOCH: Final = date(1970, 1, 1)
 
 
 def _named(text: str, speakers: tuple[str, ...]) -> dict[int, tuple[int, int]]:

@@ -141,11 +141,9 @@ def _by_model(
     scores = np.where(index.live[rows], scores, DEEP_PENALTY * scores)
     scores = redundancy.without_repeats(index, rows, scores, selecting.ordered(index, rows, scores), 2 * depth)
     order = selecting.ordered(index, rows, scores)
-    memories = index.memories.select("memory_id", "valid_from", "valid_until")[rows]
     if question.now or question.present:
-        apart = (selecting.closed(memories, now) | (memories["valid_from"] > now).fill_null(value=False)).to_numpy()
-        order = selecting.newest_first(index, question, rows, order, found, apart)
-    place = {memory: at for at, memory in enumerate(memories["memory_id"])} if pairs else {}
+        order = selecting.newest_first(index, question, rows, order, found, selecting.apart(index, rows, now))
+    place = {memory: at for at, memory in enumerate(index.memories[rows, "memory_id"])} if pairs else {}
     partners = {
         place[memory]: [place[other] for other in others if other in place]
         for memory, others in pairs.items()
@@ -191,26 +189,26 @@ def _answer(
 ) -> pl.DataFrame:
     """Rows of the best, with what is to be said of each."""
     head = found.order[:depth]
-    memories = index.memories.select(_SHOWN)[found.rows[head]]
-    texts = memories["content"] if deep else memories.select(pl.coalesce("trimmed", "content")).to_series()
-    costs = _costs(memories["speaker"], texts)
-    taken = _within(costs.to_list(), k, budget)
-    head, memories = head[taken], memories[taken]
-    ended = selecting.closed(memories, now)
-    follows = pl.Series([memory in index.closers for memory in memories["memory_id"]], dtype=pl.Boolean)
+    memories = index.memories[found.rows[head], _SHOWN].to_dicts()
+    texts = [one["content"] if deep or one["trimmed"] is None else one["trimmed"] for one in memories]
+    costs = _costs([one["speaker"] for one in memories], texts)
+    taken = _within(costs, k, budget)
+    head, memories = head[taken], [memories[place] for place in taken]
+    ids = [one["memory_id"] for one in memories]
+    ended = [one["valid_until"] is not None and one["valid_until"] <= now for one in memories]
     return pl.DataFrame(
         {
-            "memory_id": memories["memory_id"],
+            "memory_id": ids,
             "rank": pl.int_range(1, len(head) + 1, eager=True),
             "score": found.scores[head],
-            "tokens": costs[taken],
-            "text": texts[taken],
+            "tokens": [costs[place] for place in taken],
+            "text": [texts[place] for place in taken],
             "parts": _parts(found, head),
-            "current": pl.select(pl.when(ended).then(False).when(follows).then(True)).to_series(),
-            "closed_by": memories["closed_by"],
-            "conflicts": pl.Series(
-                [pairs.get(memory, []) for memory in memories["memory_id"]], dtype=pl.List(pl.String)
-            ),
+            "current": [
+                False if over else True if one in index.closers else None for over, one in zip(ended, ids, strict=True)
+            ],
+            "closed_by": [one["closed_by"] for one in memories],
+            "conflicts": [pairs.get(one, []) for one in ids],
         },
         schema=SCHEMA,
     )
@@ -230,14 +228,10 @@ def _parts(found: _Scored, head: Integers) -> pl.Series:
     return listed.reshape((many, len(names))).arr.to_list() if many else pl.Series("parts", [], SCHEMA["parts"])
 
 
-def _costs(speakers: pl.Series, texts: pl.Series) -> pl.Series:
+def _costs(speakers: list[str | None], texts: list[str]) -> list[int]:
     """Tokens of each memory as it is shown: "speaker: text"."""
-    said = pl.select(
-        pl.concat_str(
-            speakers.fill_null(""), pl.when(speakers.is_null()).then(pl.lit("")).otherwise(pl.lit(": ")), texts
-        )
-    )
-    return tokens.count_tokens(said.to_series())
+    said = [text if speaker is None else f"{speaker}: {text}" for speaker, text in zip(speakers, texts, strict=True)]
+    return tokens.count_tokens(pl.Series(said, dtype=pl.String)).to_list()
 
 
 def _within(costs: list[int], k: int, budget: int | None) -> list[int]:

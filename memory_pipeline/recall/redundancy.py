@@ -73,7 +73,8 @@ def without_repeats(index: Index, rows: Integers, scores: Floats, order: Integer
 
 def originals(index: Index, rows: Integers) -> Marks:
     """Whether each memory is an original, or took the place of some, and no summary beside them."""
-    return index.memories.select("kind", "said_at")[rows].select(_speaks_for_itself()).to_series().to_numpy()
+    shown = index.memories[rows, ["kind", "said_at"]].iter_rows()
+    return np.array([kind == ORIGINAL or said is not None for kind, said in shown], dtype=np.bool_)
 
 
 def summaries_behind(index: Index, rows: Integers, order: Integers, k: int) -> Integers:
@@ -127,7 +128,7 @@ def _adding_nothing(told: Sequence[_Told]) -> list[int]:
 
 def _read(index: Index, rows: Integers, places: Sequence[int]) -> dict[int, _Told]:
     """What the candidates at some places tell."""
-    shown = index.memories.select("memory_id", "kind", "said_at", "members", "content", "speaker")[rows[places]]
+    shown = index.memories[rows[places], ["memory_id", "kind", "said_at", "members", "content", "speaker"]]
     told = shown.with_columns(_speaks_for_itself().alias("own")).drop("said_at")
     found = {}
     for place, (memory_id, kind, members, content, speaker, own) in zip(places, told.iter_rows(), strict=True):
@@ -147,7 +148,7 @@ def _sources(index: Index, members: Sequence[str]) -> frozenset[str]:
     while asked:
         seen |= asked
         known = index.places.rows(sorted(asked))
-        rows = index.memories.select("memory_id", "kind", "members")[known[known >= 0]]
+        rows = index.memories[known[known >= 0], ["memory_id", "kind", "members"]]
         deeper = rows.filter(pl.col("kind") != ORIGINAL)
         found |= asked - set(deeper["memory_id"])
         asked = set(deeper["members"].explode().drop_nulls()) - seen
@@ -158,7 +159,7 @@ def _repeated(index: Index, sources: frozenset[str]) -> frozenset[str]:
     """Those of a summary's sources that are live, and what has closed any or taken its place."""
     known = index.places.rows(sorted(sources))
     rows = known[known >= 0]
-    said = index.memories.select("memory_id", "closed_by", "superseded_by")[rows]
+    said = index.memories[rows, ["memory_id", "closed_by", "superseded_by"]]
     others = pl.concat([said["closed_by"].alias("superseded_by"), said["superseded_by"]]).drop_nulls()
     return frozenset(said["memory_id"].filter(pl.Series(index.live[rows]))) | frozenset(others)
 

@@ -40,7 +40,7 @@ def ordered(index: Index, rows: Integers, scores: Floats) -> Integers:
 
 
 def newest_first(
-    index: Index, question: Question, rows: Integers, order: Integers, found: Candidates, apart: Marks
+    index: Index, question: Question, rows: Integers, order: Integers, found: Candidates, ended: Marks
 ) -> Integers:
     """Put the newest first among the best that state the same thing.
 
@@ -54,7 +54,7 @@ def newest_first(
         rows: candidates.
         order: their places, best first.
         found: their features.
-        apart: those that do not hold now: their validity has ended, or has not begun.
+        ended: those that do not hold now (see `apart`).
     """
     lexical = found.feature("lexical")
     head = order[originals(index, rows[order])][:BEST]
@@ -64,14 +64,14 @@ def newest_first(
         able = able[lexical[able] >= SAME_SHARE * lexical[able].max()]
     changed = order.copy()
     changed[np.flatnonzero(np.isin(order, able))] = able[
-        np.lexsort((np.arange(len(able)), -index.created[rows[able]], apart[able]))
+        np.lexsort((np.arange(len(able)), -index.created[rows[able]], ended[able]))
     ]
     return _behind_closers(index, rows, changed)
 
 
 def _behind_closers(index: Index, rows: Integers, order: Integers) -> Integers:
     """Put the memory that closed another right before it, where it would come later."""
-    named = index.memories.select("memory_id", "closed_by")[rows]
+    named = index.memories[rows, ["memory_id", "closed_by"]]
     place = {memory: at for at, memory in enumerate(named["memory_id"])}
     closers = {at: place[by] for at, by in enumerate(named["closed_by"]) if by in place}
     if not closers:
@@ -104,6 +104,8 @@ def with_partners(order: Integers, scores: Floats, partners: dict[int, list[int]
     return np.array([*first, *last, *(at for at in list(placed)[room:] if at not in far)], dtype=np.int64)
 
 
-def closed(memories: pl.DataFrame, now: datetime) -> pl.Series:
-    """Whether each memory's validity has ended by `now`."""
-    return memories.select((pl.col("valid_until") <= now).fill_null(value=False)).to_series()
+def apart(index: Index, rows: Integers, now: datetime) -> Marks:
+    """Whether each memory does not hold at `now`: its validity has ended, or has not begun."""
+    over, early = pl.col("valid_until") <= now, pl.col("valid_from") > now
+    memories = index.memories[rows, ["valid_from", "valid_until"]]
+    return memories.select(over.fill_null(value=False) | early.fill_null(value=False)).to_series().to_numpy()

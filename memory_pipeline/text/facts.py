@@ -6,6 +6,8 @@ names (`entities`) are read, and how the facts of two texts are compared (`diffe
 
 import re
 from decimal import Decimal
+from functools import cache
+from re import Pattern
 from typing import Final
 
 import polars as pl
@@ -92,6 +94,16 @@ def read(content: pl.Series, low: pl.Series) -> pl.DataFrame:
     """The columns that `facts` adds, from texts and the same as `tokens.fold` leaves them."""
     denying = statements(low).str.replace_all(_NO_NEGATION, " ").str.contains(_NEGATION)
     return _counted(low).with_columns(entities.names(content).alias("entities"), negated=denying, question=asks(low))
+
+
+def dates_of(low: str) -> list[str]:
+    """Normal forms of the dates in one text (as `tokens.fold` leaves it), sorted; as `read` says for many texts."""
+    return sorted({given for found in _scanned().findall(low) for given in _parse(found)[1]})
+
+
+@cache
+def _scanned() -> Pattern[str]:
+    return re.compile(_SCAN.replace(r"(?-u:\b)", r"\b"), re.ASCII)
 
 
 def statements(low: pl.Series) -> pl.Series:

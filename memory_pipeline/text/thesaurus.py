@@ -1,0 +1,78 @@
+"""Thesaurus: how close words are by what they speak of.
+
+`models/thesaurus.txt` names topics ("pet animal: dog leash vet") and families of words of one root ("decide decision").
+A word is a vector over these: what names a topic has its full weight there, what belongs to it less. Two words are as
+close as the cosine of their vectors. What is not here: what closeness is worth to a question (`recall/related`).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from memory_pipeline.text.tokens import stem
+
+FAMILY: Final = 2.0
+NAMES: Final = 1.0
+BELONGS: Final = 0.5
+"""Weight of a word in a family, in a topic that it names, and in one that it belongs to."""
+LEAST: Final = 0.1
+"""Words less close than this have nothing to do with each other."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Thesaurus:
+    """Words and what they speak of.
+
+    Attributes:
+        places: row of each stem in `topics`.
+        topics: [stems, topics and families]: weights, each row of length 1; and the same turned round.
+    """
+
+    places: dict[str, int]
+    topics: tuple[sparse.csr_array, sparse.csr_array]
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> Self:
+        """Read lines: "names: words" of a topic, or the words of a family. Empty ones and "#" comments are skipped."""
+        weights: dict[tuple[str, int], float] = {}
+        for topic, line in enumerate(lines):
+            if line.strip() and not line.startswith("#"):
+                names, colon, words = line.partition(":")
+                weights |= {(stem(word), topic): BELONGS for word in words.split()}
+                weights |= {(stem(word), topic): NAMES if colon else FAMILY for word in names.split()}
+        places = {word: place for place, word in enumerate(sorted({word for word, _ in weights}))}
+        rows = [places[word] for word, _ in weights]
+        columns = [topic for _, topic in weights]
+        found = sparse.csr_array((np.array(list(weights.values())), (rows, columns)))
+        lengths = np.sqrt(found.power(2).sum(axis=1))
+        scaled = sparse.csr_array(found.multiply((1.0 / lengths)[:, np.newaxis]))
+        return cls(places, (scaled, sparse.csr_array(scaled.T)))
+
+    def closeness(self, stems: Sequence[str]) -> NDArray[np.float64]:
+        """[stems, stems of the thesaurus]: how close each is to each, 0 for itself, below `LEAST`, and if unknown.
+
+        Cost: about 0.2 ms.
+        """
+        close = np.zeros((len(stems), len(self.places)))
+        known = [(row, self.places[word]) for row, word in enumerate(stems) if word in self.places]
+        if known:
+            rows, places = (list(column) for column in zip(*known, strict=True))
+            topics, words = self.topics
+            close[rows] = (topics[places] @ words).toarray()
+            close[rows, places] = 0.0
+            close[close < LEAST] = 0.0
+        return close
+
+
+@cache
+def thesaurus() -> Thesaurus:
+    """The one that ships. Cost: 0.1 s, once."""
+    return Thesaurus.of(
+        (resources.files("memory_pipeline") / "models" / "thesaurus.txt").read_text("utf-8").splitlines()
+    )
