@@ -20,8 +20,9 @@ Floats = NDArray[np.float64]
 def related(index: Index, question: Question, pieces: Integers, words: tuple[Integers, Keys], shares: Floats) -> Floats:
     """BM25 of pieces by words that only go with those of the question.
 
-    Each word of the question counts by the word of the piece that is closest to it, unless it stands there itself, and
-    by how rare in the index those are that go with it.
+    Each word of the question counts by the word of the piece that is closest to it, unless it stands there itself. It
+    counts the more, the rarer in the index the words are that go with it, and the more rarely it stands there itself:
+    a word that is found needs no other.
 
     Args:
         index: the memories.
@@ -49,9 +50,9 @@ def related(index: Index, question: Question, pieces: Integers, words: tuple[Int
     number = len(postings.number)
     rates = np.minimum(postings.frequencies(ordered[kept]) / max(1, number), 1.0 - 1e-9)
     apart = np.log1p(-close[:, kept] * rates).sum(axis=1)
-    asked = np.minimum(postings.frequencies(question.keys) / max(1, number), 1.0 - 1e-9)
-    spread = number * (1.0 - np.exp(apart) * (1.0 - asked))
-    weights = question.emphasis * np.log1p((number - spread + 0.5) / (spread + 0.5))
+    there_itself = postings.frequencies(question.keys)
+    spread = number * (1.0 - np.exp(apart) * (1.0 - np.minimum(there_itself / max(1, number), 1.0)))
+    weights = question.emphasis * np.log1p((number - spread + 0.5) / (spread + 0.5)) / (1.0 + there_itself)
     own = saturated(np.ones(len(pieces)), postings.lengths[pieces], postings.mean)
     return np.asarray((nearest @ weights) * own, dtype=np.float64)
 
