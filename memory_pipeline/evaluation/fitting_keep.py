@@ -32,8 +32,8 @@ quarter to the worth of the words around it, every cue of chat takes one away; o
 more than anybody asks for, only facts and cues count."""
 PENALTIES: Final = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Strengths of the ridge that are tried."""
-TOLERANCE: Final = 0.005
-"""Of answered questions: within it the stronger penalty is chosen, as the more cautious one."""
+TOLERANCE: Final = 0.01
+"""Share of answered questions, about one standard error: within it the strongest, most cautious penalty is chosen."""
 BUDGETS: Final = (0.5, 0.3, 0.2)
 SEEDS: Final[Mapping[chats.Kind, range]] = {"two_person": range(1000, 1006), "assistant": range(1000, 1006)}
 """Generated chats to learn from."""
