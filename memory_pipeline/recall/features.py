@@ -23,7 +23,8 @@ Marks = NDArray[np.bool_]
 
 FEATURES: Final = {
     "lexical": "BM25 of the words, over that of the best candidate",
-    "related": "BM25 of words that go with those of the question, over that of the best candidate",
+    "covers": "it has nearly all of the question's words itself: none up to two thirds of them by weight, 1 with all",
+    "related": "BM25 of words that go with those of the question, over that of the best; less where one has them all",
     "cosine": "cosine of the vectors, over the range of the candidates",
     "window": "share of the question's words in it and around it, nearer ones more",
     "nearby": "BM25 of the words in it and around it, each at its best place, nearer ones more",
@@ -62,6 +63,8 @@ _CLOSE: Final = 14.0
 """Days after a date in which closeness to it falls to 1/e; before it, one day."""
 _LENGTHY: Final = 1.0 / float(np.log(32.0))
 """A memory 32 times as long as a piece is as long as can be told."""
+_SAID: Final = 2.0 / 3.0
+"""Share of the question's words that a memory of its own wording has; beyond it related words count less and less."""
 _DAY: Final = 86_400_000_000
 
 
@@ -104,7 +107,7 @@ class _Units:
 
     Attributes:
         shares: [units, words of the question]: BM25 share of each.
-        related: BM25 of words that go with them.
+        related: BM25 of words that go with them, over the best; less where one unit has nearly all of them itself.
         cues: [units, cues]: as in `CUES`.
         spoken: how well the dates of which each speaks fit those in the question.
     """
@@ -121,7 +124,8 @@ class _Units:
         shares = match.of_pieces(index, pieces, (at, keys, counts))
         return cls(
             shares,
-            related(index, question, pieces, (at, keys), shares),
+            over_top(related(index, question, pieces, (at, keys), shares))
+            * (1.0 - float(_covered(match, shares).max(initial=0.0))),
             index.pieces.cues[pieces],
             _mentions(index, question)[pieces],
         )
@@ -149,12 +153,14 @@ def candidates(index: Index, question: Question, allowed: Marks, vector: NDArray
     said = _said(index, question)
     rows = _chosen(index, question, allowed, vector, match, said)
     cosines = index.vectors.cosines_of(rows, vector)
-    around = _around(index, question, rows, match, cosines, said)
     first, last = index.pieces.bounds(rows)
     sizes = last - first
     starts = np.cumsum(sizes) - sizes
     owner = np.repeat(np.arange(len(rows)), sizes)
-    units = _Units.of(index, question, match, np.repeat(first - starts, sizes) + np.arange(int(sizes.sum())))
+    pieces = np.repeat(first - starts, sizes) + np.arange(int(sizes.sum()))
+    around = _around(index, question, rows, match, cosines, said)
+    around["brief"] = _brief(np.add.reduceat(index.pieces.tokens[pieces], starts))
+    units = _Units.of(index, question, match, pieces)
     whole = _values(question, match, units.best(starts), around)
     parts = np.flatnonzero(sizes[owner] > 1)
     own = _values(question, match, units.some(parts), {name: values[owner[parts]] for name, values in around.items()})
@@ -189,7 +195,8 @@ def _values(question: Question, match: Match, units: _Units, around: dict[str, F
         values[:, _PLACE[name]] = column
 
     put("lexical", over_top(shares @ match.weights))
-    put("related", over_top(units.related))
+    put("related", units.related)
+    put("covers", _covered(match, shares))
     for name, column in around.items():
         put(name, column)
     statement = cues[:, _CUE["asks"]] == 0
@@ -223,7 +230,6 @@ def _around(
     window, nearby = _reached(index, rows, match)
     spoken = index.says(question.speakers)[rows].astype(np.float64)
     number = index.sessions.number[rows]
-    topic = match.by_session(index)
     known = np.isfinite(cosines)
     cosine = np.zeros(len(rows))
     if known.any():
@@ -233,7 +239,7 @@ def _around(
         "cosine": cosine,
         "window": window,
         "nearby": nearby,
-        "topic": np.where(number >= 0, topic[number], 0.0),
+        "topic": np.where(number >= 0, match.topic[number], 0.0),
         "reply": over_top(np.where(index.helps(after), follow, 0.0)),
         "answer": over_top(np.where(index.asks(before), lead, 0.0)),
         "speaker": spoken * question.named,
@@ -241,8 +247,18 @@ def _around(
         "user": 1.0 - index.helps(rows),
         "said": said[rows].astype(np.float64),
         "close": _closeness(index, question, rows),
-        "brief": 1.0 - np.clip(np.log(np.maximum(index.pieces.totals(rows), 1.0) / SIZE) * _LENGTHY, 0.0, 1.0),
     }
+
+
+def _covered(match: Match, shares: Floats) -> Floats:
+    """How much of the question units say in its own words, beyond `_SAID` of it by weight: 1 if all."""
+    said = ((shares > 0) @ match.weights) / max(float(match.weights.sum()), 1e-9)
+    return np.asarray(np.maximum(0.0, (said - _SAID) / (1.0 - _SAID)), dtype=np.float64)
+
+
+def _brief(lengths: Integers) -> Floats:
+    """How short memories of so many tokens are: 1 up to the size of a piece."""
+    return np.asarray(1.0 - np.clip(np.log(np.maximum(lengths, 1) / SIZE) * _LENGTHY, 0.0, 1.0), dtype=np.float64)
 
 
 def _reached(index: Index, rows: Integers, match: Match) -> tuple[Floats, Floats]:

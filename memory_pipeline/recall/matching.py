@@ -26,29 +26,36 @@ class Match:
         weights: inverse document frequency of each, times its emphasis.
         shares: [memories, words]: BM25 share of each word in the piece that has most of it.
         lexical: BM25 of each memory.
+        topic: of each session the share of the words, by weight, that stand somewhere in it.
     """
 
     keys: Keys
     weights: Floats
     shares: NDArray[np.float32]
     lexical: Floats
+    topic: Floats
 
     @classmethod
     def of(cls, index: Index, question: Question) -> Self:
         """Look the words up. Cost: proportional to their postings and the number of memories."""
         postings, row = index.postings, index.pieces.row
-        shares = np.zeros((index.memories.height, len(question.keys)), dtype=np.float32)
+        shares = np.zeros((index.memories.height, len(question.keys)), dtype=np.float32, order="F")
         weights = np.zeros(len(question.keys))
+        topic = np.zeros(max(1, len(index.sessions.names)))
         number, mean = len(postings.number), postings.mean
         for place, key in enumerate(question.keys):
             units, counts = postings.postings(key)
             weights[place] = question.emphasis[place] * np.log1p((number - len(units) + 0.5) / (len(units) + 0.5))
             found = saturated(counts, postings.lengths[units], mean).astype(np.float32)
             np.maximum.at(shares[:, place], row[units], found)
+            sessions = index.sessions.number[row[units]]
+            there = np.zeros(len(topic), dtype=np.bool_)
+            there[sessions[sessions >= 0]] = True
+            topic += weights[place] * there
         lexical = np.zeros(index.memories.height)
         for place, weight in enumerate(weights):
             lexical += weight * shares[:, place]
-        return cls(question.keys, weights, shares, lexical)
+        return cls(question.keys, weights, shares, lexical, topic * (1.0 / max(float(weights.sum()), 1e-9)))
 
     def of_pieces(self, index: Index, pieces: Integers, words: tuple[Integers, Keys, Floats]) -> Floats:
         """[pieces, words]: BM25 share of each word in each of some pieces, of which `Postings.words_of` says this."""
@@ -61,18 +68,6 @@ class Match:
         lengths = index.postings.lengths[pieces][at[asked]]
         shares[at[asked], order[place[asked]]] = saturated(counts[asked], lengths, index.postings.mean)
         return shares
-
-    def by_session(self, index: Index) -> Floats:
-        """Of each session the share of the question's words, by weight, that stand somewhere in it."""
-        number = index.sessions.number
-        count = max(1, len(index.sessions.names))
-        rows = np.flatnonzero((number >= 0) & (self.lexical > 0))
-        topic = np.zeros(count)
-        for place, weight in enumerate(self.weights):
-            there = np.zeros(count, dtype=np.bool_)
-            there[number[rows[self.shares[rows, place] > 0]]] = True
-            topic += weight * there
-        return topic * (1.0 / max(float(self.weights.sum()), 1e-9))
 
 
 def over_top(values: Floats) -> Floats:

@@ -118,12 +118,6 @@ class Pieces:
         """First piece of each memory, and the piece after its last."""
         return np.searchsorted(self.row, rows), np.searchsorted(self.row, rows, side="right")
 
-    def totals(self, rows: Integers) -> NDArray[np.float64]:
-        """Tokens of each memory."""
-        first, last = self.bounds(rows)
-        before = np.append(0, np.cumsum(self.tokens))
-        return np.asarray(before[last] - before[first], dtype=np.float64)
-
     def joined(self, later: Self, first_row: int) -> Self:
         """These and those of memories behind them, whose rows count from `first_row`."""
         shifted = later.spans + np.array([len(self.row), 0, 0])

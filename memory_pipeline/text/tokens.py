@@ -55,7 +55,8 @@ def words(texts: pl.Series) -> pl.Series:
 
 def fold(texts: pl.Series) -> pl.Series:
     """Texts in lower case, compatibility-normalised (NFKC), with straight apostrophes; null becomes empty."""
-    return texts.fill_null("").str.normalize("NFKC").str.to_lowercase().str.replace_all("[\u2018\u2019\u02bc`]", "'")
+    low = pl.first().fill_null("").str.normalize("NFKC").str.to_lowercase()
+    return texts.to_frame().select(low.str.replace_all("[\u2018\u2019\u02bc`]", "'")).to_series()
 
 
 def split(texts: pl.Series) -> pl.Series:
@@ -90,7 +91,8 @@ def rarities(low: pl.Series) -> dict[str, int]:
 
 def count_tokens(texts: pl.Series) -> pl.Series:
     """Length of each text in tokens: words and punctuation marks (Int64); 0 for null."""
-    return texts.fill_null("").str.count_matches(_WORD_OR_MARK).cast(pl.Int64)
+    count = pl.first().fill_null("").str.count_matches(_WORD_OR_MARK).cast(pl.Int64)
+    return texts.to_frame().select(count).to_series()
 
 
 def vocabulary(found: pl.Series) -> pl.DataFrame:
