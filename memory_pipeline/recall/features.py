@@ -23,8 +23,8 @@ Marks = NDArray[np.bool_]
 
 FEATURES: Final = {
     "lexical": "BM25 of the words, over that of the best candidate",
-    "covers": "it has nearly all of the question's words itself: none up to two thirds of them by weight, 1 with all",
-    "related": "BM25 of words that go with those of the question, over that of the best; less where one has them all",
+    "covers": "it has nearly all words of a query that only names them: 1 with all, 0 up to two thirds by weight",
+    "related": "BM25 of words that go with those of the question, over that of the best candidate",
     "cosine": "cosine of the vectors, over the range of the candidates",
     "window": "share of the question's words in it and around it, nearer ones more",
     "nearby": "BM25 of the words in it and around it, each at its best place, nearer ones more",
@@ -64,7 +64,7 @@ _CLOSE: Final = 14.0
 _LENGTHY: Final = 1.0 / float(np.log(32.0))
 """A memory 32 times as long as a piece is as long as can be told."""
 _SAID: Final = 2.0 / 3.0
-"""Share of the question's words that a memory of its own wording has; beyond it related words count less and less."""
+"""Share of a query's words, by weight, that memories have which are about something else."""
 _DAY: Final = 86_400_000_000
 
 
@@ -107,7 +107,7 @@ class _Units:
 
     Attributes:
         shares: [units, words of the question]: BM25 share of each.
-        related: BM25 of words that go with them, over the best; less where one unit has nearly all of them itself.
+        related: BM25 of words that go with them, over the best; less where a unit has nearly all that a query names.
         cues: [units, cues]: as in `CUES`.
         spoken: how well the dates of which each speaks fit those in the question.
     """
@@ -122,10 +122,10 @@ class _Units:
         """Look at pieces."""
         at, keys, counts = index.postings.words_of(pieces)
         shares = match.of_pieces(index, pieces, (at, keys, counts))
+        unsaid = 1.0 - float(_covered(match, shares).max(initial=0.0)) if question.bare else 1.0
         return cls(
             shares,
-            over_top(related(index, question, pieces, (at, keys), shares))
-            * (1.0 - float(_covered(match, shares).max(initial=0.0))),
+            over_top(related(index, question, pieces, (at, keys), shares)) * unsaid,
             index.pieces.cues[pieces],
             _mentions(index, question)[pieces],
         )
@@ -196,7 +196,6 @@ def _values(question: Question, match: Match, units: _Units, around: dict[str, F
 
     put("lexical", over_top(shares @ match.weights))
     put("related", units.related)
-    put("covers", _covered(match, shares))
     for name, column in around.items():
         put(name, column)
     statement = cues[:, _CUE["asks"]] == 0
@@ -209,6 +208,8 @@ def _values(question: Question, match: Match, units: _Units, around: dict[str, F
     if question.open:
         for name in ("standing", "preference"):
             put(name, cues[:, _CUE[name]] * around["user"])
+    if question.bare:
+        put("covers", _covered(match, shares))
     if question.polar:
         share = (shares > 0) @ match.weights * (1.0 / max(float(match.weights.sum()), 1e-9))
         denies = cues[:, _CUE["denies"]] > 0

@@ -106,6 +106,7 @@ _PAST: Final = re.compile(
 _POLAR: Final = re.compile(
     r"^(?:\W*(?:so|and|but|hey|ok)\W+)?(?:have|has|had|did|do|does|am|is|are|was|were|can|could|will|would)(?:n't)?\s"
 )
+_ASKING: Final = re.compile(r"\?|\b(?:who|whom|whose|what|which|when|where|why|how)\b")
 _DATED: Final = re.compile(
     r"[0-9]|day\b|night\b|week|month|year|decade|quarter|tomorrow|\b(?:spring|summer|autumn|fall|winter|morning|evening)\b"
     r"|\b(?:tues?|thur?s?|fri|sept?|jan|feb|mar|apr|june?|july?|aug|oct|nov|dec)\b|january|february|march|april|may\b|august"
@@ -155,6 +156,7 @@ class Question:
         now: it asks for what holds now in so many words.
         present: it asks in the present tense for a value that may have changed.
         polar: it can be answered by yes or no.
+        bare: it asks nothing, and only names words to look for.
         open: it asks for help, or for what holds in general, not for what was said or done.
     """
 
@@ -168,6 +170,7 @@ class Question:
     now: bool
     present: bool
     polar: bool
+    bare: bool
     open: bool
 
 
@@ -183,17 +186,20 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
     spans = _spans(plain, now) if _DATED.search(plain) else []
     asked_now = bool(_NOW.search(plain))
     past = bool(_PAST.search(plain))
+    polar = bool(_POLAR.search(plain))
+    kind = next((kind for kind, pattern in _KINDS if re.search(pattern, plain)), None)
     return Question(
         stems=stems,
         keys=keys(list(stems)),
         emphasis=np.array(emphasis),
         speakers=_asked_about(text, named) or _role(plain, speakers),
         named=bool(named),
-        kind=next((kind for kind, pattern in _KINDS if re.search(pattern, plain)), None),
+        kind=kind,
         spans=np.array(spans, dtype=np.int64).reshape(-1, 2),
         now=asked_now and not re.search(r"\b(?:used to|previous|before|ago|back then)\b", plain),
         present=not past and bool(_PRESENT.search(plain)),
-        polar=bool(_POLAR.search(plain)),
+        polar=polar,
+        bare=not polar and kind != "wish" and not _ASKING.search(plain),
         open=not named and not _TOLD.search(plain),
     )
 
