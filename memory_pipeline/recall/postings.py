@@ -79,18 +79,20 @@ class Postings:
         lengths: content words of each unit.
         number: by what number the segments know each unit.
         place: where the unit of each number stands, -1 if it is none any more.
+        gone: words of units that are none any more and still stand in segments, and in how many of these each.
     """
 
     segments: tuple[_Segment, ...]
     lengths: Floats
     number: Integers
     place: Integers
+    gone: tuple[Keys, Floats]
 
     @classmethod
     def build(cls, texts: pl.Series) -> Self:
         """Index texts, one a unit. Cost: about 2 s for 100,000 short texts on one core."""
         none = np.zeros(0, dtype=np.int64)
-        return cls((), np.zeros(0), none, none).extended(texts)
+        return cls((), np.zeros(0), none, none, _NONE).extended(texts)
 
     def extended(self, texts: pl.Series) -> Self:
         """Add units behind the others. Cost: that of the new ones, merges of segments apart."""
@@ -106,6 +108,7 @@ class Postings:
             np.concatenate([self.lengths, np.bincount(units, counts, len(texts))]),
             np.concatenate([self.number, first + added]),
             np.concatenate([self.place, height + added]),
+            self.gone,
         )
 
     def arranged(self, order: Integers) -> Self:
@@ -113,12 +116,14 @@ class Postings:
         number = self.number[order]
         place = np.full(len(self.place), -1, dtype=np.int64)
         place[number] = np.arange(len(order))
-        kept = type(self)(self.segments, self.lengths[order], number, place)
+        left = np.setdiff1d(np.arange(len(self.number)), order)
+        gone = _tallied(*self.gone, self.words_of(left)[1]) if len(left) else self.gone
+        kept = type(self)(self.segments, self.lengths[order], number, place, gone)
         if len(place) <= _SPARSE * len(order):
             return kept
         own = np.arange(len(order))
         whole = _Segment.of(0, len(own), *kept.words_of(own))
-        return type(self)((whole,) if len(own) else (), kept.lengths, own, own)
+        return type(self)((whole,) if len(own) else (), kept.lengths, own, own, _NONE)
 
     def postings(self, key: np.uint64) -> tuple[Integers, Floats]:
         """The units that hold a word, ascending, and how often."""
@@ -139,12 +144,9 @@ class Postings:
         return units, counts
 
     def frequencies(self, keys: Keys) -> Floats:
-        """In how many units each word stands. Units that are gone count until half of all are."""
-        found = np.zeros(len(keys))
-        for segment in self.segments:
-            at = np.minimum(np.searchsorted(segment.keys, keys), len(segment.keys) - 1)
-            found += np.where(segment.keys[at] == keys, segment.starts[at + 1] - segment.starts[at], 0)
-        return found
+        """In how many units each word stands. Cost: a search a word and segment."""
+        there = [_count(keys, segment.keys, np.diff(segment.starts)) for segment in self.segments]
+        return sum(there, start=-_count(keys, *self.gone))
 
     @property
     def mean(self) -> float:
@@ -171,6 +173,24 @@ class Postings:
         place, key, count = np.concatenate(places), np.concatenate(keys), np.concatenate(counts)
         order = np.argsort(place, kind="stable")
         return place[order], key[order], count[order]
+
+
+_NONE: Final[tuple[Keys, Floats]] = (np.zeros(0, dtype=np.uint64), np.zeros(0))
+
+
+def _count(keys: Keys, words: Keys, counts: Floats | Integers) -> Floats:
+    """The counts of some words among those that have one, in the order of their keys; 0 for others."""
+    if not len(words):
+        return np.zeros(len(keys))
+    at = np.searchsorted(words[:-1], keys)
+    return np.where(words[at] == keys, counts[at], 0.0)
+
+
+def _tallied(words: Keys, counts: Floats, more: Keys) -> tuple[Keys, Floats]:
+    """Distinct words and how often each was counted, once more for each of some."""
+    distinct, at = np.unique(np.concatenate([words, more]), return_inverse=True)
+    summed = np.bincount(at, np.concatenate([counts, np.ones(len(more))]), len(distinct))
+    return distinct.astype(np.uint64), summed.astype(np.float64)
 
 
 def saturated(counts: Floats, lengths: Floats, mean: float) -> Floats:

@@ -1,4 +1,4 @@
-"""The linear models that ship: `memory_pipeline/models/*.toml`, readable files that a fit has written, no code."""
+"""What ships in `memory_pipeline/models/`: linear models, which a fit has written, and the thesaurus; no code."""
 
 import tomllib
 from collections.abc import Mapping
@@ -26,6 +26,12 @@ def coefficients(name: str) -> Mapping[str, float]:
         raise SettingsError(f"model {name!r} is unknown; {nearest(name, model_names())}")
     read = tomllib.loads((_models() / f"{name}.toml").read_text("utf-8"))
     return MappingProxyType({feature: float(value) for feature, value in read["coefficients"].items()})
+
+
+@cache
+def thesaurus_lines() -> tuple[str, ...]:
+    """Lines of `thesaurus.txt`, comments among them."""
+    return tuple((_models() / "thesaurus.txt").read_text("utf-8").splitlines())
 
 
 def _models() -> Traversable:

@@ -8,13 +8,13 @@ close as the cosine of their vectors. What is not here: what closeness is worth 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from memory_pipeline.settings.coefficients import thesaurus_lines
 from memory_pipeline.text.tokens import stem
 
 FAMILY: Final = 2.0
@@ -73,6 +73,4 @@ class Thesaurus:
 @cache
 def thesaurus() -> Thesaurus:
     """The one that ships. Cost: 0.1 s, once."""
-    return Thesaurus.of(
-        (resources.files("memory_pipeline") / "models" / "thesaurus.txt").read_text("utf-8").splitlines()
-    )
+    return Thesaurus.of(thesaurus_lines())
