@@ -63,6 +63,8 @@ _CLOSE: Final = 14.0
 """Days after a date in which closeness to it falls to 1/e; before it, one day."""
 _LENGTHY: Final = 1.0 / float(np.log(32.0))
 """A memory 32 times as long as a piece is as long as can be told."""
+_RANGE: Final = 0.25
+"""Cosines of a query and of memories that have nothing to do with it may differ by so much."""
 _SAID: Final = 2.0 / 3.0
 """Share of a query's words, by weight, that memories have which are about something else."""
 _DAY: Final = 86_400_000_000
@@ -235,7 +237,7 @@ def _around(
     cosine = np.zeros(len(rows))
     if known.any():
         low, high = cosines[known].min(), cosines[known].max()
-        cosine[known] = (cosines[known] - low) / max(high - low, 1e-9)
+        cosine[known] = (cosines[known] - low) / max(high - low, _RANGE)
     return {
         "cosine": cosine,
         "window": window,

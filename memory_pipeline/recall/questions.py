@@ -188,6 +188,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
     past = bool(_PAST.search(plain))
     polar = bool(_POLAR.search(plain))
     kind = next((kind for kind, pattern in _KINDS if re.search(pattern, plain)), None)
+    bare = not polar and kind != "wish" and not _ASKING.search(plain)
     return Question(
         stems=stems,
         keys=keys(list(stems)),
@@ -199,14 +200,14 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
         now=asked_now and not re.search(r"\b(?:used to|previous|before|ago|back then)\b", plain),
         present=not past and bool(_PRESENT.search(plain)),
         polar=polar,
-        bare=not polar and kind != "wish" and not _ASKING.search(plain),
-        open=not named and not _TOLD.search(plain),
+        bare=bare,
+        open=not named and not bare and not _TOLD.search(plain),
     )
 
 
 def _spans(plain: str, now: datetime) -> list[list[int]]:
     """First day and day after the last (days since 1970) of each date in a text in lower case."""
-    today = now.astimezone(UTC).date()
+    today = (now.astimezone(UTC) if now.tzinfo else now).date()
     found = {span for text in facts.dates_of(plain) if (span := dates.span(text, today))}
     return [[(day - _EPOCH).days for day in span] for span in sorted(found)]
 

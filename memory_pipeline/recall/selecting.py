@@ -61,7 +61,7 @@ def newest_first(
     able = head[found.feature("kind")[head] > 0] if question.kind and question.kind != "wish" else head
     if len(able):
         able = able[index.speaker[rows[able]] == index.speaker[rows[able[0]]]]
-        able = able[lexical[able] >= SAME_SHARE * lexical[able].max()]
+        able = able[(lexical[able] > 0) & (lexical[able] >= SAME_SHARE * lexical[able].max())]
     changed = order.copy()
     changed[np.flatnonzero(np.isin(order, able))] = able[
         np.lexsort((np.arange(len(able)), -index.created[rows[able]], ended[able]))

@@ -1,8 +1,9 @@
 """Thesaurus: how close words are by what they speak of.
 
 `models/thesaurus.txt` names topics ("pet animal: dog leash vet") and families of words of one root ("decide decision").
-A word is a vector over these: what names a topic has its full weight there, what belongs to it less. Two words are as
-close as the cosine of their vectors. What is not here: what closeness is worth to a question (`recall/related`).
+A word is a vector over these and over a meaning of its own; what names a topic has more weight there than what belongs
+to it. Two words are as close as the cosine of their vectors. What is not here: what closeness is worth to a question
+(`recall/related`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,6 +22,8 @@ FAMILY: Final = 2.0
 NAMES: Final = 1.0
 BELONGS: Final = 0.5
 """Weight of a word in a family, in a topic that it names, and in one that it belongs to."""
+OWN: Final = 1.0
+"""Weight of its own meaning: words that are known from one topic alone are not the same for that."""
 LEAST: Final = 0.1
 """Words less close than this have nothing to do with each other."""
 
@@ -31,7 +34,7 @@ class Thesaurus:
 
     Attributes:
         places: row of each stem in `topics`.
-        topics: [stems, topics and families]: weights, each row of length 1; and the same turned round.
+        topics: [stems, topics and families]: weights, each row with its own meaning of length 1; and its transpose.
     """
 
     places: dict[str, int]
@@ -49,15 +52,16 @@ class Thesaurus:
         places = {word: place for place, word in enumerate(sorted({word for word, _ in weights}))}
         rows = [places[word] for word, _ in weights]
         columns = [topic for _, topic in weights]
-        found = sparse.csr_array((np.array(list(weights.values())), (rows, columns)))
-        lengths = np.sqrt(found.power(2).sum(axis=1))
+        shape = len(places), max(columns, default=0) + 1
+        found = sparse.csr_array((np.array(list(weights.values()), dtype=np.float64), (rows, columns)), shape=shape)
+        lengths = np.sqrt(found.power(2).sum(axis=1) + OWN**2)
         scaled = sparse.csr_array(found.multiply((1.0 / lengths)[:, np.newaxis]))
         return cls(places, (scaled, sparse.csr_array(scaled.T)))
 
     def closeness(self, stems: Sequence[str]) -> NDArray[np.float64]:
         """[stems, stems of the thesaurus]: how close each is to each, 0 for itself, below `LEAST`, and if unknown.
 
-        Cost: about 0.2 ms.
+        Cost: about 0.1 ms a stem, and eight bytes a pair.
         """
         close = np.zeros((len(stems), len(self.places)))
         known = [(row, self.places[word]) for row, word in enumerate(stems) if word in self.places]
