@@ -171,9 +171,8 @@ def test_one_profile_and_one_row_a_memory():
 def test_long_memories_are_found_by_a_piece():
     filler = "We talked about many things that day and nothing was decided. " * 30
     memories = talk([("Ann", filler + "The spare key is under the blue flowerpot. " + filler), ("Ann", filler), *TALK])
-    for query in ("What is under the blue flowerpot?", "spare key flowerpot"):
+    for query in ("Where is the spare key?", "What is under the blue flowerpot?", "spare key flowerpot"):
         assert rank(build(memories), query, now=frames.AS_OF, k=1)["memory_id"].to_list() == ["m0"]
-    assert "m0" in rank(build(memories), "Where is the spare key?", now=frames.AS_OF, k=2)["memory_id"]
 
 
 def test_memories_without_vectors_are_found_by_their_words():

@@ -213,7 +213,7 @@ def _values(question: Question, match: Match, units: _Units, around: dict[str, F
     if question.bare:
         put("covers", _covered(match, shares))
     if question.polar:
-        share = (shares > 0) @ match.weights * (1.0 / max(float(match.weights.sum()), 1e-9))
+        share = _share(match, shares)
         denies = cues[:, _CUE["denies"]] > 0
         put("denial", share * denies)
         put("avowal", share * (cues[:, _CUE["first_person"]] * ~denies))
@@ -255,8 +255,12 @@ def _around(
 
 def _covered(match: Match, shares: Floats) -> Floats:
     """How much of the question units say in its own words, beyond `_SAID` of it by weight: 1 if all."""
-    said = ((shares > 0) @ match.weights) / max(float(match.weights.sum()), 1e-9)
-    return np.asarray(np.maximum(0.0, (said - _SAID) / (1.0 - _SAID)), dtype=np.float64)
+    return np.maximum(0.0, (_share(match, shares) - _SAID) / (1.0 - _SAID))
+
+
+def _share(match: Match, shares: Floats) -> Floats:
+    """Share of the question's words, by weight, that stand in each unit."""
+    return np.asarray((shares > 0) @ match.weights * (1.0 / max(float(match.weights.sum()), 1e-9)), dtype=np.float64)
 
 
 def _brief(lengths: Integers) -> Floats:

@@ -45,6 +45,8 @@ _PATTERNS: Final = {
         ";airport;station;garden;farm;library;theat(?:er|re);club;center;centre;camp(?:site|ground)?"
         ";trail;abroad;downtown"
         ";moved (?:to|from);live in;lives in;living in;born in;trip to;travel+ed to;visited;went to;grew up"
+        ";(?:under|underneath|beneath|behind|beside|inside|above|below|opposite|next to|in front of|on top of)"
+        " (?:the|a|an|my|your|his|her|our|their)"
     ),
     "person": any_of(
         "friends?;mother;mom;mum;father;dad;parents?;sister;brother;siblings?;aunt;uncle;cousins?;grandma;grandpa"

@@ -18,6 +18,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _MOST: Final = 32
+"""Words of a question that are looked for in other words."""
 
 
 def related(index: Index, question: Question, pieces: Integers, words: tuple[Integers, Keys], shares: Floats) -> Floats:
