@@ -28,10 +28,16 @@ def close(one, other, of=SMALL):
 
 
 def test_words_of_one_topic_are_close_and_those_that_name_it_most():
-    assert close("pet", "animal") == pytest.approx(0.5)
+    assert close("pet", "animal") == pytest.approx(0.5**0.5)
     assert close("cat", "pet") > close("cat", "dog") > 0
     assert 0 < close("leash", "park") < close("leash", "dog") < 1
-    assert close("decide", "decision") == pytest.approx(0.8)
+    assert close("decide", "decision") == 1.0
+
+
+def test_a_word_that_names_many_topics_is_still_close_to_what_belongs_to_each():
+    many = Thesaurus.of([f"pet: leash{number} beagle{number}" for number in "abcdefghij"])
+    assert many.closeness(["pet"])[0].sum() > 0
+    assert close("pet", "beaglea", many) > LEAST
 
 
 def test_words_of_no_common_topic_have_nothing_to_do_with_each_other():
@@ -140,3 +146,9 @@ def test_frequencies_are_those_of_the_units_that_are_there(first, later, data):
         words = ["tea", "cup", "pot", "saucer", "spoon", "kettle"]
         expected = [sum(word in text.split() for text in texts) for word in words]
         assert grown.frequencies(keys([stem(word) for word in words])).tolist() == expected
+        weights = np.arange(1.0, 7.0)
+        told = [
+            sum(weight * text.split().count(word) for word, weight in zip(words, weights, strict=True))
+            for text in texts
+        ]
+        assert grown.weighed(keys([stem(word) for word in words]), weights).tolist() == told

@@ -14,7 +14,7 @@ from memory_pipeline.recall.index import Index
 from memory_pipeline.recall.matching import Match, over_top
 from memory_pipeline.recall.pieces import CUES, GRADED, SIZE
 from memory_pipeline.recall.questions import Question
-from memory_pipeline.recall.related import related
+from memory_pipeline.recall.related import Related
 from memory_pipeline.text.embedding import HashingEmbedder
 
 Integers = NDArray[np.int64]
@@ -26,6 +26,7 @@ FEATURES: Final = {
     "covers": "it has nearly all words of a query that only names them: 1 with all, 0 up to two thirds by weight",
     "related": "BM25 of words that go with those of the question, over that of the best candidate",
     "cosine": "cosine of the vectors, over the range of the candidates",
+    "gist": "words of the question, and those that go with them, in it and around it, over that of the best candidate",
     "window": "share of the question's words in it and around it, nearer ones more",
     "nearby": "BM25 of the words in it and around it, each at its best place, nearer ones more",
     "topic": "share of the question's words that stand somewhere in the session",
@@ -54,6 +55,7 @@ CANDIDATES: Final = 300
 _STEPS: Final = (1, -1, 2, -2, 3, -3, 4, -4)
 _WINDOW: Final = np.array([0.6, 0.6, 0.4, 0.4, 0.25, 0.25, 0.0, 0.0])
 _NEARBY: Final = np.array([0.7, 0.7, 0.5, 0.5, 0.35, 0.35, 0.2, 0.2])
+_GIST: Final = np.array([0.8, 0.8, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0])
 """How much the words of neighbours so many places behind (before) count."""
 _CUE: Final = {name: place for place, name in enumerate(CUES)}
 _PLACE: Final = {name: place for place, name in enumerate(FEATURES)}
@@ -120,14 +122,14 @@ class _Units:
     spoken: Floats
 
     @classmethod
-    def of(cls, index: Index, question: Question, match: Match, pieces: Integers) -> Self:
+    def of(cls, index: Index, question: Question, match: Match, others: Related, pieces: Integers) -> Self:
         """Look at pieces."""
         at, keys, counts = index.postings.words_of(pieces)
         shares = match.of_pieces(index, pieces, (at, keys, counts))
         unsaid = 1.0 - float(_covered(match, shares).max(initial=0.0)) if question.bare else 1.0
         return cls(
             shares,
-            over_top(related(index, question, pieces, (at, keys), shares)) * unsaid,
+            over_top(others.of_pieces(index, question, pieces, (at, keys), shares)) * unsaid,
             index.pieces.cues[pieces],
             _mentions(index, question)[pieces],
         )
@@ -152,17 +154,19 @@ def candidates(index: Index, question: Question, allowed: Marks, vector: NDArray
         vector: the query's vector. Vectors made of words alone choose no candidates: the words do that already.
     """
     match = Match.of(index, question)
+    others = Related.of(index, question)
+    told = others.told(index, question)
     said = _said(index, question)
-    rows = _chosen(index, question, allowed, vector, match, said)
+    rows = _chosen(index, question, allowed, vector, match, told, said)
     cosines = index.vectors.cosines_of(rows, vector)
     first, last = index.pieces.bounds(rows)
     sizes = last - first
     starts = np.cumsum(sizes) - sizes
     owner = np.repeat(np.arange(len(rows)), sizes)
     pieces = np.repeat(first - starts, sizes) + np.arange(int(sizes.sum()))
-    around = _around(index, question, rows, match, cosines, said)
+    around = _around(index, question, rows, match, told, cosines, said)
     around["brief"] = _brief(np.add.reduceat(index.pieces.tokens[pieces], starts))
-    units = _Units.of(index, question, match, pieces)
+    units = _Units.of(index, question, match, others, pieces)
     whole = _values(question, match, units.best(starts), around)
     parts = np.flatnonzero(sizes[owner] > 1)
     own = _values(question, match, units.some(parts), {name: values[owner[parts]] for name, values in around.items()})
@@ -170,10 +174,16 @@ def candidates(index: Index, question: Question, allowed: Marks, vector: NDArray
 
 
 def _chosen(
-    index: Index, question: Question, allowed: Marks, vector: NDArray[np.float32], match: Match, said: Marks
+    index: Index,
+    question: Question,
+    allowed: Marks,
+    vector: NDArray[np.float32],
+    match: Match,
+    told: Floats,
+    said: Marks,
 ) -> Integers:
     """The best by a first look."""
-    first = over_top(match.lexical) + 0.3 * over_top(_beside(index, match.lexical))
+    first = over_top(match.lexical) + 0.3 * over_top(_beside(index, match.lexical)) + 0.3 * over_top(told)
     if index.model != HashingEmbedder.name:
         first += 0.5 * np.nan_to_num(index.vectors.cosines(vector), nan=0.0)
     if len(question.spans):
@@ -224,13 +234,14 @@ def _values(question: Question, match: Match, units: _Units, around: dict[str, F
 
 
 def _around(
-    index: Index, question: Question, rows: Integers, match: Match, cosines: Floats, said: Marks
+    index: Index, question: Question, rows: Integers, match: Match, told: Floats, cosines: Floats, said: Marks
 ) -> dict[str, Floats]:
     """Features that the pieces of a memory share."""
     lexical = match.lexical
     before, after = (index.sessions.neighbours(rows, step) for step in (-1, 1))
     lead, follow = (np.where(found >= 0, lexical[found], 0.0) for found in (before, after))
-    window, nearby = _reached(index, rows, match)
+    near = np.column_stack([index.sessions.neighbours(rows, step) for step in _STEPS])
+    window, nearby = _reached(rows, near, match)
     spoken = index.says(question.speakers)[rows].astype(np.float64)
     number = index.sessions.number[rows]
     known = np.isfinite(cosines)
@@ -240,6 +251,7 @@ def _around(
         cosine[known] = (cosines[known] - low) / max(high - low, _RANGE)
     return {
         "cosine": cosine,
+        "gist": over_top(_gist(index, rows, near, told)),
         "window": window,
         "nearby": nearby,
         "topic": np.where(number >= 0, match.topic[number], 0.0),
@@ -268,9 +280,17 @@ def _brief(lengths: Integers) -> Floats:
     return np.asarray(1.0 - np.clip(np.log(np.maximum(lengths, 1) / SIZE) * _LENGTHY, 0.0, 1.0), dtype=np.float64)
 
 
-def _reached(index: Index, rows: Integers, match: Match) -> tuple[Floats, Floats]:
+def _gist(index: Index, rows: Integers, near: Integers, told: Floats) -> Floats:
+    """What memories and those around them tell of a question, over the square root of how long they all are."""
+    lengths = np.bincount(index.pieces.row, index.postings.lengths, len(told))
+    there = (near >= 0) * _GIST
+    whole = told[rows] + (told[near] * there).sum(axis=1)
+    size = lengths[rows] + (lengths[near] * there).sum(axis=1)
+    return np.asarray(whole / np.sqrt(np.maximum(size, 1.0)), dtype=np.float64)
+
+
+def _reached(rows: Integers, near: Integers, match: Match) -> tuple[Floats, Floats]:
     """How much of the question stands in and around memories: share of its words, and BM25 over that of the best."""
-    near = np.column_stack([index.sessions.neighbours(rows, step) for step in _STEPS])
     shares = np.where((near >= 0)[:, :, np.newaxis], match.shares[near], 0.0)
     own = match.shares[rows]
     there = np.maximum(own > 0, ((shares > 0) * _WINDOW[:, np.newaxis]).max(axis=1))

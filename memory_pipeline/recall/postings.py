@@ -148,6 +148,25 @@ class Postings:
         there = [_count(keys, segment.keys, np.diff(segment.starts)) for segment in self.segments]
         return sum(there, start=-_count(keys, *self.gone))
 
+    def weighed(self, keys: Keys, weights: Floats) -> Floats:
+        """Of each unit the sum of the weights of these words, each as often as it stands there.
+
+        Cost: proportional to their postings and the number of units.
+        """
+        found = np.zeros(len(self.number))
+        for segment in self.segments:
+            if not len(segment.keys):
+                continue
+            at = np.searchsorted(segment.keys[:-1], keys)
+            known = np.flatnonzero(segment.keys[at] == keys)
+            begin = segment.starts[at[known]]
+            sizes = segment.starts[at[known] + 1] - begin
+            run = _runs(begin, sizes)
+            units, values = self.place[segment.units[run]], np.repeat(weights[known], sizes) * segment.counts[run]
+            there = units >= 0
+            found += np.bincount(units[there], values[there], len(found))
+        return found
+
     @property
     def mean(self) -> float:
         """Mean length of a unit."""
@@ -164,7 +183,7 @@ class Postings:
             chosen = np.flatnonzero(owners == owner)
             local = numbers[chosen] - segment.first
             begin, sizes = segment.own_starts[local], segment.own_starts[local + 1] - segment.own_starts[local]
-            at = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
+            at = _runs(begin, sizes)
             places.append(np.repeat(chosen, sizes))
             keys.append(segment.own_keys[at])
             counts.append(segment.own_counts[at])
@@ -176,6 +195,11 @@ class Postings:
 
 
 _NONE: Final[tuple[Keys, Floats]] = (np.zeros(0, dtype=np.uint64), np.zeros(0))
+
+
+def _runs(begin: Integers, sizes: Integers) -> Integers:
+    """The numbers of runs that begin somewhere and have some sizes, run by run."""
+    return np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
 
 
 def _count(keys: Keys, words: Keys, counts: Floats | Integers) -> Floats:

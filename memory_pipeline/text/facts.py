@@ -67,12 +67,14 @@ _SUBJECT: Final = (
     r"(?:i|you|he|she|it|we|they|there|this|that|these|those|the|a|an|my|your|his|her|our|their|any|anyone|anybody"
     r"|someone|anything|something)"
 )
-_ASKING: Final = (
-    rf"^\W*(?:(?:and|but|so|ok|okay|hey|hi|well|oh|wow)\W+)?(?:(?:who|what|when|where|why|how)(?:'s|'re|'d|'ll)?"
+_LEAD: Final = (
+    r"(?:(?:and|but|so|ok|okay|hey|hi|well|oh|wow)\W+)?(?:(?:who|what|when|where|why|how)(?:'s|'re|'d|'ll)?"
     rf" {_AUXILIARY} |(?:who|what|where|how)'(?:s|re) |(?:which|what|whose) [a-z]+ {_AUXILIARY} {_SUBJECT} "
     rf"|how (?:many|much|often|long|far|old|about) |what about |{_AUXILIARY} {_SUBJECT} )"
 )
-_QUESTION_SENTENCE: Final = r"[^.!?\n]*\?+"
+_ASKING: Final = rf"^\W*{_LEAD}"
+_QUESTION_SENTENCE: Final = rf"\s*{_LEAD}[^.!?\n]*\?+|([^.!?\n]*?[,;:])\s*{_LEAD}[^.!?\n]*\?+|[^.!?\n]*\?+"
+"""A sentence that asks, and what it states before it asks: "I never fly, so can we take the train?"."""
 _ENDS_ASKING: Final = r"\?[^\p{L}\p{N}]*$"
 _STATES: Final = r"[.!]+(?:\s|$|[\"')\]])"
 
@@ -107,8 +109,8 @@ def _scanned() -> Pattern[str]:
 
 
 def statements(low: pl.Series) -> pl.Series:
-    """Texts (as `tokens.fold` leaves them) without their questions."""
-    return low.str.replace_all(_QUESTION_SENTENCE, " ")
+    """Texts (as `tokens.fold` leaves them) without what they ask."""
+    return low.str.replace_all(_QUESTION_SENTENCE, "$1 ")
 
 
 def asks(low: pl.Series) -> pl.Series:

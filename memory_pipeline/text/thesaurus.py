@@ -2,7 +2,8 @@
 
 `models/thesaurus.txt` names topics ("pet animal: dog leash vet") and families of words of one root ("decide decision").
 A word is a vector over these and over a meaning of its own; what names a topic has more weight there than what belongs
-to it. Two words are as close as the cosine of their vectors. What is not here: what closeness is worth to a question
+to it. Two words are as close as the product of their vectors over the square roots of their lengths, at most 1: a word
+of many topics would be close to none by their cosine. What is not here: what closeness is worth to a question
 (`recall/related`).
 """
 
@@ -24,7 +25,7 @@ BELONGS: Final = 0.5
 """Weight of a word in a family, in a topic that it names, and in one that it belongs to."""
 OWN: Final = 1.0
 """Weight of its own meaning: words that are known from one topic alone are not the same for that."""
-LEAST: Final = 0.1
+LEAST: Final = 0.2
 """Words less close than this have nothing to do with each other."""
 
 
@@ -34,7 +35,8 @@ class Thesaurus:
 
     Attributes:
         places: row of each stem in `topics`.
-        topics: [stems, topics and families]: weights, each row with its own meaning of length 1; and its transpose.
+        topics: [stems, topics and families]: weights over the square root of the row's length, in which its own meaning
+            counts; and its transpose.
     """
 
     places: dict[str, int]
@@ -54,8 +56,8 @@ class Thesaurus:
         columns = [topic for _, topic in weights]
         shape = len(places), max(columns, default=0) + 1
         found = sparse.csr_array((np.array(list(weights.values()), dtype=np.float64), (rows, columns)), shape=shape)
-        lengths = np.sqrt(found.power(2).sum(axis=1) + OWN**2)
-        scaled = sparse.csr_array(found.multiply((1.0 / lengths)[:, np.newaxis]))
+        roots = (found.power(2).sum(axis=1) + OWN**2) ** 0.25
+        scaled = sparse.csr_array(found.multiply((1.0 / roots)[:, np.newaxis]))
         return cls(places, (scaled, sparse.csr_array(scaled.T)))
 
     def closeness(self, stems: Sequence[str]) -> NDArray[np.float64]:
@@ -68,7 +70,7 @@ class Thesaurus:
         if known:
             rows, places = (list(column) for column in zip(*known, strict=True))
             topics, words = self.topics
-            close[rows] = (topics[places] @ words).toarray()
+            close[rows] = np.minimum((topics[places] @ words).toarray(), 1.0)
             close[rows, places] = 0.0
             close[close < LEAST] = 0.0
         return close

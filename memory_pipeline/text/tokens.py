@@ -4,6 +4,7 @@ Rarity is a static prior from word lists, in whole hundredths, so that sums of i
 here: the lists themselves (`lexicon`), and numbers, dates and names (`facts`).
 """
 
+import re
 from typing import Final
 
 import polars as pl
@@ -29,6 +30,9 @@ _ENDINGS: Final = (
     ("es", ""),
     ("s", ""),
 )
+_BEFORE_E: Final = ("ing", "edly", "ed", "es")
+_SHORT: Final = re.compile(r"[^aeiouy]+[aeiouy][^aeiouywx]")
+"""Of one short syllable, as "car" and "hop": an e behind it makes another word (Porter 1980)."""
 _VOWELS: Final = frozenset("aeiouy")
 
 RARITY_NUMBER: Final = 70
@@ -130,14 +134,19 @@ def stem(word: str) -> str:
         return _NUMERALS.get(word, word)
     if word in _NUMERALS:
         return _NUMERALS[word]
+    mute = word[-1] == "e"
     for ending, instead in _ENDINGS:
         root = word.removesuffix(ending)
         if root is not word and root != word and len(root) >= 3 and _VOWELS & set(root):  # noqa: PLR2004
             word = word if ending == "s" and root[-1] in "siu" else root + instead
+            mute = ending in _BEFORE_E or word[-1] == "e"
             break
     if word[-1] == word[-2] and word[-1] not in "lsz" and len(word) > 3:  # noqa: PLR2004
-        word = word[:-1]
-    return word[:-1] + "i" if word[-1] == "y" else word.removesuffix("e") if len(word) > 3 else word  # noqa: PLR2004
+        word, mute = word[:-1], False
+    if word[-1] == "y":
+        return word[:-1] + "i"
+    root = word.removesuffix("e") if len(word) > 3 else word  # noqa: PLR2004
+    return root + "e" if mute and _SHORT.fullmatch(root) else root
 
 
 def by_row(lists: pl.DataFrame, height: int) -> pl.DataFrame:
