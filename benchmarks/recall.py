@@ -18,6 +18,7 @@ from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.recall.client import MemoryClient
 from memory_pipeline.recall.index import Index
 from memory_pipeline.recall.ranking import rank
+from memory_pipeline.settings.coefficients import thesaurus_lines
 from memory_pipeline.text.embedding import embed_texts, embedder
 
 AS_OF = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,9 +32,11 @@ ENDINGS = (
 
 
 def vocabulary():
-    """Words of two syllables and an ending."""
+    """Words that the thesaurus knows, in no order, then made ones of two syllables and an ending."""
+    known = sorted({word for line in thesaurus_lines() if line[:1] != "#" for word in re.findall(r"\w+", line)})
     syllables = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "bdfgklmnprstvz"]
-    return np.array([syllable + ending for syllable in syllables for ending in ENDINGS])[:WORDS]
+    made = [syllable + ending for syllable in syllables for ending in ENDINGS]
+    return np.concatenate([np.random.default_rng(1).permutation(known), made])[:WORDS]
 
 
 def store(count, seed=7):

@@ -41,15 +41,14 @@ class Related:
     @classmethod
     def of(cls, index: Index, question: Question) -> Self:
         """Look them up. Cost: about 1 ms."""
-        ordered, by_key = _known()
         asked = np.sort(np.argsort(-question.emphasis, kind="stable")[:_MOST])
-        close = thesaurus().closeness([question.stems[place] for place in asked])
-        near = np.any(close, axis=0)[by_key]
-        found, places = ordered[near], by_key[near]
+        others, close = thesaurus().close([question.stems[place] for place in asked])
+        found = _keys()[others]
         frequencies = index.postings.frequencies(found)
-        there = frequencies > 0
+        there = np.flatnonzero(frequencies)
+        there = there[np.argsort(found[there])]
         rates = frequencies[there] / max(1, len(index.postings.number))
-        return cls(asked, found[there], close[:, places[there]], rates)
+        return cls(asked, found[there], close[:, there], rates)
 
     def told(self, index: Index, question: Question) -> Floats:
         """How much each memory tells of the question, in its words or others: over all of them that stand there.
@@ -107,8 +106,6 @@ class Related:
 
 
 @cache
-def _known() -> tuple[Keys, Integers]:
-    """The thesaurus's words as keys, ascending, and the place of each there."""
-    found = keys(list(thesaurus().places))
-    order = np.argsort(found)
-    return found[order], order
+def _keys() -> Keys:
+    """The words of the thesaurus as keys, in their order there."""
+    return keys(list(thesaurus().places))

@@ -60,20 +60,24 @@ class Thesaurus:
         scaled = sparse.csr_array(found.multiply((1.0 / roots)[:, np.newaxis]))
         return cls(places, (scaled, sparse.csr_array(scaled.T)))
 
-    def closeness(self, stems: Sequence[str]) -> NDArray[np.float64]:
-        """[stems, stems of the thesaurus]: how close each is to each, 0 for itself, below `LEAST`, and if unknown.
+    def close(self, stems: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Words that are close to any of some stems.
 
-        Cost: about 0.1 ms a stem, and eight bytes a pair.
+        Returns:
+            Their rows in `topics`, ascending, and [stems, these]: how close each is to each, `LEAST` to 1; 0 for
+            itself, if less close, and if unknown. Cost: about 0.05 ms a stem.
         """
-        close = np.zeros((len(stems), len(self.places)))
         known = [(row, self.places[word]) for row, word in enumerate(stems) if word in self.places]
-        if known:
-            rows, places = (list(column) for column in zip(*known, strict=True))
-            topics, words = self.topics
-            close[rows] = np.minimum((topics[places] @ words).toarray(), 1.0)
-            close[rows, places] = 0.0
-            close[close < LEAST] = 0.0
-        return close
+        if not known:
+            return np.zeros(0, dtype=np.int64), np.zeros((len(stems), 0))
+        rows, places = np.array(known, dtype=np.int64).T
+        topics, words = self.topics
+        found = (topics[places] @ words).tocoo()
+        near = (found.data >= LEAST) & (places[found.row] != found.col)
+        others, at = np.unique(found.col[near], return_inverse=True)
+        close = np.zeros((len(stems), len(others)))
+        close[rows[found.row[near]], at] = np.minimum(found.data[near], 1.0)
+        return others.astype(np.int64), close
 
 
 @cache
