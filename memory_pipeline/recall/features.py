@@ -55,7 +55,7 @@ CANDIDATES: Final = 300
 _STEPS: Final = (1, -1, 2, -2, 3, -3, 4, -4)
 _WINDOW: Final = np.array([0.6, 0.6, 0.4, 0.4, 0.25, 0.25, 0.0, 0.0])
 _NEARBY: Final = np.array([0.7, 0.7, 0.5, 0.5, 0.35, 0.35, 0.2, 0.2])
-_GIST: Final = np.array([0.8, 0.8, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0])
+_GIST: Final = np.array([0.8, 0.8, 0.6, 0.6, 0.4, 0.4, 0.3, 0.3])
 """How much the words of neighbours so many places behind (before) count."""
 _CUE: Final = {name: place for place, name in enumerate(CUES)}
 _PLACE: Final = {name: place for place, name in enumerate(FEATURES)}
