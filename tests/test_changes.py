@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memory_pipeline.settings import Policy
 from memory_pipeline.text import changes
 
 MORNING = datetime(2025, 3, 3, 9, tzinfo=UTC)
@@ -396,6 +397,14 @@ def generated(patterns, count, seed):
 @pytest.mark.parametrize(("relation", "older", "newer"), LABELLED)
 def test_relation(relation, older, newer):
     assert related(older, newer)["relation"] == relation
+
+
+def test_what_never_was_is_denied_the_more_surely_the_more_of_it_the_other_tells():
+    never = "I've never made any sourdough bread for my neighbours."
+    whole = related("I just took sourdough bread for my neighbours out of the oven.", never)
+    part = related("I just took a sourdough loaf for my neighbours out of the oven.", never)
+    assert (whole["relation"], part["relation"]) == ("conflict", "conflict")
+    assert whole["confidence"] >= Policy().fact_confidence > part["confidence"]
 
 
 def test_generated_changes_are_found():

@@ -11,7 +11,7 @@ towards zero (Dawes 1979: equal weights are hard to beat where data are few).
 
 import argparse
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib import resources
@@ -35,7 +35,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 RIDGES: Final = (0.003, 0.01, 0.03, 0.1)
-"""Strengths of the pull that are tried; the one that carries over best to a kind of conversation left out is taken."""
+"""Strengths of the pull that are tried: the one is taken that carries over best to conversations that were left out,
+half by conversations of kinds that were in the fit and half by kinds that were not: those of users lie between."""
 SEEDS: Final = {"two_person": (1, 2, 3), "assistant": (1, 2, 3)}
 """Chats that are made up for the fit."""
 SHARES: Final = {"two_person": 2.0, "beam": 1.0, "assistant": 1.0}
@@ -165,9 +166,9 @@ def folds(known: Sequence[Example], ridge: float) -> pl.DataFrame:
         One row a conversation: source, chat, questions, fitted and equal (share answered within the first ten).
     """
     rows = []
-    for chat, source in dict.fromkeys((one.chat_id, one.source) for one in known):
-        own = [one for one in known if (one.chat_id, one.source) == (chat, source)]
-        weights = fit([one for one in known if (one.chat_id, one.source) != (chat, source)], ridge)
+    for source, chat in dict.fromkeys(map(_conversation, known)):
+        own = [one for one in known if _conversation(one) == (source, chat)]
+        weights = fit([one for one in known if _conversation(one) != (source, chat)], ridge)
         found, equal = places(own, weights), places(own, np.ones(len(FEATURES)))
         rows.append(
             {
@@ -181,13 +182,32 @@ def folds(known: Sequence[Example], ridge: float) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def carried(known: Sequence[Example], ridge: float) -> float:
-    """Mean reciprocal place of the first answer in each source, by weights fitted on the others; the mean of these."""
-    found = []
-    for source in dict.fromkeys(one.source for one in known):
-        weights = fit([one for one in known if one.source != source], ridge)
-        found.append(float((1.0 / places([one for one in known if one.source == source], weights)).mean()))
-    return sum(found) / len(found)
+def _kind(one: Example) -> str:
+    return one.source
+
+
+def _conversation(one: Example) -> tuple[str, str]:
+    return one.source, one.chat_id
+
+
+def carried(known: Sequence[Example], ridge: float, apart: Callable[[Example], Hashable]) -> float:
+    """How well weights carry over to what was left out of their fit.
+
+    Args:
+        known: examples of several sources.
+        ridge: strength of the pull.
+        apart: what of an example must not be in the fit: its source (another kind of conversation), or its chat.
+
+    Returns:
+        Mean reciprocal place of the first answer, mean of the sources.
+    """
+    found: dict[str, list[float]] = {}
+    for one in dict.fromkeys(map(apart, known)):
+        own = [example for example in known if apart(example) == one]
+        weights = fit([example for example in known if apart(example) != one], ridge)
+        for example, place in zip(own, places(own, weights), strict=True):
+            found.setdefault(example.source, []).append(1.0 / place)
+    return float(np.mean([np.mean(values) for values in found.values()]))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -197,7 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, help="file to write; models/ranking.toml of this package unless told")
     told = parser.parse_args(arguments)
     known = learned(told.beam)
-    tried = {ridge: carried(known, ridge) for ridge in RIDGES}
+    tried = {ridge: 0.5 * (carried(known, ridge, _kind) + carried(known, ridge, _conversation)) for ridge in RIDGES}
     ridge = max(tried, key=lambda one: (tried[one], one))
     out = told.out or Path(str(resources.files("memory_pipeline") / "models" / "ranking.toml"))
     out.write_text(document(fit(known, ridge), ridge, tried, folds(known, ridge)), "utf-8")
@@ -221,8 +241,8 @@ def document(weights: Floats, ridge: float, tried: Mapping[float, float], held: 
         f"questions = {held['questions'].sum()}",
         "",
         "[fit.ridges]",
-        "# Mean reciprocal place of the first answer in kinds of conversation that were left out of the fit.",
-        *(f'"{one:g}" = {share:.3f}' for one, share in tried.items()),
+        "# Mean reciprocal place of the first answer in conversations, and in kinds of them, that were left out.",
+        *(f'"{one:g}" = {share:.4f}' for one, share in tried.items()),
         "",
         "# Questions answered within the first ten, by weights fitted on all other conversations and by equal weights:",
         "# mean over the conversations of a kind, least and most.",

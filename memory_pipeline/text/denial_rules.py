@@ -32,7 +32,8 @@ _NEVER_WORDS: Final = 0.4
 _NEVER_WEIGHT: Final = 90
 _NAMED: Final = 0.7
 _UNNAMED: Final = 0.6
-"""How sure a contradiction is if what never was done is told in another verb, of a name that both give or of none."""
+"""How sure a contradiction is if what never was done is told in another verb: of a name that both give or in all its
+other words, or in some."""
 _VALUE_WORDS: Final = 3
 _MOST: Final = 0.75
 Times = tuple[datetime | None, datetime | None]
@@ -87,7 +88,8 @@ def denied(case: Case) -> Iterator[Finding]:
         own = denying.persons & stating.persons & _FIRST and denying.denied in words.GENERAL
         named = own and any(words.roots(name) & both for name in old.names & new.names)
         same = not denying.denied or denying.denied in both
-        sure = 0.45 + 0.3 * covered if same else _NAMED if named else _UNNAMED
+        whole = denying.persons & stating.persons & _FIRST and len(both) > 1 and covered >= _DENIED
+        sure = 0.45 + 0.3 * covered if same else _NAMED if named or whole else _UNNAMED
         if (
             _told(denying, stating)
             and not _of_others(denying, stating)
