@@ -402,7 +402,7 @@ def test_relation(relation, older, newer):
 def test_what_never_was_is_denied_the_more_surely_the_more_of_it_the_other_tells():
     never = "I've never made any sourdough bread for my neighbours."
     whole = related("I just took sourdough bread for my neighbours out of the oven.", never)
-    part = related("I just took a sourdough loaf for my neighbours out of the oven.", never)
+    part = related("I took a bread class with my neighbours.", never)
     assert (whole["relation"], part["relation"]) == ("conflict", "conflict")
     assert whole["confidence"] >= Policy().fact_confidence > part["confidence"]
 
