@@ -54,6 +54,30 @@ def test_a_newer_value_closes_the_older_one():
     assert row["plan_id"] == "plan"
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("Our API docs live in Confluence.", "The API moved to Dublin."),
+        ("My friend lives in Rome.", "My friend from college lives in Milan."),
+        ("My friend at church works at Siemens.", "My friend works at Bosch."),
+    ],
+)
+def test_another_one_of_a_like_name_closes_nothing(texts):
+    assert compared(told(*texts)).is_empty()
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("Our API docs live in Notion.", "The docs moved to Confluence."),
+        ("My friend from college lives in Rome.", "My friend moved to Milan."),
+        ("My sister Ana lives in Rome.", "Ana lives in Milan."),
+    ],
+)
+def test_the_same_one_said_shorter_is_closed(texts):
+    assert pairs(compared(told(*texts))) == [("a", "b")]
+
+
 def test_a_chain_closes_link_by_link():
     assert pairs(compared(told(*RENTS))) == [("a", "b"), ("b", "c")]
 

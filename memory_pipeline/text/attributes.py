@@ -131,6 +131,8 @@ _TIMES: Final = re.compile(
     rf"|{_MONTHS}|tomorrow|today|next|this|last|[0-9$€£])\b"
 )
 _TOKEN: Final = re.compile(r"[^\s,.;:!?()\"]+")
+_NARROWED: Final = re.compile(r" (?:from|of|in|at|on|with|by|for|near|who|that|which)\b")
+"""What narrows down the noun before it."""
 _SPOKEN: Final = _PERSON | {"dr", "mr", "mrs", "ms", "i'm", "i've", "i'll", "we're", "we've", "we'll", "he's", "she's"}
 _IDLE: Final = words.IDLE | words.GENERIC
 
@@ -146,6 +148,7 @@ class Claim:
         shown: the value as written.
         context: what is said of when, where and for what.
         owned: the subject is a definite one: mine, hers, the one.
+        head: the word of the subject that says what it is: "docs" of "our API docs from May"; empty for the speaker.
     """
 
     attribute: str
@@ -154,6 +157,7 @@ class Claim:
     shown: str
     context: frozenset[str]
     owned: bool
+    head: str
 
 
 def found(low: pl.Series) -> pl.DataFrame:
@@ -188,7 +192,7 @@ def _claimed(name: str, subject: str, shown: str) -> list[Claim]:
     shown = _CUT.sub("", f" {shown.removeprefix('with ').removeprefix('by ')}").strip()
     narrow = _CONTEXT.search(shown) if name in {"is", "prefer"} else None
     context = _roots(shown[narrow.start() :]) if narrow else frozenset()
-    value, whose = _roots(shown[: narrow.start()] if narrow else shown), _roots(subject)
+    value, whose, head = _roots(shown[: narrow.start()] if narrow else shown), _roots(subject), _head(subject)
     subject = _WHEN.sub("", subject.strip())
     owned = bool((_DEFINITE.match(subject) or _BARE.match(subject)) and not _PLURAL.search(subject))
     if (
@@ -199,14 +203,20 @@ def _claimed(name: str, subject: str, shown: str) -> list[Claim]:
     ):
         return []
     if name in {"home", "place"}:
-        return [Claim("place", whose, value, shown, context, owned)] if name == "home" or whose else []
+        return [Claim("place", whose, value, shown, context, owned, head)] if name == "home" or whose else []
     if name not in {"is", "set"}:
-        return [Claim(name, whose, value, shown, context, owned)]
+        return [Claim(name, whose, value, shown, context, owned, head)]
     if not whose or len(whose) > _MOST_NAMED or any(word[0].isdigit() for word in whose):
         return []
-    said = Claim("is", whose, value, shown, context, owned or name == "set")
-    turned = Claim("is", value, whose, subject.strip(), context, bool(_DEFINITE.match(shown)))
+    said = Claim("is", whose, value, shown, context, owned or name == "set", head)
+    turned = Claim("is", value, whose, subject.strip(), context, bool(_DEFINITE.match(shown)), _head(shown))
     return [said, turned] if name == "is" else [said]
+
+
+def _head(phrase: str) -> str:
+    """Root of the last telling word before a preposition; empty if there is none."""
+    bare = _NARROWED.split(phrase.strip(), maxsplit=1)[0]
+    return next((root for word in reversed(_TOKEN.findall(bare)) for root in _roots(word)), "")
 
 
 def _roots(text: str) -> frozenset[str]:

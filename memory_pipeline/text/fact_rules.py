@@ -143,9 +143,24 @@ def _claimed(case: Case) -> Iterator[Finding]:
 def _of_one_subject(one: Claim, other: Claim, case: Case) -> bool:
     left, right = one.subject, other.subject
     if left and right:
-        return left <= right or right <= left
+        return (left <= right or right <= left) and _no_other(one, other, case)
     of_somebody = (case.old.persons | case.new.persons) & _THIRD and not case.old.persons & case.new.persons & _FIRST
     return one.attribute != "is" and not left | right and not of_somebody
+
+
+def _no_other(one: Claim, other: Claim, case: Case) -> bool:
+    """What one subject has more than the other does not make it another one.
+
+    A name does not; the noun itself does ("API docs" are no API), and what narrows it down ("from college") may, unless
+    both give a name or a change is told.
+    """
+    if one.attribute == "is" or one.subject == other.subject:
+        return True
+    longer, says = (one, case.old) if one.subject > other.subject else (other, case.new)
+    names = _names(says)
+    more = (one.subject ^ other.subject) - names
+    known = case.new.changing or bool(one.subject & other.subject & names)
+    return not more or (longer.head not in more and known)
 
 
 def _differ(one: Claim, other: Claim) -> bool:
