@@ -40,6 +40,13 @@ def test_a_word_that_names_many_topics_is_still_close_to_what_belongs_to_each():
     assert close("pet", "beaglea", many) > LEAST
 
 
+def test_words_that_are_told_apart_are_not_close_whatever_they_share():
+    lines = ["/ cat dog parrot", "pet: dog cat", "animal: dog cat parrot"]
+    told = Thesaurus.of(lines)
+    assert close("cat", "dog", told) == close("dog", "parrot", told) == 0.0
+    assert close("cat", "pet", told) == close("cat", "pet", Thesaurus.of(lines[1:])) > 0
+
+
 def test_words_of_no_common_topic_have_nothing_to_do_with_each_other():
     assert close("pet", "park") == 0.0
     assert close("decision", "dog") == 0.0
@@ -61,7 +68,7 @@ def test_the_one_that_ships_is_well_formed():
     lines = [line for line in thesaurus_lines() if line and not line.startswith("#")]
     assert len(lines) == len(set(lines))
     for line in lines:
-        assert re.fullmatch(r"[a-z0-9]+(?: [a-z0-9]+)*(?:: [a-z0-9]+(?: [a-z0-9]+)*)?", line), line
+        assert re.fullmatch(r"(?:/ [a-z]+|[a-z0-9]+)(?: [a-z0-9]+)*(?:: [a-z0-9]+(?: [a-z0-9]+)*)?", line), line
         assert not STOP_WORDS & set(line.replace(":", "").split()), line
     assert close("pet", "puppy", thesaurus()) > close("pet", "mortgage", thesaurus())
 

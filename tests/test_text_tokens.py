@@ -88,3 +88,30 @@ def test_the_hash_is_that_of_speaker_and_content():
 def test_hashes_of_columns_are_those_of_the_pairs(pairs):
     speakers, contents = of(*(pair[0] for pair in pairs)), of(*(pair[1] for pair in pairs))
     assert content_hashes(speakers, contents).to_list() == [content_hash(*pair) for pair in pairs]
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        "try tries tried trying", "key keys", "toy toys", "family families", "apply applies applied applying",
+        "meeting meetings meet", "building buildings", "bus buses", "speed speeds speeding", "die dies died dying",
+        "travel travels travelled traveled", "control controlled", "hope hopes hoped hoping", "hop hops hopped hopping",
+        "care cares cared caring", "plan planned planning", "agree agreed agrees", "use used using", "rare rarely",
+        "install installed", "study studies studied", "box boxes", "class classes", "movie movies", "hundred hundreds",
+    ],
+)  # fmt: skip
+def test_forms_of_a_word_have_one_stem(forms):
+    assert len({stem(word) for word in forms.split()}) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["hope hop", "care car", "note not", "plane plan", "early ear earring", "reply rep", "tired tire", "new news"],
+)
+def test_other_words_have_another_stem(words):
+    assert len({stem(word) for word in words.split()}) == len(words.split())
+
+
+@given(st.text(max_size=12))
+def test_a_stem_of_any_text_is_one(text):
+    assert isinstance(stem(text), str)

@@ -65,6 +65,8 @@ _CLOSE: Final = 14.0
 """Days after a date in which closeness to it falls to 1/e; before it, one day."""
 _LENGTHY: Final = 1.0 / float(np.log(32.0))
 """A memory 32 times as long as a piece is as long as can be told."""
+_LITTLE: Final = 1e-6
+"""Weight of what a memory promises beside any word, date or speaker that it shares with the question."""
 _RANGE: Final = 0.25
 """Cosines of a query and of memories that have nothing to do with it may differ by so much."""
 _SAID: Final = 2.0 / 3.0
@@ -81,12 +83,14 @@ class Candidates:
         whole: [memories, features] of each memory as a whole.
         pieces: [pieces, features] of the pieces of those that have several.
         owner: of each piece its place in `rows`.
+        share: of the question's words, by weight, that stand in each memory.
     """
 
     rows: Integers
     whole: Floats
     pieces: Floats
     owner: Integers
+    share: Floats
 
     def feature(self, name: str) -> Floats:
         """One feature of the memories as wholes."""
@@ -167,10 +171,11 @@ def candidates(index: Index, question: Question, allowed: Marks, vector: NDArray
     around = _around(index, question, rows, match, told, cosines, said)
     around["brief"] = _brief(np.add.reduceat(index.pieces.tokens[pieces], starts))
     units = _Units.of(index, question, match, others, pieces)
-    whole = _values(question, match, units.best(starts), around)
+    wholes = units.best(starts)
+    whole = _values(question, match, wholes, around)
     parts = np.flatnonzero(sizes[owner] > 1)
     own = _values(question, match, units.some(parts), {name: values[owner[parts]] for name, values in around.items()})
-    return Candidates(rows, whole, own, owner[parts])
+    return Candidates(rows, whole, own, owner[parts], _share(match, wholes.shares))
 
 
 def _chosen(
@@ -190,12 +195,26 @@ def _chosen(
         first += 0.2 * said
     if question.speakers:
         first += 0.1 * index.says(question.speakers)
-    first[~allowed] = -np.inf
     count = min(CANDIDATES, int(allowed.sum()))
     if count == 0:
         return np.zeros(0, dtype=np.int64)
+    first += _LITTLE * _promising(index, question)
+    first[~allowed] = -np.inf
     edge = np.partition(first, len(first) - count)[len(first) - count]
     return np.flatnonzero((first >= edge) & allowed)
+
+
+def _promising(index: Index, question: Question) -> Floats:
+    """What can be seen in memories without a word of the question: how much each tells, and of the kind asked for."""
+    signs = ["telling", "dense", "rarity"]
+    seen = index.pieces.cues[:, [_CUE[name] for name in signs]].sum(axis=1) * (0.01 / len(signs))
+    wanted = [question.kind] if question.kind else []
+    wanted += ["standing", "preference"] if question.open else []
+    for name in wanted:
+        seen += index.pieces.cues[:, _CUE[name]]
+    found = np.zeros(index.memories.height)
+    np.maximum.at(found, index.pieces.row, seen)
+    return found
 
 
 def _values(question: Question, match: Match, units: _Units, around: dict[str, Floats]) -> Floats:
@@ -281,12 +300,12 @@ def _brief(lengths: Integers) -> Floats:
 
 
 def _gist(index: Index, rows: Integers, near: Integers, told: Floats) -> Floats:
-    """What memories and those around them tell of a question, over the square root of how long they all are."""
-    lengths = np.bincount(index.pieces.row, index.postings.lengths, len(told))
+    """What memories and those around them tell of a question, over the square roots of how long each is."""
+    lengths = np.sqrt(np.bincount(index.pieces.row, index.postings.lengths, len(told)))
     there = (near >= 0) * _GIST
     whole = told[rows] + (told[near] * there).sum(axis=1)
     size = lengths[rows] + (lengths[near] * there).sum(axis=1)
-    return np.asarray(whole / np.sqrt(np.maximum(size, 1.0)), dtype=np.float64)
+    return np.asarray(whole / np.maximum(size, 1.0), dtype=np.float64)
 
 
 def _reached(rows: Integers, near: Integers, match: Match) -> tuple[Floats, Floats]:

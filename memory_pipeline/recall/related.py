@@ -53,8 +53,8 @@ class Related:
     def told(self, index: Index, question: Question) -> Floats:
         """How much each memory tells of the question, in its words or others: over all of them that stand there.
 
-        A word of the question counts as much as its emphasis, another as much as it is close to those; both by the
-        square of their inverse document frequency, as in a cosine of vectors of words.
+        A word of the question counts as much as its emphasis, another as much as it is close to those; both by their
+        inverse document frequencies, as in a cosine of vectors of words, but no other as rarer than the one asked for.
 
         Returns:
             One number a memory. Cost: proportional to the postings of all these words.
@@ -63,7 +63,9 @@ class Related:
         number = len(postings.number)
         held = np.concatenate([postings.frequencies(question.keys), self.rates * number])
         rarity = np.log1p((number - held + 0.5) / (held + 0.5))
-        weights = np.concatenate([question.emphasis, question.emphasis[self.asked] @ self.close]) * rarity**2
+        own, others = np.split(rarity, [len(question.keys)])
+        instead = question.emphasis[self.asked] @ (self.close * np.minimum(own[self.asked, np.newaxis], others))
+        weights = np.concatenate([question.emphasis * own, instead]) * rarity
         found = postings.weighed(np.concatenate([question.keys, self.keys]), weights)
         return np.asarray(np.bincount(index.pieces.row, found, index.memories.height), dtype=np.float64)
 

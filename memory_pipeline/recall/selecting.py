@@ -25,8 +25,8 @@ BEST: Final = 5
 """The newest comes first among so many best, and the other side of a contradiction is brought along for them."""
 AS_WELL: Final = 0.8
 """A memory answers about as well as another with this share of its score."""
-SAME_SHARE: Final = 0.5
-"""Memories state one thing when they match the question at least this well, compared with the best of them."""
+SAME_SHARE: Final = 0.7
+"""Memories state one thing when they have so much of what the best of them has of the question's words, by weight."""
 
 
 def ordered(index: Index, rows: Integers, scores: Floats) -> Integers:
@@ -44,9 +44,9 @@ def newest_first(
 ) -> Integers:
     """Put the newest first among the best that state the same thing.
 
-    They match the question about as well as the best of them, come from one speaker and have the kind of answer asked
-    for. Summaries keep their places: they say nothing newer than their members. What a newer memory has closed comes
-    right behind it, wherever both are.
+    They have about as many of the question's words as the best of them, come from one speaker and have the kind of
+    answer asked for. Summaries keep their places: they say nothing newer than their members. What a newer memory has
+    closed comes right behind it, wherever both are.
 
     Args:
         index: the index.
@@ -56,12 +56,11 @@ def newest_first(
         found: their features.
         ended: those that do not hold now (see `apart`).
     """
-    lexical = found.feature("lexical")
     head = order[originals(index, rows[order])][:BEST]
     able = head[found.feature("kind")[head] > 0] if question.kind and question.kind != "wish" else head
     if len(able):
         able = able[index.speaker[rows[able]] == index.speaker[rows[able[0]]]]
-        able = able[(lexical[able] > 0) & (lexical[able] >= SAME_SHARE * lexical[able].max())]
+        able = able[(found.share[able] > 0) & (found.share[able] >= SAME_SHARE * found.share[able].max())]
     changed = order.copy()
     changed[np.flatnonzero(np.isin(order, able))] = able[
         np.lexsort((np.arange(len(able)), -index.created[rows[able]], ended[able]))

@@ -20,19 +20,38 @@ _WORD_OR_MARK: Final = r"[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]"
 _NUMBER_WORDS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NUMERALS: Final = {word: str(value) for value, word in enumerate((*_NUMBER_WORDS, "eleven", "twelve"))}
 _CLITICS: Final = ("'s", "'ll", "'re", "'ve", "'d", "'m", "'")
-_ENDINGS: Final = (
-    ("sses", "ss"),
-    ("ies", "y"),
-    ("ing", ""),
-    ("edly", ""),
-    ("ed", ""),
-    ("ly", ""),
-    ("es", ""),
-    ("s", ""),
-)
-_BEFORE_E: Final = ("ing", "edly", "ed", "es")
+_ENDINGS: Final = ("ing", "edly", "ed", "ly")
+_BEFORE_E: Final = ("ing", "edly", "ed")
 _SHORT: Final = re.compile(r"[^aeiouy]+[aeiouy][^aeiouywx]")
 """Of one short syllable, as "car" and "hop": an e behind it makes another word (Porter 1980)."""
+_LEAST: Final = 3
+"""Shorter words have no ending, and no root is shorter."""
+_LONGER: Final = re.compile(r"[aeiouy][^aeiouy]+[aeiouy]")
+"""Of more than one syllable."""
+_ALIKE: Final = {
+    form: base
+    for base, *forms in map(
+        str.split,
+        """
+        bus buses; gas gases; quiz quizzes; go goes; agree agreed; free freed; guarantee guaranteed; ice iced
+        die dies died dying; lie lies lied lying; tie ties tied tying; dye dyed dyeing; owe owes owed owing
+        age ages aged aging ageing; use uses used using
+        """.replace("\n", ";")
+        .strip("; ")
+        .split(";"),
+    )
+    for form in forms
+}
+"""Forms that the rules below would not lead back to their word."""
+_WHOLE: Final = frozenset(
+    """
+    family reply apply supply imply comply multiply rely ally rally bully belly jelly gully jolly folly holly lolly lily
+    butterfly dragonfly firefly assembly anomaly monopoly melancholy homily july italy early ugly holy silly curly daily
+    only emily molly sally kelly billy polly carly beverly kimberly
+    tired wicked naked sacred hundred earring evening news lens series species
+    """.split()  # noqa: SIM905 - a list of so many words is read better so
+)
+"""Words that only look as if they had an ending."""
 _VOWELS: Final = frozenset("aeiouy")
 
 RARITY_NUMBER: Final = 70
@@ -124,29 +143,50 @@ def vocabulary(found: pl.Series) -> pl.DataFrame:
 def stem(word: str) -> str:
     """Cut a lower-case word to its stem.
 
-    Clitics, plural, -ed, -ing, -ly and a last e go; "don't" becomes "not" and "two" becomes "2". What holds a digit is
-    a name or a number and stays as it is.
+    Clitics, plural, -ed, -ing, -ly and a last e go, unless what is left is another word (hop of hope); "don't" becomes
+    "not" and "two" becomes "2". What holds a digit is a name or a number and stays as it is.
     """
     if word.endswith("n't"):
         return "not"
     word = _bare(word)
-    if len(word) <= 3 or not word.isascii() or any(map(str.isdigit, word)):  # noqa: PLR2004
+    if len(word) <= _LEAST or not word.isascii() or any(map(str.isdigit, word)):
         return _NUMERALS.get(word, word)
     if word in _NUMERALS:
         return _NUMERALS[word]
-    mute = word[-1] == "e"
-    for ending, instead in _ENDINGS:
-        root = word.removesuffix(ending)
-        if root is not word and root != word and len(root) >= 3 and _VOWELS & set(root):  # noqa: PLR2004
-            word = word if ending == "s" and root[-1] in "siu" else root + instead
-            mute = ending in _BEFORE_E or word[-1] == "e"
-            break
-    if word[-1] == word[-2] and word[-1] not in "lsz" and len(word) > 3:  # noqa: PLR2004
-        word, mute = word[:-1], False
-    if word[-1] == "y":
-        return word[:-1] + "i"
-    root = word.removesuffix("e") if len(word) > 3 else word  # noqa: PLR2004
-    return root + "e" if mute and _SHORT.fullmatch(root) else root
+    word = _ALIKE.get(word, word)
+    return _softened(*_cut(_singular(word)))
+
+
+def _singular(word: str) -> str:
+    """A word without its plural ending."""
+    if word in _WHOLE:
+        return word
+    if word.endswith(("ies", "ied")) and len(word) > 4:  # noqa: PLR2004
+        return word[:-3] + "y"
+    if word.endswith("sses"):
+        return word[:-2]
+    return word[:-1] if word[-1] == "s" and word[-2] not in "siu" else word
+
+
+def _cut(word: str) -> tuple[str, bool]:
+    """A word without its last ending, and whether an e may have stood behind what is left."""
+    if word not in _WHOLE and not word.endswith("eed"):
+        for ending in _ENDINGS:
+            root = word.removesuffix(ending)
+            if root != word and len(root) >= _LEAST and _VOWELS & set(root):
+                return root, ending in _BEFORE_E or root[-1] == "e"
+    return word, word[-1] == "e"
+
+
+def _softened(root: str, mute: bool) -> str:
+    """A root without its double letter and its e, unless it would be another word without it, and with i for y."""
+    if len(root) > _LEAST:
+        if root[-1] == root[-2] and (root[-1] not in "lsz" or (root[-1] == "l" and _LONGER.search(root))):
+            root, mute = root[:-1], False
+        if root[-1] == "y" and root[-2] not in _VOWELS:
+            return root[:-1] + "i"
+    bare = root.removesuffix("e") if len(root) > _LEAST else root
+    return bare + "e" if mute and _SHORT.fullmatch(bare) else bare
 
 
 def by_row(lists: pl.DataFrame, height: int) -> pl.DataFrame:
