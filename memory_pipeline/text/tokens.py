@@ -183,7 +183,7 @@ def _softened(root: str, mute: bool) -> str:
     if len(root) > _LEAST:
         if root[-1] == root[-2] and (root[-1] not in "lsz" or (root[-1] == "l" and _LONGER.search(root))):
             root, mute = root[:-1], False
-        if root[-1] == "y" and root[-2] not in _VOWELS:
+        if root[-1] == "y":
             return root[:-1] + "i"
     bare = root.removesuffix("e") if len(root) > _LEAST else root
     return bare + "e" if mute and _SHORT.fullmatch(bare) else bare
