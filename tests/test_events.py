@@ -201,7 +201,7 @@ def test_a_damaged_event_is_read_or_refused_in_plain_words(raw, damage, data):
         (stored(content=None), ["payload.content is missing"]),
         (stored(content=" \n"), ["payload.content is ' \\n'", "not blank"]),
         (stored(content=7), ["payload.content is 7", "text"]),
-        (stored(content="\ud800"), ["payload.content", "text"]),
+        (stored(content="\ud800"), ["payload.content", "whole letters", "surrogate"]),
         (stored(importance=1.5), ["payload.importance is 1.5", "0 to 1", "leave it out"]),
         (stored(importance=-0.1), ["payload.importance is -0.1"]),
         (stored(importance=float("nan")), ["payload.importance is nan"]),

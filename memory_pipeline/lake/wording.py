@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
+WHOLE_LETTERS: Final = "whole letters: it holds half of a surrogate pair"
+
 _SHORT: Final = Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxlong, _SHORT.maxother = 2, 60, 30, 60
 
@@ -52,7 +54,8 @@ def reason(error: ValidationError, model: type[BaseModel], *, prefix: str = "") 
     if found["type"] == "missing":
         meaning = str(field.description)
         return f"{path} is missing; give {meaning[0].lower()}{meaning[1:].rstrip('.')}"
-    remedy = f"give {_kinds(model)[str(name)]}" + ("" if field.is_required() else ", or leave it out")
+    kind = WHOLE_LETTERS if found["type"] == "string_unicode" else _kinds(model)[str(name)]
+    remedy = f"give {kind}" + ("" if field.is_required() else ", or leave it out")
     return f"{path} is {shown(found['input'])}; {remedy}"
 
 

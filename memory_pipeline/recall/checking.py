@@ -11,7 +11,7 @@ from typing import Any, Final, TypedDict
 from memory_pipeline.lake.events import Event, parse
 from memory_pipeline.lake.known import KnownMemory
 from memory_pipeline.lake.schemas import EventType
-from memory_pipeline.lake.wording import nearest, shown
+from memory_pipeline.lake.wording import WHOLE_LETTERS, nearest, shown
 from memory_pipeline.recall.ranking import RANKINGS
 
 
@@ -60,8 +60,8 @@ def stored(row: Mapping[str, Any] | str) -> dict[str, Any]:
         raise ValueError(f"it is {shown(row)}; give a text, or a mapping with text")  # noqa: TRY004 - one class of error
     if unknown := [name for name in given if name not in _FIELDS]:
         raise ValueError(f"{shown(unknown[0])} is no field of a memory; {nearest(unknown[0], _FIELDS)}")
-    if not isinstance(text := given.get("text"), str) or not text.strip():
-        raise ValueError(f"text is {shown(text)}; give a text that is not blank")
+    text = given.get("text")
+    spoken("text", text)
     kept = {name: value for name, value in given.items() if value is not None}
     payload = {name: _listed(name, value) for name, value in kept.items() if name not in {*_BESIDE, "text"}}
     beside = {name: value for name, value in kept.items() if name in _BESIDE}
@@ -109,8 +109,7 @@ def check_recall(
     Raises:
         ValueError: an argument is out of range; names it.
     """
-    if not isinstance(query, str) or not query.strip():
-        raise ValueError(f"query is {shown(query)}; give a text that is not blank")
+    spoken("query", query)
     whole("k", k)
     if token_budget is not None:
         whole("token_budget", token_budget)
@@ -150,6 +149,18 @@ def whole(name: str, value: Any) -> None:
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} is {shown(value)}; give a whole number from 1")
+
+
+def spoken(name: str, value: Any) -> None:
+    """Check that an argument is a text.
+
+    Raises:
+        ValueError: it is none, is blank, or holds half of a surrogate pair.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{name} is {shown(value)}; give a text that is not blank")
+    if value.encode(errors="replace").decode() != value:
+        raise ValueError(f"{name} is {shown(value)}; give {WHOLE_LETTERS}")
 
 
 def _listed(name: str, value: Any) -> Any:
