@@ -117,6 +117,10 @@ def test_a_question_of_yes_or_no_in_the_present_tense_asks_for_now(question):
         ("Do I like sushi?", True),
         ("Isn't Anna allergic to cats?", True),
         ("Has Tom got a dog?", True),
+        ("What is the deadline for the first sprint?", True),
+        ("What is the price of completing my first course?", True),
+        ("When do I first see the sea?", False),
+        ("What is the first thing that I told you?", False),
         ("Will the launch be on 12 June?", True),
         ("Have I ever written a Flask route?", False),
         ("Has she worked with Tom?", False),
@@ -156,6 +160,36 @@ def test_the_other_side_of_a_contradiction_does_not_push_better_answers_down():
         found = ids(ask(question, rows, k=k, conflicts=many))
         assert found[0] == "m0"
         assert len(set(found)) == k
+
+
+SUMS = [("user", f"I drew card number {place} from the deck of cards.", 100 - place / 10) for place in range(500)]
+RULE = "Always explain step by step when I ask about mathematics."
+
+
+def test_a_standing_rule_comes_along_where_help_is_asked_for():
+    question = "How do I calculate the chance to draw a red card from a deck?"
+    others = ids(ask(question, memories(SUMS), k=10))
+    rows = memories([*SUMS, ("user", RULE, 200)])
+    found = ids(ask(question, rows, k=10))
+    assert "m500" in found
+    assert found[:5] == others[:5]
+    assert "m500" not in ids(ask(question, rows, k=5))
+    assert "m500" in ids(ask(question, memories([*SUMS, ("user", RULE, 200), *[("user", RULE, 150)] * 9]), k=10))
+
+
+@pytest.mark.parametrize(
+    ("question", "speaker", "until"),
+    [
+        ("Which cards did I draw from the deck?", "user", None),
+        ("How do I calculate the chance to draw a red card from a deck?", "assistant", None),
+        ("How do I calculate the chance to draw a red card from a deck?", "user", frames.ago(10)),
+    ],
+)
+def test_no_other_question_brings_a_rule_along_nor_does_a_rule_of_the_helper_or_one_that_has_ended(
+    question, speaker, until
+):
+    rows = change(memories([*SUMS, (speaker, RULE, 200)]), "m500", valid_until=until)
+    assert "m500" not in ids(ask(question, rows, k=10))
 
 
 def test_only_a_deep_recall_reaches_what_is_not_live_at_half_the_score():

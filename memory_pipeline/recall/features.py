@@ -67,6 +67,8 @@ _LENGTHY: Final = 1.0 / float(np.log(32.0))
 """A memory 32 times as long as a piece is as long as can be told."""
 _ALIKE: Final = 2
 """So many times the candidates may be equal at a first look; more are told apart by what they promise."""
+RULES: Final = 3
+"""So many standing rules are looked at, and come along, where help is asked for."""
 _LITTLE: Final = 1e-6
 """Weight of what a memory promises beside any word, date or speaker that it shares with the question."""
 _RANGE: Final = 0.25
@@ -202,15 +204,23 @@ def _chosen(
         return np.zeros(0, dtype=np.int64)
     first[~allowed] = -np.inf
     best = _best(first, count)
-    if len(best) <= _ALIKE * count:
-        return best
-    return _best(first + _LITTLE * _promising(index, question), count)
+    if len(best) > _ALIKE * count:
+        best = _best(first + _LITTLE * _promising(index, question), count)
+    return np.union1d(best, _rules(index, first)) if question.kind == "wish" else best
 
 
 def _best(values: Floats, count: int) -> Integers:
     """Places of the largest so many finite values, and of those that equal the least of them."""
     edge = np.partition(values, len(values) - count)[len(values) - count]
     return np.flatnonzero(values >= edge)
+
+
+def _rules(index: Index, first: Floats) -> Integers:
+    """Of the standing rules the best by a first look: some apply to all help, and share no word with a question."""
+    pieces = index.pieces
+    rules = np.unique(pieces.row[pieces.cues[:, _CUE["standing"]] > 0])
+    rules = rules[np.isfinite(first[rules]) & ~index.helps(rules)]
+    return rules[np.argsort(-first[rules], kind="stable")[:RULES]]
 
 
 def _promising(index: Index, question: Question) -> Floats:

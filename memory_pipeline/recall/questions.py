@@ -103,6 +103,8 @@ _PAST: Final = re.compile(
     r"|fall|autumn|[a-z]+day)"
     r"|in (?:19|20)[0-9]{2}|in total|altogether|across|over time|changed?|evolved?|mention(?:ed)?|said)\b"
 )
+_OF_THE_FIRST: Final = re.compile(r"\b(?:of|for|with|[a-z]{3,}ing) (?:the|my|our|your|his|her|their) first\b")
+"""Tells which thing is meant, not which time: "the deadline of the first sprint"."""
 _POLAR: Final = re.compile(
     r"^(?:\W*(?:so|and|but|hey|ok)\W+)?(?:have|has|had|did|do|does|am|is|are|was|were|can|could|will|would)(?:n't)?\s"
 )
@@ -185,7 +187,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
     emphasis = [(FRAME_WEIGHT if stem in _FRAME else 1.0) * (0.01 * rarity[stem]) ** RARITY_POWER for stem in stems]
     spans = _spans(plain, now) if _DATED.search(plain) else []
     asked_now = bool(_NOW.search(plain))
-    past = bool(_PAST.search(plain))
+    past = bool(_PAST.search(_OF_THE_FIRST.sub(" ", plain)))
     polar = bool(_POLAR.search(plain))
     kind = next((kind for kind, pattern in _KINDS if re.search(pattern, plain)), None)
     bare = not polar and kind != "wish" and not _ASKING.search(plain)

@@ -141,8 +141,9 @@ def _by_model(
     scores = np.where(index.live[rows], scores, DEEP_PENALTY * scores)
     scores = redundancy.without_repeats(index, rows, scores, selecting.ordered(index, rows, scores), 2 * depth)
     order = selecting.ordered(index, rows, scores)
+    ended = selecting.apart(index, rows, now)
     if question.now or question.present:
-        order = selecting.newest_first(index, question, rows, order, found, selecting.apart(index, rows, now))
+        order = selecting.newest_first(index, question, rows, order, found, ended)
     place = {memory: at for at, memory in enumerate(index.memories[rows, "memory_id"])} if pairs else {}
     partners = {
         place[memory]: [place[other] for other in others if other in place]
@@ -151,6 +152,8 @@ def _by_model(
     }
     if partners:
         order = selecting.with_partners(order, scores, partners, k)
+    if question.kind == "wish":
+        order = selecting.with_rules(order, found, ended, k)
     order = redundancy.summaries_behind(index, rows, order, k)
     return _Scored(rows, scores, tuple(FEATURES), values, weights(), order)
 

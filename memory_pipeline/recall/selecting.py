@@ -1,8 +1,8 @@
 """Selecting: from scored candidates to an answer in order.
 
 Of memories that state one thing with different values, the newest comes first if the question asks for now; the other
-side of a known contradiction comes along. What is not here: the scores (`features`, `named`), and what an answer would
-say twice (`redundancy`).
+side of a known contradiction comes along, and so do standing rules where help is asked for. What is not here: the
+scores (`features`, `named`), and what an answer would say twice (`redundancy`).
 """
 
 from datetime import datetime
@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.recall.features import Candidates
+from memory_pipeline.recall.features import RULES, Candidates
 from memory_pipeline.recall.index import Index
 from memory_pipeline.recall.questions import Question
 from memory_pipeline.recall.redundancy import originals
@@ -101,6 +101,23 @@ def with_partners(order: Integers, scores: Floats, partners: dict[int, list[int]
     first = list(placed)[:room]
     last = [at for at in far if at not in first]
     return np.array([*first, *last, *(at for at in list(placed)[room:] if at not in far)], dtype=np.int64)
+
+
+def with_rules(order: Integers, found: Candidates, ended: Marks, k: int) -> Integers:
+    """Bring the rules along that one who helps has to keep ("Always show the steps when I ask about algebra.").
+
+    Those that fit best come behind the better answers, but among the first `k`.
+
+    Args:
+        order: places of candidates, best first.
+        found: their features; `standing` marks rules, where the question asks for help.
+        ended: those that do not hold now (see `apart`).
+        k: how many answers are wanted; the first `BEST` keep their places.
+    """
+    rules = order[(found.feature("standing")[order] > 0) & ~ended[order]][:RULES]
+    last = rules[~np.isin(rules, order[:k])][: max(0, k - BEST)]
+    others = order[~np.isin(order, last)]
+    return np.concatenate([others[: k - len(last)], last, others[k - len(last) :]])
 
 
 def apart(index: Index, rows: Integers, now: datetime) -> Marks:
