@@ -178,6 +178,30 @@ def test_a_standing_rule_comes_along_where_help_is_asked_for():
 
 
 @pytest.mark.parametrize(
+    ("text", "standing"),
+    [
+        (RULE, 1),
+        ("Thanks! Never use tabs.", 1),
+        ("Please never suggest sushi, whatever I ask about food.", 1),
+        ("From now on, call me Bob.", 1),
+        ("Going forward only quote papers since 2020.", 1),
+        ("Keep your answers short.", 1),
+        ("When you show code, leave the imports out.", 1),
+        ("Never been there before.", 0),
+        ("Always good to hear!", 0),
+        ("You've always been there for me.", 0),
+        ("Could you please explain why, to make sure I understand?", 0),
+        ("What if I want to add more tables later?", 0),
+        ("I'll let you know if I need anything.", 0),
+        ("It keeps me going forward.", 0),
+    ],
+)
+def test_what_is_a_standing_rule(text, standing):
+    parts = ask("Can you show me how to do that?", memories([("user", text, 10)]))["parts"][0].to_list()
+    assert {part["name"]: part["value"] for part in parts}["standing"] == standing
+
+
+@pytest.mark.parametrize(
     ("question", "speaker", "until"),
     [
         ("Which cards did I draw from the deck?", "user", None),

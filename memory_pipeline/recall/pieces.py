@@ -27,6 +27,15 @@ _COUNT: Final = (
     r"(?:[0-9][0-9.,]*|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|few|several|couple|many|half)"
 )
 
+_ORDERED: Final = (
+    r"(?:use|include|provide|format|give|show|explain|write|answer|reply|respond|keep|add|avoid|assume|call|address"
+    r"|mention|cite|quote|check|confirm|ask|remind|tell|list|report|highlight|prefer|prioriti[sz]e|recommend|suggest"
+    r"|tailor|maintain|combine|convert|round|state|start|end|begin|put|make|be|consider|speak|translate|summari[sz]e"
+    r"|refer|return|test|verify|warn|note|send|schedule|book|order|plan|pick|choose|leave|skip|stop|present|describe"
+    r"|display|specify|double-check|spell|name|number|comment|document|compare|base|break|point|offer|propose|draft"
+    r"|share|save|store|delete|run|read|say|talk|treat|help|link|label|track|calculate|follow|apply|change|remove)"
+)
+"""What an assistant is told to do, or not to do."""
 _PATTERNS: Final = {
     "duration": any_of(
         rf"{_COUNT}(?: (?:of|more|whole|and a half))? {_UNITS};for (?:years|months|weeks|ages|decades|a while)"
@@ -64,12 +73,16 @@ _PATTERNS: Final = {
         ";i'm (?:more )?(?:comfortable|interested in|keen)"
     ),
     "standing": any_of(
-        "(?:please|i want you to|i'd like you to|make sure to|make sure you|be sure to|remember to) (?:always|never)"
-        ";(?:when|whenever|if|every time|each time|any ?time) i (?:ask|request|need|want)"
-        ";(?:always|never) [^.!?]{0,200}(?:for me|in your (?:answers|replies|responses))"
-        ";from now on;going forward"
+        "(?:please|i want you to|i'd like you to|i need you to|you should|you must|make sure to|be sure to|remember to"
+        f"|from now on,?|going forward,?) (?:always|never) {_ORDERED}"
+        f";(?:from now on|going forward),? (?:please )?(?:do not |don't |only )?{_ORDERED}"
+        ";(?:when|whenever|if|every time|each time|any ?time) i (?:ask|request)"
+        ";(?:always|never|don't) [^.!?]{0,200}in your (?:answers|replies|responses)"
+        ";(?:keep|make|write|give|format) (?:all )?(?:of )?your (?:answers|replies|responses|explanations)"
     )
-    + r"|^\W*(?:please )?(?:always|never|don't ever) ",
+    + rf"|(?:^|[.!?\n]\s)\W*(?:please,? )?(?:always|never|don't ever|do not ever) {_ORDERED}(?-u:\b)"
+    + r"|(?:^|[.!?\n]\s)\W*(?:when|whenever|every time|each time) you (?:answer|reply|respond|write|give|show|explain"
+    r"|suggest|recommend|list|format|summari[sz]e)(?-u:\b)",
     "preference": any_of(
         "(?:i|we)(?:'d| would)?(?: [a-z]+)? prefer(?:red)?;i(?:'d| would) rather;my (?:[a-z]+ )?preferences?"
     ),

@@ -153,7 +153,7 @@ def _by_model(
     if partners:
         order = selecting.with_partners(order, scores, partners, k)
     if question.kind == "wish":
-        order = selecting.with_rules(order, found, ended, k)
+        order = selecting.with_rules(order, found, ended)
     order = redundancy.summaries_behind(index, rows, order, k)
     return _Scored(rows, scores, tuple(FEATURES), values, weights(), order)
 

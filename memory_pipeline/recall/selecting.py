@@ -103,21 +103,19 @@ def with_partners(order: Integers, scores: Floats, partners: dict[int, list[int]
     return np.array([*first, *last, *(at for at in list(placed)[room:] if at not in far)], dtype=np.int64)
 
 
-def with_rules(order: Integers, found: Candidates, ended: Marks, k: int) -> Integers:
+def with_rules(order: Integers, found: Candidates, ended: Marks) -> Integers:
     """Bring the rules along that one who helps has to keep ("Always show the steps when I ask about algebra.").
 
-    Those that fit best come behind the better answers, but among the first `k`.
+    Those that fit best come right behind the `BEST` answers.
 
     Args:
         order: places of candidates, best first.
         found: their features; `standing` marks rules, where the question asks for help.
         ended: those that do not hold now (see `apart`).
-        k: how many answers are wanted; the first `BEST` keep their places.
     """
     rules = order[(found.feature("standing")[order] > 0) & ~ended[order]][:RULES]
-    last = rules[~np.isin(rules, order[:k])][: max(0, k - BEST)]
-    others = order[~np.isin(order, last)]
-    return np.concatenate([others[: k - len(last)], last, others[k - len(last) :]])
+    head = order[:BEST]
+    return np.concatenate([head, *(part[~np.isin(part, head)] for part in (rules, order[~np.isin(order, rules)]))])
 
 
 def apart(index: Index, rows: Integers, now: datetime) -> Marks:
