@@ -1,7 +1,7 @@
 """Ranking: what comes first, what is left out, and what is said of each."""
 
 import math
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import frames
 import numpy as np
@@ -133,6 +133,33 @@ def test_a_question_of_yes_or_no_in_the_present_tense_asks_for_now(question):
 )
 def test_what_asks_in_the_present_tense(question, present):
     assert parse(question, now=frames.AS_OF, speakers=("user",)).present is present
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What did I do on Monday?", date(2026, 2, 23)),
+        ("What was I doing on Sunday?", date(2026, 3, 1)),
+        ("What shall I do on Monday?", date(2026, 3, 2)),
+        ("What did I do in April?", date(2025, 4, 1)),
+        ("What will I do in April?", date(2026, 4, 1)),
+        ("Where was I on 12 May?", date(2025, 5, 12)),
+        ("Where was I on 29 February?", date(2024, 2, 29)),
+        ("What did I do two days ago?", date(2026, 2, 27)),
+        ("What happened a couple of days ago?", date(2026, 2, 27)),
+    ],
+)
+def test_what_is_over_was_the_last_one(question, first):
+    parsed = parse(question, now=datetime(2026, 3, 1, 12, tzinfo=UTC), speakers=("user",))
+    assert parsed.spans[:, 0].tolist() == [(first - date(1970, 1, 1)).days]
+
+
+def test_figures_of_a_date_are_no_words():
+    rows = memories([*((("user", f"I ordered {place} pans for 18 euros.", 90)) for place in range(9)), *ROWS[3:4]])
+    on = frames.AS_OF - timedelta(days=ROWS[3][2])
+    assert parse("What cost 18 euros?", now=frames.AS_OF, speakers=()).stems == ("18", "cost", "euro")
+    assert ids(ask(f"What happened on {on:%-d %B %Y}?", rows, k=1)) == ["m9"]
+    assert "18" not in parse("What happened on 18 October 2026?", now=frames.AS_OF, speakers=()).stems
 
 
 def test_both_sides_of_a_contradiction_come():

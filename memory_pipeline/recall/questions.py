@@ -105,12 +105,14 @@ _PAST: Final = re.compile(
 )
 _OF_THE_FIRST: Final = re.compile(r"\b(?:of|for|with|[a-z]{3,}ing) (?:the|my|our|your|his|her|their) first\b")
 """Tells which thing is meant, not which time: "the deadline of the first sprint"."""
+_DONE: Final = re.compile(r"\b(?:did|was|were|had)\b")
+"""Asked for what is over: "on Monday" was the last one."""
 _POLAR: Final = re.compile(
     r"^(?:\W*(?:so|and|but|hey|ok)\W+)?(?:have|has|had|did|do|does|am|is|are|was|were|can|could|will|would)(?:n't)?\s"
 )
 _ASKING: Final = re.compile(r"\?|\b(?:who|whom|whose|what|which|when|where|why|how)\b")
 _DATED: Final = re.compile(
-    r"[0-9]|day\b|night\b|week|month|year|decade|quarter|tomorrow|\b(?:spring|summer|autumn|fall|winter|morning|evening)\b"
+    r"[0-9]|days?\b|night\b|week|month|year|decade|quarter|tomorrow|\b(?:spring|summer|autumn|fall|winter|morning|evening)\b"
     r"|\b(?:tues?|thur?s?|fri|sept?|jan|feb|mar|apr|june?|july?|aug|oct|nov|dec)\b|january|february|march|april|may\b|august"
     r"|september|october|november|december"
 )
@@ -183,9 +185,10 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
     plain = str(low[0])
     rarity = tokens.rarities(low)
     left_out = {tokens.stem(part.lower()) for place in named for part in speakers[place].split()}
+    dated = _dates(plain, now) if _DATED.search(plain) else {}
+    left_out |= {figure for written in dated for figure in re.findall(r"[0-9]+", written)}
     stems = tuple(sorted(rarity.keys() - left_out)) or tuple(sorted(rarity))
     emphasis = [(FRAME_WEIGHT if stem in _FRAME else 1.0) * (0.01 * rarity[stem]) ** RARITY_POWER for stem in stems]
-    spans = _spans(plain, now) if _DATED.search(plain) else []
     asked_now = bool(_NOW.search(plain))
     past = bool(_PAST.search(_OF_THE_FIRST.sub(" ", plain)))
     polar = bool(_POLAR.search(plain))
@@ -198,7 +201,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
         speakers=_asked_about(text, named) or _role(plain, speakers),
         named=bool(named),
         kind=kind,
-        spans=np.array(spans, dtype=np.int64).reshape(-1, 2),
+        spans=np.array(sorted({span for spans in dated.values() for span in spans}), dtype=np.int64).reshape(-1, 2),
         now=asked_now and not re.search(r"\b(?:used to|previous|before|ago|back then)\b", plain),
         present=not past and bool(_PRESENT.search(plain)),
         polar=polar,
@@ -207,11 +210,19 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
     )
 
 
-def _spans(plain: str, now: datetime) -> list[list[int]]:
-    """First day and day after the last (days since 1970) of each date in a text in lower case."""
+def _dates(plain: str, now: datetime) -> dict[str, list[tuple[int, int]]]:
+    """Dates in a text in lower case, as written: first day and day after the last (days since 1970) of each."""
     today = (now.astimezone(UTC) if now.tzinfo else now).date()
-    found = {span for text in facts.dates_of(plain) if (span := dates.span(text, today))}
-    return [[(day - _EPOCH).days for day in span] for span in sorted(found)]
+    past = bool(_DONE.search(plain))
+    found = {
+        written: [span for form in forms if (span := dates.span(form, today, past=past))]
+        for written, forms in facts.dates_of(plain).items()
+    }
+    return {
+        written: [((first - _EPOCH).days, (last - _EPOCH).days) for first, last in spans]
+        for written, spans in found.items()
+        if spans
+    }
 
 
 _EPOCH: Final = date(1970, 1, 1)

@@ -107,15 +107,18 @@ def resolve(dates: pl.Series, instants: pl.Series) -> pl.Series:
     return by_row(lists, len(dates))["spans"].cast(SPANS)
 
 
-def span(text: str, day: date) -> Span | None:
-    """First day and day after the last of a date in normal form, seen from `day`; None when it names no span."""
+def span(text: str, day: date, *, past: bool = False) -> Span | None:
+    """First day and day after the last of a date in normal form, seen from `day`; None when it names no span.
+
+    What could be past or future ("friday", "march") is the nearest; with `past` the last that has begun.
+    """
     try:
-        return _absolute_span(text, day) or _relative_span(text, day)
+        return _absolute_span(text, day, past=past) or _relative_span(text, day, past=past)
     except (ValueError, OverflowError):  # beyond the calendar
         return None
 
 
-def _absolute_span(text: str, day: date) -> Span | None:
+def _absolute_span(text: str, day: date, *, past: bool) -> Span | None:
     if found := re.fullmatch(r"([0-9]{4})s", text):
         return _unit("decade", date(int(found[1]), 1, 1))
     if found := re.fullmatch(r"([0-9]{4})(?:-([0-9]{2}))?(?:-([0-9]{2}))?", text):
@@ -125,15 +128,16 @@ def _absolute_span(text: str, day: date) -> Span | None:
         unit, of_month = ("day", int(found[2])) if found[2] else ("month", 1)
         years = range(max(day.year - 4, 1), min(day.year + 5, 9999))  # four years hold a 29 February
         starts = [date(year, int(found[1]), of_month) for year in years if _day(year, int(found[1]), of_month)]
-        return _nearest([_unit(unit, start) for start in starts], day)
+        return _nearest([_unit(unit, start) for start in starts], day, past=past)
     return None
 
 
-def _relative_span(text: str, day: date) -> Span | None:
+def _relative_span(text: str, day: date, *, past: bool) -> Span | None:
     if text in _NAMED_DAYS:
         return _unit("day", day, _NAMED_DAYS[text])
     if text in WEEKDAYS:
-        return _nearest([_unit("day", day, shift) for shift in range(-3, 4) if _weekday(day, shift) == text], day)
+        shifts = range(-6, 1) if past else range(-3, 4)
+        return next(_unit("day", day, shift) for shift in shifts if _weekday(day, shift) == text)
     if found := re.fullmatch(r"([0-9]+|few) ([a-z]+?)s? ago|in ([0-9]+|few) ([a-z]+?)s?", text):
         count, unit, sign = (found[1], found[2], -1) if found[1] else (found[3], found[4], 1)
         near, far = (2, 5) if count == "few" else (int(count), int(count))
@@ -192,9 +196,10 @@ def _weekday(day: date, shift: int) -> str:
     return WEEKDAYS[(day.weekday() + shift) % 7]
 
 
-def _nearest(candidates: list[Span], day: date) -> Span:
-    """The span nearest to `day`; the earlier one on a tie."""
-    return min(candidates, key=lambda one: (max((one[0] - day).days, (day - one[1]).days + 1, 0), one))
+def _nearest(candidates: list[Span], day: date, *, past: bool) -> Span:
+    """The span nearest to `day`, of those that have begun if `past`; the earlier one on a tie."""
+    begun = [one for one in candidates if one[0] <= day] if past else candidates
+    return min(begun, key=lambda one: (max((one[0] - day).days, (day - one[1]).days + 1, 0), one))
 
 
 def _month_of(match: Match) -> int:

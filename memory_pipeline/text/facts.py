@@ -98,9 +98,9 @@ def read(content: pl.Series, low: pl.Series) -> pl.DataFrame:
     return _counted(low).with_columns(entities.names(content).alias("entities"), negated=denying, question=asks(low))
 
 
-def dates_of(low: str) -> list[str]:
-    """Normal forms of the dates in one text (as `tokens.fold` leaves it), sorted; as `read` says for many texts."""
-    return sorted({given for found in _scanned().findall(low) for given in _parse(found)[1]})
+def dates_of(low: str) -> dict[str, list[str]]:
+    """Dates in one text (as `tokens.fold` leaves it), as they are written, each with its normal forms."""
+    return {found: forms for found in _scanned().findall(low) if (forms := _parse(found)[1])}
 
 
 @cache
