@@ -217,6 +217,12 @@ DUPLICATES = [
     ("I really love gardening.", "I love gardening."),
 ]
 UNRELATED = [
+    ("Lisa is taller than Mark.", "Mark is taller than Lisa."),
+    ("I prefer tea to coffee.", "I prefer coffee to tea."),
+    ("The build runs after the tests.", "The tests run after the build."),
+    ("The auth service calls the billing service.", "The billing service calls the auth service."),
+    ("I take metformin every morning.", "My father takes metformin every morning."),
+    ("Ana got the job.", "Ana told me she got the job."),
     ("I live in Boston.", "My sister lives in Denver."),
     ("I like tea.", "I like coffee."),
     ("I have a dog.", "I have a cat."),

@@ -38,6 +38,9 @@ def reason(left, right, **columns):
 
 
 COPIES = [
+    ("Anna's in Leeds", "Anna is in Leeds"),
+    ("I adopted a dog", "I adopted a dog with my wife"),
+    ("As you may know, I live in Oslo", "I live in Oslo"),
     ("I like tea", "I really like tea!"),
     ("I bought a new car yesterday", "Yesterday I bought a new car"),
     ("By the way, my sister Anna lives in Berlin", "my sister Anna lives in Berlin."),
@@ -91,6 +94,18 @@ CHANGES = {
         ("Marie is my boss", "Maria is my boss"),
     ],
     "words": [
+        ("I take metformin every morning.", "My father takes metformin every morning."),
+        ("I live in Leeds.", "My parents still live in Leeds."),
+        ("Ben is allergic to cats.", "Ben\u2019s wife is allergic to cats."),
+        ("My brother plays tennis.", "My brother's wife plays tennis."),
+        ("The doctor prescribed me 20 mg.", "The doctor prescribed my mother 20 mg."),
+        ("The client approved the draft.", "The client's lawyer approved the draft."),
+        ("My uncle died.", "My uncle's dog died."),
+        ("The API returns JSON.", "The old API returns JSON."),
+        ("I cancel the subscription.", "I may cancel the subscription."),
+        ("Sam passed the exam.", "Sam said he passed the exam."),
+        ("Ben paid the bill.", "Ben thinks he paid the bill."),
+        ("I won the lottery.", "I dreamt that I won the lottery."),
         ("I like tea", "I like coffee"),
         ("I have a cat", "I have 2 cats"),
         ("I moved to Rome", "I moved from Rome"),

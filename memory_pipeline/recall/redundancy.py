@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.recall.index import Index
 from memory_pipeline.recall.pieces import CUES
+from memory_pipeline.text import tokens
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -52,7 +53,7 @@ class _Told:
 
 
 def without_repeats(index: Index, rows: Integers, scores: Floats, order: Integers, depth: int) -> Floats:
-    """Lower the scores of those among the first `depth` whose words, denied or not, a better one has already."""
+    """Lower the scores of those among the first `depth` whose words, denied or not, a better one has in that order."""
     head = order[:depth]
     first, last = index.pieces.bounds(rows[head])
     sizes = last - first
@@ -63,11 +64,13 @@ def without_repeats(index: Index, rows: Integers, scores: Floats, order: Integer
     np.add.at(prints, owner[at], keys * (2 * counts.astype(np.uint64) + 1))
     denied = np.unique(owner[index.pieces.cues[pieces, _DENIES] > 0])
     prints[denied] += np.where(prints[denied] > 0, _DENIED, np.uint64(0))
-    _, firsts = np.unique(prints, return_index=True)
-    repeated = np.ones(len(head), dtype=np.bool_)
-    repeated[firsts] = False
+    _, group, many = np.unique(prints, return_inverse=True, return_counts=True)
+    alike = np.flatnonzero((many[group] > 1) & (prints > 0))
     lowered = scores.copy()
-    lowered[head[repeated & (prints > 0)]] *= REPEATED
+    if len(alike):  # texts are read only where there is one to compare
+        words = tokens.words(index.memories[rows[head[alike]], "content"]).to_list()
+        told = pl.DataFrame({"print": prints[alike], "words": [" ".join(one) for one in words]})
+        lowered[head[alike[~told.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()]]] *= REPEATED
     return lowered
 
 

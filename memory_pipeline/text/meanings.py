@@ -39,7 +39,8 @@ _FILLERS: Final = (
     r"(?:it )?turns out(?: that)?|once again|at the moment|right now|these days|as of now|at this point|at present",
     r"kind of|sort of|a (?:little )?bit|a little|as well|or something|and stuff|and so on|if you ask me|in fact",
     r"in my opinion|after all|in short|long story short|anymore|any longer",
-    r"did (?:you|i) (?:know|mention|tell you)(?: that)?",
+    r"did (?:you|i) (?:know|mention|tell you)(?: that)?|(?:believe|trust) (?:you )?me|i (?:can )?tell you",
+    r"(?:i )?hope (?:you(?:'re| are)|all is|everything is|this finds you)(?: doing)? (?:well|fine|good|great|ok|okay)",
 )
 """Phrases that announce or soften what is said, and say nothing themselves."""
 
@@ -208,7 +209,8 @@ dollar buck usd; minute mins; taxi cab
 _OPERATORS: Final = """
 will would could might should must shall if unless almost hardly formerly want plan try intend refuse avoid pretend
 stop other another former fake alleged supposed instead except without maybe consider
-only less least fewer more most half
+only less least fewer more most half old ex
+say tell claim think believe hope dream guess suppose imagine doubt suspect expect promise deny seem rumor hear
 """
 
 _PLACING: Final = """

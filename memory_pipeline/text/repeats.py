@@ -22,7 +22,7 @@ from memory_pipeline.text.cases import RARE
 from memory_pipeline.text.differences import disagreements, other_limits, other_places
 from memory_pipeline.text.facts import facts
 from memory_pipeline.text.lexicon import STOP_WORDS
-from memory_pipeline.text.meanings import COUNTED, DATED, OPPOSITES, PAST, SOFT, UNPLACED, alike, key, readings
+from memory_pipeline.text.meanings import COUNTED, DATED, LINKS, OPPOSITES, PAST, SOFT, UNPLACED, alike, key, readings
 from memory_pipeline.text.tokens import vocabulary
 
 Rows = NDArray[np.int64]
@@ -69,6 +69,8 @@ _FORMAL: Final = (
 """Words that turning a sentence around may bring or take."""
 _STATES: Final = frozenset(_NEAR.get(root, root) for root in words.roots("named located based"))
 """What one is, although it stands in the past: "named"."""
+_ON_EITHER_SIDE: Final = (_FORMAL - _PERSONS - frozenset(LINKS.values())) | {"and", "or", "with", "between"}
+"""Words around which what is said may be turned."""
 _ROLE: Final = frozenset({key("work"), key("job"), key("is")})
 _AS: Final = re.compile(r"\bwork(?:s|ed|ing)? as an?\b")
 """How one says what one is."""
@@ -187,7 +189,7 @@ def _reworded(one: dict[str, Any], other: dict[str, Any]) -> bool:
         return False
     if bool(_PLANNED.search(one["low"])) != bool(_PLANNED.search(other["low"])):
         return False
-    return _one_order(one, other) and not _swapped(one, other)
+    return _one_order(one, other) and not _swapped(one, other) and not _exchanged(one, other)
 
 
 def _swapped(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -196,6 +198,22 @@ def _swapped(one: dict[str, Any], other: dict[str, Any]) -> bool:
     left, right = (set(pairwise(words)) for words in told)
     parted = sorted(left - right)
     return any({(a, y), (b, x)} <= right for (a, x), (b, y) in combinations(parted, 2))
+
+
+def _exchanged(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """What stands on the two sides of some words has changed places: Ann is taller than Ben, Ben is taller than Ann."""
+    left, right = ([word for word in side["said"] if word not in _ON_EITHER_SIDE] for side in (one, other))
+    while left and right and left[0] == right[0]:
+        left, right = left[1:], right[1:]
+    while left and right and left[-1] == right[-1]:
+        left, right = left[:-1], right[:-1]
+    for (i, j), size in product(product(range(len(left)), range(len(right))), (1, 2)):
+        if left[i : i + size] == right[j : j + size]:
+            halves = left[:i], left[i + size :], right[:j], right[j + size :]
+            a, b, x, y = map(sorted, halves)
+            if a and b and a == y and b == x:
+                return True
+    return False
 
 
 def _one_order(one: dict[str, Any], other: dict[str, Any]) -> bool:
