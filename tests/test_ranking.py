@@ -204,6 +204,15 @@ def test_a_standing_rule_comes_along_where_help_is_asked_for():
     assert "m500" in ids(ask(question, memories([*SUMS, ("user", RULE, 200), *[("user", RULE, 150)] * 9]), k=10))
 
 
+def test_rules_about_other_things_come_behind_the_best_five_and_are_no_more_than_three():
+    things = ("pump", "valve", "manual", "burner", "switch", "warranty", "technician")
+    rules = [f"Always mention the {place} when I ask about letters." for place in ("date", "sender", "street", "town")]
+    rows = memories([("user", text, 10) for text in (*(f"The boiler has a {one}." for one in things), *rules)])
+    found = ids(ask("Can you help me with the boiler?", rows, k=10))
+    assert [place for place, one in enumerate(found) if int(one[1:]) >= len(things)] == [5, 6, 7]
+    assert {int(one[1:]) for one in ids(ask("Which parts has it?", rows, k=7))} == set(range(len(things)))
+
+
 @pytest.mark.parametrize(
     ("text", "standing"),
     [
@@ -213,6 +222,13 @@ def test_a_standing_rule_comes_along_where_help_is_asked_for():
         ("From now on, call me Bob.", 1),
         ("Going forward only quote papers since 2020.", 1),
         ("Keep your answers short.", 1),
+        ("Keep answers under 100 words.", 1),
+        ("Answer in German.", 1),
+        ("Please answer in French from now on.", 1),
+        ("I want all answers in Spanish.", 1),
+        ("Use metric units only.", 1),
+        ("Write a poem in the style of Rilke for my mother.", 0),
+        ("I use the car only in winter.", 0),
         ("When you show code, leave the imports out.", 1),
         ("Never been there before.", 0),
         ("Always good to hear!", 0),

@@ -76,10 +76,15 @@ _PATTERNS: Final = {
         "(?:please|i want you to|i'd like you to|i need you to|you should|you must|make sure to|be sure to|remember to"
         f"|from now on,?|going forward,?) (?:always|never) {_ORDERED}"
         f";(?:from now on|going forward),? (?:please )?(?:do not |don't |only )?{_ORDERED}"
+        f";{_ORDERED} [^.!?]{{1,80}} (?:from now on|going forward|in (?:the )?future)"
         ";(?:when|whenever|if|every time|each time|any ?time) i (?:ask|request)"
         ";(?:always|never|don't) [^.!?]{0,200}in your (?:answers|replies|responses)"
-        ";(?:keep|make|write|give|format) (?:all )?(?:of )?your (?:answers|replies|responses|explanations)"
+        ";(?:keep|make|write|give|format) (?:(?:all|all of|your|all your) )*(?:answers|replies|responses|explanations)"
+        ";i want (?:(?:all|all of|your|all your) )*(?:answers|replies|responses|explanations)"
     )
+    + r"|^\W*(?:please,? )?(?:always |only )?(?:answer|reply|respond|write|speak|talk)(?: to me)?(?: only)? in"
+    r" \p{L}+(?: only| please)?\W*$"
+    r"|^\W*(?:please,? )?(?:use|quote|cite) [^.!?]{1,40} only\W*$"
     + rf"|(?:^|[.!?\n]\s)\W*(?:please,? )?(?:always|never|don't ever|do not ever) {_ORDERED}(?-u:\b)"
     + r"|(?:^|[.!?\n]\s)\W*(?:when|whenever|every time|each time) you (?:answer|reply|respond|write|give|show|explain"
     r"|suggest|recommend|list|format|summari[sz]e)(?-u:\b)",

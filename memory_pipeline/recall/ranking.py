@@ -152,8 +152,8 @@ def _by_model(
     }
     if partners:
         order = selecting.with_partners(order, scores, partners, k)
-    if question.kind == "wish":
-        order = selecting.with_rules(order, found, ended)
+    if question.open:
+        order = selecting.with_rules(order, found, ended, helps=question.kind == "wish")
     order = redundancy.summaries_behind(index, rows, order, k)
     return _Scored(rows, scores, tuple(FEATURES), values, weights(), order)
 

@@ -23,6 +23,8 @@ Marks = NDArray[np.bool_]
 
 BEST: Final = 5
 """The newest comes first among so many best, and the other side of a contradiction is brought along for them."""
+_ABOUT: Final = 0.5
+"""A rule is about what is asked when it has so much of what the best memory has of the question's words, by weight."""
 AS_WELL: Final = 0.8
 """A memory answers about as well as another with this share of its score."""
 SAME_SHARE: Final = 0.7
@@ -103,19 +105,28 @@ def with_partners(order: Integers, scores: Floats, partners: dict[int, list[int]
     return np.array([*first, *last, *(at for at in list(placed)[room:] if at not in far)], dtype=np.int64)
 
 
-def with_rules(order: Integers, found: Candidates, ended: Marks) -> Integers:
-    """Bring the rules along that one who helps has to keep ("Always show the steps when I ask about algebra.").
+def with_rules(order: Integers, found: Candidates, ended: Marks, *, helps: bool) -> Integers:
+    """Put rules that one who helps has to keep ("Always show the steps when I ask about algebra.") in their place.
 
-    Those that fit best come right behind the `BEST` answers.
+    A rule that has the question's words as others have them stands where its score puts it. Of the rest, which may
+    apply all the same, the best come right behind the `BEST` answers where help is asked for; what is left answers
+    nothing, and comes last.
 
     Args:
         order: places of candidates, best first.
-        found: their features; `standing` marks rules, where the question asks for help.
+        found: their features; `standing` marks rules.
         ended: those that do not hold now (see `apart`).
+        helps: the question asks for help.
     """
-    rules = order[(found.feature("standing")[order] > 0) & ~ended[order]][:RULES]
-    head = order[:BEST]
-    return np.concatenate([head, *(part[~np.isin(part, head)] for part in (rules, order[~np.isin(order, rules)]))])
+    rules = order[(found.feature("standing")[order] > 0) & ~ended[order]]
+    if not len(rules):
+        return order
+    told = (found.share[rules] > 0) & (found.share[rules] >= _ABOUT * found.share.max())
+    chosen = rules[: RULES if helps else 0]
+    others = order[~np.isin(order, rules[~told])]
+    head = others[:BEST]
+    parts = (head, chosen, others, rules)
+    return np.array(list(dict.fromkeys(np.concatenate(parts).tolist())), dtype=np.int64)
 
 
 def apart(index: Index, rows: Integers, now: datetime) -> Marks:

@@ -23,11 +23,13 @@ MODEL: Final = "keep"
 """Name of the model's file in `models/`."""
 LEAST: Final = 0.001
 """Worth of a clause that the model finds worthless; of such clauses the longest goes first."""
+_IN_STORE: Final = 0.5
+"""How much of a word's weight is its rarity in the store; the rest is that times its rarity in the language."""
 _UNITS: Final = 1000
 """Words weigh whole thousandths, so that sums are exact in any order."""
 
-COUNTED: Final = ("names", "numbers", "dates")
-"""Features that count what a clause states, beside the words that state it."""
+COUNTED: Final = ("names", "numbers", "dates", "own")
+"""Features that count what a clause states, beside the words that state it: `own` is a statement about oneself."""
 
 
 def _any_of(expressions: str) -> str:
@@ -35,6 +37,15 @@ def _any_of(expressions: str) -> str:
     return rf"(?-u:\b)(?:{'|'.join(parts)})(?-u:\b)"
 
 
+_OWN: Final = (
+    _any_of("""
+        i(?:'m| am)(?: not)? an?; i (?:don't|do not|can't|cannot|never|no longer); i've got; call me;
+        i (?:have|own|like|love|hate|smoke|drive|speak|use|live|work|play|prefer|need|quit);
+        my [a-z]+ (?:is|was|are|has|have|likes?|loves?|hates?|lives?|works?|died)
+    """)
+    + r"|^\W*i(?:'m| am)(?: not)? [\p{L}-]+(?: in [\p{L} ]+)?\W*$"
+)
+"""A plain statement of what one is, has, does or likes."""
 CUES: Final = {
     "first_person": _any_of("; ".join(sorted(FIRST_PERSON))),
     "third_person": _any_of("he; she; they; his; her; their; him; them; he's; she's; they're; they've"),
@@ -60,7 +71,8 @@ CUES: Final = {
         rescheduled; updated?; increased; improved; finally; just
     """),
     "states": _any_of("""
-        my [a-z]+ (?:is|was|are); i (?:am|was|have|had|own|work|live|study|studied); i'm an?; called; named; is an?
+        my [a-z]+ (?:is|was|are|has|have); i (?:am|was|have|had|own|work|live|study|studied|speak|play|drive|smoke|use);
+        i(?:'m| am) (?:not )?[a-z]+; i(?:'ve)? (?:got|never|can't|don't|do not|cannot); call me; called; named; is an?
     """),
     "quoted": '["\u201c]\\w',
     "asks": r"\?\W*$",
@@ -88,10 +100,10 @@ TOLD: Final = (*(name for name in CUES if name not in CHAT), "answers")
 FEATURES: Final = ("words", *COUNTED, *TOLD, *CHAT, "assistant")
 """Features of a clause, in the order in which they are summed.
 
-`words` is the weight of its distinct telling words, 0..1 each. Names, numbers and dates are counted; names of those who
-speak are none. Every other feature is `words` again where something holds: a cue is there, the memory answers a
-question (`answers`, see `asked`), an assistant speaks (`assistant`). So the model is the weight of the words times what
-kind of clause says them, plus something for each fact.
+`words` is the weight of its distinct telling words, 0..1 each. Names, numbers and dates are counted, and a statement
+about oneself counts as one of them; names of those who speak are none. Every other feature is `words` again where
+something holds: a cue is there, the memory answers a question (`answers`, see `asked`), an assistant speaks
+(`assistant`). So the model is the weight of the words times what kind of clause says them, plus something a fact.
 """
 
 
@@ -162,6 +174,7 @@ def _read(
         names=names.select(pl.col("names").list.set_difference("speakers").list.len().cast(pl.Float64)).to_series(),
         numbers=read["numbers"].list.len().cast(pl.Float64),
         dates=read["dates"].list.len().cast(pl.Float64),
+        own=low.str.contains(_OWN).cast(pl.Float64),
     )
     holds = {name: low.str.contains(pattern) for name, pattern in CUES.items()} | said
     return known.with_columns(
@@ -190,19 +203,21 @@ def worth(read: pl.DataFrame, weights: Mapping[str, float]) -> pl.DataFrame:
 def _words(low: pl.Series, profiles: pl.Series, rows: pl.Series) -> pl.Series:
     """Weight of the distinct telling words of each clause.
 
-    A word that df of the n memories of its profile say weighs 1 - log(df) / log(n + 1).
+    A word that df of the n memories of its profile say weighs 1 - log(df) / log(n + 1), the less the more ordinary it
+    is in the language.
     """
     telling = occurrences(low).filter(~pl.col("stop") & ~pl.col("small_talk"))
     place = telling["row"]
-    said = telling.select("term", at="row", memory=rows.gather(place), profile_id=profiles.gather(place)).unique(
-        ["at", "term"]
-    )
+    said = telling.select(
+        "term", "rarity", at="row", memory=rows.gather(place), profile_id=profiles.gather(place)
+    ).unique(["at", "term"])
     common = said.group_by("profile_id", "term").agg(df=pl.col("memory").n_unique())
     sizes = (
         pl.DataFrame({"profile_id": profiles, "memory": rows}).group_by("profile_id").agg(n=pl.col("memory").n_unique())
     )
     known = said.join(common, on=["profile_id", "term"]).join(sizes, on="profile_id")
     weight = 1.0 - np.log(known["df"].to_numpy()) / np.log1p(known["n"].to_numpy())
+    weight *= _IN_STORE + (1.0 - _IN_STORE) * 0.01 * known["rarity"].to_numpy()
     units = pl.Series(np.rint(_UNITS * weight), dtype=pl.Int64)
     return _summed(known.select("at", units=units), len(low), 1.0 / _UNITS)
 
