@@ -126,6 +126,10 @@ UPDATES = [
     ("My boss is Henrik.", "Henrik left and my new boss is Sofia."),
     ("I have not visited the dentist this year.", "I finally visited the dentist yesterday."),
     ("Our wedding is planned for August 9.", "We postponed our wedding to September 20."),
+    ("My brother plays chess.", "He quit chess."),
+    ("I'm on chapter 3 of Dune.", "I'm on chapter 5 of Dune now."),
+    ("I closed my pottery shop.", "My pottery shop is open again."),
+    ("I have 12 lamps at the cabin.", "I have 15 lamps at the cabin."),
 ]
 CONFLICTS = [
     ("I have never been to Paris.", "I visited Paris in 2015 with my parents."),
@@ -333,6 +337,23 @@ UNRELATED = [
     ("I haven't seen the new film.", "I saw a concert last night."),
     ("The east gate opens at 8.", "The west gate opens at 9."),
     ("I stopped at the bakery on my way home.", "I love the bakery near my office."),
+    ("On a side note, I planted a fig tree.", "She used to leave me cute notes."),
+    ("On another note, we painted the shed.", "I no longer take notes."),
+    ("Hi Tomas, haven't talked for weeks. The roof leaks again.", "Hi Tomas, great to chat! I sing in a choir now."),
+    ("I play in a brass band.", "He quit the brass band."),
+    ("I know all its sides are equal and each angle is 60°.", "I know it has exactly two equal sides."),
+    ("I know it has exactly 4 equal sides.", "I know two squares with sides in ratio 2:3 have equal angles."),
+    ("I bought a four-legged stool.", "I bought a three-legged stool."),
+    ("I bought 3 lamps at the market.", "I bought 5 lamps at the market."),
+    ("I read chapter 2 of the manual.", "I read chapter 7 of the manual."),
+    ("I watched episode two of Dark.", "I watched episode three of Dark."),
+    ("I hiked in Patagonia in 2011.", "I hiked in Patagonia in 2018."),
+    ("I failed the swimming exam.", "Most of the exams pass."),
+    ("I love yoga.", "I can't stand on one leg in yoga."),
+    ("I ride a Vespa.", "My aunt traded her Vespa for a bike."),
+    ("Ilse is happy.", "Tariq is happy now."),
+    ("Ilse is a director of Nordwind.", "Tariq is a director of Nordwind."),
+    ("The server runs Ubuntu 22.04.", "The database was upgraded to 16.2."),
 ]
 LABELLED = [
     (label, *pair)

@@ -122,6 +122,15 @@ def test_what_is_wrong_is_refused_and_nothing_is_written(home, args, parts):
     assert written(home) == before
 
 
+def test_a_negative_number_reaches_the_check_behind_two_dashes(home):
+    hint = "a negative number stands behind --, such as: -- -1"
+    assert hint in refused("config", "set", "token_budget", "-1", home=home, status=2)
+    assert hint in refused("config", "set", "token_budget", "-.5", home=home, status=2)
+    assert hint not in refused("config", "set", "--profle", "ana", "seed", "3", home=home, status=2)
+    assert "greater than 0" in refused("config", "set", "token_budget", "--", "-1", home=home)
+    assert "policy.seed = -1" in text("config", "set", "seed", "--", "-1", home=home)
+
+
 def test_unset_brings_back_what_lies_below(home):
     assert "= 0, from: default" in text("config", "unset", "seed", home=home)
     assert "seed" not in written(home)

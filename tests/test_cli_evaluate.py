@@ -64,10 +64,28 @@ def test_files_are_what_is_evaluated_where_no_other_word_stands_first(conversati
 
 
 def test_presets_and_budgets_are_tried_together_and_compared_with_keeping_everything(conversation):
-    found = told("evaluate", "files", conversation, "--preset", "automem", "--budget", "0.5", "--budget", "40")
-    assert [row["policy"] for row in found["means"]] == [EVERYTHING, "automem", "automem 50%", "automem 40 tokens"]
+    found = told(
+        "evaluate",
+        "files",
+        conversation,
+        "--preset",
+        "automem",
+        "--budget",
+        "0.5",
+        "--budget",
+        "40",
+        "--budget",
+        "0.000001",
+    )
+    assert [row["policy"] for row in found["means"]] == [
+        EVERYTHING,
+        "automem",
+        "automem 50%",
+        "automem 40 tokens",
+        "automem 0.0001%",
+    ]
     whole = [row for row in found["figures"] if row["group"] == "" and row["figure"] == "hit@10"]
-    assert len(whole) == 4
+    assert len(whole) == 5
     assert all(row["low"] <= row["value"] <= row["high"] for row in whole)
     shares = {row["policy"]: row["tokens_share"] for row in found["stores"]}
     assert shares[EVERYTHING] == 1
@@ -133,6 +151,7 @@ def test_pairs_come_back_line_by_line_with_labels(tmp_path):
         (("replay", "{events}", "{queries}"), 2, ("Missing argument 'OUT'",)),
         (("pairs", "no.jsonl"), 1, ("no.jsonl: cannot be read",)),
         (("pairs", "{talk}"), 1, ("line 1",)),
+        (("pairs", "/dev/null"), 1, ("/dev/null: holds no pair; give two texts a line",)),
         (("pairs", "{talk}", "--out", "/no/x"), 2, ("--out /no/x", "no folder /no")),
     ],
 )

@@ -158,6 +158,20 @@ def test_single_memories_are_shown_and_changed(copy):
     assert told("end-session", "s1", "-p", ANA, home=copy)["session_id"] == "s1"
 
 
+def test_what_conditions_ask_for_can_be_said_when_remembering(tmp_path):
+    said = "--session s1 --agent a --user u1 --speaker Bo --type Insight --tag cat --tag piano"
+    instants = {"occurred-at": "2026-03-02", "valid-from": "2026-03-01T12:00:00+02:00", "valid-until": "2026-04-01"}
+    times = [part for name, value in instants.items() for part in (f"--{name}", value)]
+    new = told("remember", "The cat sleeps on it.", *said.split(), *times, "-p", ANA, home=tmp_path)["memory_id"]
+    told("remember", "The dog does not.", "-p", ANA, home=tmp_path)
+    conditions = f"{said} --since 2026-03-02 --until 2026-03-03"
+    (found,) = told("list", *conditions.split(), "-p", ANA, home=tmp_path)
+    assert (found["memory_id"], found["tags"], found["speaker"]) == (new, ["cat", "piano"], "Bo")
+    assert found["created_at"] == "2026-03-02T00:00:00+00:00"
+    assert found["valid_from"] == "2026-03-01T10:00:00+00:00"
+    assert found["valid_until"] == "2026-04-01T00:00:00+00:00"
+
+
 def test_a_list_has_one_line_a_memory_newest_first(home):
     lines = text("list", "-p", ANA, home=home).splitlines()
     assert [row.split()[0] for row in lines] == ["m4", "m3", "m2", "m1"]
@@ -201,7 +215,7 @@ def test_a_tick_merges_and_moves_and_can_be_taken_back(tmp_path):
 def test_a_memory_is_shown_as_it_stood(home):
     said = refused("get", "m2", "-p", ANA, "--as-of", "2026-03-01", home=home)
     assert "m2" in said
-    assert told("get", "m2", "-p", ANA, "--as-of", "2999-01-01", home=home)["content"] == SAID[1]["content"]
+    assert told("get", "m2", "-p", ANA, "--as-of", "2026-03-09", home=home)["content"] == SAID[1]["content"]
 
 
 def test_a_session_starts_with_core_memory_and_what_is_relevant(tmp_path):
@@ -227,6 +241,15 @@ def test_a_session_starts_with_core_memory_and_what_is_relevant(tmp_path):
         (("recall", "x", "--as-of", "2999-01-01"), 1, ("as_of", "future")),
         (("recall", "x", "--ranking", "engrm"), 1, ("ranking", "'engrm'", "engram")),
         (("get", "m9"), 1, ("m9", "profile 'ana'")),
+        (("get", "m2", "--as-of", "2999-01-01"), 1, ("as_of", "future")),
+        (("explain", "m2", "--as-of", "2999-01-01"), 1, ("as_of", "future")),
+        (("remember", "x", "--valid-from", "soon"), 2, ("--valid-from 'soon' is no instant",)),
+        (
+            ("remember", "x", "--occurred-at", "2999-01-01"),
+            2,
+            ("occurred_at is 2999-01-01", "after the ledger's clock"),
+        ),
+        (("remember", "x", "--tag", " "), 2, ("tags", "' '")),
         (("update", "m1"), 2, ("nothing to change", "--content", "--valid-until")),
         (("update", "m1", "--valid-from", "soon"), 2, ("--valid-from 'soon' is no instant",)),
         (("update", "m9", "--content", "x"), 1, ("m9",)),

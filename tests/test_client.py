@@ -81,6 +81,19 @@ def merged(client, clock):
     return copies, summary[0]
 
 
+def test_what_does_not_hold_yet_says_from_when_it_holds(client, clock):
+    client.remember("The canteen serves pasta.")
+    later = client.remember("The canteen serves ramen.", valid_from=NOON + timedelta(days=30))
+    clock.pass_(days=1)
+    assert client.recall("What does the canteen serve now?").text().splitlines() == [
+        "- [2026-03-01] The canteen serves pasta.",
+        "- [2026-03-01] The canteen serves ramen. (holds only from 2026-03-31)",
+    ]
+    clock.pass_(days=30)
+    found = client.recall("What does the canteen serve now?")[0]
+    assert (found.memory_id, found.current, found.holds_from) == (later, None, None)
+
+
 def test_what_was_remembered_a_moment_ago_is_found(client):
     ids = told(client)
     assert client.recall("Where does Ana live?")[0].memory_id == ids[0]

@@ -1,5 +1,8 @@
 """What a client is given and cannot take is refused by name, at once, and nothing is stored."""
 
+import re
+from datetime import datetime, timedelta, timezone
+
 import pytest
 
 from memory_pipeline.recall.client import MemoryClient
@@ -24,12 +27,72 @@ def client(tmp_path_factory):
         (lambda client: client.remember_many(None), "rows is None; give a list of texts"),
         (lambda client: client.undo(None), "target is None; give an id"),
         (lambda client: client.undo(" "), "target is ' '; give an id"),
+        (lambda client: client.undo("x", cascade="no"), "cascade is 'no'; give True or False"),
+        (lambda client: client.erase(user=5), "user is 5; give an id"),
+        (lambda client: client.erase("bees", reason=5), "reason is 5; give a text that is not blank"),
+        (lambda client: client.erase("bees", reason="\ud800"), "reason is .*; give whole letters"),
+        (lambda client: client.erase(profile="no"), "profile is 'no'; give True or False"),
+        (lambda client: client.consolidate(lightweight="no"), "lightweight is 'no'; give True or False"),
+        (lambda client: client.consolidate(dry_run="no"), "dry_run is 'no'; give True or False"),
+        (lambda client: client.consolidate(task=[]), r"task \[\] is unknown; known are full, "),
+        (lambda client: client.consolidate(task=""), "task '' is unknown; known are full, "),
+        (lambda client: client.session_start(session_id=""), "session_id is ''; give a string of 1 to 256 characters"),
+        (lambda client: client.end_session(""), "session_id is ''; give a string of 1 to 256 characters"),
     ],
 )
 def test_what_cannot_be_taken_is_refused_by_name(client, call, words):
     with pytest.raises(ValueError, match=words):
         call(client)
     assert [one.memory_id for one in client.list()] == ["bees"]
+
+
+@pytest.mark.parametrize("method", ["get", "update", "protect", "feedback", "restore", "explain", "erase"])
+@pytest.mark.parametrize("value", [5, ["bees"], {}, " ", b"bees"], ids=repr)
+def test_what_is_no_id_is_refused_by_every_method(client, method, value):
+    more = {"update": {"content": "x"}, "feedback": {"helpful": True}}.get(method, {})
+    with pytest.raises(ValueError, match=rf"^memory_id is {re.escape(repr(value))}; give an id$"):
+        getattr(client, method)(value, **more)
+
+
+@pytest.mark.parametrize("method", ["get", "protect", "restore", "explain", "erase", "undo"])
+def test_an_unknown_id_is_repeated_in_short_and_without_all_known_ones(tmp_path, method):
+    with MemoryClient(tmp_path) as client:
+        client.remember_many([{"text": f"Note {number}.", "memory_id": f"note-{number}"} for number in range(40)])
+        for unknown in ("nope", "x" * 100_000):
+            with pytest.raises(ValueError, match=r"nope|xxx") as refused:
+                getattr(client, method)(unknown)
+            assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize("method", ["get", "explain", "recall"])
+def test_nobody_knows_the_future(client, method):
+    with pytest.raises(ValueError, match=r"as_of is 2999-01-01T00:00:00\+00:00, which lies in the future; give an"):
+        getattr(client, method)("bees", as_of="2999-01-01")
+
+
+def test_any_number_may_be_listed(client):
+    assert [one.memory_id for one in client.list(limit=10**30)] == ["bees"]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"session_id": ""}, "session_id is ''; give a string of 1 to 256 characters"),
+        ({"clock": 5}, "clock is 5; give a function that returns a datetime with a time zone"),
+        ({"clock": lambda: datetime(2026, 3, 1)}, "clock tells datetime.*; give a function that returns"),  # noqa: DTZ001
+    ],
+)
+def test_a_client_is_not_opened_with_what_no_call_could_use(tmp_path, given, words):
+    with pytest.raises(ValueError, match=words):
+        MemoryClient(tmp_path, **given)
+
+
+def test_a_clock_of_any_time_zone_is_taken(tmp_path):
+    at = datetime(2026, 3, 1, 12, tzinfo=timezone(timedelta(hours=5)))
+    with MemoryClient(tmp_path, clock=lambda: at) as client:
+        client.remember("Ana keeps bees.", memory_id="bees")
+        assert client.get("bees").created_at == at
+        assert [one.memory_id for one in client.recall("bees", as_of=at)] == ["bees"]
 
 
 def test_rows_of_any_kind_of_collection_are_taken(tmp_path):

@@ -196,23 +196,16 @@ def test_a_beam_file_is_read_with_its_questions(tmp_path):
     ]
 
 
-def test_recalls_in_a_file_of_events_are_its_questions(tmp_path):
-    path = tmp_path / "mine.jsonl"
-    stored = {
-        "event_type": "memory.stored",
-        "memory_id": "m1",
-        "occurred_at": "2026-01-02",
-        "payload": {"content": "x"},
-    }
-    used = {
-        "event_type": "memory.accessed",
-        "occurred_at": "2026-01-03",
-        "payload": {"memory_ids": ["m1", "gone"], "query": "which x?"},
-    }
-    path.write_text("\n".join(json.dumps(line) for line in (stored, used, used | {"occurred_at": "2026-01-04"})))
-    chat = load(path)
-    assert chat.turns["id"].to_list() == ["m1"]
-    assert chat.questions.select("text", "kind", "evidence").rows() == [("which x?", "recalled", ["m1"])]
+def test_turns_that_cannot_be_read_are_counted_with_the_first_reason(tmp_path):
+    path = tmp_path / "26.json"
+    path.write_text(json.dumps(LOCOMO | {"session_1": [{"dia_id": "D1:0", "speaker": "Bo"}, *LOCOMO["session_1"]]}))
+    (note,) = load(path).notes
+    assert note.startswith("1 turn was left out: 26.json")
+    assert "text" in note
+    nothing = tmp_path / "none.json"
+    nothing.write_text(json.dumps(LOCOMO | {"session_1": [{"dia_id": "D1:0", "speaker": "Bo"}]}))
+    with pytest.raises(ValueError, match=r"no turn that can be read; correct it, first none\.json"):
+        load(nothing)
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '"x"', "[1, 2]", "not json"])

@@ -10,7 +10,7 @@ import pytest
 from memory_pipeline.evaluation import lifetime, quality, report, trials
 from memory_pipeline.evaluation.chats import generate
 from memory_pipeline.evaluation.conversations import chat
-from memory_pipeline.evaluation.metrics import RECORDS, RESULTS
+from memory_pipeline.evaluation.metrics import FIGURES, RECORDS, RESULTS
 from memory_pipeline.evaluation.quality_page import Row, page
 from memory_pipeline.evaluation.replay import read_events, read_queries, replay
 from memory_pipeline.settings import SettingsError
@@ -288,6 +288,25 @@ def test_one_job_of_quality_is_scored_by_both_retrievers():
     assert done.scored["hit@10"].mean() > done.neutral["hit@10"].mean() > 0.1
 
 
+def test_a_row_of_quality_tells_how_far_conversations_differ():
+    def done(chat_id, variant, *hits):
+        asked = {"chat": chat_id, "question": [str(place) for place in range(len(hits))], "kind": "single-hop"}
+        scored = pl.DataFrame(
+            asked | dict.fromkeys(FIGURES) | {"hit@10": hits}, schema_overrides={"hit@10": pl.Float64}
+        )
+        return quality.Done(quality.Job("locomo", chat_id, variant), scored, scored, 1.0, 0.0, 0)
+
+    measured = quality.Measured(
+        [done("a", "raw", 1, 1), done("b", "raw", 1, 0, 0), done("a", "0.5", 1, 0), done("b", "0.5", 1, 0, 0)]
+    )
+    row = measured.mean("locomo", "raw", "hit@10", "≥ .5", "hit")
+    assert (row.value, row.note) == (0.6, "5 questions of 2 conversations")
+    assert row.between == (pytest.approx(1 / 3), 1.0)
+    half, whole = measured.scored("locomo", "0.5"), measured.scored("locomo", "raw")
+    share = measured.ratio(half, whole, "hit@10", "≥ .5", "share")
+    assert (share.value, share.between) == (pytest.approx(2 / 3), (0.5, 1.0))
+
+
 @pytest.mark.parametrize(
     ("value", "target", "reached"),
     [
@@ -306,7 +325,9 @@ def test_the_page_of_quality_holds_every_row():
     costs = pl.DataFrame({"preset": ["a"], "tokens": [0.5], "seconds": [1.0], "largest cluster": [3]}).with_columns(
         pl.lit(0.8).alias("hit@10"), pl.lit(0.7).alias("hit@10 low"), pl.lit(0.9).alias("hit@10 high")
     )
-    text = page([Row("hit", 0.9, 0.85, 0.95, "≥ .88", "9 questions"), Row("F1", 0.5, None, None, "≥ .80", "")], costs)
-    assert "| hit | 0.900 [0.850, 0.950] | ≥ .88 | yes | 9 questions |" in text
-    assert "| F1 | 0.5 | ≥ .80 | no |  |" in text
+    hit = Row("hit", 0.9, 0.85, 0.95, "≥ .88", "9 questions", (0.8, 1.0))
+    text = page([hit, Row("F1", 0.5, None, None, "≥ .80", "")], costs)
+    assert "| hit | 0.900 [0.850, 0.950] | 0.800-1.000 | ≥ .88 | yes | 9 questions |" in text
+    assert "| F1 | 0.5 |  | ≥ .80 | no |  |" in text
+    assert "not merges in a store" in text
     assert "| a | 50.0% | 1.0 | 3 | 0.800 (0.70-0.90) |" in text

@@ -78,7 +78,7 @@ def test_a_store_in_use_is_a_conversation_with_what_was_asked_and_what_helped(ju
     assert (ASKED[0], "recalled", [ids[1]]) in rows
     assert {row[0] for row in rows} == set(ASKED[:2]), "what nobody judged does not count beside what was"
     assert ids[3] in {row[0]: row[2] for row in rows}[ASKED[1]]
-    assert "2 of 3 recalled questions" in chat.note
+    assert "2 of 3 recalled questions" in chat.notes[0]
     assert {path: path.stat().st_mtime_ns for path in home.rglob("*.parquet")} == before
 
 
@@ -89,7 +89,7 @@ def test_an_exported_store_is_the_same_conversation(judged, tmp_path):
     columns = ["id", "at", "session_id", "speaker", "content"]
     assert of_file.turns.select(columns).equals(of_home.turns.select(columns))
     assert of_file.questions.equals(of_home.questions)
-    assert of_file.note == of_home.note
+    assert of_file.notes == of_home.notes
 
 
 @pytest.mark.parametrize("exported", [False, True])
@@ -112,7 +112,7 @@ def test_where_nobody_said_what_helped_agreement_with_the_whole_store_is_measure
     home, ids = unjudged
     (chat,) = stores.read(home)
     assert chat.questions.select("text", "kind").rows() == [(query, "agreement") for query in ASKED]
-    assert chat.note == recalled.NOBODY
+    assert chat.notes == (recalled.NOBODY,)
     half = lifetime.policy_for(budget=0.4)
     made = trials.evaluate([chat], {"half": half})
     whole = made.figures.filter(policy=trials.EVERYTHING, group="")
@@ -145,25 +145,79 @@ def test_feedback_on_a_summary_counts_for_what_it_stands_for():
     assert recalled.originals(["sum", "b", "d"], made) == ["a", "b", "c", "d"]
 
 
-def test_events_in_a_file_are_the_same_questions_as_in_a_store(tmp_path):
-    def event(kind, day, **rest):
-        return {"event_type": kind, "occurred_at": f"2026-01-{day:02}T00:00:00Z", "profile_id": "ana"} | rest
+def event(kind, day, profile="ana", **rest):
+    return {"event_type": kind, "occurred_at": f"2026-01-{day:02}T00:00:00Z", "profile_id": profile} | rest
 
+
+def stored(day, content, **rest):
+    return event("memory.stored", day, memory_id=f"m{day}", payload={"content": content}, **rest)
+
+
+def asked(day, query="which x?", **rest):
+    return event("memory.accessed", day, payload={"memory_ids": ["m1", "gone"], "query": query}, **rest)
+
+
+def written(path, *lines):
+    path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), "utf-8")
+    return path
+
+
+def test_events_in_a_file_are_the_same_questions_as_in_a_store(tmp_path):
     answered = {"memory_ids": ["m1", "m2"], "query": "which x?", "ranks": [1, 2]}
-    lines = [
-        *(event("memory.stored", day, memory_id=f"m{day}", payload={"content": f"x {day}"}) for day in (1, 2)),
+    path = written(
+        tmp_path / "mine.jsonl",
+        stored(1, "x 1"),
+        stored(2, "x 2"),
         event("memory.accessed", 3, payload=answered),
         event("feedback.given", 4, memory_id="m2", payload={"helpful": True}),
         event("memory.accessed", 5, payload=answered | {"query": "which other?"}),
         event("feedback.given", 6, memory_id="m2", payload={"helpful": False}),
-    ]
-    path = tmp_path / "mine.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    )
     text("import", "jsonl", path, home=tmp_path / "data")
     (of_file,), (of_home,) = stores.read(path), stores.read(tmp_path / "data")
+    assert (of_file.chat_id, of_home.chat_id) == ("mine", "ana")
     assert of_home.questions.select("text", "evidence").rows() == [("which x?", ["m2"])]
     assert of_file.questions.drop("id").equals(of_home.questions.drop("id"))
-    assert of_file.note == of_home.note
+    assert of_file.turns.equals(of_home.turns)
+    assert of_file.notes == of_home.notes
+
+
+def test_a_file_of_several_profiles_is_several_conversations(tmp_path):
+    lines = [
+        line for name in ("ana", "bo") for line in (stored(1, f"{name} has x", profile=name), asked(2, profile=name))
+    ]
+    path = written(tmp_path / "mine.jsonl", *lines)
+    chats = stores.read(path)
+    assert [(chat.chat_id, *chat.turns["content"]) for chat in chats] == [
+        ("mine/ana", "ana has x"),
+        ("mine/bo", "bo has x"),
+    ]
+    assert [chat.questions["evidence"].to_list() for chat in chats] == [[["m1"]], [["m1"]]]
+    assert {row["chat"] for row in told("evaluate", path, "--budget", "0.5")["stores"]} == {"mine/ana", "mine/bo"}
+
+
+def test_lines_that_an_import_refuses_are_counted_with_the_first_reason(tmp_path):
+    path = written(
+        tmp_path / "mine.jsonl",
+        stored(1, "x"),
+        stored(1, "x"),
+        stored(1, "another x"),
+        "{not json",
+        stored(2, " "),
+        asked(3),
+    )
+    (note,) = (one for one in told("evaluate", path, "--budget", "0.5")["notes"] if "left out" in one)
+    assert note.startswith("mine: 3 lines were left out, the first: mine.jsonl:3: memory_id is 'm1'")
+    assert " ".join(note.split()) in " ".join(text("evaluate", path, "--budget", "0.5").split())
+    assert "1 line was left out: mine.jsonl:1: " in refused("evaluate", written(path, "{", stored(2, "x")))
+
+
+def test_a_file_with_no_readable_line_names_the_first_with_field_and_value(tmp_path):
+    path = written(tmp_path / "mine.jsonl", stored(1, 7), stored(2, ""))
+    said = refused("evaluate", path)
+    assert "mine.jsonl: has no turn that can be read; correct it, first mine.jsonl:1: " in said
+    assert all(part in said for part in ("content", "7"))
+    assert "name a LoCoMo, BEAM or event file" in refused("evaluate", written(path))
 
 
 def test_what_was_erased_is_neither_replayed_nor_asked(tmp_path):

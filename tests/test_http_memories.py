@@ -1,6 +1,7 @@
 """The memory over HTTP: what one profile's agent can do with it, and that it is nobody else's."""
 
 import time
+from datetime import UTC, datetime
 
 import homes
 import httpx
@@ -198,31 +199,61 @@ def test_an_agent_ticks_and_takes_back_in_its_own_profile_alone(tmp_path):
 
 def test_a_memory_is_shown_as_it_stood(ana):
     assert "a2" in ana.get("/memories/a2", params={"as_of": "2020-01-01T00:00:00Z"}).json()["detail"]
-    assert ana.get("/memories/a2", params={"as_of": "2999-01-01T00:00:00Z"}).json()["content"] == TEXTS[2]
+    now = datetime.now(UTC).isoformat()
+    assert ana.get("/memories/a2", params={"as_of": now}).json()["content"] == TEXTS[2]
 
 
 @pytest.mark.parametrize(
     ("method", "path", "body", "code", "parts"),
     [
-        ("POST", "/memories", {"txt": "x"}, 422, ("text", "Field required")),
-        ("POST", "/memories", {"text": ""}, 422, ("text = ''",)),
+        ("POST", "/memories", {}, 422, ("text is missing; give what to remember",)),
+        ("POST", "/memories", None, 422, ("the body is missing; give a JSON object, with Content-Type",)),
+        ("POST", "/memories", {"text": "x", "sourc": "y"}, 422, ("'sourc' is no known field", "'source'")),
+        ("POST", "/memories", {"text": ""}, 422, ("text is ''; give a text that is not blank",)),
+        ("POST", "/memories", {"text": "x", "tags": ["a", 5]}, 422, ("tags[1] is 5; give a text",)),
+        ("POST", "/memories", {"text": "x", "valid_from": 5}, 422, ("valid_from is 5; give an instant such as",)),
         ("POST", "/memories", {"text": " "}, 422, ("text is ' '", "not blank")),
-        ("POST", "/memories", [{"text": "x"}, {"text": "y", "importance": 7}], 422, ("1.importance = 7",)),
-        ("POST", "/memories", [], 422, ("at least 1 item",)),
-        ("POST", "/memories", "text", 422, ("no JSON object",)),
-        ("POST", "/recall", {}, 422, ("query", "Field required")),
+        (
+            "POST",
+            "/memories",
+            [{"text": "x"}, {"text": "y", "importance": 7}],
+            422,
+            ("[1].importance is 7; give a number from 0 to 1",),
+        ),
+        ("POST", "/memories", [], 422, ("the body is []; give a list of 1 to 1000",)),
+        ("POST", "/memories", "text", 422, ("the body is 'text'; give a JSON object",)),
+        ("POST", "/recall", {}, 422, ("query is missing; give what is to be known",)),
         ("POST", "/recall", {"query": " "}, 422, ("query is ' '",)),
-        ("POST", "/recall", {"query": "x", "k": 0}, 422, ("k = 0",)),
-        ("POST", "/recall", {"query": "x", "filters": {"sesion_id": "s"}}, 422, ("filters.sesion_id",)),
+        ("POST", "/recall", {"query": "x", "k": 0}, 422, ("k is 0; give a whole number from 1 to 1000",)),
+        ("POST", "/recall", {"query": "x", "k": "3"}, 422, ("k is '3'; give a whole number from 1 to 1000",)),
+        ("POST", "/recall", {"query": "x", "deep": "yes"}, 422, ("deep is 'yes'; give true or false",)),
+        (
+            "POST",
+            "/recall",
+            {"query": "x", "token_budget": 0},
+            422,
+            ("token_budget is 0; give a whole number from 1,",),
+        ),
+        ("POST", "/recall", {"query": "x", "filters": {"tags": []}}, 422, ("filters.tags is []; give a list of 1 or",)),
+        (
+            "POST",
+            "/recall",
+            {"query": "x", "filters": {"sesion_id": "s"}},
+            422,
+            ("filters.'sesion_id' is no known field", "'session_id'"),
+        ),
         ("POST", "/recall", {"query": "x", "as_of": "2999-01-01T00:00:00Z"}, 422, ("as_of", "future")),
         ("POST", "/recall", {"query": "x", "ranking": "engrm"}, 422, ("engrm", "engram")),
-        ("GET", "/memories?limit=0", None, 422, ("limit = '0'",)),
-        ("GET", "/memories?usr=x", None, 422, ("usr",)),
+        ("GET", "/memories?limit=0", None, 422, ("limit is '0'; give a whole number from 1 to 10000",)),
+        ("GET", "/memories?usr=x", None, 422, ("'usr' is no known field", "'user_id'")),
+        ("GET", "/memories?since=soon", None, 422, ("since is 'soon'; give an instant such as",)),
         ("GET", "/memories/m9", None, 404, ("m9",)),
         ("GET", "/explain/m9", None, 404, ("m9",)),
+        ("GET", "/explain/a0?as_of=2999-01-01T00:00:00Z", None, 422, ("as_of", "future")),
+        ("GET", "/memories/a0?as_of=2999-01-01T00:00:00Z", None, 422, ("as_of", "future")),
         ("PATCH", "/memories/a0", {}, 422, ("nothing to change",)),
         ("PATCH", "/memories/m9", {"content": "x"}, 404, ("m9",)),
-        ("POST", "/memories/a0/feedback", {}, 422, ("helpful",)),
+        ("POST", "/memories/a0/feedback", {}, 422, ("helpful is missing; give whether it helped",)),
         ("POST", "/memories/m9/restore", None, 404, ("m9",)),
         ("DELETE", "/memories/m9", None, 404, ("m9", "unknown")),
     ],

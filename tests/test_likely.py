@@ -94,6 +94,8 @@ CONFLICTS = {
     ],
 }
 APART = [
+    ("Ada owns a boat in Bergen.", "Joris owns a boat in Bergen."),
+    ("Ada leads one of the choirs.", "Joris leads one of the choirs."),
     ("My horse lives in a stable.", "My donkey lives in a shed."),
     ("Ola plays the lute.", "Per plays the fife."),
     ("The inn has 12 beds.", "The inn has 3 cooks now."),

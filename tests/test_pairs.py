@@ -166,6 +166,28 @@ def test_bad_lines_are_named(line, expected):
         pairs.parse(["", line])
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "pairs.jsonl: holds no pair; give two texts a line"),
+        (b"\n \r\n", "pairs.jsonl: holds no pair"),
+        (b'{"a": "x", "b": "y"}\n{"a": "x\xff", "b": "y"}', "pairs.jsonl: line 2: byte 0xff is not UTF-8; save the"),
+        (b"{}", "pairs.jsonl: line 1: no texts"),
+    ],
+)
+def test_a_file_without_pairs_is_refused_with_line_and_remedy(tmp_path, content, expected):
+    path = tmp_path / "pairs.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=expected):
+        pairs.read(path)
+
+
+def test_marks_that_are_no_ends_of_line_are_no_faults(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"a": "I like\u2028tea.", "b": "I like tea."}\r\n', "utf-8-sig")
+    assert pairs.read(path).select("line", "first").row(0) == (1, "I like\u2028tea.")
+
+
 def test_many_bad_lines_are_counted():
     with pytest.raises(ValueError, match="and 5 more lines"):
         pairs.parse(["{}"] * 15)

@@ -397,3 +397,21 @@ def test_what_does_not_hold_yet_comes_behind_what_holds():
     later = change(rows, "m1", valid_from=frames.AS_OF + timedelta(days=90))
     assert ids(ask("Where does Ann live now?", later, k=2)) == ["m0", "m1"]
     assert ids(ask("Where does Ann live now?", rows, k=2)) == ["m1", "m0"]
+
+
+CANTEEN = [
+    ("Bob", "Pasta is what the canteen has.", 50),
+    ("Ann", "The canteen serves ramen.", 20),
+    ("Ann", "The team meets on Mondays.", 45),
+]
+
+
+def test_what_does_not_hold_yet_is_marked_and_comes_behind_whatever_holds_of_it():
+    begins = frames.AS_OF + timedelta(days=90)
+    found = ask("What does the canteen serve now?", change(memories(CANTEEN), "m1", valid_from=begins), k=3)
+    assert ids(found) == ["m0", "m1", "m2"]
+    assert found["current"].to_list() == [None, False, None]
+    assert found["holds_from"].to_list() == [None, begins, None]
+    begun = ask("What does the canteen serve now?", change(memories(CANTEEN), "m1", valid_from=frames.AS_OF), k=3)
+    assert ids(begun)[0] == "m1"
+    assert begun["holds_from"].null_count() == begun.height

@@ -351,6 +351,8 @@ def test_a_variable_that_names_no_setting_is_refused(tmp_path, variable, nearest
         ("protected_types = ['Decison']", ("protected_types", "'Decison'", "did you mean 'Decision'?")),
         ("embedder = 'minilm'", ("embedder = 'minilm'", "known are hashing")),
         ("history_limit = 0", ("history_limit = 0", "greater than or equal to 1")),
+        ("token_budget = true", ("token_budget = True", "takes a number above 0, or unset, not true or false")),
+        ("linkage = false", ("linkage = False", "takes `single`, `average`, not true or false")),
     ],
 )
 def test_a_value_out_of_range_is_refused_with_place_name_and_value(home, line, told):

@@ -78,6 +78,22 @@ def test_the_same_one_said_shorter_is_closed(texts):
     assert pairs(compared(told(*texts))) == [("a", "b")]
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("I work at Siemens as a technician.", "I started my new job at Bosch last week."),
+        ("I love mushrooms.", "I can't stand mushrooms any more."),
+        ("I adore olives.", "I can't bear olives."),
+        ("The CEO of Nordwind is Karin Holm.", "Piet Bakker has taken over as CEO of Nordwind."),
+        ("Ilse is captain of the rowing team.", "Tariq was elected captain of the rowing team."),
+        ("I drive a VW Golf.", "I traded my Golf for a Tesla."),
+        ("The server runs Ubuntu 22.04.", "The server was upgraded to 24.04."),
+    ],
+)
+def test_a_change_told_in_other_words_closes(texts):
+    assert pairs(compared(told(*texts))) == [("a", "b")]
+
+
 def test_a_chain_closes_link_by_link():
     assert pairs(compared(told(*RENTS))) == [("a", "b"), ("b", "c")]
 

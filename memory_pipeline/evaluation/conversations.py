@@ -1,8 +1,7 @@
 """Conversations with questions about them, read from files.
 
-Here: what a chat is, and the files of other people's conversations (LoCoMo, BEAM) and of the pipeline's own event
-format. Not here: stores (`stores.py`), how recalls become questions (`recalled.py`), chats made up by the project
-(`chats.py`), and importing memories for keeps (`interop/`).
+Here: what a chat is, and the files of other people's conversations (LoCoMo, BEAM). Not here: stores and the pipeline's
+own events (`stores.py`), chats made up by the project (`chats.py`), and importing memories for keeps (`interop/`).
 """
 
 import re
@@ -14,10 +13,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.evaluation import recalled
-from memory_pipeline.interop import beam, jsonl, locomo
+from memory_pipeline.interop import beam, locomo
 from memory_pipeline.interop.importing import json_file
-from memory_pipeline.lake import events as ledger_events
 from memory_pipeline.lake.events import DeadLetter, Event
 from memory_pipeline.lake.payloads import Stored
 
@@ -40,7 +37,7 @@ these are empty."""
 _KINDS: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 """Names of LoCoMo's categories."""
 _EVIDENCE: Final = re.compile(r"D:?(\d+):0*(\d+)")
-_READ: Final = datetime(9999, 1, 1, tzinfo=UTC)
+READ: Final = datetime(9999, 1, 1, tzinfo=UTC)
 """When the events of a file are said to be recorded: after all of them, as nothing is recorded before it happens."""
 
 
@@ -53,8 +50,8 @@ class Chat:
     """Columns of `TURNS`."""
     questions: pl.DataFrame
     """Columns of `QUESTIONS`."""
-    note: str = ""
-    """What a reader of figures about them must know of the questions."""
+    notes: tuple[str, ...] = ()
+    """What a reader of figures about them must know: of the questions, and of what could not be read."""
 
 
 def chat(chat_id: str, turns: Sequence[Mapping[str, Any]], questions: Iterable[Mapping[str, Any]]) -> Chat:
@@ -68,10 +65,10 @@ def chat(chat_id: str, turns: Sequence[Mapping[str, Any]], questions: Iterable[M
 
 
 def load(path: Path) -> Chat:
-    """Read one conversation: LoCoMo or BEAM (JSON), or the pipeline's own events (JSON Lines).
+    """Read one conversation of LoCoMo or BEAM (JSON).
 
-    Turns that cannot be read are left out. LoCoMo's turns stand a second apart, BEAM's messages a minute. The questions
-    of events are the recalls that say their query (see `recalled.questions`).
+    Turns that cannot be read are left out, and counted in a note. LoCoMo's turns stand a second apart, BEAM's messages
+    a minute.
 
     Args:
         path: the file; of a list of LoCoMo conversations there must be one.
@@ -79,48 +76,59 @@ def load(path: Path) -> Chat:
     Raises:
         ValueError: the file cannot be read, has another layout or no readable turn.
     """
-    if path.suffix.lower() in {".jsonl", ".ndjson"}:
-        told = list(jsonl.events(path, recorded_at=_READ))
-        uses, note = recalled.questions(_uses(told))
-        return replace(_chat(path, path.stem, told, uses), note=note)
     found = json_file(path)
     if isinstance(found, Mapping) and "messages" in found:
         asked = [_beam(question) for question in found.get("questions", [])]
-        return _chat(path, str(found.get("chat", path.stem)), beam.events(path, recorded_at=_READ), asked)
+        return _chat(path, str(found.get("chat", path.stem)), beam.events(path, recorded_at=READ), asked)
     one = found[0] if isinstance(found, list) and len(found) == 1 else found
     if not isinstance(one, Mapping):
         remedy = "give one file a conversation (LoCoMo, BEAM or JSONL)"
         raise ValueError(f"{path}: holds no single conversation; {remedy}")  # noqa: TRY004 - the file is wrong
     name = str(one.get("sample_id", path.stem))
     asked = [_locomo(question, f"{name}:q{place}") for place, question in enumerate(one.get("qa", []))]
-    return _chat(path, name, locomo.events(path, recorded_at=_READ), asked)
+    return _chat(path, name, locomo.events(path, recorded_at=READ), asked)
+
+
+def left_out(letters: Sequence[tuple[str, str]], what: str) -> str:
+    """Say how many parts of a file could not be read, and of the first of them why.
+
+    Args:
+        letters: origin and reason of each.
+        what: the noun for one, whose plural takes an s.
+    """
+    count = f"1 {what} was" if len(letters) == 1 else f"{len(letters)} {what}s were"
+    return f"{count} left out{', the first' if len(letters) > 1 else ''}: {': '.join(letters[0])}"
+
+
+def unreadable(path: Path, letters: Sequence[tuple[str, str]]) -> ValueError:
+    """Return the error for a file without any readable turn, with what is wrong first (see `left_out`)."""
+    remedy = f"correct it, first {': '.join(letters[0])}" if letters else "name a LoCoMo, BEAM or event file"
+    return ValueError(f"{path}: has no turn that can be read; {remedy}")
 
 
 def _chat(path: Path, name: str, events: Iterable[Event | DeadLetter], questions: list[dict[str, Any]]) -> Chat:
-    turns = [
-        {
-            "id": event.memory_id,
-            "at": event.occurred_at,
-            "session_id": event.session_id,
-            "speaker": event.payload.speaker,
-            "content": event.payload.content,
-        }
-        for event in events
-        if not isinstance(event, DeadLetter) and isinstance(event.payload, Stored)
-    ]
+    turns, letters = list[dict[str, Any]](), list[tuple[str, str]]()
+    for event in events:
+        if isinstance(event, DeadLetter):
+            letters.append((event.origin, event.reason))
+        elif isinstance(event.payload, Stored):
+            turns.append(
+                {
+                    "id": event.memory_id,
+                    "at": event.occurred_at,
+                    "session_id": event.session_id,
+                    "speaker": event.payload.speaker,
+                    "content": event.payload.content,
+                }
+            )
     if not turns:
-        raise ValueError(f"{path}: has no turn that can be read; name a LoCoMo, BEAM or event file")
+        raise unreadable(path, letters)
     known = {turn["id"] for turn in turns}
     for question in questions:
         for name_of in _LISTS:
             question[name_of] = [turn for turn in dict.fromkeys(question.get(name_of, ())) if turn in known]
-    return chat(name, sorted(turns, key=lambda turn: turn["at"]), questions)
-
-
-def _uses(told: Iterable[Event | DeadLetter]) -> pl.DataFrame:
-    """Return the recalls and feedback of a file as the table `events` has them."""
-    events = (event for event in told if not isinstance(event, DeadLetter) and event.event_type in recalled.USES)
-    return ledger_events.frame((number, *event.row()) for number, event in enumerate(events, 1))
+    made = chat(name, sorted(turns, key=lambda turn: turn["at"]), questions)
+    return replace(made, notes=(left_out(letters, "turn"),)) if letters else made
 
 
 def _locomo(question: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 What is not here: how two texts are compared (`text.changes`), and which memories of a store are (`consolidation`).
 """
 
+import codecs
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import product
+from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
@@ -34,6 +36,7 @@ _TEXTS: Final = ("text", "content", "sentence", "statement", "memory")
 _TIMES: Final = ("at", "time", "timestamp", "created_at", "date", "day")
 _SPEAKERS: Final = ("speaker", "author", "role")
 _LISTS: Final = ("texts", "pair", "contents", "sentences", "statements", "memories")
+_EXAMPLE: Final = '{"first": "I live in Oslo.", "second": "I moved to Rome."}'
 _MOST_FAULTS: Final = 10
 """Bad lines that are named; more are counted."""
 _ADDED: Final = ("label", "confidence", "reason", "later")
@@ -95,6 +98,28 @@ def label(pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def read(path: Path) -> pl.DataFrame:
+    """Read a file of pairs (see `parse`); a byte-order mark and CRLF ends of line are allowed.
+
+    Raises:
+        ValueError: the file cannot be read, is not UTF-8, holds no pair, or has lines that are none.
+    """
+    try:
+        said = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+        pairs = parse(said.decode().split("\n"))
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read ({error.strerror}); name a file of JSON lines") from error
+    except UnicodeDecodeError as error:
+        line = 1 + said.count(b"\n", 0, error.start)
+        byte = f"byte 0x{said[error.start]:02x} is not UTF-8"
+        raise ValueError(f"{path}: line {line}: {byte}; save the file as UTF-8 text") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    if pairs.is_empty():
+        raise ValueError(f"{path}: holds no pair; give two texts a line, such as {_EXAMPLE}")
+    return pairs
+
+
 def parse(lines: Iterable[str]) -> pl.DataFrame:
     """Read pairs, one JSON object a line.
 
@@ -147,7 +172,7 @@ def _pair(line: str) -> dict[str, Any]:
         raise ValueError(f"no JSON ({fault.msg} at character {fault.pos}); write one object a line") from None
     fields = {"texts": given} if isinstance(given, list) else given
     if not isinstance(fields, dict):
-        raise ValueError('an object is needed, such as {"first": "I live in Oslo.", "second": "I moved to Rome."}')  # noqa: TRY004 - of a file, not of a call
+        raise ValueError(f"an object is needed, such as {_EXAMPLE}")  # noqa: TRY004 - of a file, not of a call
     names, tags, sides = _texts(fields)
     found: dict[str, Any] = {}
     for at, (side, name) in enumerate(zip(_SIDES, names, strict=True)):

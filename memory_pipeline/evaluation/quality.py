@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -130,16 +130,36 @@ class Measured:
         return pl.concat([one.neutral if plain else one.scored for one in self.of(part, variant)])
 
     def mean(self, part: str, variant: str, figure: str, target: str, label: str) -> Row:
-        """Return the row of a figure's mean."""
-        found = metrics.summary(self.scored(part, variant)).filter(pl.col("figure") == figure)
-        one = found.row(0, named=True)
-        return Row(label, one["value"], one["low"], one["high"], target, f"{one['n']} questions")
+        """Return the row of a figure's mean, with the least and the most of one conversation."""
+        found = metrics.summary(self.scored(part, variant), by="chat").filter(pl.col("figure") == figure)
+        one, *each = found.to_dicts()
+        return Row(
+            label,
+            one["value"],
+            one["low"],
+            one["high"],
+            target,
+            f"{one['n']} questions of {len(each)} conversations",
+            _ends([row["value"] for row in each]),
+        )
 
     def ratio(self, own: pl.DataFrame, base: pl.DataFrame, figure: str, target: str, label: str) -> Row:
-        """Return the row of a figure as a share of what it is elsewhere."""
-        one = metrics.against(own, base).filter(pl.col("figure") == figure).row(0, named=True)
-        note = f"{one['value']:.3f} of {one['base']:.3f}, {one['n']} questions"
-        return Row(label, one["ratio"], one["low"], one["high"], target, note)
+        """Return the row of a figure as a share of what it is elsewhere, with the least and the most of one chat."""
+
+        def share(*chats: str) -> dict[str, Any]:
+            among = pl.col("chat").is_in(chats)
+            held = metrics.against(own.filter(among), base.filter(among))
+            return held.filter(pl.col("figure") == figure).row(0, named=True)
+
+        names = own["chat"].unique(maintain_order=True).to_list()
+        one, each = share(*names), [share(name) for name in names]
+        note = f"{one['value']:.3f} of {one['base']:.3f}, {one['n']} questions of {len(each)} conversations"
+        shares = [row["ratio"] for row in each if row["ratio"] is not None]
+        return Row(label, one["ratio"], one["low"], one["high"], target, note, _ends(shares))
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    return min(values), max(values)
 
 
 def rows(measured: Measured) -> list[Row]:
@@ -198,16 +218,16 @@ def judged(*, seed: int = 0) -> list[Row]:
         return Row(label, float(values.mean()), low, high, target, f"{len(values)} pairs")
 
     sort, said = pl.col("sort"), pl.col("label")
-    merged = said == "duplicate"
+    same = said == "duplicate"
     found = [
-        share(merged, sort == "duplicate", "≥ .85", "Pairs: duplicates found"),
-        share(merged, sort == "other value", "≤ .01", "Pairs: merged though they differ in one fact"),
-        share(sort == "duplicate", merged, "≥ .95", "Pairs: precision of duplicates"),
+        share(same, sort == "duplicate", "≥ .85", "Made pairs: the same text again, found"),
+        share(same, sort == "other value", "≤ .01", "Made pairs: one fact differs, called duplicates"),
+        share(sort == "duplicate", same, "≥ .95", "Made pairs: precision of duplicates"),
     ]
     for way in ("", ", freely worded"):
         found += [
-            share(said == "update", sort == f"update{way}", "≥ .90", f"Pairs: updates{way}, found"),
-            _f1(labelled, f"contradiction{way}", f"Pairs: contradictions{way}, F1"),
+            share(said == "update", sort == f"update{way}", "≥ .90", f"Made pairs: updates{way}, found"),
+            _f1(labelled, f"contradiction{way}", f"Made pairs: contradictions{way}, F1"),
         ]
     return found
 

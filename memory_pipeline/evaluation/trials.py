@@ -106,11 +106,12 @@ def evaluate(
 
 
 def _notes(chats: Sequence[Chat]) -> list[str]:
-    """Return what must be known of the questions of chats, each once, after the names of those it is about."""
+    """Return what must be known of chats, each once, after the names of those it is about."""
     said: dict[str, list[str]] = {}
     for chat in chats:
-        said.setdefault(chat.note, []).append(chat.chat_id)
-    return [f"{', '.join(names)}: {note}" for note, names in said.items() if note]
+        for note in chat.notes:
+            said.setdefault(note, []).append(chat.chat_id)
+    return [f"{', '.join(names)}: {note}" for note, names in said.items()]
 
 
 def asked(chat: Chat, ask_at: AskAt = "end") -> pl.DataFrame:

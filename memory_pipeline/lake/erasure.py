@@ -33,7 +33,7 @@ from memory_pipeline.lake.receipts import NOT_COVERED, Receipt
 from memory_pipeline.lake.schemas import TABLES, EventType
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.lake.traces import Traces, readable
-from memory_pipeline.lake.wording import nearest
+from memory_pipeline.lake.wording import nearest, shown
 from memory_pipeline.settings import Policy
 
 __all__ = ["Receipt", "erase", "pending", "resume"]
@@ -154,7 +154,7 @@ class _Scope:
         stored = self.events.filter(pl.col("event_type") == EventType.STORED.value)
         if self.events.is_empty():
             known = lake.ledger.profiles()["profile_id"]
-            raise UnknownMemory(f"profile_id {profile_id!r} is unknown; {nearest(profile_id, known)}")
+            raise UnknownMemory(f"profile_id {shown(profile_id)} is unknown; {nearest(profile_id, known)}")
         wanted = set(_wanted(lake, profile_id, stored, memory_ids, user_id))
         gone = stored.filter(pl.col("erased_at").is_not_null(), pl.col("memory_id").is_in(sorted(wanted)))
         self.already = set(gone["memory_id"])
@@ -236,7 +236,7 @@ def _wanted(
         if not own:
             people = stored["user_id"].drop_nulls().unique().sort()
             raise UnknownMemory(
-                f"user_id {user_id!r} has no memory in profile {profile_id!r}; {nearest(user_id, people)}"
+                f"user_id {shown(user_id)} has no memory in profile {profile_id!r}; {nearest(user_id, people)}"
             )
         return own
     if memory_ids is None:
@@ -248,11 +248,12 @@ def _wanted(
     members = [one for after in summary["after"] for one in json.loads(after).get("members", [])]
     if members:
         raise ValueError(
-            f"memory_ids names {strange[0]!r}, a summary, which says nothing of its own; erase its members "
+            f"memory_ids names {shown(strange[0])}, a summary, which says nothing of its own; erase its members "
             f"({', '.join(members)}), or take it back with undo"
         )
     raise UnknownMemory(
-        f"memory_ids names {strange[0]!r}, which is unknown in profile {profile_id!r}; {nearest(strange[0], known)}"
+        f"memory_ids names {shown(strange[0])}, which is unknown in profile {profile_id!r}; "
+        f"{nearest(strange[0], known)}"
     )
 
 

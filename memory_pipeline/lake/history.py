@@ -19,6 +19,7 @@ from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake import log, participation, snapshot
 from memory_pipeline.lake.schemas import TABLES, Action
 from memory_pipeline.lake.tables import Commit, Lake, LakeError, Revert
+from memory_pipeline.lake.wording import shown
 from memory_pipeline.settings import Policy, Settings
 
 LOGGER: Final = logging.getLogger("memory_pipeline")
@@ -381,7 +382,7 @@ def _about(standing: pl.DataFrame, memory_id: str, profile_id: str | None) -> pl
     )
     if found.is_empty():
         raise ValueError(
-            f"no run, plan or decision that stands is about {memory_id!r}; `status` and `explain` name them"
+            f"no run, plan or decision that stands is about {shown(memory_id)}; `status` and `explain` name them"
         )
     if len(names := found["profile_id"].unique().sort().to_list()) > 1:
         raise ValueError(f"memory {memory_id!r} is in profiles {', '.join(names)}; name one with --profile")

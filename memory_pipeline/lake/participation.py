@@ -14,6 +14,7 @@ from memory_pipeline.consolidation.plans import plan_document, planning
 from memory_pipeline.lake import status
 from memory_pipeline.lake.schemas import TABLES, Action
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.lake.wording import shown
 from memory_pipeline.settings import Policy, Settings
 
 AUTOMATIC: Final = frozenset({"schedule", "sensor"})
@@ -50,10 +51,10 @@ def chosen(
     Raises:
         ValueError: task or scope is unknown, or a named profile has no memory.
     """
-    if task not in pipeline.TASKS:
-        raise ValueError(f"task {task!r} is unknown; known are {', '.join(pipeline.TASKS)}")
+    if task not in tuple(pipeline.TASKS):  # a tuple compares what cannot be hashed, too
+        raise ValueError(f"task {shown(task)} is unknown; known are {', '.join(pipeline.TASKS)}")
     if scope not in ("all", "recent"):
-        raise ValueError(f"scope {scope!r} is unknown; known are all, recent")
+        raise ValueError(f"scope {shown(scope)} is unknown; known are all, recent")
     ledger = lake.ledger
     stored = dict(ledger.profiles().filter(pl.col("memories") > 0).select("profile_id", "memories").iter_rows())
     known = sorted(stored)

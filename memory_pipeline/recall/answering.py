@@ -15,6 +15,8 @@ from memory_pipeline.recall.state import Pool
 
 _SHOWN: Final = ("content", "speaker", "memory_type", "session_id", "created_at", "said_at", "lifecycle")
 """What an answer tells of a memory, from its row of the table."""
+_FOUND: Final = ("memory_id", "text", "score", "rank", "tokens", "current", "holds_from", "closed_by")
+"""Likewise, from the ranking."""
 
 
 def answer(pool: Pool, ranked: pl.DataFrame, query: str, *, as_of: datetime, ranking: str) -> Answer:
@@ -33,7 +35,7 @@ def answer(pool: Pool, ranked: pl.DataFrame, query: str, *, as_of: datetime, ran
 
 
 def _recalled(hit: Mapping[str, Any], row: Mapping[str, Any]) -> Recalled:
-    given = {name: hit[name] for name in ("memory_id", "text", "score", "rank", "tokens", "current", "closed_by")}
+    given = {name: hit[name] for name in _FOUND}
     told = {name: row[name] for name in _SHOWN if name != "said_at"}
     return Recalled(
         **given,

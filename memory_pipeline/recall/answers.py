@@ -110,9 +110,11 @@ class Recalled:
     created_at: datetime
     lifecycle: str
     current: bool | None
-    """False when a newer memory has ended its validity; None when nothing is known of that."""
+    """False when its validity has ended or has not begun; None when nothing is known of that."""
+    holds_from: datetime | None
+    """When its validity begins, if that is still to come."""
     closed_by: str | None
-    """That newer memory."""
+    """The newer memory that has ended its validity."""
     conflicts: tuple[str, ...]
     """Memories that contradict it; neither is known to be newer."""
     deep: bool
@@ -120,8 +122,10 @@ class Recalled:
 
     def line(self) -> str:
         """Return the memory as one paragraph of a prompt, with what one must know to believe it."""
-        marks = [f"no longer current, see {self.closed_by}"] if self.current is False and self.closed_by else []
-        marks += ["no longer current"] if self.current is False and not self.closed_by else []
+        over = self.current is False and self.holds_from is None
+        marks = [f"holds only from {self.holds_from:%Y-%m-%d}"] if self.holds_from else []
+        marks += [f"no longer current, see {self.closed_by}"] if over and self.closed_by else []
+        marks += ["no longer current"] if over and not self.closed_by else []
         marks += [f"contradicted by {', '.join(self.conflicts)}"] if self.conflicts else []
         marks += [self.lifecycle] if self.deep else []
         said = f"{self.speaker}: {self.text}" if self.speaker else self.text
@@ -160,7 +164,7 @@ class Answer(Sequence[Recalled]):
     def text(self) -> str:
         """Return all of them ready for a prompt, one paragraph each, best first; empty if nothing was found.
 
-        A memory that no longer holds, or that another contradicts, says so; other ids are left out of the text.
+        A memory that does not hold, or that another contradicts, says so; other ids are left out of the text.
         """
         return "\n".join(one.line() for one in self.recalled)
 

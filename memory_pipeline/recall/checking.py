@@ -3,20 +3,21 @@
 What is not here: the fields and limits of events themselves (`lake/events`), and of filters (`answers`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, TypedDict
 
 from memory_pipeline.lake.events import Event, parse
 from memory_pipeline.lake.known import KnownMemory
 from memory_pipeline.lake.schemas import EventType
 from memory_pipeline.lake.wording import WHOLE_LETTERS, nearest, shown
+from memory_pipeline.recall.answers import instant
 from memory_pipeline.recall.ranking import RANKINGS
 
 
 class Fields(TypedDict, total=False):
-    """What can be said about a memory beside its text (see `docs/events.md`, at memory.stored)."""
+    """What can be said about a memory beside its text (see `docs/event-format.md`, at memory.stored)."""
 
     memory_id: str
     event_id: str
@@ -101,9 +102,7 @@ def by_row() -> Iterator[None]:
         raise ValueError(f"rows[{min(error.refused)}]: {error}") from error
 
 
-def check_recall(
-    query: Any, k: Any, token_budget: Any, ranking: Any, past: datetime | None, now: datetime, **switches: Any
-) -> None:
+def check_recall(query: Any, k: Any, token_budget: Any, ranking: Any, **switches: Any) -> None:
     """Check what a recall is asked.
 
     Raises:
@@ -115,10 +114,34 @@ def check_recall(
         whole("token_budget", token_budget)
     if ranking not in RANKINGS:
         raise ValueError(f"ranking is {shown(ranking)}; {nearest(ranking, RANKINGS)}")
-    if past is not None and past > now:
-        raise ValueError(f"as_of is {past.isoformat()}, which lies in the future; give an instant up to now")
     for name, value in switches.items():
         switch(name, value)
+
+
+def past(as_of: Any, now: datetime) -> datetime | None:
+    """Return the instant whose state is asked for, in UTC; None stays None.
+
+    Raises:
+        ValueError: it is no instant, or lies in the future.
+    """
+    read = instant("as_of", as_of)
+    if read is not None and read > now:
+        raise ValueError(f"as_of is {read.isoformat()}, which lies in the future; give an instant up to now")
+    return read
+
+
+def told(clock: Callable[[], Any]) -> datetime:
+    """Return what a clock tells, in UTC.
+
+    Raises:
+        ValueError: it is no clock, or tells no instant with a time zone.
+    """
+    wanted = "give a function that returns a datetime with a time zone"
+    if not callable(clock):
+        raise ValueError(f"clock is {shown(clock)}; {wanted}")  # noqa: TRY004 - one class of error
+    if not isinstance(at := clock(), datetime) or at.tzinfo is None:
+        raise ValueError(f"clock tells {shown(at)}; {wanted}")
+    return at.astimezone(UTC)
 
 
 def switch(name: str, value: Any) -> None:

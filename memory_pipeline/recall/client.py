@@ -26,8 +26,8 @@ from memory_pipeline.lake.schemas import LIVE, EventType
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.lake.wording import shown
 from memory_pipeline.recall import answering, checking, restoring
-from memory_pipeline.recall.answers import Answer, Block, Consolidated, Filters, Memory, Opening, instant
-from memory_pipeline.recall.checking import Fields, check_recall, named, several, stored, switch, whole
+from memory_pipeline.recall.answers import Answer, Block, Consolidated, Filters, Memory, Opening
+from memory_pipeline.recall.checking import Fields, check_recall, named, several, spoken, stored, switch, whole
 from memory_pipeline.recall.explain import Explanation, explain
 from memory_pipeline.recall.named import SCORED
 from memory_pipeline.recall.ranking import rank
@@ -76,7 +76,7 @@ class MemoryClient:
             clock: tells the time, timezone-aware; for replays and tests.
 
         Raises:
-            ValueError: an id is no id, or a setting is out of range; names it.
+            ValueError: an id is no id, the clock tells no time zone, or a setting is out of range; names it.
             LakeError: the store cannot be opened.
         """
         self._settings = settings or load(home)
@@ -84,7 +84,7 @@ class MemoryClient:
         given = {"profile_id": profile_id, "session_id": session_id, "agent_id": agent_id, "user_id": user_id}
         self._own = {name: value for name, value in given.items() if value is not None}
         self._asks = {"session_id": session_id, "user_id": user_id}
-        self._checked({"event_type": EventType.SESSION_STARTED.value, "session_id": session_id or "-"})
+        self._checked({"event_type": EventType.SESSION_STARTED.value, "session_id": self._own.get("session_id", "-")})
         self._profile = profile_id
         self._policy = self._settings.policy_of(profile_id)
         self._lake = Lake(Path(home or self._settings.home))
@@ -180,9 +180,9 @@ class MemoryClient:
             LakeError: the store cannot be read, or the accesses of an earlier recall could not be written.
         """
         self._open()
-        now, past = self._clock(), instant("as_of", as_of)
-        wanted = Filters.of(filters)
-        check_recall(query, k, token_budget, ranking, past, now, deep=deep, record=record)
+        check_recall(query, k, token_budget, ranking, deep=deep, record=record)
+        now, wanted = self._now(), Filters.of(filters)
+        past = checking.past(as_of, now)
         state = self._states.current() if past is None else self._states.past(past)
         ranked = rank(
             state.pool.index,
@@ -208,9 +208,11 @@ class MemoryClient:
 
         Raises:
             UnknownMemory: no memory has that id, or it was deleted or erased.
+            ValueError: an argument is out of range; names it.
         """
         self._open()
-        past = instant("as_of", as_of)
+        named("memory_id", memory_id)
+        past = checking.past(as_of, self._now())
         state = self._states.current() if past is None else self._states.past(past)
         return self._found(state, memory_id)
 
@@ -234,7 +236,7 @@ class MemoryClient:
         rows = state.pool.index.memories.select("memory_id", SAID_AT, "lifecycle")
         allowed = state.pool.allowed(Filters.of(filters))
         chosen = (rows if allowed is None else rows.filter(allowed)).filter(deep | pl.col("lifecycle").is_in(LIVE))
-        newest = chosen.sort("said_at", "memory_id", descending=[True, False]).head(limit)["memory_id"].to_list()
+        newest = chosen.sort("said_at", "memory_id", descending=[True, False])["memory_id"].to_list()[:limit]
         return self._states.shown(state, newest)
 
     def update(
@@ -293,9 +295,10 @@ class MemoryClient:
             Conflict: somebody else changed the profile meanwhile; nothing was changed.
             LakeError: the store cannot be written.
         """
+        named("memory_id", memory_id)
         self.flush()
         try:
-            restoring.restore(self._lake, memory_id, profile_id=self._profile, now=self._clock())
+            restoring.restore(self._lake, memory_id, profile_id=self._profile, now=self._now())
         except restoring.NothingToRestore:
             self._found(self._states.current(), memory_id)  # there may be none of that id
             raise
@@ -314,7 +317,7 @@ class MemoryClient:
             LakeError: the store cannot be read or written.
         """
         self._open()
-        own = session_id or self._own.get("session_id")
+        own = self._own.get("session_id") if session_id is None else session_id
         if own is not None:
             self._append({"event_type": EventType.SESSION_STARTED.value, "session_id": own})
         rows = self._lake.read("core_memory_blocks", profiles=[self._profile]).to_dicts()
@@ -335,7 +338,7 @@ class MemoryClient:
             LakeError: the store cannot be written.
         """
         self.flush()
-        own = session_id or self._own.get("session_id")
+        own = self._own.get("session_id") if session_id is None else session_id
         if own is None:
             raise ValueError("session_id is missing; name the session, here or when the client is opened")
         self._append({"event_type": EventType.SESSION_ENDED.value, "session_id": own})
@@ -356,10 +359,12 @@ class MemoryClient:
             Conflict: others committed again and again meanwhile; nothing was changed.
             LakeError: the store cannot be written.
         """
-        if lightweight and task:
+        switch("lightweight", lightweight)
+        switch("dry_run", dry_run)
+        if lightweight and task is not None:
             raise ValueError("lightweight and task exclude each other; give one of them")
         self.flush()
-        kind = "lightweight" if lightweight else task or "full"
+        kind = "lightweight" if lightweight else "full" if task is None else task
         for attempt in range(_ATTEMPTS):
             try:
                 return self._run(kind, scope, dry_run=dry_run)
@@ -384,10 +389,13 @@ class MemoryClient:
             as_of: instant of the state to explain; default now.
 
         Raises:
-            ValueError: no memory has that id.
+            UnknownMemory: no memory has that id.
+            ValueError: an argument is out of range, or `as_of` lies before the first run; names it.
         """
+        named("memory_id", memory_id)
+        past = checking.past(as_of, self._now())
         self.flush()
-        return explain(self._lake, memory_id, profile_id=self._profile, as_of=instant("as_of", as_of))
+        return explain(self._lake, memory_id, profile_id=self._profile, as_of=past)
 
     def undo(self, target: str, cascade: bool = False) -> pl.DataFrame:
         """Take back a run, a merge or the decisions about one memory, and return these decisions.
@@ -402,8 +410,9 @@ class MemoryClient:
             LakeError: the store cannot be written.
         """
         named("target", target)
+        switch("cascade", cascade)
         self.flush()
-        undone = history.undo(self._lake, target, profile_id=self._profile, cascade=cascade, now=self._clock())
+        undone = history.undo(self._lake, target, profile_id=self._profile, cascade=cascade, now=self._now())
         snapshot.publish(self._lake)
         return undone
 
@@ -419,11 +428,18 @@ class MemoryClient:
             reason: why, as it is to stand in the ledger; keep what is erased out of it.
 
         Raises:
-            ValueError: none or several of the three are given, or nothing is known by that name.
+            UnknownMemory: nothing is known by that name.
+            ValueError: none or several of the three are given, or an argument is out of range; names it.
             LakeError: the store cannot be written.
         """
-        if (memory_id is not None) + (user is not None) + bool(profile) != 1:
+        switch("profile", profile)
+        chosen = {name: value for name, value in {"memory_id": memory_id, "user": user}.items() if value is not None}
+        if len(chosen) + profile != 1:
             raise ValueError("give exactly one of memory_id, user and profile=True: what shall be erased")
+        for name, value in chosen.items():
+            named(name, value)
+        if reason != "":
+            spoken("reason", reason)
         self.flush()
         try:
             return erase(
@@ -432,7 +448,7 @@ class MemoryClient:
                 memory_ids=None if memory_id is None else [memory_id],
                 user_id=user,
                 whole_profile=profile,
-                now=self._clock(),
+                now=self._now(),
                 reason=reason,
             )
         finally:
@@ -449,9 +465,12 @@ class MemoryClient:
             raise RuntimeError("this client is closed; open another one")
         self._recorder.check()
 
+    def _now(self) -> datetime:
+        return checking.told(self._clock)
+
     def _checked(self, given: Mapping[str, Any]) -> Event:
         """Return the event that says something now, with the client's ids where it has none."""
-        return checking.said({**self._own, **given}, self._clock())
+        return checking.said({**self._own, **given}, self._now())
 
     def _append(self, said: Mapping[str, Any]) -> None:
         self._lake.ledger.append([self._checked(said)])
@@ -459,6 +478,7 @@ class MemoryClient:
     def _said(self, memory_id: str, kind: EventType, payload: Mapping[str, Any]) -> Memory:
         """Append an event about a memory that there is, and return the memory as it is then."""
         self._open()
+        named("memory_id", memory_id)
         self._found(self._states.current(), memory_id)
         self._append({"event_type": kind.value, "memory_id": memory_id, "payload": payload})
         return self._found(self._states.current(), memory_id)
@@ -477,7 +497,7 @@ class MemoryClient:
 
     def _run(self, task: str, scope: str, *, dry_run: bool) -> Consolidated:
         """Plan a run on the present state, and commit it unless it is dry."""
-        now = self._clock()
+        now = self._now()
         profiles = participation.chosen(
             self._lake, self._settings, as_of=now, profiles=[self._profile], task=task, scope=scope
         )

@@ -16,10 +16,11 @@ import polars as pl
 import sqlalchemy as sa
 
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake.database import EVENTS
+from memory_pipeline.lake.database import EVENTS, UnknownMemory
 from memory_pipeline.lake.events import EPOCH
 from memory_pipeline.lake.schemas import Action, EventType, ScoredMemories
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.lake.wording import shown
 from memory_pipeline.recall.explanation import Explanation, Factor, Row
 
 __all__ = ["Explanation", "Factor", "explain"]
@@ -51,8 +52,8 @@ def explain(
         recalled: its row of an answer (`recall.ranking.rank`), to explain how it ranked there too.
 
     Raises:
-        ValueError: no or more than one profile has the memory, or nothing had been committed at `as_of`; says what to
-            do instead.
+        UnknownMemory: no profile has the memory; says what is near.
+        ValueError: more than one profile has it, or nothing had been committed at `as_of`; says what to do instead.
         LakeError: tables as of that instant are no longer kept, as after an erasure.
 
     Cost: reads the published tables and the events of one profile (of all, narrowed to the ids, to find the profile).
@@ -68,7 +69,7 @@ def explain(
     if memory is None:
         known = pl.concat([memories["memory_id"], events["memory_id"].drop_nulls()])
         where = f"in profile {owner!r}" + (f" as of {clock.isoformat()}" if clock else "")
-        raise ValueError(_unknown(memory_id, known, where))
+        raise UnknownMemory(_unknown(memory_id, known, where))
     scored = _first(tables.about("scored_memories"))
     edges = tables.between("association_edges", "source", "target")
     return Explanation(
@@ -175,7 +176,7 @@ def _owner(lake: Lake, memory_id: str) -> str:
     with lake.ledger.reading() as connection:
         owners |= set(connection.scalars(sa.select(EVENTS.c.profile_id).where(*stored)))
     if not owners:
-        raise ValueError(_unknown(memory_id, known["memory_id"], "in any profile"))
+        raise UnknownMemory(_unknown(memory_id, known["memory_id"], "in any profile"))
     if len(owners) > 1:
         raise ValueError(f"memory {memory_id!r} exists in the profiles {', '.join(sorted(owners))}; name one of them")
     return str(owners.pop())
@@ -192,7 +193,7 @@ def _state(lake: Lake, profile_id: str, as_of: datetime | None) -> tuple[int | N
     runs = everyone.filter(pl.col("profile_id") == profile_id).sort("commit_seq")
     if runs.is_empty():
         if profile_id not in set(lake.ledger.profiles()["profile_id"]):
-            raise ValueError(f"profile {profile_id!r} has no memory; correct the name")
+            raise UnknownMemory(f"profile {profile_id!r} has no memory; correct the name")
         return None, None, 0
     before = runs if as_of is None else runs.filter(pl.col("as_of") <= as_of)
     if before.is_empty():
@@ -213,7 +214,7 @@ def _unknown(memory_id: str, known: pl.Series, where: str) -> str:
         memory_id, pl.concat([alike, known.sort()]).head(_CANDIDATES).unique().to_list(), n=3
     )
     hint = f"the nearest are {', '.join(near)}" if near else "none is like it"
-    return f"memory {memory_id!r} is unknown {where}; {hint}; correct the id"
+    return f"memory {shown(memory_id)} is unknown {where}; {hint}; correct the id"
 
 
 def _factors(scored: Row) -> tuple[Factor, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.lake.schemas import INSTANT
 from memory_pipeline.recall import redundancy, selecting
 from memory_pipeline.recall.features import FEATURES, Candidates, candidates
 from memory_pipeline.recall.index import Index
@@ -34,7 +35,7 @@ DEEP_PENALTY: Final = 0.5
 _MORE: Final = 4
 """So many times `k` candidates are looked at for an answer within a token budget."""
 _PART: Final = pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})
-_SHOWN: Final = ["memory_id", "content", "trimmed", "speaker", "valid_until", "closed_by"]
+_SHOWN: Final = ["memory_id", "content", "trimmed", "speaker", "valid_from", "valid_until", "closed_by"]
 SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "memory_id": pl.String,
     "rank": pl.Int64,
@@ -43,6 +44,7 @@ SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "text": pl.String,
     "parts": pl.List(_PART),
     "current": pl.Boolean,
+    "holds_from": INSTANT,
     "closed_by": pl.String,
     "conflicts": pl.List(pl.String),
 }
@@ -101,9 +103,10 @@ def rank(
 
     Returns:
         Best first, columns as in `SCHEMA`: score 0..1; text (trimmed, else the content; when deep the content); parts
-        of the score; current (false when its validity has ended, true when it ended another's, else null); closed_by;
-        conflicts (ids). The score is that of the model: whatever their scores, a question for now puts the newest of
-        several values first, and a summary stands behind what it repeats. Ties go to the older memory, then by id.
+        of the score; current (false when its validity has ended or not begun, true when it ended another's, else null);
+        holds_from (where its validity has not begun); closed_by; conflicts (ids). The score is that of the model:
+        whatever their scores, a question for now puts the newest of several values first and what does not hold yet
+        behind what holds, and a summary stands behind what it repeats. Ties go to the older memory, then by id.
 
     Raises:
         ValueError: the ranking is unknown, `k` or the budget is below 1, or the formula lacks `scored`.
@@ -144,6 +147,7 @@ def _by_model(
     ended = selecting.apart(index, rows, now)
     if question.now or question.present:
         order = selecting.newest_first(index, question, rows, order, found, ended)
+        order = selecting.begun_first(order, found, selecting.early(index, rows, now))
     place = {memory: at for at, memory in enumerate(index.memories[rows, "memory_id"])} if pairs else {}
     partners = {
         place[memory]: [place[other] for other in others if other in place]
@@ -199,6 +203,9 @@ def _answer(
     head, memories = head[taken], [memories[place] for place in taken]
     ids = [one["memory_id"] for one in memories]
     ended = [one["valid_until"] is not None and one["valid_until"] <= now for one in memories]
+    later = [
+        one["valid_from"] if one["valid_from"] is not None and one["valid_from"] > now else None for one in memories
+    ]
     return pl.DataFrame(
         {
             "memory_id": ids,
@@ -208,8 +215,10 @@ def _answer(
             "text": [texts[place] for place in taken],
             "parts": _parts(found, head),
             "current": [
-                False if over else True if one in index.closers else None for over, one in zip(ended, ids, strict=True)
+                False if over or begins else True if one in index.closers else None
+                for over, begins, one in zip(ended, later, ids, strict=True)
             ],
+            "holds_from": later,
             "closed_by": [one["closed_by"] for one in memories],
             "conflicts": [pairs.get(one, []) for one in ids],
         },

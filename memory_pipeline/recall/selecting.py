@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Final
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.recall.features import RULES, Candidates
@@ -68,6 +67,22 @@ def newest_first(
         np.lexsort((np.arange(len(able)), -index.created[rows[able]], ended[able]))
     ]
     return _behind_closers(index, rows, changed)
+
+
+def begun_first(order: Integers, found: Candidates, later: Marks) -> Integers:
+    """Put what does not hold yet, among the best, behind all that holds and has a word of the question.
+
+    Args:
+        order: places of candidates, best first.
+        found: their features.
+        later: those whose validity has not begun (see `early`).
+    """
+    head = order[:BEST]
+    if not later[head].any():
+        return order
+    telling = ~later[head] & (found.share[head] > 0)
+    behind = ~later[head] & ~telling
+    return np.concatenate([head[telling], head[later[head]], head[behind], order[BEST:]])
 
 
 def _behind_closers(index: Index, rows: Integers, order: Integers) -> Integers:
@@ -131,6 +146,10 @@ def with_rules(order: Integers, found: Candidates, ended: Marks, *, helps: bool)
 
 def apart(index: Index, rows: Integers, now: datetime) -> Marks:
     """Whether each memory does not hold at `now`: its validity has ended, or has not begun."""
-    over, early = pl.col("valid_until") <= now, pl.col("valid_from") > now
-    memories = index.memories[rows, ["valid_from", "valid_until"]]
-    return memories.select(over.fill_null(value=False) | early.fill_null(value=False)).to_series().to_numpy()
+    over = (index.memories[rows, "valid_until"] <= now).fill_null(value=False).to_numpy()
+    return np.asarray(over | early(index, rows, now), dtype=np.bool_)
+
+
+def early(index: Index, rows: Integers, now: datetime) -> Marks:
+    """Whether the validity of each memory has not begun at `now`."""
+    return (index.memories[rows, "valid_from"] > now).fill_null(value=False).to_numpy()

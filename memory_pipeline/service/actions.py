@@ -36,14 +36,18 @@ class Scope(StrEnum):
 class Consolidation(BaseModel):
     """A consolidation that somebody asks for."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     profile_id: str | None = Field(None, min_length=1, description="Profile; default: all that the caller may see.")
     lightweight: bool = Field(False, description="Only what is fast: core memory blocks, faded edges.")
     task: Task | None = Field(
-        None, description="Only this task; default: all of them, which under the preset automem are its four, in order."
+        None,
+        strict=False,
+        description="Only this task; default: all of them, which under the preset automem are its four, in order.",
     )
-    scope: Scope = Field(Scope.ALL, description="all, or recent: sessions touched since the last reflection.")
+    scope: Scope = Field(
+        Scope.ALL, strict=False, description="all, or recent: sessions touched since the last reflection."
+    )
     dry_run: bool = Field(False, description="Answer with the plan and write nothing.")
 
     @model_validator(mode="after")
@@ -63,10 +67,11 @@ def remember(
     text: str,
     *,
     profile_id: str = "default",
-    memory_type: str | None = None,
-    importance: float | None = None,
     session_id: str | None = None,
-    protect: bool = False,
+    agent_id: str | None = None,
+    user_id: str | None = None,
+    occurred_at: datetime | None = None,
+    **said: Any,
 ) -> Event:
     """Store one memory and return the event that did; loads nothing that only a recall needs.
 
@@ -74,22 +79,25 @@ def remember(
         home: data folder, made if it is not there.
         text: what to remember.
         profile_id: whose memory it is.
-        memory_type: Decision, Insight, Pattern, Preference, ...; default: read out of the text.
-        importance: 0..1; default: by rule.
         session_id: the session it belongs to.
-        protect: never archive or delete it.
+        agent_id: the agent that stores it.
+        user_id: the person it belongs to.
+        occurred_at: when it was said; default: now.
+        said: what else is known of it (see `docs/event-format.md`, at memory.stored); what is None is left out.
 
     Raises:
         InvalidEvent: a value is out of range; names it.
         LakeError: the store cannot be written.
     """
-    payload = {"content": text, "memory_type": memory_type, "importance": importance, "protected": protect or None}
     event = parse(
         {
             "event_type": EventType.STORED.value,
             "profile_id": profile_id,
             "session_id": session_id,
-            "payload": {name: value for name, value in payload.items() if value is not None},
+            "agent_id": agent_id,
+            "user_id": user_id,
+            "occurred_at": occurred_at,
+            "payload": {**said, "content": text},
         },
         recorded_at=datetime.now(UTC),
         origin="memory-pipeline remember",

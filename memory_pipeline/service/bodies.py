@@ -4,10 +4,11 @@ What is not here: bodies of one face alone (`http_memories`), and what is done w
 """
 
 from collections.abc import Collection
-from datetime import datetime
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from memory_pipeline.lake.payloads import Instant
 
 MANY: Final = 1_000
 """Memories that one request may store."""
@@ -16,9 +17,9 @@ Id = Annotated[str, Field(min_length=1)]
 
 
 class Told(BaseModel):
-    """What a caller says; unknown names are refused."""
+    """What a caller says; unknown names and other types are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class NewMemory(Told):
@@ -27,7 +28,7 @@ class NewMemory(Told):
     text: Id = Field(description="What to remember.")
     memory_id: Id | None = Field(None, description="Its id; default: a new one.")
     event_id: Id | None = Field(None, description="Idempotency key: the same one again stores nothing.")
-    occurred_at: datetime | None = Field(None, description="When it was said; default: now.")
+    occurred_at: Instant | None = Field(None, description="When it was said; default: now.")
     session_id: Id | None = Field(None, description="Session it belongs to.")
     agent_id: Id | None = Field(None, description="Agent that stores it.")
     user_id: Id | None = Field(None, description="Person it belongs to.")
@@ -35,8 +36,8 @@ class NewMemory(Told):
     memory_type: Id | None = Field(None, description="Decision, Insight, Pattern, Preference, ...")
     importance: float | None = Field(None, ge=0, le=1, description="How important.")
     confidence: float | None = Field(None, ge=0, le=1, description="How certain.")
-    valid_from: datetime | None = Field(None, description="It holds from this instant on.")
-    valid_until: datetime | None = Field(None, description="It holds until this instant.")
+    valid_from: Instant | None = Field(None, description="It holds from this instant on.")
+    valid_until: Instant | None = Field(None, description="It holds until this instant.")
     protected: bool | None = Field(None, description="Never archive, trim or delete it.")
     protected_reason: str | None = Field(None, description="Why.")
     tags: list[str] | None = Field(None, description="Words to find it by.")
@@ -53,8 +54,8 @@ class Conditions(Told):
     speaker: str | None = Field(None, description="Said by this speaker.")
     memory_types: list[str] | None = Field(None, min_length=1, description="Of one of these types.")
     tags: list[str] | None = Field(None, min_length=1, description="With one of these tags at least.")
-    since: datetime | None = Field(None, description="Stored at this instant or later.")
-    until: datetime | None = Field(None, description="Stored before this instant.")
+    since: Instant | None = Field(None, description="Stored at this instant or later.")
+    until: Instant | None = Field(None, description="Stored before this instant.")
 
 
 def given(said: BaseModel, *, but: Collection[str] = ()) -> dict[str, Any]:

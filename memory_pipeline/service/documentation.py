@@ -23,6 +23,7 @@ from memory_pipeline.settings import (
     preset_names,
     preset_text,
 )
+from memory_pipeline.settings.values import takes
 
 _INTRODUCTION: Final = f"""# Settings
 
@@ -92,7 +93,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
 def _table(model: type[BaseModel], names: list[str]) -> list[str]:
     schemas = model.model_json_schema()["properties"]
     rows = [
-        f"| `{name}` | {_takes(schemas[name])} | `{_plain(model.model_fields[name].default)}` "
+        f"| `{name}` | {takes(schemas[name])} | `{_plain(model.model_fields[name].default)}` "
         f"| {model.model_fields[name].description} |"
         for name in names
     ]
@@ -108,35 +109,6 @@ def _meant(alias: Alias) -> str:
 
 def _plain(value: Any) -> str:
     return json.dumps(list(value) if isinstance(value, tuple) else value)
-
-
-def _takes(schema: Mapping[str, Any]) -> str:
-    """Say what a setting of this JSON schema takes."""
-    options = schema.get("anyOf", [schema])
-    unset = ", or unset" if len(options) > 1 else ""
-    return _kind(options[0]) + unset
-
-
-def _kind(schema: Mapping[str, Any]) -> str:
-    kind = {"integer": "a whole number", "number": "a number"}.get(schema.get("type", ""), "text")
-    match schema:
-        case {"enum": values}:
-            kind = ", ".join(f"`{value}`" for value in values)
-        case {"const": value}:
-            kind = f"`{value}`"
-        case {"type": "array", "items": items}:
-            kind = f"a list of {_kind(items)}"
-        case {"type": "boolean"}:
-            kind = "`true`, `false`"
-        case {"minimum": low, "maximum": high}:
-            kind += f" from {low:g} to {high:g}"
-        case {"minimum": low}:
-            kind += f" from {low:g}"
-        case {"exclusiveMinimum": low}:
-            kind += f" above {low:g}"
-        case {"examples": examples}:
-            kind = f"such as `{'`, `'.join(examples)}`"
-    return kind
 
 
 if __name__ == "__main__":

@@ -195,7 +195,7 @@ def _policies(presets: list[str] | None, budgets: list[float] | None, embedder: 
 
 
 def _name(preset: str | None, budget: float | None) -> str:
-    size = "" if budget is None else f"{budget:.0%}" if budget <= 1 else f"{budget:g} tokens"
+    size = "" if budget is None else f"{100 * budget:g}%" if budget <= 1 else f"{budget:g} tokens"
     return " ".join(filter(None, (preset, size)))
 
 
@@ -214,13 +214,7 @@ def pairs(
     from memory_pipeline.evaluation import pairs as judged  # noqa: PLC0415
 
     new_file(written, "--out")
-    try:
-        read = judged.parse(file.read_text("utf-8").splitlines())
-    except OSError as error:
-        raise ValueError(f"{file}: cannot be read ({error.strerror}); name a file of JSON lines") from error
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from error
-    labelled = judged.label(read)
+    labelled = judged.label(judged.read(file))
     text = "".join(f"{line}\n" for line in judged.dumps(labelled))
     if written is None:
         sys.stdout.write(text)

@@ -3,7 +3,7 @@
 What is not here: the routes (`http_server`, `http_memories`), and how tokens are kept (`lake.tokens`).
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, HTTPException, Request, Response
@@ -16,17 +16,16 @@ from memory_pipeline.lake import tokens
 from memory_pipeline.lake.database import LakeError
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.lake.tokens import Grant
+from memory_pipeline.lake.wording import finding
 
 OPEN: Final = frozenset({"/health", "/openapi.json"})
 """Paths that need no token."""
 
 _UNKNOWN: Final = "a valid bearer token is needed; an administrator makes one with: memory-pipeline token create"
 
-SINGLE: Final = "one"
-SEVERAL: Final = "many"
-"""How the schema tells a single object from a list of them."""
-_NO_FIELD: Final = ({"body", "query", "path"}, {SINGLE, SEVERAL})
-"""First and second step on the way to a field of a request that its caller does not name."""
+SINGLE: Final = "object"
+SEVERAL: Final = "array"
+"""How the schema tells a single object from a list of them: by their JSON types."""
 
 
 class Problem(BaseModel):
@@ -77,25 +76,28 @@ def known(lake: Lake, profile_id: str | None) -> None:
         raise HTTPException(404, f"profile {profile_id!r} has no memory")
 
 
-async def invalid(_: Request, error: Exception) -> JSONResponse:
+async def invalid(request: Request, error: Exception) -> JSONResponse:
     """Say what is wrong with a request: field, value, remedy."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
     if first["type"] == "json_invalid":
-        return problem(422, f"the body is no JSON: {first['ctx']['error']}")
-    place = ".".join(map(str, _named(first["loc"])))
-    if first["type"] in {"model_attributes_type", "model_type"}:
-        return problem(422, "the body is no JSON object; send one, with Content-Type: application/json")
-    said = first["msg"].removeprefix("Value error, ")
-    given = f"{place} = {first['input']!r}: " if place else ""
-    return problem(422, f"{given}{said}; see /openapi.json")
+        return problem(422, f"the body is no JSON: {first['ctx']['error']}; send JSON")
+    part, *place = first["loc"]
+    document = request.app.openapi()
+    asked = document["paths"][request.scope["route"].path_format][request.method.lower()]
+    if part == "body":
+        schema, value = asked["requestBody"]["content"]["application/json"]["schema"], "the body"
+    else:
+        named = {one["name"]: one["schema"] for one in asked["parameters"] if one["in"] == part}
+        schema, value = {"properties": named, "required": [name for name in named if part == "path"]}, part
+    said = finding({**first, "loc": place}, schema, document, value=value)
+    return problem(422, f"{said}, with Content-Type: application/json" if said.startswith("the body") else said)
 
 
-def _named(steps: Sequence[int | str]) -> Sequence[int | str]:
-    """Return the steps to a field that its caller knows."""
-    for unnamed in _NO_FIELD:
-        if steps and steps[0] in unnamed:
-            steps = steps[1:]
-    return steps
+async def unreadable(_: Request, __: Exception) -> JSONResponse:
+    """Answer a body that JSON's reader gives up on, which the framework calls a bad request (400)."""
+    return problem(
+        422, "the body cannot be read: it is nested too deeply, has too long a number, or is not UTF-8; send plain JSON"
+    )
 
 
 def refusal(code: int) -> Callable[[Request, Exception], Awaitable[JSONResponse]]:

@@ -5,14 +5,14 @@ bodies that other faces take too (`bodies`).
 """
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Discriminator, Field, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
+from memory_pipeline.lake.payloads import Instant
 from memory_pipeline.lake.tokens import Grant
 from memory_pipeline.recall.client import MemoryClient
 from memory_pipeline.service.bodies import MANY, Conditions, Id, NewMemory, Told, given
@@ -32,10 +32,10 @@ class Stored(BaseModel):
 class Question(Told):
     """What is to be known."""
 
-    query: Id = Field(description="In plain words.")
+    query: Id = Field(description="What is to be known, in plain words.")
     k: int = Field(10, ge=1, le=1000, description="At most so many memories.")
     token_budget: int | None = Field(None, ge=1, description="At most so many tokens in all.")
-    as_of: datetime | None = Field(None, description="Search the state of this instant; default: now.")
+    as_of: Instant | None = Field(None, description="Search the state of this instant; default: now.")
     deep: bool = Field(False, description="Also what is archived, cold or superseded, at half its score.")
     filters: Conditions | None = Field(None, description="Only among these.")
     ranking: str = Field("default", description="default, engram, automem, cognitive, cosine or lexical.")
@@ -45,6 +45,7 @@ class Question(Told):
 class Listing(Conditions):
     """Which memories are listed."""
 
+    model_config = ConfigDict(strict=False)  # what stands in an address is text
     limit: int = Field(100, ge=1, le=10_000, description="At most so many.")
     deep: bool = Field(False, description="Also what is archived, cold or superseded.")
     profile_id: str | None = Field(None, min_length=1, description="Whose; a token for one profile needs none.")
@@ -60,8 +61,8 @@ class Change(Told):
     """What changes of a memory; what is left out stays."""
 
     content: Id | None = Field(None, description="Its new text.")
-    valid_from: datetime | None = Field(None, description="It holds from this instant on.")
-    valid_until: datetime | None = Field(None, description="It holds until this instant.")
+    valid_from: Instant | None = Field(None, description="It holds from this instant on.")
+    valid_until: Instant | None = Field(None, description="It holds until this instant.")
 
 
 class Reason(Told):
@@ -74,7 +75,7 @@ class Reason(Told):
 class Helped(Told):
     """Whether a recalled memory helped."""
 
-    helpful: bool = Field(description="It helped to answer.")
+    helpful: bool = Field(description="Whether it helped to answer.")
 
 
 class Target(Told):
@@ -108,7 +109,7 @@ def _client(request: Request, profile: Profile) -> Iterator[MemoryClient]:
 Client = Annotated[MemoryClient, Depends(_client)]
 Memory = Annotated[str, Path(min_length=1, description="Id of the memory.")]
 Session = Annotated[str, Path(min_length=1, description="The session.")]
-AsOf = Annotated[datetime | None, Query(description="As it stood at this instant; default: now.")]
+AsOf = Annotated[Instant | None, Query(description="As it stood at this instant; default: now.")]
 
 _REFUSED: Final[dict[int | str, dict[str, Any]]] = {
     403: {"model": Problem, "description": "The token is for another profile, or not for this."},
@@ -247,10 +248,7 @@ def session_end(client: Client, session_id: Session) -> None:
 @router.get("/explain/{memory_id}")
 def explain(client: Client, memory_id: Memory, as_of: AsOf = None) -> JSONResponse:
     """Say everything about a memory: scores, links, decisions and why, origin; of an erased one, when it was erased."""
-    try:
-        return JSONResponse(client.explain(memory_id, as_of).to_dict())
-    except ValueError as error:
-        raise HTTPException(404, str(error)) from error
+    return JSONResponse(client.explain(memory_id, as_of).to_dict())
 
 
 def _for_administrators(grant: Grant) -> None:

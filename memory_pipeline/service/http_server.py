@@ -24,7 +24,17 @@ from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.service import http_memories
 from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.clients import Clients
-from memory_pipeline.service.http_guard import Authorized, Problem, fault, guard, invalid, known, refusal, within
+from memory_pipeline.service.http_guard import (
+    Authorized,
+    Problem,
+    fault,
+    guard,
+    invalid,
+    known,
+    refusal,
+    unreadable,
+    within,
+)
 from memory_pipeline.service.runs import Refused, Runs, Waiting
 from memory_pipeline.settings import Settings, SettingsError, load
 
@@ -84,6 +94,7 @@ def application(home: Path, runs: Runs) -> FastAPI:
     app.state.home, app.state.runs = home, runs
     app.middleware("http")(guard)
     app.exception_handler(RequestValidationError)(invalid)
+    app.exception_handler(400)(unreadable)
     for kind, code in _CODES.items():
         app.exception_handler(kind)(refusal(code))
     app.exception_handler(Exception)(fault)

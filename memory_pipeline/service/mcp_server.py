@@ -8,10 +8,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
+from pydantic import ValidationError
 
+from memory_pipeline.lake.wording import reason
 from memory_pipeline.service.clients import Clients
 from memory_pipeline.service.mcp_tools import Tools
 from memory_pipeline.service.runs import Runs
@@ -66,6 +69,22 @@ def server(home: Path, clients: Clients, runs: Runs) -> MCPServer[Any]:
     )
 
 
+class _Told(Tool):
+    """A tool that refuses wrong arguments as everything else is refused: field, value and remedy in one sentence."""
+
+    async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
+        """Run the tool; see `Tool.run`."""
+        try:
+            return await super().run(arguments, context, convert_result)
+        except UnexpectedToolError:
+            raise
+        except ToolError as error:
+            if not isinstance(found := error.__cause__, ValidationError):
+                raise
+            said = reason(found, self.fn_metadata.arg_model)
+            raise ToolError(f"Error executing tool {self.name}: {said}") from found
+
+
 def _tool(
     function: Callable[..., Any],
     title: str,
@@ -75,7 +94,7 @@ def _tool(
     destroys: bool = False,
     name: str | None = None,
 ) -> Tool:
-    """Make a tool that refuses arguments it does not know: a misspelt `dry_run` must not start a run."""
+    """Make a tool that refuses arguments it does not know or of other types: a misspelt `dry_run` starts no run."""
     notes = ToolAnnotations(
         title=title,
         read_only_hint=not writes,
@@ -83,8 +102,8 @@ def _tool(
         idempotent_hint=repeats,
         open_world_hint=False,
     )
-    tool = Tool.from_function(function, name=name, title=title, annotations=notes)
+    tool = _Told.from_function(function, name=name, title=title, annotations=notes)
     taken = tool.fn_metadata.arg_model
-    taken.model_config["extra"] = "forbid"
+    taken.model_config |= {"extra": "forbid", "strict": True}
     taken.model_rebuild(force=True)
     return tool.model_copy(update={"parameters": tool.parameters | {"additionalProperties": False}})

@@ -19,7 +19,9 @@ from pydantic import Field, ValidationError
 
 from memory_pipeline.lake import status as progress
 from memory_pipeline.lake.events import InvalidEvent
+from memory_pipeline.lake.payloads import Instant
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.lake.wording import reason
 from memory_pipeline.recall.answers import Memory, Recalled
 from memory_pipeline.recall.client import MemoryClient
 from memory_pipeline.service import placing
@@ -70,7 +72,7 @@ class Tools:
             int | None, Field(ge=1, description="At most so many tokens in all; leave out for no limit.")
         ] = None,
         as_of: Annotated[
-            datetime | None, Field(description="What was known at this instant, such as 2026-03-01T00:00:00Z.")
+            Instant | None, Field(description="What was known at this instant, such as 2026-03-01T00:00:00Z.")
         ] = None,
         deep: Annotated[
             bool, Field(description="Also search what was archived or replaced; if the first try found too little.")
@@ -82,8 +84,9 @@ class Tools:
     ) -> dict[str, Any]:
         """Find memories that answer a question, best first.
 
-        `current` false marks what no longer holds, `closed_by` the newer memory; `conflicts` names memories that
-        contradict it: tell the user of both. Dates are when something was said.
+        `current` false marks what does not hold: no longer, `closed_by` being the newer memory, or only from
+        `holds_from` on; `conflicts` names memories that contradict it: tell the user of both. `said_at` is when
+        something was said.
         """
         with self._memory(profile_id) as memory:
             answer = memory.recall(
@@ -102,7 +105,7 @@ class Tools:
         memory_id: MemoryId,
         profile_id: Profile = "default",
         as_of: Annotated[
-            datetime | None, Field(description="As it stood at this instant, such as 2026-03-01T00:00:00Z.")
+            Instant | None, Field(description="As it stood at this instant, such as 2026-03-01T00:00:00Z.")
         ] = None,
     ) -> dict[str, Any]:
         """Show one memory whole: its text and everything that was said of it. Does not count as a use."""
@@ -135,6 +138,15 @@ class Tools:
             float | None, Field(ge=0, le=1, description="0 trivial, 1 vital; leave out if unsure.")
         ] = None,
         session_id: SessionId = None,
+        agent_id: Annotated[str | None, Field(min_length=1, description="You, if several agents share these.")] = None,
+        user_id: Annotated[str | None, Field(min_length=1, description="The person it belongs to.")] = None,
+        speaker: Annotated[str | None, Field(min_length=1, description="Who said it.")] = None,
+        tags: Annotated[list[str] | None, Field(description="Words to find it by.")] = None,
+        occurred_at: Annotated[
+            Instant | None, Field(description="When it was said, such as 2026-03-01T00:00:00Z; leave out for now.")
+        ] = None,
+        valid_from: Annotated[Instant | None, Field(description="It holds from this instant on.")] = None,
+        valid_until: Annotated[Instant | None, Field(description="It holds until this instant.")] = None,
         protect: Annotated[
             bool, Field(description="Never let it be forgotten. Only if the user asks for that.")
         ] = False,
@@ -144,11 +156,17 @@ class Tools:
             "memory_type": memory_type,
             "importance": importance,
             "session_id": session_id,
+            "agent_id": agent_id,
+            "user_id": user_id,
+            "speaker": speaker,
+            "tags": tags,
+            "occurred_at": occurred_at,
+            "valid_from": valid_from,
+            "valid_until": valid_until,
             "protected": protect or None,
         }
-        fields = {name: value for name, value in said.items() if value is not None}
         with self._memory(profile_id) as memory:
-            return {"memory_id": memory.remember(text, **fields), "profile_id": profile_id}  # type: ignore[arg-type]
+            return {"memory_id": memory.remember(text, **said), "profile_id": profile_id}  # type: ignore[arg-type]
 
     def remember_many(
         self,
@@ -167,8 +185,8 @@ class Tools:
         memory_id: MemoryId,
         profile_id: Profile = "default",
         content: Annotated[str | None, Field(min_length=1, description="Its new text; leave out to keep it.")] = None,
-        valid_from: Annotated[datetime | None, Field(description="It holds from this instant on.")] = None,
-        valid_until: Annotated[datetime | None, Field(description="It holds until this instant.")] = None,
+        valid_from: Annotated[Instant | None, Field(description="It holds from this instant on.")] = None,
+        valid_until: Annotated[Instant | None, Field(description="It holds until this instant.")] = None,
     ) -> dict[str, Any]:
         """Correct a memory's text or the time in which it holds; what is left out stays.
 
@@ -331,6 +349,7 @@ def _recalled(one: Recalled) -> dict[str, Any]:
         "text": one.text,
         "score": round(one.score, 2),
         "current": one.current,
+        "holds_from": one.holds_from and f"{one.holds_from:%Y-%m-%d}",
         "closed_by": one.closed_by,
         "conflicts": list(one.conflicts) or None,
     }
@@ -389,7 +408,7 @@ def _refusing() -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        raise ToolError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+        raise ToolError(reason(error, Consolidation)) from None
     except InvalidEvent as error:
         raise ToolError(error.reason) from None
     except (ValueError, RuntimeError, OSError) as error:

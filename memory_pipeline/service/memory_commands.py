@@ -31,6 +31,15 @@ def remember(
     ] = None,
     importance: Annotated[float | None, typer.Option(metavar="0..1", help="How important; default: by rule.")] = None,
     session: Annotated[str | None, typer.Option(metavar="NAME", help="Session it belongs to.")] = None,
+    agent: Annotated[str | None, typer.Option(metavar="NAME", help="Agent that stores it.")] = None,
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Person it belongs to.")] = None,
+    speaker: Annotated[str | None, typer.Option(metavar="NAME", help="Who said it.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="TAG", help="Word to find it by; repeat for several.")
+    ] = None,
+    occurred_at: Annotated[str | None, typer.Option(metavar="T", help="When it was said; default: now.")] = None,
+    valid_from: Annotated[str | None, typer.Option(metavar="T", help="It holds from this instant on.")] = None,
+    valid_until: Annotated[str | None, typer.Option(metavar="T", help="It holds until this instant.")] = None,
     protect: Annotated[bool, typer.Option("--protect", help="Never archive or delete it.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -40,10 +49,17 @@ def remember(
             settings_in_force(writing=True).home,
             text,
             profile_id=profile,
+            session_id=session,
+            agent_id=agent,
+            user_id=user,
+            occurred_at=instant(occurred_at, "--occurred-at"),
+            speaker=speaker,
             memory_type=memory_type,
             importance=importance,
-            session_id=session,
-            protect=protect,
+            tags=tag or None,
+            valid_from=instant(valid_from, "--valid-from"),
+            valid_until=instant(valid_until, "--valid-until"),
+            protected=protect or None,
         )
     except InvalidEvent as error:
         raise Misused(error.reason) from error

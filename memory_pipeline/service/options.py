@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import tempfile
 from datetime import UTC, datetime
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 PIPE_COLUMNS: Final = 160
 """Width of what goes into a pipe."""
+_NEGATIVE: Final = re.compile(r"-[\d.]")
+"""Beginning of a negative number, which a command line takes for an option."""
 _ANOTHER: Final = f"choose another folder with --home or {loading.HOME_VARIABLE}"
 
 
@@ -71,8 +74,10 @@ def misuse(error: typer.TyperException) -> str:
     said = error.format_message().replace("Value error, ", "").rstrip(".")
     cause = error.__cause__
     given = f" (given: {cause.errors()[0]['input']})" if isinstance(cause, ValidationError) else ""
+    negative = _NEGATIVE.match(getattr(error, "option_name", ""))
+    hint = "; a negative number stands behind --, such as: -- -1" if negative else ""
     command = getattr(getattr(error, "ctx", None), "command_path", None)
-    return f"{said}{given}" + (f"; see {command} --help" if command else "")
+    return f"{said}{given}{hint}" + (f"; see {command} --help" if command else "")
 
 
 class State:

@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Annotated, Any
 
@@ -183,10 +184,11 @@ def explain(
     as_json: JsonOption = False,
 ) -> None:
     """Say everything about a memory. Scores factor by factor, edges, cluster, decisions and why, lineage."""
+    from memory_pipeline.recall.checking import past  # noqa: PLC0415
     from memory_pipeline.recall.explain import explain as explain_memory  # noqa: PLC0415
     from memory_pipeline.service import placing  # noqa: PLC0415
 
-    clock = instant(as_of)
+    clock = past(instant(as_of), datetime.now(UTC))
     with existing_lake(settings_in_force()) as lake:
         explanation = explain_memory(lake, memory_id, profile_id=profile, as_of=clock)
     if query is not None:

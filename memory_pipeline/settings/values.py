@@ -1,9 +1,9 @@
-"""Kinds of values that settings take, and how a wrong name is answered."""
+"""Kinds of values that settings take, what they are called, and how a wrong name is answered."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import resources
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
@@ -41,8 +41,38 @@ class Values(BaseModel):
     def _no_truth_for_a_number(cls, value: object, info: ValidationInfo) -> object:
         """Refuse true and false where a number is wanted: Python would take them for 1 and 0."""
         if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation is not bool:
-            raise ValueError("is neither true nor false")
+            kind = takes(cls.model_json_schema()["properties"][info.field_name])
+            raise ValueError(f"takes {kind}, not true or false")
         return value
+
+
+def takes(schema: Mapping[str, Any]) -> str:
+    """Say what a setting of this JSON schema takes."""
+    options = schema.get("anyOf", [schema])
+    unset = ", or unset" if len(options) > 1 else ""
+    return _kind(options[0]) + unset
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    kind = {"integer": "a whole number", "number": "a number"}.get(schema.get("type", ""), "text")
+    match schema:
+        case {"enum": values}:
+            kind = ", ".join(f"`{value}`" for value in values)
+        case {"const": value}:
+            kind = f"`{value}`"
+        case {"type": "array", "items": items}:
+            kind = f"a list of {_kind(items)}"
+        case {"type": "boolean"}:
+            kind = "`true`, `false`"
+        case {"minimum": low, "maximum": high}:
+            kind += f" from {low:g} to {high:g}"
+        case {"minimum": low}:
+            kind += f" from {low:g}"
+        case {"exclusiveMinimum": low}:
+            kind += f" above {low:g}"
+        case {"examples": examples}:
+            kind = f"such as `{'`, `'.join(examples)}`"
+    return kind
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

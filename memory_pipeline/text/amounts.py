@@ -44,11 +44,19 @@ _LISTED: Final = re.compile(
 _ORDINALS: Final = (
     r"(?-u:\b)(?:first|second|third|fourth|fifth|final|last|next|previous|1st|2nd|3rd|4th|5th)(?-u:\b) [a-z]+"
 )
+_NUMBERED: Final = (
+    "day|week|player|team|phase|round|part|step|chapter|level|room|group|act|quiz|test|option|question|season|episode"
+    "|volume|section|lesson|unit|module|verse|scene"
+)
+"""What is numbered rather than counted."""
 _LABELS: Final = (
     r"(?-u:\b)[a-z]+ (?:#|no\. ?)?[0-9]+(?-u:\b)"
-    r"|(?-u:\b)(?:day|week|player|team|phase|round|part|step|chapter|level|room|group|act|quiz|test|option|question)"
-    r" (?:one|two|three|four|five|six|seven|eight|nine|ten)(?-u:\b)"
+    rf"|(?-u:\b)(?:{_NUMBERED}) (?:one|two|three|four|five|six|seven|eight|nine|ten)(?-u:\b)"
 )
+_PART_OF: Final = re.compile(rf"(?:^|[ -])(?:{_NUMBERED})$")
+_FORMED: Final = re.compile(r"-[a-z]+ed\b")
+"""Behind the number of what something has by its kind: a six-sided die."""
+_RATIO: Final = re.compile(r"\b[0-9]+ ?: ?[0-9](?![0-9])")
 _NO_LABEL: Final = STOP_WORDS | DATED | {"exactly", "approximately", "roughly", "nearly", "reached", "hit", "total"}
 _TIMES: Final = frozenset({"am", "pm", "a.m", "p.m", "o'clock", "noon", "midnight"})
 _ORDINAL: Final = dict(
@@ -99,7 +107,7 @@ def found(low: pl.Series) -> pl.DataFrame:
 def read(surroundings: pl.Series) -> dict[str, Amount]:
     """Every number of a column `amounts`, by its surroundings."""
     distinct = surroundings.explode().drop_nulls().unique().to_list()
-    matches = [(one, match) for one in distinct if (match := _PARTS.search(one))]
+    matches = [(one, match) for one in distinct if (match := _PARTS.search(one)) and not _FORMED.match(match["after"])]
     after = [re.split(r"[ -]+", match["after"].strip(" -")) for _, match in matches]
     shown = [
         match["number"] + (f" {words_after[0]}" if words_after[0] in _TIMES | _MONEY else "")
@@ -114,7 +122,7 @@ def read(surroundings: pl.Series) -> dict[str, Amount]:
 
 
 def counted(low: str, places: list[str], numbers: list[str], known: dict[str, Amount]) -> tuple[Amount, ...]:
-    """The amounts of one clause: without lists of numbers, dates and numbers that only name a thing.
+    """The amounts of one clause: without lists and ratios of numbers, dates and numbers that only name a thing.
 
     Args:
         low: the clause.
@@ -122,7 +130,8 @@ def counted(low: str, places: list[str], numbers: list[str], known: dict[str, Am
         numbers: its numbers in normal form.
         known: what `read` returns.
     """
-    listed = set(re.findall(r"[0-9.]+", " ".join(_LISTED.findall(low)))) if "," in low or " and " in low else set()
+    several = (_LISTED.findall(low) if "," in low or " and " in low else []) + _RATIO.findall(low)
+    listed = set(re.findall(r"[0-9.]+", " ".join(several)))
     given = [(one, known[one]) for one in places if one in known and known[one].value in numbers]
     return tuple(
         replace(amount, goal=amount.goal or _wanted(low, one))
@@ -158,7 +167,8 @@ def _amount(match: re.Match[str], after: list[str], values: list[str]) -> Amount
     number, before = match["number"].strip(), match["before"].replace("-", " ").split()
     named = before if before and before[-1] not in STOP_WORDS else []
     kind = _kind(number, after[0], named)
-    things = [] if kind in {"percent", "time", "version"} else _things(after)
+    part = after[0] == "of" and _PART_OF.search(match["before"].strip())  # chapter 3 of a book
+    things = [] if kind in {"percent", "time", "version"} or part else _things(after)
     head = (named if kind == "version" else things)[-1:]
     said_before = " ".join(before)
     return Amount(

@@ -43,6 +43,7 @@ _HELD: Final = "held|located|hosted|based|happening|taking place|moved|relocated
 _SET: Final = "changed|switched|updated|set|renamed|reset|swapped|changing|switching|moved"
 _OWN: Final = "(?:the|my|our|his|her|their)"
 _HAS_BEEN: Final = "(?:(?:has|have|was|is|got|been|just|recently) )"
+_SUCCEEDS: Final = r"(?:(?:has taken|took|takes|is taking) over as|(?:was|is|has been) (?:appointed|elected)(?: as)?)"
 _YOUTH: Final = "(?:spent )?(?:my|our|his|her|their) (?:[a-z]+ )?childhood"
 _RIDE: Final = (
     "(?:take|takes|taking|ride|rides|catch) (?:(?:the|my|a) )?(?P<value>bus|train|subway|metro|tram|ferry|bike)"
@@ -80,6 +81,7 @@ _PATTERNS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "is": (
         rf"^(?P<subject>(?:{_WORD} ){{0,4}}{_WORD}): {_VALUE}",
+        rf"(?P<subject>.+?) {_SUCCEEDS}(?: the)?(?: new)? {_VALUE}",
         rf"(?P<subject>.+?) ?{_BE}{_ADVERBS} {_VALUE}",
     ),
 }
@@ -101,7 +103,7 @@ _TELLTALES: Final = {
 """What a clause holds that may give a value to an attribute."""
 _GIVING: Final = (
     r"(?-u:\b)(?:is|are|was|were|am|will be|became|becomes|become|been|changed|switched|updated|set|renamed|reset"
-    r"|swapped|moved|changing|switching|relocated|held|takes? place)(?-u:\b)|'(?:s|m|re)(?-u:\b)|^[^:]{1,40}: "
+    r"|swapped|moved|changing|switching|relocated|held|takes? place|over as)(?-u:\b)|'(?:s|m|re)(?-u:\b)|^[^:]{1,40}: "
 )
 _MONTHS: Final = "january|february|march|april|may|june|july|august|september|october|november|december"
 _CUT: Final = re.compile(
@@ -116,6 +118,8 @@ _WHEN: Final = re.compile(
     r"^(?:(?:.* )?(?:and|but|so|well|now|actually|oh|these days|nowadays|lately|currently|as of [a-z0-9]+"
     r"|at the moment),? )+"
 )
+_OFFICE: Final = re.compile(r"(?!(?:an?|one|no) )[a-z'-]+ of [a-z]")
+"""What somebody is that one person is at a time needs no article: "CEO of Nordwind"."""
 _BARE: Final = re.compile(r"(?:new )?(?![a-z]+ing )[a-z'-]+(?: [a-z'-]+){0,2}$")
 _PLURAL: Final = re.compile(r"[a-z]{3,}(?<!s)(?<!u)(?<!i)s$")
 _VAGUE: Final = re.compile(r"(?:one of|some of|part of|among|what|how|why|where|when|that|like|so|such|too|very)\b")
@@ -209,7 +213,8 @@ def _claimed(name: str, subject: str, shown: str) -> list[Claim]:
     if not whose or len(whose) > _MOST_NAMED or any(word[0].isdigit() for word in whose):
         return []
     said = Claim("is", whose, value, shown, context, owned or name == "set", head)
-    turned = Claim("is", value, whose, subject.strip(), context, bool(_DEFINITE.match(shown)), _head(shown))
+    office = _OFFICE.match(shown) and _head(shown) in words.ONE_VALUED
+    turned = Claim("is", value, whose, subject.strip(), context, bool(office or _DEFINITE.match(shown)), _head(shown))
     return [said, turned] if name == "is" else [said]
 
 

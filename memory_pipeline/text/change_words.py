@@ -128,6 +128,8 @@ OWNING: Final = roots("own lead maintain manage head run chair captain coach han
 """What one person does at a time."""
 ONCE: Final = roots("happen occur erupt collapse crash sink explode break")
 """What befalls a thing once."""
+MEETING: Final = roots("met")
+"""What two people do once: from then on they know each other."""
 KINDS: Final = {
     root(key(kind)): roots(members)
     for kind, members in {
@@ -159,6 +161,9 @@ born birthday birthplace birth graduate graduation maiden die died founded nativ
 married wedding ancestry nationality
 """)
 """What never changes: two values contradict."""
+
+ONLY_ONCE: Final = FIXED | MADE | ONCE
+"""What happens once: in two years, one of the two is wrong; other things happened twice."""
 
 EVENTS: Final = roots("wedding married marry graduation graduate")
 """Of these what is still to come can be put off, although what was never changes."""

@@ -107,7 +107,7 @@ _CHANGING: Final = any_of(
     + """
 ; newly; instead; total of; so far; since then; additional; no longer; anymore; moving; switching; changing; increasing;
 rescheduling; pushing; postponing; expansion of; growth of; stopped; quit; joined; started; added;
-got (?:a|promoted|married|divorced|engaged)
+got (?:a|promoted|married|divorced|engaged); took over as; (?:was|were) (?:appointed|elected)
 """
 )
 _LATELY: Final = """
@@ -202,6 +202,10 @@ EXPERIENCED: Final = python(any_of("have been; has been; i've been; we've been; 
 BOUND: Final = re.compile(r"\b(?:after|before|during|together with|along with|with (?:my|our|the|his|her)) ([a-z]+)")
 """What a denial is bound to."""
 INSTEAD_OF: Final = re.compile(r"\b(?:rather than|instead of)\b")
+_OPENED: Final = r"^(?:and |but |so |now |well |actually |recently )*"
+BY_ONESELF: Final = re.compile(_OPENED + r"(?:i|i'm|i've|we|we're)\b")
+BY_ANOTHER: Final = re.compile(_OPENED + r"(?:he|he's|she|she's)\b")
+"""Of whom a clause tells: of its speaker, of somebody else."""
 OF_ONESELF: Final = python(any_of("i; i've; i'm; we; we've; we're; my; our"))
 ALWAYS: Final = python(any_of("always"))
 GOAL: Final = python(
@@ -236,7 +240,7 @@ _OVER: Final = any_of(f"""
 (?:resigned|retired|stepped down) (?:from|as); took over from; moved out of;
 discontinued; abandoned; scrapped; instead of; rather than; replac(?:ed|ing|es); traded in; ditched; dropped out of;
 (?:i|we|he|she|they|you) used to; formerly; previously; done with; divorced;
-discharged from; released from; fired from; laid off from; passed on;
+traded (?:my|our|his|her|their); discharged from; released from; fired from; laid off from; passed on;
 unsubscribed from; (?:gone|went|going) off; over with; no more; it used to be; fed up with; had enough of;
 moved on from; left (?:my|our|his|her|their); outgr(?:ew|own); backed out of; called off; gave away
 """)
@@ -247,7 +251,7 @@ ENDED_STOP: Final = python(
     rf" (?:and|but|because|so|since|now|anymore|any more|last|this|after|before|when|until){_BOUNDARY}.*$"
 )
 """Where those words end."""
-REPLACING: Final = re.compile(r"\b(?:from|replac\w+|traded in)\b")
+REPLACING: Final = re.compile(r"\b(?:from|replac\w+|traded)\b")
 REPLACED_STOP: Final = python(rf" (?:to|with|for|in favou?r of|by){_BOUNDARY}.*$")
 """Where they end when something else takes the place."""
 TRIED: Final = python(
@@ -281,6 +285,9 @@ PRESENT: Final = re.compile(
 )
 _RESEMBLING: Final = any_of("(?:taste|look|sound|feel|smell|seem|act|is|be|are|was)(?:s|ed)? (?:just )?like")
 """What is like something is not liked."""
+_STANDING: Final = any_of("stand (?:up|still|straight|upright|alone|here|there|on|in|at|by|for|behind)")
+_DISLIKING: Final = any_of("(?:can't|cannot|can not) (?:stand|bear)")
+"""What one cannot stand is disliked, unless one stands."""
 _SIDED: Final = any_of("; ".join(sorted({word for sides in words.EXCLUSIVE for side in sides for word in side})))
 
 
@@ -314,6 +321,8 @@ def told(low: pl.Series) -> pl.DataFrame:
             "perfect": low.str.contains(_PERFECT),
             "over": low.str.replace_all(ENDLESS, " ").str.contains(OVER_ITSELF),
             "ended": low.str.replace_all(ENDLESS, " ").str.extract_all(ENDED),
-            "sides": low.str.replace_all(_RESEMBLING, " ").str.extract_all(rf"{_SIDED}(?:-[a-z]+)?"),
+            "sides": low.str.replace_all(f"{_RESEMBLING}|{_STANDING}", " ")
+            .str.replace_all(_DISLIKING, "dislike")
+            .str.extract_all(rf"{_SIDED}(?:-[a-z]+)?"),
         }
     ).with_columns(denial=denial)

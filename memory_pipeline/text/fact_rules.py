@@ -40,8 +40,8 @@ _DENIED_WORDS: Final = 0.6
 _VALUE_WORDS: Final = 3
 _OPENING: Final = 6
 """Words with which a speaker says of himself what he is."""
+_VERSION: Final = re.compile(r"[0-9]+(?:\.[0-9]+)+")
 _YEAR: Final = re.compile("[0-9]{4}")
-_ONESELF: Final = re.compile(r"^(?:and |but |so |now |well |actually |recently )*(?:i|i'm|i've|we|we're)\b")
 _ROOTS_OF_SIDES: Final = tuple(words.roots(" ".join(sorted(frozenset().union(*sides)))) for sides in words.EXCLUSIVE)
 
 _GROUPS: Final = {
@@ -79,13 +79,18 @@ def _values(case: Case) -> Iterator[Finding]:
         yield from frames.settled(case)
     if same_thing(old, new):
         yield from _amounts(case)
+        yield from _versions(case)
         yield from _dates(case)
         yield from _sides(case)
         yield from _ranks(case)
 
 
 def same_people(old: Statement, new: Statement) -> bool:
-    """The statements do not begin with different relatives, or with a relative and the speaker."""
+    """The statements do not begin with different relatives, or with somebody else and the speaker."""
+    if any(
+        cues.BY_ONESELF.match(one.low) and cues.BY_ANOTHER.match(other.low) for one, other in ((old, new), (new, old))
+    ):
+        return False
     if old.people == new.people or old.people & new.people:
         return True
     if old.people and new.people:
@@ -231,6 +236,14 @@ def _amounts(case: Case) -> Iterator[Finding]:
                 yield case.found("changed_number", about, (one.value, other.value), sure, update=True)
 
 
+def _versions(case: Case) -> Iterator[Finding]:
+    """The newer brings what the older tells the version of to another one, and tells nothing else."""
+    ones = [one.value for one in case.old.amounts if one.kind == "version"]
+    others = [one.value for one in case.new.amounts if one.risen and not one.head and _VERSION.fullmatch(one.value)]
+    if len(ones) == len(others) == 1 and ones != others and strong(case.shared) and case.new.topic <= case.old.topic:
+        yield case.found("changed_number", case.shared, (ones[0], others[0]), 0.75, update=True)
+
+
 def _tells(one: Amount, stated: Statement) -> bool:
     """A number tells how much there is, and is not one of a list."""
     alike = [other for other in stated.amounts if one.kind == other.kind and other.head in {"", one.head}]
@@ -267,7 +280,9 @@ def _same_head(one: Amount, other: Amount, case: Case) -> bool:
     """Both count one kind of thing, as far as it is said which."""
     if not one.head or not other.head:
         terse = max(len(case.old.topic), len(case.new.topic)) <= _TERSE
-        return (one.head or other.head) in case.shared or (terse and bool(case.shared & words.ONE_VALUED))
+        bare = other if one.head else one
+        told = case.shared if bare.risen else bare.measured
+        return (one.head or other.head) in told or (terse and bool(case.shared & words.ONE_VALUED))
     fits = one.modifiers <= case.new.topic | case.new.around and other.modifiers <= case.old.topic | case.old.around
     common = one.head not in words.GENERIC and case.weight(frozenset({one.head})) < LEAST_SHARED
     vague = one.head in words.GENERIC and not (other.risen or one.modifiers & other.modifiers)
@@ -285,8 +300,8 @@ def _comparable(one: Amount, other: Amount, case: Case, *, announced: bool) -> b
         return False
     if one.kind == "money" and one.value.lstrip("-")[0] != other.value.lstrip("-")[0]:
         return False
-    if announced:
-        return True
+    if announced or (old.past and new.past):
+        return announced  # what happened twice counts nothing anew
     if one.goal or one.head in UNITS or (one.kind == "count" and not old.persons & new.persons):
         return False
     if max(len(old.topic), len(new.topic)) > _SHORT and not (old.dates and old.dates & new.when):
@@ -330,7 +345,8 @@ def _dates(case: Case) -> Iterator[Finding]:
     values = ", ".join(sorted(ones)), ", ".join(sorted(others))
     likeness, weight = case.likeness(words.DAY_PARTS), case.weight(about)
     happened = old.past and new.past
-    once = happened and old.topic == new.topic and all(_YEAR.fullmatch(date) for date in ones | others)
+    years = happened and old.topic == new.topic and all(_YEAR.fullmatch(date) for date in ones | others)
+    once = years and (words.ONLY_ONCE & about or (words.MEETING & about and words.PEOPLE & about))
     rescheduled = new.moved or new.correcting
     to_come = bool(words.EVENTS & about) and not happened
     if once or (words.FIXED & about and likeness >= _MOST and not rescheduled and not to_come):
@@ -379,7 +395,10 @@ def _sides(case: Case) -> Iterator[Finding]:
         used = _ROOTS_OF_SIDES[number]
         personal = number < words.PERSONAL and all(_of_oneself(side) for side in (old, new))
         rest = (old.topic | new.topic) - used
-        alike = case.likeness(used) >= _DENIED and (strong(case.shared - used) or not rest)
+        told = case.shared - used
+        alike = case.likeness(used) >= _DENIED and (strong(told) or not rest)
+        if bool(old.persons & _FIRST) != bool(new.persons & _FIRST):
+            alike = told == rest  # what the speaker did, and what is so: of exactly one thing
         if personal or alike:
             always = all(cues.ALWAYS.search(side.low) for side in (old, new))
             update = not (happened or always or words.LASTING & ones[0])
@@ -395,7 +414,7 @@ def _groups(said: frozenset[str]) -> frozenset[int]:
 def _of_oneself(one: Statement) -> bool:
     """The speaker begins with what excludes something else: "I'm single"."""
     opening = (word.strip(".,!") for word in one.low.split()[:_OPENING])
-    return bool(_ONESELF.match(one.low)) and not one.sides.isdisjoint(opening)
+    return bool(cues.BY_ONESELF.match(one.low)) and not one.sides.isdisjoint(opening)
 
 
 def _ranks(case: Case) -> Iterator[Finding]:

@@ -40,6 +40,8 @@ _BESIDE: Final = 3
 """Words beside a verb among which stands what is over."""
 _PLACES: Final = frozenset({"in", "on", "with", "to"})
 _IDLE: Final = UNPLACED | words.GENERIC
+_ONE_OF: Final = re.compile(r"^(?:[a-z'-]+ ){1,2}[a-z]+s (?:an?|one of|some|several|many|two|three|[0-9]+) ")
+"""Somebody has one of a kind, of which others may have one, too."""
 _OWNS: Final = re.compile(r"\b(?:is|are) (?:the|our|my|in charge)\b")
 _THE: Final = re.compile(r"^[a-z'-]+ [a-z]+s (?:the|our|my) ")
 _MINE: Final = re.compile(r"\b(?:my|our) ((?:[a-z]+ )?[a-z]+)")
@@ -81,7 +83,7 @@ def findings(case: Case) -> Iterator[Finding]:
     if old.supposed or new.supposed or words.apart(old.low, new.low):
         return
     yield from _kinds(case)
-    told_by = new.people <= words.CARERS and not old.people
+    told_by = frozenset() < new.people <= words.CARERS and not old.people
     if not same_people(old, new) and not told_by:
         return
     if not old.denial:
@@ -136,7 +138,8 @@ def _taken_over(case: Case) -> Iterator[Finding]:
     if slot is None or slot.before or case.weight(case.shared) < LEAST_SHARED:
         return
     definite = all(_THE.search(one.low) for one in (old, new)) and not words.MANY & {*slot.behind}
-    if words.OWNING & {*slot.behind[:2]} or definite or all(_OWNS.search(one.low) for one in (old, new)):
+    alone = words.OWNING & {*slot.behind[:2]} and not all(_ONE_OF.search(one.low) for one in (old, new))
+    if alone or definite or all(_OWNS.search(one.low) for one in (old, new)):
         yield case.found("changed_value", case.shared, frames.shown(slot, old, new), _SURE, update=True)
 
 

@@ -29,6 +29,7 @@ _CODE: Final = r"(?s)```.*?(?:```|\z)"
 _MARKUP: Final = r"https?://\S+|\\[(\[].*?\\[)\]]|\$[^$\n]*=[^$\n]*\$|[^\s]*=[^\s]*|[*_#>|`]+"
 _CALLED: Final = r",\s+\p{Lu}\p{L}+\s*([.!?])"
 """A name called out at the end of a sentence."""
+_GREETING: Final = r"hey|hi|hello|dear|thanks|thank you|good (?:morning|afternoon|evening)"
 _OPENER: Final = (
     r"(?:and|but|so|because|since|considering|given|although|though|while|whereas|especially|however|now|then|also|plus"
     r"|can|could|would|should|will|how|what|when|where|why|is|are|do|does|did|if|i|i'm|i've|i'll|i'd|my|we|we're"
@@ -52,6 +53,14 @@ _SPLIT: Final = (
         r"(?im)^\W*(?:funny|good|bad|big|great|sad|weird|funnily|sadly) (?:thing|news|story|enough|update)\b[:,]?\s+",
         "",
     ),
+    (
+        r"(?im)(^|[.!?]\s+)\W*(?:(?:and|but|so|oh),? )?on (?:an?|another|that|the) (?:[a-z]+ )?note[,:]\s+",
+        "$1",
+    ),  # how one comes to another subject
+    (
+        rf"(?m)(^|[.!?]\s+)((?i:{_GREETING}),?) \p{{Lu}}\p{{L}}+([,!.])",
+        "$1$2$3",
+    ),  # whom it is said to
     (_TAG, "."),  # "..., hasn't it?"
     (r"(?i),? (?:right|huh|eh|yeah|okay|ok)\s*\?", "."),
     (r"(?i)\b(never (?:[a-z]+ly )?)([a-z]+ )([^,.;:\n]{3,80}?) or ", "$1$2$3\n$1$2"),  # "never a or b" denies both
@@ -63,6 +72,7 @@ _SPLIT: Final = (
         rf"(?i),? when (?:i|we|he|she|they) (?:was|were) (?:about |only |just )?{_YOUNG}\b",
         " as a child",
     ),
+    (r"\s?°(?:\s?[CF]\b)?", " degrees"),
     (r"(?i)\btwice\b", "2 times"),
     (r"(?i)\bonce (an?|per|every|each)\b", "1 times $1"),
     (r"(\d),? (\d{4})\b", "$1 $2"),  # "April 5, 2024" is one date
