@@ -170,7 +170,7 @@ class MemoryClient:
             token_budget: most tokens that they may cost together.
             as_of: instant whose state is searched; default now. A new instant is folded from the ledger: seconds at
                 100,000 memories.
-            deep: also search what is cold, a stub, archived, expired or superseded, at half its score.
+            deep: also search what is cold, a stub, archived, expired or superseded, with half its lead.
             filters: which memories may be named at all.
             ranking: default, or a published formula (see `ranking.rank`).
             record: append that the memories were accessed, as every recall does; False only looks.

@@ -31,7 +31,8 @@ __all__ = ["DEEP_PENALTY", "RANKINGS", "SCHEMA", "Context", "rank", "weights"]
 
 RANKINGS: Final = ("default", *FORMULAS)
 DEEP_PENALTY: Final = 0.5
-"""Share of its score that a memory keeps when only a deep recall reaches it."""
+"""Share that a memory keeps when only a deep recall reaches it: of its score, by the model of its lead over the middle
+candidate."""
 _MORE: Final = 4
 """So many times `k` candidates are looked at for an answer within a token budget."""
 _PART: Final = pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})
@@ -141,7 +142,9 @@ def _by_model(
 ) -> _Scored:
     rows = found.rows
     scores, values = found.scored(weights())
-    scores = np.where(index.live[rows], scores, DEEP_PENALTY * scores)
+    if len(rows):
+        lead = np.maximum(scores - np.median(scores), 0.0)  # every candidate has some score for being a statement at all
+        scores = np.where(index.live[rows], scores, scores - (1.0 - DEEP_PENALTY) * lead)
     scores = redundancy.without_repeats(index, rows, scores, selecting.ordered(index, rows, scores), 2 * depth)
     order = selecting.ordered(index, rows, scores)
     ended = selecting.apart(index, rows, now)

@@ -36,7 +36,7 @@ class Question(Told):
     k: int = Field(10, ge=1, le=1000, description="At most so many memories.")
     token_budget: int | None = Field(None, ge=1, description="At most so many tokens in all.")
     as_of: Instant | None = Field(None, description="Search the state of this instant; default: now.")
-    deep: bool = Field(False, description="Also what is archived, cold or superseded, at half its score.")
+    deep: bool = Field(False, description="Also what is archived, cold or superseded, with half its lead.")
     filters: Conditions | None = Field(None, description="Only among these.")
     ranking: str = Field("default", description="default, engram, automem, cognitive, cosine or lexical.")
     record: bool = Field(True, description="Note that these memories were used, which keeps them fresh.")

@@ -87,7 +87,7 @@ def recall(
     ] = None,
     as_of: InstantOption = None,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Also what is archived, cold or superseded, at half its score.")
+        bool, typer.Option("--deep", help="Also what is archived, cold or superseded, with half its lead.")
     ] = False,
     ranking: Annotated[
         str, typer.Option(metavar="NAME", help="default, engram, automem, cognitive, cosine or lexical.")
