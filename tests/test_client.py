@@ -211,6 +211,21 @@ def test_filters_admit_what_they_name(client, clock):
     assert later in names(client.recall("train to Porto", filters={"session_id": "s2"}))
 
 
+def test_a_summary_was_said_when_the_newest_of_its_members_was(client, clock):
+    texts = ("We toured the salt mine.", "The guide was called Marek.", "We bought a salt lamp.")
+    told(client, texts, session_id="mine")
+    clock.pass_(days=30)
+    between = clock.at
+    garage = client.remember("I cleaned the garage.", session_id="home")
+    clock.pass_(days=30)
+    client.consolidate()
+    made = {one.memory_id for one in client.list() if one.kind != "original"}
+    assert made
+    assert names(client.list({"since": between})) == [garage]
+    assert names(client.recall("What did we tour?", filters={"since": between})) == [garage]
+    assert made <= set(names(client.list({"until": between})))
+
+
 def test_a_recall_is_an_access_that_the_next_run_counts(client, clock, lake):
     ids = told(client, clock=clock)
     clock.pass_(days=20)

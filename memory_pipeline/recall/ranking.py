@@ -143,7 +143,9 @@ def _by_model(
     rows = found.rows
     scores, values = found.scored(weights())
     if len(rows):
-        lead = np.maximum(scores - np.median(scores), 0.0)  # every candidate has some score for being a statement at all
+        lead = np.maximum(
+            scores - np.median(scores), 0.0
+        )  # every candidate has some score for being a statement at all
         scores = np.where(index.live[rows], scores, scores - (1.0 - DEEP_PENALTY) * lead)
     scores = redundancy.without_repeats(index, rows, scores, selecting.ordered(index, rows, scores), 2 * depth)
     order = selecting.ordered(index, rows, scores)

@@ -99,12 +99,14 @@ class Pool:
     def _admitted(self, filters: Filters) -> NDArray[np.bool_]:
         """Which rows filters admit: what they describe, and what took the place of that and says the same."""
         memories = self.index.memories
+        if filters.since is not None or filters.until is not None:
+            memories = memories.with_columns(said_at=_said(memories))
         mask = memories.select(_admitted(filters)).to_series()
         heirs = memories.filter(mask, pl.col("superseded_kind") == "summary")["superseded_by"].unique()
         rows = self.places.rows(heirs.to_list())
         rows = rows[rows >= 0]
         admitted: NDArray[np.bool_] = mask.to_numpy().copy()
-        admitted[rows] |= memories["said_at"][rows].is_not_null().to_numpy()
+        admitted[rows] |= self.index.memories["said_at"][rows].is_not_null().to_numpy()
         return admitted
 
     def rows(self, memory_ids: Sequence[str], columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -359,6 +361,27 @@ def _without(used: Mapping[str, Use], folded: Collection[str]) -> dict[str, Use]
 
 def _named(names: Collection[str]) -> pl.Expr:
     return pl.col("memory_id").is_in(sorted(names))
+
+
+def _said(memories: pl.DataFrame) -> pl.Series:
+    """When each memory was said: a summary beside its members when the newest of them was, not when it was made."""
+    said = memories.select(
+        "memory_id", "members", at=pl.when(pl.col("kind") == ORIGINAL).then(SAID_AT).otherwise("said_at")
+    )
+    while (open_ := said.filter(pl.col("at").is_null() & (pl.col("members").list.len() > 0))).height:
+        known = said.filter(pl.col("at").is_not_null()).select("at", members="memory_id")
+        newest = (
+            open_.select("memory_id", "members")
+            .explode("members")
+            .join(known, on="members")
+            .group_by("memory_id")
+            .agg(newest=pl.col("at").max())
+        )
+        if newest.is_empty():
+            break
+        said = said.join(newest, on="memory_id", how="left", maintain_order="left")
+        said = said.with_columns(at=pl.coalesce("at", "newest")).drop("newest")
+    return said["at"]
 
 
 def _admitted(filters: Filters) -> pl.Expr:
