@@ -142,16 +142,11 @@ def _by_model(
 ) -> _Scored:
     rows = found.rows
     scores, values = found.scored(weights())
-    if len(rows):
-        lead = np.maximum(
-            scores - np.median(scores), 0.0
-        )  # every candidate has some score for being a statement at all
-        scores = np.where(index.live[rows], scores, scores - (1.0 - DEEP_PENALTY) * lead)
+    scores = _led(scores, index.live[rows])
     scores = redundancy.without_repeats(index, rows, scores, selecting.ordered(index, rows, scores), 2 * depth)
     order = selecting.ordered(index, rows, scores)
-    ended = selecting.apart(index, rows, now)
     if question.now or question.present:
-        order = selecting.newest_first(index, question, rows, order, found, ended)
+        order = selecting.newest_first(index, question, rows, order, found, selecting.apart(index, rows, now))
         order = selecting.begun_first(order, found, selecting.early(index, rows, now))
     place = {memory: at for at, memory in enumerate(index.memories[rows, "memory_id"])} if pairs else {}
     partners = {
@@ -162,9 +157,22 @@ def _by_model(
     if partners:
         order = selecting.with_partners(order, scores, partners, k)
     if question.open:
-        order = selecting.with_rules(order, found, ended, helps=question.kind == "wish")
+        helps = question.kind == "wish"
+        order = selecting.with_rules(order, found, selecting.apart(index, rows, now), helps=helps)
     order = redundancy.summaries_behind(index, rows, order, k)
     return _Scored(rows, scores, tuple(FEATURES), values, weights(), order)
+
+
+def _led(scores: Floats, live: Marks) -> Floats:
+    """Scores, of those that only a deep recall reaches without a part of their lead over the middle candidate.
+
+    Every candidate has some score for being a statement at all: by a share of the whole score what answers would come
+    behind what does not.
+    """
+    if live.all():
+        return scores
+    lead = np.maximum(scores - np.median(scores), 0.0)
+    return np.where(live, scores, scores - (1.0 - DEEP_PENALTY) * lead)
 
 
 def _by_formula(index: Index, within: Marks, every: Floats, factors: dict[str, Floats]) -> _Scored:
