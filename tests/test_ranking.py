@@ -159,7 +159,9 @@ def test_figures_of_a_date_are_no_words():
     on = frames.AS_OF - timedelta(days=ROWS[3][2])
     assert parse("What cost 18 euros?", now=frames.AS_OF, speakers=()).stems == ("18", "cost", "euro")
     assert ids(ask(f"What happened on {on:%-d %B %Y}?", rows, k=1)) == ["m9"]
-    assert "18" not in parse("What happened on 18 October 2026?", now=frames.AS_OF, speakers=()).stems
+    for date_ in ("18 October 2026", "October 18th", "2026-10-18", "18/10/2026"):
+        stems = parse(f"What happened on {date_}?", now=frames.AS_OF, speakers=()).stems
+        assert not any(stem[0].isdigit() for stem in stems), stems
 
 
 def test_both_sides_of_a_contradiction_come():

@@ -51,8 +51,9 @@ twice: as it was, decorated, or with a slip of the pen; the same in other words 
 Each was measured once, not anew with the table.
 
 - **The share under plain BM25 at 50 % and 30 % of tokens.** Other weights of the model of what to keep gave .976 to
-  .983 at 50 %. By the evaluation kit's own retriever, over 460 questions, the shares were 1.014 and .969. That plain
-  statements about oneself stay costs about .006 at 50 %, and half to nine tenths of those dropped before are kept.
+  .983 at 50 %. By the evaluation kit's own retriever, over 460 questions, the shares were 1.014 and .969. With plain
+  statements about oneself kept before small talk it was .970, and .977 before; of 20 such among 160 turns 19 stay at
+  50 %, where 11 stayed.
 - **gold@10.** Between fits that differ by chance it moves from 122 to 124 of 144 questions. Most that are missed ask
   for a summary or an order of all talks, or need a rule that shares no word with them.
 - **both@10.** Three questions missed a side; in them one side of the contradiction shares hardly a word with the

@@ -186,7 +186,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
     rarity = tokens.rarities(low)
     left_out = {tokens.stem(part.lower()) for place in named for part in speakers[place].split()}
     dated = _dates(plain, now) if _DATED.search(plain) else {}
-    left_out |= {figure for written in dated for figure in re.findall(r"[0-9]+", written)}
+    left_out |= {stem for written in dated for stem in tokens.rarities(pl.Series([written])) if re.search(r"\d", stem)}
     stems = tuple(sorted(rarity.keys() - left_out)) or tuple(sorted(rarity))
     emphasis = [(FRAME_WEIGHT if stem in _FRAME else 1.0) * (0.01 * rarity[stem]) ** RARITY_POWER for stem in stems]
     asked_now = bool(_NOW.search(plain))

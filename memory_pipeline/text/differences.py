@@ -1,9 +1,9 @@
 """The merge guard: do two texts that look alike state the same, or do they differ in a fact?
 
-What only one of the two says elaborates, unless it tells the same of somebody else ("my father"), or takes it for said,
-thought or possible. What each says without the other differs: another number, date or name, a denial, another time of
-validity, another content word in the same slot. What is not here: how a text is read (`facts`,
-`meanings`), which pairs are near enough to be asked about (`consolidation/similarity`) and what is merged in the end
+What only one of the two says elaborates, unless it takes the same for said, thought or possible, or tells it of
+somebody else (`owners`). What each says without the other differs: another number, date or name, a denial, another time
+of validity, another content word in the same slot. What is not here: how a text is read (`facts`, `meanings`), which
+pairs are near enough to be asked about (`consolidation/similarity`) and what is merged in the end
 (`consolidation/groups/clustering`).
 """
 
@@ -35,6 +35,7 @@ from memory_pipeline.text.meanings import (
     meanings,
     readings,
 )
+from memory_pipeline.text.owners import other_owners
 from memory_pipeline.text.tokens import by_row, split
 
 Sides = tuple[dict[str, Any], dict[str, Any]]
@@ -80,19 +81,6 @@ _FIRM: Final = (_BOUNDS - {"by", "over"}) | {"off", "down", "out", "into", "betw
 _PLACES: Final = frozenset(LINKS.values()) - {"and", "or", "but", "because", "when", "than"}
 _LEADING: Final = re.compile(r"(?:^|[.!?:]\s)\W*([^\W\d_]+)\s")
 """Words at the start of a sentence, whose capital may be none of their own."""
-_OWNED: Final = re.compile(
-    r"(?=(?:\b(?P<person>my|our|your|his|their)|(?<!['\w])(?P<name>[^\W\d_]+)'s?)\s+"
-    r"(?:(?:own|old|elder|older|younger|late|dear) )?(?P<thing>[^\W\d_]+))"
-)
-"""Somebody or something, and what is theirs."""
-_OWNERS: Final = {"my": "i", "our": "we", "your": "you", "his": "he", "their": "they"}
-_STANDING: Final = {
-    person: re.compile(rf"\b(?:{forms})\b(?!-)")
-    for person, forms in (("i", "i|me"), ("we", "we|us"), ("you", "you"), ("he", "he|him"), ("they", "they|them"))
-}
-"""How persons stand for themselves, not for what is theirs."""
-_ATTRIBUTES: Final = frozenset({"name", "age", "birthday", "height", "weight", "size", "color"})
-"""What is said of them is said of their owner."""
 _MAY: Final = re.compile(r"(?<!as you )\bmay\b(?! \d|,| of\b)")
 """The auxiliary, which turns a fact into a doubt; the month has a capital or a day."""
 _PERIODS: Final = frozenset({"second", "minut", "hour", "day", "night", "week", "weekend", "month", "quarter", "year"})
@@ -301,7 +289,7 @@ def _difference(sides: Sides) -> tuple[Words, Words] | None:
     said = [side["said"] for side in sides]
     more = [Counter(said[0]) - Counter(said[1]), Counter(said[1]) - Counter(said[0])]
     settled = _figures(sides) | _slips(sides, more)
-    if found := other_limits(*said) or _other_owners(sides, more):
+    if found := other_limits(*said) or other_owners([side["content"] or "" for side in sides], more):
         return found
     doubted = [["may"] if _MAY.search(side["content"] or "") else [] for side in sides]
     if doubted[0] != doubted[1]:
@@ -335,20 +323,6 @@ def other_limits(one: Words, other: Words) -> tuple[Words, Words] | None:
         for own, others, said in ((*limits, other), (*limits[::-1], one))
     )
     return (left, right) if left or right else None
-
-
-def _other_owners(sides: Sides, more: Sequence[Counter[str]]) -> tuple[Words, Words] | None:
-    """Of whom one text tells something, where the other tells it of what is theirs: "Ben" and "Ben's wife"."""
-    lows = [(side["content"] or "").lower().replace("\u2019", "'") for side in sides]
-    for place, low in enumerate(lows):
-        other = lows[1 - place]
-        for match in _OWNED.finditer(low):
-            owner, thing = _OWNERS.get(match["person"]) or match["name"], key(match["thing"])
-            stands = _STANDING.get(owner) or re.compile(rf"\b{owner}\b(?!'s? )")
-            alone = len(stands.findall(other)) > len(stands.findall(low))
-            if alone and more[place][thing] and thing not in _ATTRIBUTES and thing not in UNPLACED:
-                return ([thing], [owner]) if place == 0 else ([owner], [thing])
-    return None
 
 
 def other_places(one: Iterable[str], other: Iterable[str]) -> bool:

@@ -424,7 +424,7 @@ _SAME: dict[str, str] = {}
 _SAME |= _same()
 key.cache_clear()
 OPERATORS: Final = frozenset(key(word) + past for word in _OPERATORS.split() for past in ("", PAST))
-"""Meanings that turn a fact into a wish, a doubt, a condition or its end: on one side alone they change it."""
+"""Meanings that turn a fact into a wish, a doubt, hearsay, a condition or its end: on one side alone they change it."""
 COUNTED: Final = frozenset(key(word) for word in _NUMERALS.split())
 """Meanings that are part of numbers, amounts and times of day, besides digits."""
 DATED: Final = frozenset(key(word) for word in DATE_WORDS) - COUNTED

@@ -207,12 +207,14 @@ def _exchanged(one: dict[str, Any], other: dict[str, Any]) -> bool:
         left, right = left[1:], right[1:]
     while left and right and left[-1] == right[-1]:
         left, right = left[:-1], right[:-1]
-    for (i, j), size in product(product(range(len(left)), range(len(right))), (1, 2)):
-        if left[i : i + size] == right[j : j + size]:
-            halves = left[:i], left[i + size :], right[:j], right[j + size :]
-            a, b, x, y = map(sorted, halves)
-            if a and b and a == y and b == x:
-                return True
+    if len(left) != len(right):
+        return False
+    for at, size in product(range(1, len(left)), (1, 2)):
+        there = len(left) - at - size  # where as many words follow as stand before here
+        same = there > 0 and left[at : at + size] == right[there : there + size]
+        halves = (left[:at], right[there + size :]), (left[at + size :], right[:there])
+        if same and all(sorted(a) == sorted(b) for a, b in halves):
+            return True
     return False
 
 
