@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.consolidation.edges import co_recall, coactivation, links
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
 AS_OF = datetime(2026, 1, 1, tzinfo=UTC)

@@ -23,11 +23,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import change_pairs
 
-from memory_pipeline.consolidation import validity
-from memory_pipeline.evaluation import pairs
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.consolidation import change_detection
+from memory_pipeline.evaluation.pair_labels import pairs
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import changes
+from memory_pipeline.text.compare import changes
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 SYLLABLES = ("ba", "do", "ka", "li", "mo", "ne", "ra", "so", "tu", "vi", "ze", "lon", "mar", "ten", "dor", "ris")
@@ -92,7 +92,7 @@ def compared(said: list[str]) -> tuple[pl.DataFrame, float]:
     given = memories(said)
     tables = [TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges")]
     began = time.process_time()
-    found = validity.compare(given, *tables, Policy(), as_of=START + timedelta(days=3650), plan_id="plan")
+    found = change_detection.compare(given, *tables, Policy(), as_of=START + timedelta(days=3650), plan_id="plan")
     return found, time.process_time() - began
 
 

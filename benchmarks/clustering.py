@@ -28,9 +28,11 @@ import polars as pl  # noqa: E402
 from memory_pipeline.consolidation import similarity  # noqa: E402
 from memory_pipeline.consolidation.groups import clustering  # noqa: E402
 from memory_pipeline.consolidation.summaries import summarising  # noqa: E402
-from memory_pipeline.lake.schemas import TABLES  # noqa: E402
+from memory_pipeline.schemas import TABLES  # noqa: E402
 from memory_pipeline.settings import Policy  # noqa: E402
-from memory_pipeline.text import differences, embedding, enriching, identity  # noqa: E402
+from memory_pipeline.text import content_hash, enrich  # noqa: E402
+from memory_pipeline.text.compare import merge_guard  # noqa: E402
+from memory_pipeline.text.embed import embedding  # noqa: E402
 
 SIZES = (2_000, 20_000)
 AS_OF = datetime(2026, 1, 1, tzinfo=UTC)
@@ -102,7 +104,7 @@ def memories(contents: list[str]) -> pl.DataFrame:
         tier=pl.lit("working"),
         created_at=pl.lit(AS_OF) - pl.col("place") * timedelta(minutes=17) - pl.col("place") // 7 * timedelta(hours=1),
         session_id=pl.format("s{}", pl.col("place") // 28),
-        content_hash=identity.content_hashes(pl.Series([None] * len(contents), dtype=pl.String), texts),
+        content_hash=content_hash.content_hashes(pl.Series([None] * len(contents), dtype=pl.String), texts),
     )
     return table.conform(filled)
 
@@ -121,8 +123,8 @@ def timed(function: Callable[[], Any]) -> tuple[Any, float]:
 def grouped(n: int) -> dict[str, float]:
     """CPU seconds of grouping n memories and of the join alone; prints how well the statements were told apart."""
     of, statement = made(n)
-    texts = enriching.texts(of)
-    enrichment = enriching.enrich(texts)
+    texts = enrich.texts(of)
+    enrichment = enrich.enrich(texts)
     given = texts.select("profile_id", "content_hash", "speaker", content="embedded")
     vectors = embedding.embed_texts(given, "hashing")
     policy = Policy(methods=("near_duplicates", "similarity_components"))
@@ -193,8 +195,8 @@ def looped(space: np.ndarray, policy: Policy) -> float:
 def flooded(n: int) -> dict[str, float]:
     """CPU seconds of grouping n copies of one text, and of summing them up."""
     of = memories(["The build has passed on all 3 servers"] * n)
-    texts = enriching.texts(of)
-    enrichment = enriching.enrich(texts)
+    texts = enrich.texts(of)
+    enrichment = enrich.enrich(texts)
     vectors = embedding.embed_texts(
         texts.select("profile_id", "content_hash", "speaker", content="embedded"), "hashing"
     )
@@ -216,13 +218,13 @@ def flooded(n: int) -> dict[str, float]:
 def guarded(n: int) -> None:
     """The guard on pairs of neighbours, beside difflib on the same pairs."""
     of, _ = made(n)
-    enrichment = enriching.enrich(enriching.texts(of))
+    enrichment = enrich.enrich(enrich.texts(of))
     known = of.join(enrichment, on=["profile_id", "content_hash"], maintain_order="left")
     sides = [
         part.select(pl.all().name.prefix(f"{side}_")) for side, part in (("left", known[:-1]), ("right", known[1:]))
     ]
     pairs = pl.concat(sides, how="horizontal")
-    _, ours = timed(lambda: differences.disagreements(pairs))
+    _, ours = timed(lambda: merge_guard.disagreements(pairs))
     words = [(one.split(), two.split()) for one, two in pairs.select("left_content", "right_content").iter_rows()]
     _, peer = timed(lambda: [SequenceMatcher(None, *pair, autojunk=False).ratio() for pair in words])
     print(f"guard      {1e6 * ours / len(pairs):6.1f} µs a pair; difflib {1e6 * peer / len(pairs):.1f} µs "
@@ -234,7 +236,7 @@ def summed_up(count: int) -> None:
     rng = np.random.default_rng(count)
     sizes = rng.integers(5, 31, count)
     of, _ = made(int(sizes.sum()))
-    enrichment = enriching.enrich(enriching.texts(of))
+    enrichment = enrich.enrich(enrich.texts(of))
     names = [f"{place:032}" for place in range(count)]
     members = pl.DataFrame({"profile_id": "p", "cluster_id": np.repeat(names, sizes), "memory_id": of["memory_id"]})
     known = TABLES["completions"].empty()

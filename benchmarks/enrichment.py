@@ -22,7 +22,9 @@ import numpy as np  # noqa: E402
 import polars as pl  # noqa: E402
 from sklearn.feature_extraction.text import HashingVectorizer  # noqa: E402
 
-from memory_pipeline.text import classification, embedding, enriching, identity, tokens  # noqa: E402
+from memory_pipeline.text import classification, content_hash, enrich  # noqa: E402
+from memory_pipeline.text.embed import embedding  # noqa: E402
+from memory_pipeline.text.parse import tokens  # noqa: E402
 
 SIZES = (10_000, 100_000)
 WHO = ("Greta", "Boris", "Farid", "Carla", "Hugo", "Elena", "Derek", "Anna", "Jonas", "Mirela")
@@ -54,7 +56,7 @@ def made(n: int) -> pl.DataFrame:
     ]  # fmt: skip
     speakers = [WHO[p[4] % 10] for p in picks]
     return pl.DataFrame({"profile_id": "p", "speaker": speakers, "content": contents}).select(
-        "profile_id", identity.content_hashes(pl.Series(speakers), pl.Series(contents)), "speaker", "content"
+        "profile_id", content_hash.content_hashes(pl.Series(speakers), pl.Series(contents)), "speaker", "content"
     )
 
 
@@ -71,12 +73,12 @@ def measures(texts: pl.DataFrame) -> dict[str, float]:
     peer = HashingVectorizer(n_features=384, ngram_range=(1, 2))
     parts: dict[str, Callable[[], Any]] = {
         "peer: words by re": lambda: [word.findall(content.lower()) for content in contents],
-        "enrich": lambda: enriching.enrich(texts),
+        "enrich": lambda: enrich.enrich(texts),
         "words": lambda: tokens.words(texts["content"]),
         "type and category": lambda: texts.select(
             classification.memory_type(pl.col("content")).alias("type"), classification.category(pl.col("content"))
         ),
-        "content_hash": lambda: identity.content_hashes(texts["speaker"], texts["content"]),
+        "content_hash": lambda: content_hash.content_hashes(texts["speaker"], texts["content"]),
         "peer: HashingVectorizer": lambda: peer.transform(contents).toarray().astype(np.float32),
         "embed": lambda: embedding.embed_texts(texts, "hashing"),
     }
@@ -87,7 +89,7 @@ def check(texts: pl.DataFrame) -> None:
     """An increment in another order gives the rows of the whole, to the bit."""
     mixed = texts.sample(fraction=1.0, shuffle=True, seed=1)
     half = len(mixed) // 3
-    for read in (enriching.enrich, lambda some: embedding.embed_texts(some, "hashing")):
+    for read in (enrich.enrich, lambda some: embedding.embed_texts(some, "hashing")):
         parts = pl.concat([read(mixed[:half]), read(mixed[half:])]).sort("content_hash")
         assert parts.equals(read(texts)), "an increment differs from the whole"
 

@@ -16,16 +16,16 @@ from tempfile import TemporaryDirectory
 
 import polars as pl
 
-from memory_pipeline.lake.commits import Commit
-from memory_pipeline.lake.events import COLUMNS, Event
-from memory_pipeline.lake.payloads import Stored
-from memory_pipeline.lake.schemas import TABLES, EventType
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.commits import Commit
+from memory_pipeline.ledger.event import COLUMNS, Event
+from memory_pipeline.ledger.payloads import Stored
+from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.settings import Policy
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 BATCH = 5_000
-WRITTEN = [name for name, table in TABLES.items() if table.kept in {"replaced", "accrued"}]
+WRITTEN = [name for name, table in TABLES.items() if table.write_mode in {"replaced", "accrued"}]
 PROCESSES = multiprocessing.get_context("forkserver")
 
 

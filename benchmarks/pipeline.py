@@ -15,10 +15,10 @@ import polars as pl
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.interop import sample
 from memory_pipeline.interop.importing import import_events
-from memory_pipeline.lake import history, participation
-from memory_pipeline.lake.events import parse
-from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.runs import commit, inputs
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import load
 
 NIGHT = datetime(2026, 5, 2, 2, tzinfo=UTC)
@@ -36,12 +36,12 @@ def filled(home, memories):
 def stages(lake):
     """CPU seconds of each stage of a first run, and of its commit."""
     settings = load(lake.home, environment={})
-    profiles = participation.chosen(lake, settings, as_of=NIGHT)
-    policies = participation.policies(settings, profiles)
+    profiles = inputs.chosen(lake, settings, as_of=NIGHT)
+    policies = inputs.policies(settings, profiles)
     made = {"profiles": profiles}
     spent = {}
     start = time.process_time()
-    made |= {name: participation.known(lake, name, profiles) for name in ("events", "decisions", "reverted")}
+    made |= {name: inputs.known(lake, name, profiles) for name in ("events", "decisions", "reverted")}
     made |= {name: lake.read(name) for name in ("enrichment", "vectors", "completions")}
     spent["read"] = time.process_time() - start
     for stage in pipeline.STAGES:
@@ -50,12 +50,12 @@ def stages(lake):
         frames = (result,) if isinstance(result, pl.DataFrame) else result
         for name, frame in zip(stage.gives, frames, strict=True):
             table = TABLES[name]
-            made[name] = table.conform(pl.concat([made[name], frame]) if table.kept == "appended" else frame)
+            made[name] = table.conform(pl.concat([made[name], frame]) if table.write_mode == "appended" else frame)
         spent[stage.function.__name__] = time.process_time() - start
     start = time.process_time()
     for name in ("enrichment", "vectors"):
         lake.append(name, made[name])
-    history.commit(lake, made, policies, run_id="benchmark")
+    commit.commit(lake, made, policies, run_id="benchmark")
     spent["commit"] = time.process_time() - start
     return spent
 

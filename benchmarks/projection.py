@@ -14,7 +14,7 @@ import polars as pl
 
 from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = 86_400

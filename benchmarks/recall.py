@@ -14,12 +14,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 
-from memory_pipeline.lake.schemas import TABLES
-from memory_pipeline.recall.client import MemoryClient
-from memory_pipeline.recall.index import Index
-from memory_pipeline.recall.ranking import rank
-from memory_pipeline.settings.coefficients import thesaurus_lines
-from memory_pipeline.text.embedding import embed_texts, embedder
+from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.rank.ranking import rank
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings.model_files import thesaurus_lines
+from memory_pipeline.text.embed.embedding import embed_texts, embedder
 
 AS_OF = datetime(2026, 1, 1, tzinfo=UTC)
 QUERIES = 60

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.consolidation import scoring
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
 AS_OF = datetime(2026, 1, 1, tzinfo=UTC)

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.lake import snapshot
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 
 AS_OF = datetime(2026, 1, 1, tzinfo=UTC)
 DIMENSION = 384

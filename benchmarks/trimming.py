@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 import polars as pl
 
 from memory_pipeline.consolidation import trimming
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.lexicon import STOP_WORDS
+from memory_pipeline.text.lang.en.lexicon import STOP_WORDS
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 ROWS_ONE_BY_ONE = (1_000, 3_000, 9_000)

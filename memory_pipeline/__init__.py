@@ -12,14 +12,14 @@ from memory_pipeline.settings import load as load_settings
 
 if TYPE_CHECKING:
     from memory_pipeline.definitions import build_defs
-    from memory_pipeline.recall.asynchronous import AsyncMemoryClient
-    from memory_pipeline.recall.client import MemoryClient
+    from memory_pipeline.recall.client.async_client import AsyncMemoryClient
+    from memory_pipeline.recall.client.memory_client import MemoryClient
 
 __all__ = ["AsyncMemoryClient", "MemoryClient", "Settings", "build_defs", "load_settings"]
 
 _ROOMS: Final = {
-    "AsyncMemoryClient": "memory_pipeline.recall.asynchronous",
-    "MemoryClient": "memory_pipeline.recall.client",
+    "AsyncMemoryClient": "memory_pipeline.recall.client.async_client",
+    "MemoryClient": "memory_pipeline.recall.client.memory_client",
     "build_defs": "memory_pipeline.definitions",
 }
 

@@ -14,8 +14,8 @@ from memory_pipeline.assets import checks
 from memory_pipeline.assets.figures import column_schema
 from memory_pipeline.assets.io_manager import frames
 from memory_pipeline.assets.resources import Run, store
-from memory_pipeline.jobs import consolidation, intervals, upkeep
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.jobs import consolidation, intervals, maintenance
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.sensors import sensors
 from memory_pipeline.settings import Settings, load
 
@@ -88,8 +88,8 @@ def build_defs(*, settings: Settings | None = None, resources: Mapping[str, Any]
             [asset for asset in dg.load_assets_from_package_module(stages) if isinstance(asset, dg.AssetsDefinition)],
         ),
         asset_checks=[checks.breakers],
-        jobs=[*consolidation.JOBS, *upkeep.JOBS],
-        schedules=[consolidation.nightly(deployment), *intervals.schedules(deployment), upkeep.daily(deployment)],
+        jobs=[*consolidation.JOBS, *maintenance.JOBS],
+        schedules=[consolidation.nightly(deployment), *intervals.schedules(deployment), maintenance.daily(deployment)],
         sensors=sensors(deployment),
         resources={"run": Run(), "store": store(deployment.home, settings), "frames": frames} | dict(resources or {}),
         executor=dg.in_process_executor,

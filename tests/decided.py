@@ -5,7 +5,7 @@ from datetime import datetime
 import polars as pl
 from frames import AS_OF
 
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 
 
 def decisions(changes: pl.DataFrame, *, as_of: datetime = AS_OF, seq: int = 1_000) -> pl.DataFrame:

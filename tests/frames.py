@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.lake.schemas import LIVE, TABLES
+from memory_pipeline.schemas import LIVE, TABLES
 
 AS_OF = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -7,9 +7,9 @@ import polars as pl
 
 from memory_pipeline.interop import sample
 from memory_pipeline.interop.importing import import_events
-from memory_pipeline.lake import history, participation
-from memory_pipeline.lake.events import Event, parse
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import Event, parse
+from memory_pipeline.runs import commit, inputs
 from memory_pipeline.settings import Settings, load
 
 HERE = Path(__file__).parent
@@ -40,12 +40,12 @@ def settings(home: Path, **policy) -> Settings:
 def night(lake: Lake, *, as_of: datetime = NIGHT, run_id: str = "run", policy: Settings | None = None, **options):
     """Consolidate in this process; returns the tables of the run."""
     chosen = policy or settings(lake.home)
-    profiles = participation.chosen(lake, chosen, as_of=as_of, **options)
-    return history.consolidate(lake, chosen, profiles, run_id=run_id)
+    profiles = inputs.chosen(lake, chosen, as_of=as_of, **options)
+    return commit.consolidate(lake, chosen, profiles, run_id=run_id)
 
 
 def published(lake: Lake, *, but: tuple[str, ...] = ()) -> dict[str, pl.DataFrame]:
-    return {name: lake.read(name) for name in history.PUBLISHED if name not in but}
+    return {name: lake.read(name) for name in commit.PUBLISHED if name not in but}
 
 
 def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> None:

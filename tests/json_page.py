@@ -4,7 +4,7 @@ import re
 
 import homes
 
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 
 PAGE = homes.HERE.parent / "docs" / "json.md"
 MEMORY = (

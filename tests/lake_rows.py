@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
-from memory_pipeline.lake.commits import Commit
-from memory_pipeline.lake.events import Event
-from memory_pipeline.lake.payloads import Accessed, Stored, Updated
-from memory_pipeline.lake.schemas import TABLES, EventType
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.commits import Commit
+from memory_pipeline.ledger.event import Event
+from memory_pipeline.ledger.payloads import Accessed, Stored, Updated
+from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.settings import Policy
 
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -18,8 +18,8 @@ PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["memory_pipeline.lake.tables", "pytest", "hypothesis"])
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
-REPLACED = [name for name, table in TABLES.items() if table.kept == "replaced"]
-ACCRUED = [name for name, table in TABLES.items() if table.kept == "accrued"]
+REPLACED = [name for name, table in TABLES.items() if table.write_mode == "replaced"]
+ACCRUED = [name for name, table in TABLES.items() if table.write_mode == "accrued"]
 POLICY = Policy()
 
 

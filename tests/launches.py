@@ -8,7 +8,7 @@ import homes
 
 from memory_pipeline import Settings, build_defs
 from memory_pipeline.assets.resources import Run, Store
-from memory_pipeline.lake.catalogue import every
+from memory_pipeline.lake.catalog import every
 
 BREAKERS = [dg.AssetCheckKey(dg.AssetKey("consolidation_plan"), name) for name in ("invariants", "quota")]
 """Checks of a plan that need no other table to be made."""

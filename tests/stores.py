@@ -6,8 +6,8 @@ import frames
 import polars as pl
 from frames import AS_OF, ago
 
-from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Commit
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
 
@@ -152,7 +152,7 @@ def commit(lake, published, *, plan_id="plan1", as_of=AS_OF):
             for name in names
         ],
     )
-    replaced = [name for name, table in TABLES.items() if table.kept in ("replaced", "accrued")]
+    replaced = [name for name, table in TABLES.items() if table.write_mode in ("replaced", "accrued")]
     decisions = published.get("decisions", TABLES["decisions"].empty()).filter(pl.col("plan_id") == plan_id)
     return lake.commit(
         Commit(

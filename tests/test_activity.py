@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
-from memory_pipeline.lake import activity, history, participation
-from memory_pipeline.lake.events import parse
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.runs import commit, due_work, inputs
 from memory_pipeline.settings import load
 
 NOW = datetime(2026, 6, 2, 12, tzinfo=UTC)
@@ -44,17 +44,17 @@ def store(lake, count=1, *, at=NOW, importance=0.5, profile="p", session="s"):
 
 
 def counted(lake, profile="p"):
-    known, past = activity.profiles(lake), activity.progress(lake)
+    known, past = due_work.profiles(lake), due_work.progress(lake)
     settings = policy(lake, ingestion_cycles=1, reflection_threshold=1)
     policies = {name: settings.policy_of(name) for name in known["profile_id"]}
-    found = activity.counted(lake, known, past, policies)
+    found = due_work.counted(lake, known, past, policies)
     return found.row(by_predicate=pl.col("profile_id") == profile, named=True)
 
 
 def run(lake, task="full", *, as_of=NOW, seq=0, **options):
     settings = policy(lake)
-    profiles = participation.chosen(lake, settings, as_of=as_of, seq=seq, task=task, **options)
-    return history.consolidate(lake, settings, profiles, run_id=f"{task} {as_of}")
+    profiles = inputs.chosen(lake, settings, as_of=as_of, seq=seq, task=task, **options)
+    return commit.consolidate(lake, settings, profiles, run_id=f"{task} {as_of}")
 
 
 COUNTS = ("untouched", "stored", "sessions_ended", "sessions_seen", "batches", "importance_score", "new_events")
@@ -99,14 +99,14 @@ def test_an_undo_is_no_reason_to_run_again(lake):
     store(lake, 3)
     run(lake, as_of=NOW + MINUTE)
     before = figures(lake)
-    history.undo(lake, f"full {NOW + MINUTE}", now=NOW + 2 * MINUTE)
+    commit.undo(lake, f"full {NOW + MINUTE}", now=NOW + 2 * MINUTE)
     assert figures(lake) == before
 
 
 def test_a_plan_that_is_only_looked_at_takes_nothing_in(lake):
     store(lake, 3)
     settings = policy(lake)
-    history.preview(lake, settings, participation.chosen(lake, settings, as_of=NOW))
+    commit.preview(lake, settings, inputs.chosen(lake, settings, as_of=NOW))
     assert figures(lake)[:2] == (3, 3)
 
 
@@ -140,18 +140,18 @@ def test_importance_is_read_by_rule_where_none_was_given(lake):
 
 def test_a_profile_without_a_memory_is_not_there(lake):
     lake.ledger.append([told("session.started", session="s")])
-    assert activity.profiles(lake).is_empty()
-    assert activity.due(lake, policy(lake), now=NOW).is_empty()
+    assert due_work.profiles(lake).is_empty()
+    assert due_work.due(lake, policy(lake), now=NOW).is_empty()
 
 
 def test_a_policy_that_asks_for_nothing_is_told_nothing(lake):
     store(lake, 60)
     everything_off = policy(lake, enabled=False)
-    assert activity.due(lake, everything_off, now=NOW + timedelta(days=9)).is_empty()
+    assert due_work.due(lake, everything_off, now=NOW + timedelta(days=9)).is_empty()
 
 
 def test_more_profiles_than_fit_into_one_query(lake, monkeypatch):
-    monkeypatch.setattr(activity, "_AT_ONCE", 2)
+    monkeypatch.setattr(due_work, "_AT_ONCE", 2)
     for n in range(5):
         store(lake, n + 1, profile=f"p{n}")
     assert [figures(lake, f"p{n}")[1] for n in range(5)] == [1, 2, 3, 4, 5]

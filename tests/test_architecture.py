@@ -7,9 +7,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent / "memory_pipeline"
 LAYERS = [
-    {"lake.schemas", "settings"},
-    {"text", "consolidation"},
+    {"schemas", "settings"},
+    {"text", "llm", "consolidation"},
+    {"ledger"},
     {"lake"},
+    {"runs", "erasure"},
     {"recall", "evaluation", "interop"},
     {"assets", "sensors"},
     {"jobs"},
@@ -31,7 +33,7 @@ MODULES = {
 
 
 def room(module: str) -> str:
-    return module if module == "lake.schemas" else module.partition(".")[0]
+    return module.partition(".")[0]
 
 
 def layer(module: str) -> int:

@@ -14,8 +14,8 @@ import pytest
 from memory_pipeline import Settings, build_defs
 from memory_pipeline.assets import checks
 from memory_pipeline.consolidation import pipeline
-from memory_pipeline.lake import history
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.runs import commit
+from memory_pipeline.schemas import TABLES
 
 AS_OF = homes.NIGHT.isoformat()
 STEPS = ("events", "memories", "enrichment", "derived_edges", "memory_importance", "scored_memories", "proposed_edges",
@@ -82,8 +82,8 @@ def test_a_full_run_gives_the_tables_of_a_run_without_dagster(tmp_path, told, fi
 
 def test_a_rebuild_gives_what_a_run_through_dagster_published(finished):
     for profile_id in ("sample-1", "sample-2"):
-        rebuilt = history.rebuild(finished[0], profile_id)
-        for name in set(history.PUBLISHED) - {"consolidation_plan"}:
+        rebuilt = commit.rebuild(finished[0], profile_id)
+        for name in set(commit.PUBLISHED) - {"consolidation_plan"}:
             assert rebuilt[name].equals(finished[0].read(name, profiles=[profile_id])), name
 
 
@@ -214,7 +214,7 @@ def staged(lake, instance):
 
     def stage():
         run_id = str(uuid.uuid4())
-        for name in set(tables) & set(history.PUBLISHED):
+        for name in set(tables) & set(commit.PUBLISHED):
             lake.stage(run_id, name, tables[name])
         return run_id, memory_id
 

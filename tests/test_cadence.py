@@ -12,9 +12,9 @@ from polars.testing import assert_frame_equal
 from uses import table
 
 from memory_pipeline.consolidation import forgetting, promotion, scoring
-from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 
 POLICY = Policy(**preset("three_tier"))
@@ -66,7 +66,7 @@ def run(events, made, hours, number):
     )
     none = frames.summaries([])
     leaving = forgetting.select(scored, memories, none, POLICY, as_of=as_of, plan_id="plan", promotions=risen)
-    changes = [deciding.moves(leaving, none, memories), deciding.promotions(risen, memories)]
+    changes = [decision_rows.moves(leaving, none, memories), decision_rows.promotions(risen, memories)]
     return pl.concat([made, decisions(pl.concat(changes), as_of=as_of, seq=1_000 + number)])
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation.edges import centrality
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
 TYPES = ["RELATES_TO", "CAUSED_BY", "FOLLOWS", "SUMMARIZES", "SIMILAR_TO", "REFERENCES", "DISCOVERED", "ASSOCIATED"]

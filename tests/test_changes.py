@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import changes
+from memory_pipeline.text.compare import changes
 
 MORNING = datetime(2025, 3, 3, 9, tzinfo=UTC)
 JUDGED = ["relation", "rule", "subject", "attribute", "value", "other_value", "confidence"]

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from commands import refused, text, told
 
-from memory_pipeline.service import configuring
+from memory_pipeline.service import config_file
 from memory_pipeline.settings import load
 
 WRITTEN = """\
@@ -167,7 +167,7 @@ def test_changes_made_at_once_are_all_kept_and_the_file_keeps_its_mode(home):
     (home / "memory_pipeline.toml").chmod(0o640)
     names = ["seed", "history_limit", "creative_sample", "cluster_min_size", "fading_size", "core_min_access"]
     with ThreadPoolExecutor(6) as pool:
-        list(pool.map(lambda name: configuring.put(home, name, "9"), names))
+        list(pool.map(lambda name: config_file.put(home, name, "9"), names))
     assert {tomllib.loads(written(home))["policy"][name] for name in names} == {9}
     assert stat.S_IMODE((home / "memory_pipeline.toml").stat().st_mode) == 0o640
     assert not list(home.glob(".*aside"))

@@ -11,7 +11,7 @@ import homes
 import pytest
 from commands import NIGHT, call, process, refused, told
 
-from memory_pipeline.lake import status
+from memory_pipeline.runs import status
 from memory_pipeline.service import cli
 
 

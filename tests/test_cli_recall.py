@@ -9,7 +9,7 @@ from commands import call, process, refused, text, told
 
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.recall import ranking
+from memory_pipeline.recall.rank import ranking
 
 ANA = "ana"
 SAID = [

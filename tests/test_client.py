@@ -7,11 +7,12 @@ import polars as pl
 import pytest
 
 import memory_pipeline
-from memory_pipeline.lake import erasure, metrics
-from memory_pipeline.lake.events import parse
+from memory_pipeline.erasure import erase
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.recall.answers import Filters
-from memory_pipeline.recall.client import MemoryClient, UnknownMemory
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.recall.client.memory_client import MemoryClient, UnknownMemory
+from memory_pipeline.recall.models import Filters
+from memory_pipeline.runs import metrics
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COPIES = ("The orders service uses Postgres as its database.", "The orders service uses Postgres as its database!")
@@ -442,13 +443,13 @@ def test_what_an_erasure_that_broke_off_left_is_hidden_until_it_is_done(client, 
 
     copies, summary = merged(client, clock)
     with monkeypatch.context() as broken:
-        broken.setattr(erasure, "_finish", lambda *_: 1 / 0)
+        broken.setattr(erase, "_finish", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             client.erase(copies[0])
-    assert erasure.pending(lake).erased == (copies[0],)
+    assert erase.pending(lake).erased == (copies[0],)
     assert not {copies[0], summary} & set(found(client))
-    erasure.resume(lake)
-    assert erasure.pending(lake) is None
+    erase.resume(lake)
+    assert erase.pending(lake) is None
     with MemoryClient(tmp_path, clock=clock) as other:
         assert found(client) == found(other)
     assert {copies[1], summary} & set(found(client))

@@ -6,7 +6,7 @@ import inspect
 import pytest
 
 from memory_pipeline import AsyncMemoryClient, MemoryClient
-from memory_pipeline.lake.database import UnknownMemory
+from memory_pipeline.ledger.database import UnknownMemory
 
 
 def methods(cls):

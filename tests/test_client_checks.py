@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from memory_pipeline.recall.client import MemoryClient
+from memory_pipeline.recall.client.memory_client import MemoryClient
 
 
 @pytest.fixture(scope="module")

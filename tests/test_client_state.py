@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake.events import frame, parse
-from memory_pipeline.recall import fresh
-from memory_pipeline.recall.answers import Memory
-from memory_pipeline.recall.state import GONE, States
+from memory_pipeline.ledger.event import frame, parse
+from memory_pipeline.recall.live import fresh
+from memory_pipeline.recall.live.state import GONE, States
+from memory_pipeline.recall.models import Memory
 
 WORDS = (
     *("amber", "basin", "candle", "dagger", "ember", "falcon", "garnet", "harbor", "indigo", "jasmine", "kettle"),

@@ -12,12 +12,12 @@ import filelock
 import polars as pl
 import pytest
 
-from memory_pipeline.lake.events import parse
-from memory_pipeline.lake.ledger import Ledger
 from memory_pipeline.lake.tables import Lake, LakeError
-from memory_pipeline.recall import recording
-from memory_pipeline.recall.client import MemoryClient
-from memory_pipeline.recall.recording import Recorder
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.ledger.ledger import Ledger
+from memory_pipeline.recall.client import access_writer
+from memory_pipeline.recall.client.access_writer import Recorder
+from memory_pipeline.recall.client.memory_client import MemoryClient
 
 WAIT = 20.0
 
@@ -106,7 +106,7 @@ def test_a_busy_ledger_delays_accesses_and_no_recall(tmp_path):
 
 
 def test_a_failure_is_told_to_the_next_caller_and_mended_by_itself(recorder, ledger, monkeypatch):
-    monkeypatch.setattr(recording, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(access_writer, "RETRY_SECONDS", 0.01)
     with filelock.FileLock(ledger.home / "ledger.lock"):
         recorder.record(lambda: event(1))
         until(lambda: recorder._failure is not None)  # noqa: SLF001 - what a caller would hear of

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from memory_pipeline.consolidation import scoring
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.groups.strategies import near_duplicates
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import embedding, enriching
+from memory_pipeline.text import enrich
+from memory_pipeline.text.embed import embedding
 
 UNHURRIED = settings(deadline=None, max_examples=40)  # a busy machine is no failure
 DUPLICATES = Policy(methods=("near_duplicates",))
@@ -32,7 +33,7 @@ def scores(memories, relevance=None):
 
 def clustered(memories, policy=None, *, vectors=None, relevance=None, edges=None):
     """Cluster by real words; by the built-in vectors or, in a few dimensions, by given ones."""
-    texts = enriching.texts(memories)
+    texts = enrich.texts(memories)
     if vectors is None:
         known = embedding.embed_texts(
             texts.select("profile_id", "content_hash", "speaker", content="embedded"), "hashing"
@@ -42,7 +43,7 @@ def clustered(memories, policy=None, *, vectors=None, relevance=None, edges=None
     return clustering.cluster(
         memories,
         scores(memories, relevance),
-        enriching.enrich(texts),
+        enrich.enrich(texts),
         known,
         frames.edges([]) if edges is None else edges,
         policy or Policy(),
@@ -175,12 +176,12 @@ def test_unknown_vectors_are_in_no_group():
 
 def test_vectors_of_another_model_do_not_count():
     memories = notes("We use Postgres", "We use Postgres.")
-    texts = enriching.texts(memories)
+    texts = enrich.texts(memories)
     other = frames.vectors(at(0, 0), of=memories).with_columns(model=pl.lit("other"))
     found = clustering.cluster(
         memories,
         scores(memories),
-        enriching.enrich(texts),
+        enrich.enrich(texts),
         other,
         frames.edges([]),
         Policy(),

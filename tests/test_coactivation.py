@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation.edges import associations, coactivation, pairing
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
 USED = Policy(associations=("coactivation",), similar_edges=False, reference_edges=False)

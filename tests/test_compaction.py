@@ -7,8 +7,9 @@ import homes
 import polars as pl
 import pytest
 
-from memory_pipeline.lake import compaction, history
+from memory_pipeline.lake import compaction
 from memory_pipeline.lake.tables import Lake, LakeError
+from memory_pipeline.runs import commit
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_a_run_a_rebuild_and_a_projection_from_nothing_see_no_difference(lake):
     published = homes.published(lake)
     compaction.compact(lake.ledger, before=later(days=7))
     for profile_id in ("sample-1", "sample-2"):
-        rebuilt = history.rebuild(lake, profile_id)
+        rebuilt = commit.rebuild(lake, profile_id)
         for name, frame in published.items():
             assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
             assert frame.equals(lake.read(name))
@@ -110,7 +111,7 @@ def test_an_archive_is_written_before_payloads_leave_and_a_rebuild_starts_from_t
     assert compaction.archive(lake.ledger, before=later(days=7)) is None
     file.rename(file.with_suffix(".away"))
     for profile_id in ("sample-1", "sample-2"):
-        rebuilt = history.rebuild(lake, profile_id)
+        rebuilt = commit.rebuild(lake, profile_id)
         assert rebuilt["memories"].equals(lake.read("memories", profiles=[profile_id]))
     with pytest.raises(LakeError, match="archive"):
         compaction.filled(lake.ledger, lake.ledger.read())

@@ -6,10 +6,10 @@ import homes
 import polars as pl
 import pytest
 
-from memory_pipeline.evaluation.comparing import COLUMNS, compare, spread
-from memory_pipeline.lake import events as wording
-from memory_pipeline.lake.events import parse
-from memory_pipeline.lake.schemas import LIVE
+from memory_pipeline.evaluation.comparison import COLUMNS, compare, spread
+from memory_pipeline.ledger import event as wording
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy, preset, preset_names
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -13,17 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.consolidation.groups import clustering
-from memory_pipeline.consolidation.summaries import completing, prompting, summarising
-from memory_pipeline.interop.openai_completion import OpenAICompleter
-from memory_pipeline.lake.schemas import TABLES, Action
+from memory_pipeline.consolidation.summaries import model_requests, prompting, summarising
+from memory_pipeline.llm.openai import OpenAICompleter
+from memory_pipeline.llm.protocol import Answer, Outcome, Spent, affordable, estimated_tokens
+from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.settings import LanguageModel, Policy
-from memory_pipeline.text.completion import (
-    Answer,
-    Outcome,
-    Spent,
-    affordable,
-    estimated_tokens,
-)
 
 KEY = "sk-very-secret-0123456789"
 EMPTY = TABLES["completions"].empty()
@@ -54,7 +48,7 @@ def asked(server, wanted, known=EMPTY, **changed):
     """One run: the rows that it adds."""
     chosen = settings(server, **changed)
     completer = OpenAICompleter(chosen, environment={"OPENAI_API_KEY": KEY}, pause=0.001)
-    return completing.complete(wanted, known, completer, chosen)
+    return model_requests.complete(wanted, known, completer, chosen)
 
 
 def outcomes(rows, wanted):
@@ -220,7 +214,7 @@ def test_a_completer_that_loses_answers_is_refused():
             return [Answer("one", Outcome.ANSWERED)] * (len(prompts) - 1)
 
     with pytest.raises(ValueError, match="gave 1 answers to 2 prompts"):
-        completing.complete(requests("a", "b"), EMPTY, Careless(), LanguageModel())
+        model_requests.complete(requests("a", "b"), EMPTY, Careless(), LanguageModel())
 
 
 def test_no_row_holds_the_key():
@@ -275,7 +269,7 @@ def state(texts=NOTES, *, profile="p", groups=(("near_duplicates", (0, 1)), ("si
 
 
 def wanted(tables, *, actions=frozenset(Action), **policy):
-    return completing.requests(*tables, Policy(**{"llm_model": "m"} | policy), as_of=AS_OF, actions=actions)
+    return model_requests.requests(*tables, Policy(**{"llm_model": "m"} | policy), as_of=AS_OF, actions=actions)
 
 
 def test_without_a_model_nothing_is_wanted():
@@ -351,5 +345,5 @@ def test_the_memories_of_two_profiles_never_share_a_prompt():
 def test_the_instant_of_a_run_does_not_change_what_was_asked():
     tables = state()
     policy = Policy(llm_model="m")
-    later = completing.requests(*tables, policy, as_of=AS_OF + timedelta(days=30))
-    assert later.equals(completing.requests(*tables, policy, as_of=AS_OF))
+    later = model_requests.requests(*tables, policy, as_of=AS_OF + timedelta(days=30))
+    assert later.equals(model_requests.requests(*tables, policy, as_of=AS_OF))

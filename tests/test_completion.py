@@ -9,10 +9,10 @@ import threading
 import pytest
 from answering import cut, failure, reply, said, script, serving, silence, trickle
 
-from memory_pipeline.interop import openai_completion
-from memory_pipeline.interop.openai_completion import CompletionUnavailable, OpenAICompleter
+from memory_pipeline.llm import openai
+from memory_pipeline.llm.openai import CompletionUnavailable, OpenAICompleter
+from memory_pipeline.llm.protocol import Answer, Outcome, Prompt, estimated_tokens
 from memory_pipeline.settings import LanguageModel
-from memory_pipeline.text.completion import Answer, Outcome, Prompt, estimated_tokens
 
 KEY = "sk-very-secret-0123456789"
 
@@ -59,7 +59,7 @@ def test_a_request_names_model_key_and_the_longest_answer():
 
 def test_openai_itself_is_given_the_limit_by_its_newer_name(monkeypatch):
     with serving(script(reply())) as server:
-        monkeypatch.setattr(openai_completion, "OPENAI", server.url)
+        monkeypatch.setattr(openai, "OPENAI", server.url)
         completer(server, llm_max_output_tokens=77).complete(prompts("Hello?"))
     assert server.asked[0]["max_completion_tokens"] == 77
     assert "max_tokens" not in server.asked[0]

@@ -13,8 +13,8 @@ from answering import failure, reply, said, serving
 
 from memory_pipeline import MemoryClient, Settings, build_defs
 from memory_pipeline.assets.resources import Run
-from memory_pipeline.lake import history, participation
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.runs import commit, inputs
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
 KEY = "sk-very-secret-0123456789"
@@ -112,7 +112,7 @@ def test_a_model_is_asked_once_and_its_words_are_kept(worded):
 def test_a_rebuild_asks_nobody_and_gives_the_same(worded):
     """The server is gone by then; the words are those that it gave."""
     lake, settings, _, _ = worded
-    again = history.preview(lake, settings, participation.chosen(lake, settings, as_of=LATER))
+    again = commit.preview(lake, settings, inputs.chosen(lake, settings, as_of=LATER))
     for name in ("summaries", "proposed_blocks"):
         homes.same({name: again[name].drop("plan_id")}, {name: lake.read(name).drop("plan_id")})
 

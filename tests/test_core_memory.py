@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation import core_memory
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
 NAMES = ["user_profile", "project_context", "behavioral_patterns", "active_decisions", "learned_preferences"]

@@ -16,9 +16,9 @@ import pytest
 from crashing import outcome, steps_of
 from lake_rows import PROCESSES, commit_of, plans_seen, rows, stored
 
-from memory_pipeline.lake import events
-from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import event
+from memory_pipeline.schemas import TABLES
 
 OWN = ["ana", "bo"]
 MOMENTS = 12
@@ -82,7 +82,7 @@ def assert_whole(lake: Lake) -> None:
     assert plans_seen(lake, seq) == {profile_id: {plan_id} for profile_id in OWN}
     assert set(lake.ledger.decisions()["plan_id"]) == set(lake.ledger.runs()["plan_id"])
     projected = lake.read("events")
-    assert projected.equals(events.frame(ledger[: projected["seq"].n_unique()]))
+    assert projected.equals(event.frame(ledger[: projected["seq"].n_unique()]))
 
 
 @pytest.mark.parametrize("moment", range(MOMENTS))

@@ -9,8 +9,8 @@ import homes
 import pytest
 
 from memory_pipeline.interop import sample
-from memory_pipeline.lake import history
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.runs import commit
 
 KILLS = 6
 IMPORT = """
@@ -107,5 +107,5 @@ def test_a_run_that_is_killed_changes_nothing_or_everything_and_the_next_finishe
         made = ["plan_id", "event_id", "seq"]  # a commit that a kill came after moves the position of later ones
         assert final["memories"].drop(made).equals(undisturbed["memories"].drop(made))
         for profile_id in ("sample-1", "sample-2"):
-            rebuilt = history.rebuild(lake, profile_id)
+            rebuilt = commit.rebuild(lake, profile_id)
             assert rebuilt["memories"].equals(lake.read("memories", profiles=[profile_id]))

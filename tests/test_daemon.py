@@ -12,7 +12,7 @@ import launches
 import pytest
 import servers
 
-from memory_pipeline.lake.events import parse
+from memory_pipeline.ledger.event import parse
 from memory_pipeline.service import launch
 
 SECONDS = 120

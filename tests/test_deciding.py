@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from planned import archived, compiled, fact_changes, rising, rows, superseded
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation.plans import deciding
-from memory_pipeline.lake.schemas import INSTANT
+from memory_pipeline.consolidation.plans import decision_rows
+from memory_pipeline.schemas import INSTANT
 
 NO_SUMMARIES = frames.summaries([])
 
@@ -25,7 +25,7 @@ def only(changes):
 
 
 def moved(leaving, *memories, made=NO_SUMMARIES, **options):
-    return deciding.moves(archived([leaving]), made, frames.memories(memories), **options)
+    return decision_rows.moves(archived([leaving]), made, frames.memories(memories), **options)
 
 
 @pytest.mark.parametrize(
@@ -66,16 +66,16 @@ def test_a_superseded_original_goes_where_the_policy_says_with_all_that_it_said_
 def test_an_archive_in_favour_of_a_summary_marks_the_memory_as_superseded_by_it():
     change = only(moved({"memory_id": "a", "target_id": "S"}, {"memory_id": "a"}))
     assert (change["action"], change["target_id"]) == ("archive", "S")
-    assert change["after"].keys() == {*deciding.MOVE, *deciding.SAID}
+    assert change["after"].keys() == {*decision_rows.MOVE, *decision_rows.SAID}
     assert (change["after"]["superseded_by"], change["after"]["superseded_kind"]) == ("S", "summary")
     plain = only(moved({"memory_id": "a"}, {"memory_id": "a"}))
-    assert (plain["after"]["superseded_by"], plain["after"].keys()) == (None, set(deciding.MOVE))
+    assert (plain["after"]["superseded_by"], plain["after"].keys()) == (None, set(decision_rows.MOVE))
 
 
 def test_a_replaced_summary_says_only_where_it_goes():
     made = frames.summaries([{"summary_id": "T", "members": ["a"], "replaces": ["S"]}])
     summary = {"memory_id": "S", "kind": "compression"}
-    change = only(deciding.moves(archived([]), made, frames.memories([summary])))
+    change = only(decision_rows.moves(archived([]), made, frames.memories([summary])))
     assert (change["action"], change["rule"], change["target_id"]) == ("supersede", "replaced_by_summary", "T")
     assert change["after"] == {"lifecycle": "archived", "superseded_by": "T", "superseded_kind": "summary"}
 
@@ -110,7 +110,7 @@ PAIR = ({"memory_id": "a", "content_hash": "old"}, {"memory_id": "b", "content_h
 
 
 def closed(*memories, **fields):
-    return deciding.closings(
+    return decision_rows.closings(
         fact_changes([{"memory_id": "a", "other_id": "b", **fields}]), frames.memories(memories or PAIR)
     )
 
@@ -149,7 +149,7 @@ def test_conflicts_what_is_ended_already_and_what_is_not_there_end_nothing():
 
 def raised(*risen, **fields):
     own = {"memory_id": "a", "content_hash": "text of a", **fields}
-    return deciding.promotions(rising([{"memory_id": "a", **row} for row in risen]), frames.memories([own]))
+    return decision_rows.promotions(rising([{"memory_id": "a", **row} for row in risen]), frames.memories([own]))
 
 
 def test_a_promotion_says_what_rises_and_nothing_else():
@@ -164,7 +164,7 @@ def test_a_promotion_says_what_rises_and_nothing_else():
         "tier": "short_term",
     }
     warm, core = only(raised({"lifecycle": "warm"})), only(raised({"category": "core"}, category="semantic"))
-    nothing = dict.fromkeys(deciding.PROMOTED)
+    nothing = dict.fromkeys(decision_rows.PROMOTED)
     assert (warm["before"], warm["after"]) == ({"lifecycle": "active"}, nothing | {"lifecycle": "warm"})
     assert (core["before"], core["after"]) == ({"category": "semantic"}, nothing | {"category": "core"})
 
@@ -199,19 +199,19 @@ def test_a_reason_that_cannot_be_told_apart_is_kept_whole():
 
 
 def test_a_block_says_its_text_what_it_was_made_from_and_what_it_was_before():
-    first = only(deciding.blocks(compiled([{}]), compiled([], "core_memory_blocks")))
+    first = only(decision_rows.blocks(compiled([{}]), compiled([], "core_memory_blocks")))
     assert (first["action"], first["memory_id"], first["target_id"]) == ("compile", "user_profile", None)
     assert (first["rule"], first["before"], first["factors"]) == ("rules", {}, {"size": 1})
     text = {"compiled_by": "rules", "content": "Ada lives in Cork.", "members": ["a"], "version": 1}
     assert (first["after"], first["subject"]) == (text, "1 Ada lives in Cork.")
     emptied = compiled([{"content": "", "members": [], "version": 2}])
-    second = only(deciding.blocks(emptied, compiled([{}, {"profile_id": "q"}], "core_memory_blocks")))
+    second = only(decision_rows.blocks(emptied, compiled([{}, {"profile_id": "q"}], "core_memory_blocks")))
     assert second["before"] == text
     assert second["after"] == {"compiled_by": "rules", "content": "", "members": [], "version": 2}
 
 
 def test_a_deferral_says_its_place_and_changes_nothing():
-    change = only(deciding.deferrals(rows("deferred", [{"memory_id": "a", "place": 7}])))
+    change = only(decision_rows.deferrals(rows("deferred", [{"memory_id": "a", "place": 7}])))
     assert (change["action"], change["rule"], change["factors"]) == ("defer", "time_budget", {"place": 7})
     assert change["before"] == change["after"] == {}
 
@@ -238,6 +238,6 @@ VALUES = st.lists(
 @given(VALUES)
 def test_what_is_written_reads_back_to_the_bit(given_rows):
     frame = pl.DataFrame(given_rows, FIELDS, orient="row")
-    written = frame.select(said=deciding.write(FIELDS))
-    assert_frame_equal(written.select(deciding.read("said", FIELDS)), frame, check_exact=True)
+    written = frame.select(said=decision_rows.write(FIELDS))
+    assert_frame_equal(written.select(decision_rows.read("said", FIELDS)), frame, check_exact=True)
     assert all(list(json.loads(text)) == sorted(FIELDS) for text in written["said"])

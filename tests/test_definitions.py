@@ -13,8 +13,8 @@ import yaml
 
 from memory_pipeline import Settings, build_defs
 from memory_pipeline.consolidation import pipeline
-from memory_pipeline.lake import history
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.runs import commit
+from memory_pipeline.schemas import TABLES
 
 ROOT = homes.HERE.parent
 BEFORE = ("profiles", "events", "decisions", "reverted")
@@ -53,7 +53,7 @@ def test_the_graph_begins_with_the_ledger_and_ends_with_the_snapshot(graph):
     made = nodes(graph)
     assert all(not made[name].parent_keys for name in BEFORE)
     before = graph.get_ancestor_asset_keys(dg.AssetKey("consolidation_commit"))
-    assert {key.to_user_string() for key in before} == {*history.COMMITTED_FROM, *ASKED, "events"}
+    assert {key.to_user_string() for key in before} == {*commit.COMMITTED_FROM, *ASKED, "events"}
     assert {key.to_user_string() for key in made["snapshot"].parent_keys} == {"consolidation_commit"}
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.text.differences import REASONS, disagreements, settled_dates
-from memory_pipeline.text.facts import facts
+from memory_pipeline.text.compare.merge_guard import REASONS, disagreements, settled_dates
+from memory_pipeline.text.parse.facts import facts
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 NOON = datetime(2024, 5, 8, 12, tzinfo=UTC)

@@ -8,8 +8,10 @@ import homes
 import pytest
 from commands import call, told
 
-from memory_pipeline.lake import erasure, history, snapshot
+from memory_pipeline.erasure import erase
+from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.runs import commit
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,7 @@ def examined(home, *args):
 
 def tables(home):
     with Lake(home) as lake:
-        return {name: lake.read(name) for name in (*history.PUBLISHED, "events", "enrichment", "vectors")}
+        return {name: lake.read(name) for name in (*commit.PUBLISHED, "events", "enrichment", "vectors")}
 
 
 def test_a_sound_home(home):
@@ -153,9 +155,9 @@ def test_an_erasure_that_was_broken_off_is_finished(copy, monkeypatch):
     with Lake(copy) as lake:
         text = lake.read("memories", profiles=["sample-1"]).filter(kind="original").sort("memory_id").row(0, named=True)
         with monkeypatch.context() as patch:
-            patch.setattr(erasure, "_finish", broken_off)
+            patch.setattr(erase, "_finish", broken_off)
             with pytest.raises(KeyboardInterrupt):
-                erasure.erase(lake, profile_id="sample-1", memory_ids=[text["memory_id"]], now=homes.RECORDED)
+                erase.erase(lake, profile_id="sample-1", memory_ids=[text["memory_id"]], now=homes.RECORDED)
     assert examined(copy, "--repair")["erasure"][0]
     assert "erasure" not in examined(copy, "--repair")
     holding = [file for file in copy.rglob("*") if file.is_file() and text["content"].encode() in file.read_bytes()]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation.state import energy
-from memory_pipeline.lake.schemas import INSTANT, TABLES
+from memory_pipeline.schemas import INSTANT, TABLES
 
 few = settings(max_examples=40, deadline=None)
 HOUR = timedelta(hours=1)

@@ -6,14 +6,16 @@ import polars as pl
 import pytest
 from leftovers import found
 
+from memory_pipeline.erasure.erase import Receipt, erase, resume
 from memory_pipeline.interop.importing import ImportReport, import_events
-from memory_pipeline.lake import compaction, history, participation, payloads, snapshot
-from memory_pipeline.lake.commits import Conflict
-from memory_pipeline.lake.erasure import Receipt, erase, resume
-from memory_pipeline.lake.events import DeadLetter, InvalidEvent, parse
-from memory_pipeline.lake.known import KnownMemory
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.lake import compaction, snapshot
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import payloads
+from memory_pipeline.ledger.commits import Conflict
+from memory_pipeline.ledger.event import DeadLetter, InvalidEvent, parse
+from memory_pipeline.ledger.references import KnownMemory
+from memory_pipeline.runs import commit, inputs
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import launch
 from memory_pipeline.settings import load
 
@@ -112,8 +114,8 @@ OTHER = event(
 
 def run(lake, as_of, **wanted):
     settings = load(lake.home, environment={})
-    profiles = participation.chosen(lake, settings, as_of=as_of, **wanted)
-    return history.consolidate(lake, settings, profiles, run_id=f"run-{as_of:%d%H}")
+    profiles = inputs.chosen(lake, settings, as_of=as_of, **wanted)
+    return commit.consolidate(lake, settings, profiles, run_id=f"run-{as_of:%d%H}")
 
 
 def letter(raw, reason="importance is 7"):
@@ -129,7 +131,7 @@ def lived_in(home):
     lake.ledger.append(MORE)
     run(lake, NOW - timedelta(days=5))
     snapshot.publish(lake)
-    history.snapshot_at(lake, NOW - timedelta(days=22))
+    commit.snapshot_at(lake, NOW - timedelta(days=22))
     refused = {"event_type": "memory.stored", "profile_id": "p", "payload": {"content": TOLD, "importance": 7}}
     lake.ledger.bury(
         [
@@ -145,7 +147,7 @@ def lived_in(home):
     compaction.compact(lake.ledger, before=NOW - timedelta(days=15))
     compaction.archive(lake.ledger, before=NOW - timedelta(days=25))
     settings = load(home, environment={})
-    planned = history.preview(lake, settings, participation.chosen(lake, settings, as_of=NOW))
+    planned = commit.preview(lake, settings, inputs.chosen(lake, settings, as_of=NOW))
     for name in ("memories", "consolidation_plan", "enrichment"):
         lake.stage("run-7", name, planned[name])
     for folder, file in (("index", "p.bin"), ("dagster/storage/1/compute_logs", "step.err"), ("logs", "http.log")):
@@ -169,19 +171,19 @@ def lake(template, tmp_path):
 
 
 def published(lake, profile_id="p"):
-    return {name: lake.read(name, profiles=[profile_id]) for name in history.PUBLISHED}
+    return {name: lake.read(name, profiles=[profile_id]) for name in commit.PUBLISHED}
 
 
 def assert_rebuilt(lake, profile_id="p"):
-    again = history.rebuild(lake, profile_id)
+    again = commit.rebuild(lake, profile_id)
     for name, frame in published(lake, profile_id).items():
         assert frame.equals(again[name].sort(TABLES[name].key)), name
 
 
 def test_the_store_holds_the_words_everywhere_before(lake):
     places = " ".join(found(lake.home, *WORDS))
-    wanted = ("ledger.sqlite: events", "ledger.sqlite: decisions", "dead_letters", "snapshots/", "lake/events")
-    wanted += ("lake/payloads", "lake/memories", "lake/completions", "lake/enrichment", "archive/", "runs/run-7")
+    wanted = ("ledger.sqlite: events", "ledger.sqlite: decisions", "dead_letters", "snapshots/", "ledger/event")
+    wanted += ("ledger/payloads", "lake/memories", "lake/completions", "lake/enrichment", "archive/", "runs/run-7")
     wanted += ("lake/core_memory_blocks", "dagster/", "logs/", "index/")
     assert [place for place in wanted if place not in places] == []
 
@@ -286,7 +288,7 @@ def test_a_second_delivery_brings_nothing_back(lake):
 def test_an_undo_brings_nothing_back(lake):
     erase(lake, profile_id="p", memory_ids=ALL, now=LATER)
     for run_id in ("run-2400", "run-0400"):
-        history.undo(lake, run_id, cascade=True, now=LATER + timedelta(hours=1))
+        commit.undo(lake, run_id, cascade=True, now=LATER + timedelta(hours=1))
         assert_no_words(lake)
     snapshot.publish(lake)
     lake.close()
@@ -311,16 +313,16 @@ def test_a_second_erasure_is_none_and_says_when_the_first_was(lake):
 
 def test_a_plan_from_before_is_refused(lake):
     settings = load(lake.home, environment={})
-    profiles = participation.chosen(lake, settings, as_of=LATER)
-    tables = history.preview(lake, settings, profiles)
+    profiles = inputs.chosen(lake, settings, as_of=LATER)
+    tables = commit.preview(lake, settings, profiles)
     erase(lake, profile_id="p", memory_ids=["w"], now=LATER)
     with pytest.raises(Conflict, match="plan again"):
-        history.commit(lake, tables, participation.policies(settings, profiles), run_id="late")
+        commit.commit(lake, tables, inputs.policies(settings, profiles), run_id="late")
 
 
 def test_a_run_under_way_keeps_nothing_of_it(lake):
     settings = load(lake.home, environment={})
-    tables = history.preview(lake, settings, participation.chosen(lake, settings, as_of=LATER))
+    tables = commit.preview(lake, settings, inputs.chosen(lake, settings, as_of=LATER))
     with Lake(lake.home) as other:
         erase(other, profile_id="p", memory_ids=ALL, now=LATER)
     since = "memories were erased since the events were read; plan again"

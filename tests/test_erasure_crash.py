@@ -11,10 +11,11 @@ import pytest
 from crashing import outcome, steps_of
 from leftovers import found
 
-from memory_pipeline.lake import history, participation, snapshot
-from memory_pipeline.lake.erasure import erase, resume
-from memory_pipeline.lake.events import parse
+from memory_pipeline.erasure.erase import erase, resume
+from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.runs import commit, inputs
 from memory_pipeline.settings import load
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -39,8 +40,8 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
             lake.ledger.append([parse(raw | {"event_id": memory_id}, recorded_at=at, origin="test")])
         for day in (9, 5):
             settings = load(home, environment={})
-            profiles = participation.chosen(lake, settings, as_of=NOW - timedelta(days=day))
-            tables = history.consolidate(lake, settings, profiles, run_id=f"run{day}")
+            profiles = inputs.chosen(lake, settings, as_of=NOW - timedelta(days=day))
+            tables = commit.consolidate(lake, settings, profiles, run_id=f"run{day}")
             snapshot.publish(lake)
         lake.stage("run5", "memories", tables["memories"])
     return home
@@ -80,6 +81,6 @@ def test_a_kill_at_any_step_leaves_an_erasure_that_can_be_finished(
         assert resume(lake) is None
         assert lake.verify().is_empty()
         assert lake.read("memories").height == 5
-        again = history.rebuild(lake, "default")["memories"]
+        again = commit.rebuild(lake, "default")["memories"]
         assert again.equals(lake.read("memories"))
     assert found(home, *WORDS) == []

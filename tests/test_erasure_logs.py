@@ -12,11 +12,11 @@ import pytest
 from commands import COMMAND, environment, told
 from leftovers import found
 
-from memory_pipeline.lake import shredding
-from memory_pipeline.lake.database import LakeError
-from memory_pipeline.lake.erasure import erase
-from memory_pipeline.lake.events import parse
+from memory_pipeline.erasure import redact_files
+from memory_pipeline.erasure.erase import erase
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.database import LakeError
+from memory_pipeline.ledger.event import parse
 from memory_pipeline.service import launch
 from memory_pipeline.settings import load
 
@@ -116,7 +116,7 @@ def test_rows_that_were_removed_leave_no_words_in_the_file(home):
 
 
 def test_words_that_somebody_still_reads_stop_the_erasure_before_it_begins(home, monkeypatch):
-    monkeypatch.setattr(shredding, "_PATIENCE", 0.1)
+    monkeypatch.setattr(redact_files, "_PATIENCE", 0.1)
     with closing(sqlite3.connect(index(home))) as connection:
         connection.execute(STORED, ("k", TEXTS[0]))
         connection.commit()

@@ -9,12 +9,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from leftovers import found
 
-from memory_pipeline.lake import history, participation
-from memory_pipeline.lake.erasure import erase
-from memory_pipeline.lake.events import parse
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.erasure.erase import erase
+from memory_pipeline.erasure.quotes import Traces, readable
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.lake.traces import Traces, readable
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.runs import commit, inputs
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import load
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -46,8 +46,8 @@ def store(lake: Lake, given: list[tuple[str, str, bool]], recalls: list[list[int
         payload = {"memory_ids": ids, "query": f"which {RARE[wanted[0] % len(given)]}?"}
         raw = {"event_type": "memory.accessed", "event_id": f"x{turn}", "payload": payload}
         lake.ledger.append([parse(raw, recorded_at=NOW - timedelta(days=10 - turn), origin="test")])
-    profiles = participation.chosen(lake, load(lake.home, environment={}), as_of=NOW)
-    history.consolidate(lake, load(lake.home, environment={}), profiles, run_id="run")
+    profiles = inputs.chosen(lake, load(lake.home, environment={}), as_of=NOW)
+    commit.consolidate(lake, load(lake.home, environment={}), profiles, run_id="run")
 
 
 @settings(max_examples=6, phases=[Phase.generate])  # a store an example: shrinking would take minutes
@@ -64,8 +64,8 @@ def test_what_is_erased_is_nowhere_and_all_else_is_as_it_was(said, recalls, data
         assert after.filter(kept, ~pl.col("memory_id").is_in(gone)).select(own).equals(before.select(own))
         assert after.filter(pl.col("lifecycle") == "erased")["memory_id"].to_list() == gone
         assert receipt.erased == tuple(gone)
-        again = history.rebuild(lake, "default")
-        named = {name: lake.read(name) for name in history.PUBLISHED}
+        again = commit.rebuild(lake, "default")
+        named = {name: lake.read(name) for name in commit.PUBLISHED}
         assert [name for name, rows in named.items() if not rows.equals(again[name].sort(TABLES[name].key))] == []
         assert not named_in(named) & set(gone)
         lake.close()

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.evaluation.chats import generate
 from memory_pipeline.evaluation.conversations import QUESTIONS, TURNS, load
-from memory_pipeline.evaluation.friends import indirect
-from memory_pipeline.evaluation.made_pairs import SORTS
-from memory_pipeline.evaluation.made_pairs import generate as make_pairs
+from memory_pipeline.evaluation.pair_labels.made_pairs import SORTS
+from memory_pipeline.evaluation.pair_labels.made_pairs import generate as make_pairs
+from memory_pipeline.evaluation.synthetic_chats.chats import generate
+from memory_pipeline.evaluation.synthetic_chats.friends import indirect
 
 KINDS = {
     "two_person": {"single-hop", "multi-hop", "temporal", "open-domain", "knowledge_update"},

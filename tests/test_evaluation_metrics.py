@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memory_pipeline.evaluation import metrics, neutral
+from memory_pipeline.evaluation import bm25_baseline, metrics
 from memory_pipeline.evaluation.conversations import chat, load
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -171,7 +171,7 @@ def test_two_stores_are_compared_over_the_same_questions():
 
 def test_the_plain_retriever_ranks_by_rare_words():
     queries = pl.DataFrame({"id": ["q1", "q2"], "text": ["Where does the midwife work?", "What about the kayak?"]})
-    found = neutral.results(store(), queries, depth=2)
+    found = bm25_baseline.results(store(), queries, depth=2)
     assert found.filter(pl.col("query_id") == "q1")["id"][0] == "c"
     assert set(found.filter(pl.col("query_id") == "q2")["id"]) == {"a", "d"}
     assert found["rank"].to_list() == [1, 2, 1, 2]
@@ -179,7 +179,7 @@ def test_the_plain_retriever_ranks_by_rare_words():
 
 def test_an_empty_store_answers_nothing():
     queries = pl.DataFrame({"id": ["q"], "text": ["Where?"]})
-    assert neutral.results(store().clear(), queries).is_empty()
+    assert bm25_baseline.results(store().clear(), queries).is_empty()
     assert one({"id": "q", "evidence": ["a"]}, came("q"), store().clear())["hit@10"] == 0.0
 
 
@@ -209,7 +209,7 @@ def test_another_scorer_says_the_same(kit):
         rows = [(one.id, one.text, list(one.members), one.t_start, one.t_end) for one in records]
         frame = pl.DataFrame(rows, schema=dict(zip(names, metrics.RECORDS.values(), strict=True)), orient="row")
         queries = ours.questions.select("id", "text")
-        found = neutral.results(frame, queries)
+        found = bm25_baseline.results(frame, queries)
         by = dict(found.sort("rank").group_by("query_id").agg("id").iter_rows())
         known = {one.id: one for one in records}
         expected = kit.evaluate(theirs, lambda q, _, by=by, known=known: [known[name] for name in by[q.id]])

@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 from memory_pipeline.evaluation import lifetime, quality, report, trials
-from memory_pipeline.evaluation.chats import generate
 from memory_pipeline.evaluation.conversations import chat
 from memory_pipeline.evaluation.metrics import FIGURES, RECORDS, RESULTS
 from memory_pipeline.evaluation.quality_page import Row, page
 from memory_pipeline.evaluation.replay import read_events, read_queries, replay
+from memory_pipeline.evaluation.synthetic_chats.chats import generate
 from memory_pipeline.settings import SettingsError
-from memory_pipeline.text.tokens import count_tokens
+from memory_pipeline.text.parse.tokens import count_tokens
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 SAID = (

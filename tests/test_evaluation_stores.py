@@ -8,7 +8,7 @@ import pytest
 from commands import refused, text, told
 
 from memory_pipeline import MemoryClient
-from memory_pipeline.evaluation import lifetime, recalled, report, stores, trials
+from memory_pipeline.evaluation import lifetime, recall_log, report, stores, trials
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
 
@@ -112,7 +112,7 @@ def test_where_nobody_said_what_helped_agreement_with_the_whole_store_is_measure
     home, ids = unjudged
     (chat,) = stores.read(home)
     assert chat.questions.select("text", "kind").rows() == [(query, "agreement") for query in ASKED]
-    assert chat.notes == (recalled.NOBODY,)
+    assert chat.notes == (recall_log.NOBODY,)
     half = lifetime.policy_for(budget=0.4)
     made = trials.evaluate([chat], {"half": half})
     whole = made.figures.filter(policy=trials.EVERYTHING, group="")
@@ -120,12 +120,12 @@ def test_where_nobody_said_what_helped_agreement_with_the_whole_store_is_measure
     assert (values["hit@10"], values["recall@10"], values["mrr"]) == (1, 1, 1)
     less = dict(made.figures.filter(policy="half", group="").select("figure", "value").iter_rows())
     assert 0 < less["recall@10"] < 1
-    assert made.notes == (lifetime.UNLIMITED, f"ana: {recalled.NOBODY}")
+    assert made.notes == (lifetime.UNLIMITED, f"ana: {recall_log.NOBODY}")
     assert "feedback" in report.html(made)
     soon = trials.evaluate([chat], {}, ask_at="soon")
     assert soon.questions.height == len(ASKED)
     said = " ".join(text("evaluate", home, "--budget", "0.4").split())
-    assert recalled.NOBODY in said
+    assert recall_log.NOBODY in said
     assert lifetime.UNLIMITED in said
     assert ids
 
@@ -142,7 +142,7 @@ def test_profiles_that_somebody_judged_are_not_mixed_with_those_that_nobody_did(
 
 def test_feedback_on_a_summary_counts_for_what_it_stands_for():
     made = {"sum": ["a", "deeper"], "deeper": ["b", "c"]}
-    assert recalled.originals(["sum", "b", "d"], made) == ["a", "b", "c", "d"]
+    assert recall_log.originals(["sum", "b", "d"], made) == ["a", "b", "c", "d"]
 
 
 def event(kind, day, profile="ana", **rest):

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from memory_pipeline.lake.events import COLUMNS, DeadLetter, Event, InvalidEvent, documentation, frame, parse
-from memory_pipeline.lake.payloads import PAYLOADS, Stored
-from memory_pipeline.lake.schemas import TABLES, EventType
+from memory_pipeline.ledger.event import COLUMNS, DeadLetter, Event, InvalidEvent, documentation, frame, parse
+from memory_pipeline.ledger.payloads import PAYLOADS, Stored
+from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.text.classification import CATEGORIES, MEMORY_TYPES
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)

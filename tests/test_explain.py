@@ -6,10 +6,10 @@ import pytest
 from frames import AS_OF, ago
 from stores import commit, rows, tables
 
-from memory_pipeline.lake.erasure import erase
-from memory_pipeline.lake.events import parse
+from memory_pipeline.erasure.erase import erase
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.recall.explain import explain
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.recall.client.explain import explain
 
 
 def stored(memory_id, profile_id="p", **payload):

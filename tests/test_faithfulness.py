@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.consolidation.summaries.faithfulness import unfaithful
-from memory_pipeline.lake.schemas import INSTANT
-from memory_pipeline.text import facts
+from memory_pipeline.schemas import INSTANT
+from memory_pipeline.text.parse import facts
 
 ON = ["profile_id", "cluster_id"]
 DAY = datetime(2024, 3, 14, 9, tzinfo=UTC)

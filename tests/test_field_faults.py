@@ -19,10 +19,10 @@ from memory_pipeline.consolidation.edges import associations
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.interop import jsonl
 from memory_pipeline.interop.importing import import_events
-from memory_pipeline.lake import history
-from memory_pipeline.lake.events import parse
-from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.runs import commit
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset, preset_names
 
 NIGHT = homes.NIGHT
@@ -66,8 +66,8 @@ def test_a_second_run_and_a_rebuild_give_the_same_under_every_preset(tmp_path, n
             again = homes.night(lake, as_of=at, run_id=f"{days} again", policy=settings)["consolidation_plan"]
             assert again.is_empty()
             homes.same(state(lake), before)
-            rebuilt = history.rebuild(lake, "sample-1")
-            assert [table for table in history.PUBLISHED if not rebuilt[table].equals(lake.read(table))] == []
+            rebuilt = commit.rebuild(lake, "sample-1")
+            assert [table for table in commit.PUBLISHED if not rebuilt[table].equals(lake.read(table))] == []
         assert made > 0
 
 

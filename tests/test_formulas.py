@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.recall import formulas
+from memory_pipeline.recall.rank import formulas
 
 SHARE = st.floats(0.0, 1.0)
 

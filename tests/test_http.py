@@ -14,11 +14,11 @@ import pytest
 from commands import process, refused, told
 from serving import SECONDS, bearer, finished, serving
 
-from memory_pipeline.lake import tokens
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.lake.tokens import Role
+from memory_pipeline.service import auth_tokens
+from memory_pipeline.service.auth_tokens import Role
+from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.http_server import application
-from memory_pipeline.service.runs import Runs
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +31,10 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def granted(home):
     """Headers of an administrator, of an agent of the first profile, and of one whose token is revoked."""
-    admin, _ = tokens.create(home, Role.ADMIN)
-    agent, _ = tokens.create(home, Role.AGENT, profile_id="sample-1")
-    gone, grant = tokens.create(home, Role.ADMIN)
-    tokens.revoke(home, grant.token_id)
+    admin, _ = auth_tokens.create(home, Role.ADMIN)
+    agent, _ = auth_tokens.create(home, Role.AGENT, profile_id="sample-1")
+    gone, grant = auth_tokens.create(home, Role.ADMIN)
+    auth_tokens.revoke(home, grant.token_id)
     return {"admin": bearer(admin), "agent": bearer(agent), "gone": bearer(gone)}
 
 
@@ -64,8 +64,8 @@ def test_without_a_valid_token_every_path_answers_the_same(client, granted, path
 
 def test_the_token_is_looked_up_by_the_constant_time_comparison(home, granted, monkeypatch):
     seen = []
-    real = tokens.identify
-    monkeypatch.setattr(tokens, "identify", lambda *args: seen.append(args) or real(*args))
+    real = auth_tokens.identify
+    monkeypatch.setattr(auth_tokens, "identify", lambda *args: seen.append(args) or real(*args))
     app = application(home, Runs(home))
     transport = httpx.ASGITransport(app)
 
@@ -300,9 +300,9 @@ def test_a_broken_settings_file_is_said_and_mended_without_a_restart(home, grant
 
 
 def test_a_revoked_token_is_worthless_at_once(client, home):
-    token, grant = tokens.create(home, Role.ADMIN)
+    token, grant = auth_tokens.create(home, Role.ADMIN)
     assert client.get("/consolidate/status", headers=bearer(token)).status_code == 200
-    tokens.revoke(home, grant.token_id)
+    auth_tokens.revoke(home, grant.token_id)
     assert client.get("/consolidate/status", headers=bearer(token)).status_code == 401
 
 

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from serving import bearer, finished, serving
 
-from memory_pipeline.lake import tokens
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.lake.tokens import Role
+from memory_pipeline.service import auth_tokens
+from memory_pipeline.service.auth_tokens import Role
 
 TEXTS = ["Ana drinks green tea.", "The office moved to Basel in March.", "We never deploy on a Friday."]
 
@@ -24,8 +24,8 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def granted(home):
-    admin, _ = tokens.create(home, Role.ADMIN)
-    agents = {name: tokens.create(home, Role.AGENT, profile_id=name)[0] for name in ("ana", "bo", "cleo", "new")}
+    admin, _ = auth_tokens.create(home, Role.ADMIN)
+    agents = {name: auth_tokens.create(home, Role.AGENT, profile_id=name)[0] for name in ("ana", "bo", "cleo", "new")}
     return {name: bearer(token) for name, token in ({"admin": admin} | agents).items()}
 
 
@@ -171,8 +171,8 @@ def test_an_agent_ticks_and_takes_back_in_its_own_profile_alone(tmp_path):
     home = tmp_path / "data"
     with homes.filled(home, homes.events(profiles=2, memories=60)) as lake:
         homes.night(lake, run_id="night")
-    agent, _ = tokens.create(home, Role.AGENT, profile_id="sample-1")
-    admin, _ = tokens.create(home, Role.ADMIN)
+    agent, _ = auth_tokens.create(home, Role.AGENT, profile_id="sample-1")
+    admin, _ = auth_tokens.create(home, Role.ADMIN)
     with serving(home) as client:
         own, every = {"headers": bearer(agent)}, {"headers": bearer(admin)}
         ticked = client.post("/tick", **own)

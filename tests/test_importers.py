@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from memory_pipeline.interop import beam, jsonl, locomo
 from memory_pipeline.interop.importing import ImportReport, import_events
 from memory_pipeline.interop.locomo import when
-from memory_pipeline.lake.events import DeadLetter, Event, frame
-from memory_pipeline.lake.ledger import Ledger
+from memory_pipeline.ledger.event import DeadLetter, Event, frame
+from memory_pipeline.ledger.ledger import Ledger
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

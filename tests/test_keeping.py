@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory_pipeline.evaluation import fitting_keep
-from memory_pipeline.settings.coefficients import coefficients
-from memory_pipeline.text import keeping
-from memory_pipeline.text.clauses import clauses
-from memory_pipeline.text.tokens import count_tokens
+from memory_pipeline.settings.model_files import coefficients
+from memory_pipeline.text.parse.sentences import clauses
+from memory_pipeline.text.parse.tokens import count_tokens
+from memory_pipeline.text.score import clause_value
 
 SAID = ("I", "we", "dog", "Anna", "moved to Oslo", "in 2019", "never", "didn't", "not", "if", "because", "and", "3.5")
 WORDS = st.sampled_from([*SAID, *",.!?…;—-[]()\n"])
@@ -29,12 +29,12 @@ def told(*turns):
     rows = pl.DataFrame(turns, schema=["speaker", "text"], orient="row").with_columns(
         profile_id=pl.lit("p"), session_id=pl.lit("s"), question=pl.col("text").str.ends_with("?")
     )
-    return rows.with_columns(asked=keeping.asked(rows))
+    return rows.with_columns(asked=clause_value.asked(rows))
 
 
 def density(*turns):
     """Worth of a token of each turn."""
-    found = keeping.values(told(*turns)).group_by("row", maintain_order=True).agg(pl.col("value", "tokens").sum())
+    found = clause_value.values(told(*turns)).group_by("row", maintain_order=True).agg(pl.col("value", "tokens").sum())
     return (found["value"] / found["tokens"]).to_list()
 
 
@@ -121,18 +121,18 @@ def test_a_word_that_everybody_says_is_worth_less():
 def test_profiles_do_not_share_what_is_rare():
     one = told(("Mo", "tango lesson"), ("Mo", "chess lesson"))
     other = told(*[("Eve", "tango night")] * 5).with_columns(profile_id=pl.lit("q"))
-    alone = keeping.values(one)
-    assert keeping.values(pl.concat([one, other])).filter(pl.col("row") < 2).equals(alone)
+    alone = clause_value.values(one)
+    assert clause_value.values(pl.concat([one, other])).filter(pl.col("row") < 2).equals(alone)
 
 
 def test_names_of_those_who_speak_are_no_facts():
-    spoken, absent = keeping.features(told(("Mo", "Met with Ann there"), ("Ann", "Met with Ida there")))["names"]
+    spoken, absent = clause_value.features(told(("Mo", "Met with Ann there"), ("Ann", "Met with Ida there")))["names"]
     assert (spoken, absent) == (0.0, 1.0)
 
 
 def test_every_feature_has_a_coefficient_and_none_is_left_over():
-    assert list(coefficients(keeping.MODEL)) == list(keeping.FEATURES)
-    assert set(fitting_keep.EQUAL) == set(keeping.FEATURES)
+    assert list(coefficients(clause_value.MODEL)) == list(clause_value.FEATURES)
+    assert set(fitting_keep.EQUAL) == set(clause_value.FEATURES)
 
 
 def beam_chat(number):
@@ -176,8 +176,8 @@ def test_the_fit_writes_a_model_with_its_report(tmp_path, monkeypatch, capsys):
     fitting_keep.main(["--beam", str(tmp_path), "--out", str(out)])
     assert out.read_text("utf-8") == first
     assert "[fit.answered.beam]" in first
-    assert [line.split(" = ")[0] for line in first.splitlines()[4 : 4 + len(keeping.FEATURES)]] == list(
-        keeping.FEATURES
+    assert [line.split(" = ")[0] for line in first.splitlines()[4 : 4 + len(clause_value.FEATURES)]] == list(
+        clause_value.FEATURES
     )
 
 
@@ -188,7 +188,7 @@ def test_the_fit_names_a_folder_without_conversations(tmp_path):
 
 def test_the_worth_of_a_text_by_itself_depends_on_nothing_beside_it():
     texts = ["Thanks, that sounds great!", "I moved to Oslo with my sister Ida in 2023.", ""]
-    together = keeping.alone(pl.Series(texts)).group_by("row", maintain_order=True).agg(pl.col("value").sum())
-    apart = [keeping.alone(pl.Series([text]))["value"].sum() for text in texts[:2]]
+    together = clause_value.alone(pl.Series(texts)).group_by("row", maintain_order=True).agg(pl.col("value").sum())
+    apart = [clause_value.alone(pl.Series([text]))["value"].sum() for text in texts[:2]]
     assert dict(together.iter_rows()) == dict(enumerate(apart))
     assert apart[1] > 5 * apart[0]

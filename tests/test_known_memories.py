@@ -10,14 +10,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from commands import COMMAND, environment, refused, told
 
+from memory_pipeline.erasure.erase import erase
 from memory_pipeline.interop import jsonl, locomo
 from memory_pipeline.interop.importing import ImportReport, import_events
 from memory_pipeline.lake import compaction
-from memory_pipeline.lake.erasure import erase
-from memory_pipeline.lake.events import parse
-from memory_pipeline.lake.known import KnownMemory
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.recall.client import MemoryClient
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.ledger.references import KnownMemory
+from memory_pipeline.recall.client.memory_client import MemoryClient
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 TAKEN = r"memory_id is 'n1', under which profile 'default' has another text; .* with update, or .* another memory_id"

@@ -28,12 +28,13 @@ from lake_rows import (
     updated,
 )
 
-from memory_pipeline.lake import events, publishing
+from memory_pipeline.lake import publishing
 from memory_pipeline.lake import tables as lake_tables
-from memory_pipeline.lake.commits import Conflict, StaleInstant
-from memory_pipeline.lake.ledger import Revert
-from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import event
+from memory_pipeline.ledger.commits import Conflict, StaleInstant
+from memory_pipeline.ledger.ledger import Revert
+from memory_pipeline.schemas import TABLES
 
 DAY = timedelta(days=1)
 
@@ -138,15 +139,15 @@ def test_the_projection_copies_each_event_once_in_any_number_of_steps(
         lake.ledger.append(batch(10, profile_id=f"p{number}"))
         assert lake.project() == lake.project() == lake.ledger.position()
     assert lake.waiting() == (0, 0)
-    assert lake.read("events").equals(events.frame(lake.ledger.read()))
-    assert lake.read("events", seq=12).equals(events.frame(lake.ledger.read(until=12)))
+    assert lake.read("events").equals(event.frame(lake.ledger.read()))
+    assert lake.read("events", seq=12).equals(event.frame(lake.ledger.read(until=12)))
 
 
 def test_several_processes_may_project_at_once(tmp_path: Path, workers: ProcessPoolExecutor) -> None:
     with Lake(tmp_path) as lake:
         lake.ledger.append(batch(100))
         assert list(workers.map(project_in_steps, [tmp_path] * 2)) == [100, 100]
-        assert lake.read("events").equals(events.frame(lake.ledger.read()))
+        assert lake.read("events").equals(event.frame(lake.ledger.read()))
 
 
 def project_in_steps(home: Path) -> int:

@@ -8,9 +8,9 @@ import pytest
 from lake_rows import REPLACED, batch, commit_of, plans_seen, rows
 
 from memory_pipeline.lake import publishing
-from memory_pipeline.lake.database import LakeError
-from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.database import LakeError
+from memory_pipeline.schemas import TABLES
 
 DAY = timedelta(days=1)
 

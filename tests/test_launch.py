@@ -12,7 +12,7 @@ import pytest
 from memory_pipeline.assets.resources import Run
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.plans import plan_document
-from memory_pipeline.service import gate, launch
+from memory_pipeline.service import asset_check_gate, launch
 
 AS_OF = homes.NIGHT.isoformat()
 SECONDS = 300
@@ -175,7 +175,7 @@ def test_a_run_that_another_commit_overtakes_is_retried_whole(lake):
 
 def test_the_gate_finds_every_check_of_a_full_run_passed(lake):
     run_id = launched(lake).run_id
-    rows = gate.evaluate(homes.settings(lake.home))
+    rows = asset_check_gate.evaluate(homes.settings(lake.home))
     assert {row["run_id"] for row in rows} == {run_id}
     assert {row["outcome"] for row in rows} == {"passed"}
     assert {(row["asset"], row["check"]) for row in rows} >= {
@@ -187,7 +187,7 @@ def test_the_gate_finds_every_check_of_a_full_run_passed(lake):
 
 def test_the_gate_names_the_checks_that_a_run_should_have_made(lake):
     run_id = launched(lake, "projection").run_id
-    rows = gate.evaluate(homes.settings(lake.home), run_id)
+    rows = asset_check_gate.evaluate(homes.settings(lake.home), run_id)
     outcomes = {(row["asset"], row["check"]): row["outcome"] for row in rows}
     assert outcomes["memories", "schema_and_grain"] == "passed"
     assert outcomes["consolidation_plan", "invariants"] == "missing"
@@ -196,13 +196,13 @@ def test_the_gate_names_the_checks_that_a_run_should_have_made(lake):
 def test_the_gate_shows_a_quota_that_held_a_profile_back(lake):
     launches.forgetful(lake.home, "policy")
     assert [check.check_name for check in launched(lake).failed_checks] == ["quota"]
-    (failed,) = (row for row in gate.evaluate(homes.settings(lake.home)) if row["outcome"] != "passed")
+    (failed,) = (row for row in asset_check_gate.evaluate(homes.settings(lake.home)) if row["outcome"] != "passed")
     assert (failed["check"], failed["outcome"]) == ("quota", "failed")
     assert failed["detail"].startswith("held back: sample-1, sample-2")
 
 
 def test_the_gate_says_what_to_do_when_there_is_no_run(lake):
     with pytest.raises(ValueError, match="memory-pipeline consolidate"):
-        gate.evaluate(homes.settings(lake.home))
+        asset_check_gate.evaluate(homes.settings(lake.home))
     with pytest.raises(ValueError, match="'nix' is unknown"):
-        gate.evaluate(homes.settings(lake.home), "nix")
+        asset_check_gate.evaluate(homes.settings(lake.home), "nix")

@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lake_rows import PROCESSES, T0, accessed, batch, commit_of, stored, updated
 
-from memory_pipeline.lake.database import LakeError
-from memory_pipeline.lake.events import COLUMNS, DeadLetter, Event
-from memory_pipeline.lake.ledger import Appended, Ledger
-from memory_pipeline.lake.schemas import TABLES, EventType
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.database import LakeError
+from memory_pipeline.ledger.event import COLUMNS, DeadLetter, Event
+from memory_pipeline.ledger.ledger import Appended, Ledger
+from memory_pipeline.schemas import TABLES, EventType
 
 
 @pytest.fixture

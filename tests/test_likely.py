@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import changes
+from memory_pipeline.text.compare import changes
 
 MORNING = datetime(2025, 3, 3, 9, tzinfo=UTC)
 

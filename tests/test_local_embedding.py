@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from memory_pipeline.settings import SettingsError, load
-from memory_pipeline.text.embedding import embed_texts, embedder
+from memory_pipeline.text.embed.embedding import embed_texts, embedder
 
 WORDS = ["[UNK]", "[PAD]", "green", "tea", "coffee", "river", "boat"]
 

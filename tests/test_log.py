@@ -4,7 +4,7 @@ import homes
 import polars as pl
 import pytest
 
-from memory_pipeline.lake import log
+from memory_pipeline.runs import log
 from memory_pipeline.settings import Policy, preset
 
 DEFAULT, AUTOMEM = Policy(), Policy(**preset("automem"))

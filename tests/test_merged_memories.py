@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from memory_pipeline.lake import snapshot
-from memory_pipeline.recall.client import MemoryClient
+from memory_pipeline.recall.client.memory_client import MemoryClient
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 FIRST, LAST = datetime(2026, 6, 10, 10, tzinfo=UTC), datetime(2026, 6, 10, 18, tzinfo=UTC)

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from memory_pipeline import MemoryClient
-from memory_pipeline.evaluation import pairs
-from memory_pipeline.text.differences import disagreements
-from memory_pipeline.text.facts import facts
+from memory_pipeline.evaluation.pair_labels import pairs
+from memory_pipeline.text.compare.merge_guard import disagreements
+from memory_pipeline.text.parse.facts import facts
 
 APART = """
 The backup runs every hour. | The backup runs every two hours.

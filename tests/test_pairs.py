@@ -8,7 +8,7 @@ import fresh_pairs
 import polars as pl
 import pytest
 
-from memory_pipeline.evaluation import pairs
+from memory_pipeline.evaluation.pair_labels import pairs
 
 MORNING = datetime(2025, 3, 3, 9, tzinfo=UTC)
 

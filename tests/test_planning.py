@@ -29,7 +29,7 @@ from polars.testing import assert_frame_equal
 from memory_pipeline.consolidation.plans import invariants, plan_document, planning
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.lake.schemas import LIVE, TABLES, Action
+from memory_pipeline.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
 
 

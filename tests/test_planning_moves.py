@@ -29,7 +29,7 @@ from uses import accesses
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.plans import invariants, plan_document, planning
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake.schemas import LIVE, TABLES, Action
+from memory_pipeline.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
 
 EVENT = {"memory_id": "a", "other_id": "b"}

@@ -14,10 +14,10 @@ import polars as pl
 import pytest
 
 from memory_pipeline.interop import locomo, sample
-from memory_pipeline.lake import history, participation
-from memory_pipeline.lake.events import Event, parse
-from memory_pipeline.lake.schemas import LIVE, TABLES
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import Event, parse
+from memory_pipeline.runs import commit, inputs
+from memory_pipeline.schemas import LIVE, TABLES
 from memory_pipeline.settings import Settings, load, preset_names
 
 LOCOMO = Path(__file__).parents[2] / "shared" / "locomo"
@@ -62,8 +62,8 @@ class Nights:
 
     def planned(self, lake: Lake, hours: float = 0.0) -> pl.DataFrame:
         """What a run would decide so many hours after the end."""
-        profiles = participation.chosen(lake, self.settings, as_of=self.end + timedelta(hours=hours))
-        return history.preview(lake, self.settings, profiles)["consolidation_plan"]
+        profiles = inputs.chosen(lake, self.settings, as_of=self.end + timedelta(hours=hours))
+        return commit.preview(lake, self.settings, profiles)["consolidation_plan"]
 
 
 @pytest.fixture(scope="module", params=[stories, conversations], ids=lambda source: source.__name__)
@@ -112,8 +112,8 @@ def test_the_published_tables_keep_their_schemas(nights):
 
 
 def test_the_plan_breaks_no_invariant_and_the_quota_holds_nothing(nights):
-    policies = participation.policies(nights.settings, nights.made["profiles"])
-    assert history.violations(nights.made, policies).is_empty()
+    policies = inputs.policies(nights.settings, nights.made["profiles"])
+    assert commit.violations(nights.made, policies).is_empty()
     assert set(nights.made["consolidation_plan"]["status"]) == {"proposed"}
 
 
@@ -146,8 +146,8 @@ def test_hours_later_only_time_and_new_summaries_call_for_more(nights, own):
 
 def test_undo_of_the_run_restores_the_former_tables_and_a_rebuild_makes_the_latter(nights, own):
     for profile_id in preset_names():
-        rebuilt = history.rebuild(own, profile_id)
-        for name in history.PUBLISHED:
+        rebuilt = commit.rebuild(own, profile_id)
+        for name in commit.PUBLISHED:
             assert rebuilt[name].equals(own.read(name, profiles=[profile_id])), (profile_id, name)
-    history.undo(own, "end", now=NOW)
+    commit.undo(own, "end", now=NOW)
     homes.same(nights.former, homes.published(own))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake.schemas import TABLES
-from memory_pipeline.text import identity
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.text import content_hash
 
 few = settings(max_examples=25, deadline=None)
 NO_DECISIONS = TABLES["decisions"].empty()
@@ -431,7 +431,7 @@ def compiled(block, content, as_of=AS_OF, *, version=1, profile_id="p"):
 
 
 def digest(content):
-    return identity.content_hash(None, content)
+    return content_hash.content_hash(None, content)
 
 
 def state_of(rows, *decided):

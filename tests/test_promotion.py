@@ -11,7 +11,7 @@ from planned import fact_changes
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation import promotion
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
 TIERS = Policy(promote_warm=False, promote_core=False)

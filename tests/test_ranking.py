@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memory_pipeline.recall.features import FEATURES
-from memory_pipeline.recall.index import Index
-from memory_pipeline.recall.questions import parse
-from memory_pipeline.recall.ranking import RANKINGS, SCHEMA, Context, rank, weights
-from memory_pipeline.text.embedding import embed_texts
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.index.queries import parse
+from memory_pipeline.recall.rank.features import FEATURES
+from memory_pipeline.recall.rank.ranking import RANKINGS, SCHEMA, Context, rank, weights
+from memory_pipeline.text.embed.embedding import embed_texts
 
 ROWS = [
     ("user", "My API key allows 1,000 calls per day.", 60),

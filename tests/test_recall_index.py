@@ -10,10 +10,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.recall.index import Index
-from memory_pipeline.recall.ranking import rank
-from memory_pipeline.text.embedding import embed_texts
-from memory_pipeline.text.identity import content_hash
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.rank.ranking import rank
+from memory_pipeline.text.content_hash import content_hash
+from memory_pipeline.text.embed.embedding import embed_texts
 
 TALK = [
     ("Ann", "I moved to Lisbon in March and found a flat near the river."),

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_recall_index import build, talk
 
-from memory_pipeline.recall.postings import Postings, keys
-from memory_pipeline.recall.ranking import rank
-from memory_pipeline.settings.coefficients import thesaurus_lines
-from memory_pipeline.text.embedding import embed_texts
-from memory_pipeline.text.facts import dates_of, facts
-from memory_pipeline.text.lexicon import STOP_WORDS
-from memory_pipeline.text.thesaurus import LEAST, Thesaurus, thesaurus
-from memory_pipeline.text.tokens import fold, stem
+from memory_pipeline.recall.index.postings import Postings, keys
+from memory_pipeline.recall.rank.ranking import rank
+from memory_pipeline.settings.model_files import thesaurus_lines
+from memory_pipeline.text.embed.embedding import embed_texts
+from memory_pipeline.text.embed.thesaurus import LEAST, Thesaurus, thesaurus
+from memory_pipeline.text.lang.en.lexicon import STOP_WORDS
+from memory_pipeline.text.parse.facts import dates_of, facts
+from memory_pipeline.text.parse.tokens import fold, stem
 
 SMALL = Thesaurus.of(["# pets", "pet animal: dog cat leash", "", "walk: dog leash park", "decide decision decisive"])
 STEMS = sorted(SMALL.places)

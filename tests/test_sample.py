@@ -18,9 +18,9 @@ from scipy.sparse.csgraph import connected_components
 from memory_pipeline.interop import sample
 from memory_pipeline.interop.importing import ImportReport, import_events
 from memory_pipeline.interop.jsonl import events as read
-from memory_pipeline.lake.events import parse
-from memory_pipeline.lake.ledger import Ledger
-from memory_pipeline.text.embedding import embedder
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.ledger.ledger import Ledger
+from memory_pipeline.text.embed.embedding import embedder
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 GOLDEN = "be1ab3bd8bc6457179a30de19e41023da38fbfcb6702e44122526c4fade88904"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation import scoring
-from memory_pipeline.lake.schemas import INSTANT, TABLES
+from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import Policy
 
 SHARES = st.floats(0.0, 1.0)

@@ -12,7 +12,7 @@ import pytest
 
 from memory_pipeline import build_defs
 from memory_pipeline.jobs import consolidation, intervals
-from memory_pipeline.lake.events import parse
+from memory_pipeline.ledger.event import parse
 from memory_pipeline.sensors import failures
 from memory_pipeline.sensors.requests import in_flight
 

@@ -9,11 +9,12 @@ from frames import AS_OF
 from planned import commit, profiles, propose, rows, state
 from sqlalchemy import text
 
-from memory_pipeline.consolidation import budgeting
-from memory_pipeline.lake import history, participation
-from memory_pipeline.lake.events import parse
-from memory_pipeline.lake.schemas import LIVE, TABLES
+from memory_pipeline.consolidation import row_limits
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.runs import commit as history
+from memory_pipeline.runs import inputs
+from memory_pipeline.schemas import LIVE, TABLES
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -73,7 +74,7 @@ def test_a_block_forgets_a_merge_that_was_undone_though_the_merge_is_found_again
     assert merge in again["summaries"]["summary_id"], "the pair is still alike"
     assert set(lake.read("core_memory_blocks")["members"].explode()) == {"m0", "m1"}
     settings = homes.settings(lake.home)
-    own = participation.chosen(lake, settings, as_of=START + 2 * DAY + timedelta(hours=1))
+    own = inputs.chosen(lake, settings, as_of=START + 2 * DAY + timedelta(hours=1))
     assert history.preview(lake, settings, own)["consolidation_plan"].is_empty()
 
 
@@ -88,7 +89,7 @@ def test_what_a_run_without_limit_has_done_no_longer_waits():
 
     def left(**known):
         of = profiles(row_limit=1, as_of=AS_OF + DAY, **known)
-        return budgeting.deferred(of, before.memories, measured, late, plan_id="next")["memory_id"].to_list()
+        return row_limits.deferred(of, before.memories, measured, late, plan_id="next")["memory_id"].to_list()
 
     assert left() == ["a", "b"], "c has waited and comes first"
     assert left(caught_up=101) == ["b", "c"], "a run since has left nothing"
@@ -110,7 +111,7 @@ def test_a_run_with_a_limit_knows_which_run_left_nothing(lake):
         connection.execute(text("UPDATE runs SET duration_seconds = .001 WHERE run_id = 'three'"))
     second = homes.night(lake, as_of=START + 3 * DAY, run_id="four", policy=limited)
     assert second["consolidation_plan"].is_empty(), "a second run at an instant has the limit of the first"
-    again = participation.chosen(lake, limited, as_of=START + 4 * DAY)
+    again = inputs.chosen(lake, limited, as_of=START + 4 * DAY)
     assert again["caught_up"].to_list() == [first], "the third has left some"
 
 

@@ -14,8 +14,8 @@ from stores import commit, linked, tables, vectors
 
 from memory_pipeline.lake import dictionary, snapshot
 from memory_pipeline.lake.dictionary import RELATIONS
-from memory_pipeline.lake.events import parse
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import parse
 
 CREATED = datetime(2026, 1, 2, tzinfo=UTC)
 NAME = "000000000042-plan2"

@@ -12,9 +12,9 @@ from polars.testing import assert_frame_equal
 from uses import accesses, changed, risen
 
 from memory_pipeline.consolidation import pipeline, similarity, stages
-from memory_pipeline.consolidation.plans import outcome
+from memory_pipeline.consolidation.plans import apply
 from memory_pipeline.consolidation.stages import Turn
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
 KEY = ["profile_id", "memory_id"]
@@ -351,7 +351,7 @@ def test_a_summary_is_found_by_its_words_where_its_vector_can_be_compared():
         {name: odd.get(name, [3.0, 1.0]) for name in kinds if name != "s04"},
         of=memories,
     )
-    told = outcome.retrievable(turn(), memories, points)
+    told = apply.retrievable(turn(), memories, points)
     assert told.rows() == [("p", name) for name in names[5:]]
     live = memories.filter(pl.col("lifecycle") == "active").join(points, on=["profile_id", "content_hash"]).sort(KEY)
     space, one = similarity.matrix(live["vector"]), np.zeros(len(live), dtype=np.int64)

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 
 from memory_pipeline.consolidation.groups import clustering, strategies
 from memory_pipeline.consolidation.groups.strategies import episodes
-from memory_pipeline.consolidation.groups.strategies.scene import Found, Strategy
-from memory_pipeline.lake.schemas import LIVE, TABLES
+from memory_pipeline.consolidation.groups.strategies.strategy import Found, Strategy
+from memory_pipeline.schemas import LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.settings.values import clustering_methods
-from memory_pipeline.text import embedding, enriching
+from memory_pipeline.text import enrich
+from memory_pipeline.text.embed import embedding
 
 UNHURRIED = settings(deadline=None, max_examples=20)  # a busy machine is no failure
 FADING = Policy(methods=("fading_groups",))
@@ -42,7 +43,7 @@ def scores(memories, retention=0.1):
 
 
 def clustered(memories, policy, *, vectors=None, edges=(), retention=0.1):
-    texts = enriching.texts(memories)
+    texts = enrich.texts(memories)
     if vectors is None:
         given_texts = texts.select("profile_id", "content_hash", "speaker", content="embedded")
         known = embedding.embed_texts(given_texts, "hashing")
@@ -52,7 +53,7 @@ def clustered(memories, policy, *, vectors=None, edges=(), retention=0.1):
     return clustering.cluster(
         memories,
         scores(memories, retention),
-        enriching.enrich(texts),
+        enrich.enrich(texts),
         known,
         linked,
         policy,

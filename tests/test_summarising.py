@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from memory_pipeline.consolidation import scoring
 from memory_pipeline.consolidation.groups import clustering, lineage, strategies
-from memory_pipeline.consolidation.summaries import prompting, summarising, wording
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.consolidation.summaries import extracts, prompting, summarising
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import embedding, enriching, facts, identity, tokens
+from memory_pipeline.text import content_hash, enrich
+from memory_pipeline.text.embed import embedding
+from memory_pipeline.text.parse import facts, tokens
 
 UNHURRIED = settings(deadline=None, max_examples=60)  # a busy machine is no failure
 METHOD = {kind: method for method, kind in strategies.KINDS.items()}
@@ -58,7 +60,7 @@ EVERY_KIND = Policy(summarised=tuple(strategies.STRATEGIES))
 
 def summarised(memories, found, policy=EVERY_KIND, completions=None):
     scored = scoring.score(memories, frames.importance(memories), frames.edges([]), policy, as_of=AS_OF, plan_id="plan")
-    enrichment = enriching.enrich(enriching.texts(memories))
+    enrichment = enrich.enrich(enrich.texts(memories))
     known = TABLES["completions"].empty() if completions is None else completions
     made = summarising.summarise(*found, memories, scored, enrichment, known, policy, plan_id="plan")
     TABLES["summaries"].schema.validate(made)
@@ -81,7 +83,7 @@ def lost(made, memories):
         .join(memories, on=["profile_id", "memory_id"])
         .select("profile_id", "summary_id", "content")
     )
-    return wording.missing_facts(facts.facts(made), facts.facts(owed))
+    return extracts.missing_facts(facts.facts(made), facts.facts(owed))
 
 
 # What is said
@@ -148,7 +150,7 @@ def test_what_takes_the_place_of_its_members_says_who_said_them_when_and_where()
             (row,) = summarised(order, clusters(ids(0, 1, 2), kind=kind)).rows(named=True)
             assert {name: row[name] for name in expected} == expected
             assert "Ann" not in row["content"]
-            assert row["content_hash"] == identity.content_hash("Ann", row["content"])
+            assert row["content_hash"] == content_hash.content_hash("Ann", row["content"])
     for kind in ("meta_pattern", "episode", "unit"):
         (row,) = summarised(memories, clusters(ids(0, 1, 2), kind=kind)).rows(named=True)
         assert {row[name] for name in expected if name != "tags"} == {None}
@@ -164,7 +166,7 @@ def test_the_budget_is_half_of_the_members_unless_facts_need_more():
     plain = [f"{word} grows slowly behind the quiet {word} while nobody looks" for word in _coined(40)]
     length = tokens.count_tokens(pl.Series([written(plain)]))[0]
     assert 0.8 * 40 * 5 <= length <= 40 * 11 // 2
-    assert tokens.count_tokens(pl.Series([written(plain[:8])]))[0] <= wording.LEAST_BUDGET
+    assert tokens.count_tokens(pl.Series([written(plain[:8])]))[0] <= extracts.LEAST_BUDGET
     dense = [f"{word} has {place + 100} parts" for place, word in enumerate(_coined(40))]
     assert all(str(place + 100) in written(dense) for place in range(40))
 
@@ -236,7 +238,7 @@ RUNS = ["Anna ran 5 km in Oslo on 2024-03-12", "Anna ran 9 km in Rome on 2024-03
 
 def answered(memories, found, content, outcome="answered"):
     """Table `completions`: one answer to what is asked about the clusters."""
-    enrichment = enriching.enrich(enriching.texts(memories))
+    enrichment = enrich.enrich(enrich.texts(memories))
     scored = scoring.score(memories, frames.importance(memories), frames.edges([]), MODEL, as_of=AS_OF, plan_id="plan")
     due = lineage.due(*found, memories, scored, enrichment, MODEL)
     asked = prompting.summary_requests(due, MODEL)
@@ -310,7 +312,7 @@ def test_no_fact_is_lost(texts, kind, how):
 def test_a_text_that_cannot_hold_a_fact_takes_the_place_of_nothing():
     """No text can be made to name what is not read as a name."""
     memories = frames.memories({"content": text} for text in RUNS)
-    enrichment = enriching.enrich(enriching.texts(memories))
+    enrichment = enrich.enrich(enrich.texts(memories))
     odd = enrichment.with_columns(entities=pl.lit(["no name"], pl.List(pl.String)))
     scored = scoring.score(memories, frames.importance(memories), frames.edges([]), MODEL, as_of=AS_OF, plan_id="plan")
     for kind, count in (("compression", 0), ("consolidation", 0), ("episode", 1), ("meta_pattern", 1)):
@@ -334,7 +336,7 @@ def test_lost_facts_are_found():
         }
     )
     kept = owed[:1].with_columns(dates=pl.lit([], pl.List(pl.String)))
-    assert wording.missing_facts(kept, owed).rows() == [
+    assert extracts.missing_facts(kept, owed).rows() == [
         ("p", "s", "dates", "2024"),
         ("p", "s", "numbers", "3"),
         ("p", "t", "entities", "Ann"),
@@ -585,8 +587,8 @@ WALKS = ["hiking the trail at the lake", "hiking boots for the trail", "the hiki
 
 def run(memories, policy, edges):
     """Summaries to be made, and those that are stale."""
-    texts = enriching.texts(memories)
-    enrichment = enriching.enrich(texts)
+    texts = enrich.texts(memories)
+    enrichment = enrich.enrich(texts)
     vectors = embedding.embed_texts(
         texts.select("profile_id", "content_hash", "speaker", content="embedded"), "hashing"
     )

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.text.dates import resolve
-from memory_pipeline.text.facts import facts
+from memory_pipeline.text.parse.dates import resolve
+from memory_pipeline.text.parse.facts import facts
 
 WEDNESDAY = datetime(2024, 5, 15, 18, 30, tzinfo=UTC)
 

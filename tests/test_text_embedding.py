@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.embedding import HashingEmbedder, embed_texts, embedder
+from memory_pipeline.text.embed.embedding import HashingEmbedder, embed_texts, embedder
 
 HASHING = HashingEmbedder()
 TEXTS = st.lists(st.text(max_size=30), max_size=8)

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.lake.schemas import TABLES
-from memory_pipeline.text.enriching import GIST_LENGTH, enrich, texts
-from memory_pipeline.text.importance import effective
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.text.enrich import GIST_LENGTH, enrich, texts
+from memory_pipeline.text.score.importance import effective
 
 LONG = (
     "Hello again, it is so good to hear from you! How was your week? The weather here was fine. "

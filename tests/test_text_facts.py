@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.text.facts import facts
+from memory_pipeline.text.parse.facts import facts
 
 
 def read(text: str | None) -> dict:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.text.identity import content_hash, content_hashes
-from memory_pipeline.text.tokens import count_tokens, split, stem, vocabulary, words
+from memory_pipeline.text.content_hash import content_hash, content_hashes
+from memory_pipeline.text.parse.tokens import count_tokens, split, stem, vocabulary, words
 
 TEXTS = st.lists(st.one_of(st.none(), st.text(max_size=40)), max_size=8)
 

@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from commands import refused, text, told
 
-from memory_pipeline.lake import tokens
-from memory_pipeline.lake.database import LakeError
-from memory_pipeline.lake.tokens import Role
+from memory_pipeline.ledger.database import LakeError
+from memory_pipeline.service import auth_tokens
+from memory_pipeline.service.auth_tokens import Role
 
 
 def test_a_token_is_known_by_its_hash_alone(tmp_path):
-    token, grant = tokens.create(tmp_path, Role.AGENT, profile_id="ana", name="laptop")
+    token, grant = auth_tokens.create(tmp_path, Role.AGENT, profile_id="ana", name="laptop")
     assert token.startswith("mpt_")
     assert len(token) == 47
     assert (grant.role, grant.profile_id, grant.name) == (Role.AGENT, "ana", "laptop")
@@ -23,78 +23,78 @@ def test_a_token_is_known_by_its_hash_alone(tmp_path):
     kept = (tmp_path / "tokens.json").read_text("utf-8")
     assert token not in kept
     assert token.removeprefix("mpt_")[:8] not in kept
-    assert tokens.identify(tmp_path, token) == grant
-    assert tokens.listing(tmp_path) == [grant]
+    assert auth_tokens.identify(tmp_path, token) == grant
+    assert auth_tokens.listing(tmp_path) == [grant]
 
 
 def test_only_its_owner_can_read_the_file(tmp_path):
-    tokens.create(tmp_path, Role.ADMIN)
+    auth_tokens.create(tmp_path, Role.ADMIN)
     assert stat.S_IMODE((tmp_path / "tokens.json").stat().st_mode) == 0o600
     assert not list(tmp_path.glob("*.aside"))
 
 
 @pytest.mark.parametrize("wrong", ["", " ", "mpt_", "mpt_x", "x" * 47, "é", "\x00"])
 def test_what_is_no_token_is_nobody(tmp_path, wrong):
-    assert tokens.identify(tmp_path, wrong) is None
-    token, _ = tokens.create(tmp_path, Role.ADMIN)
-    assert tokens.identify(tmp_path, wrong) is None
-    assert tokens.identify(tmp_path, token[:-1]) is None
-    assert tokens.identify(tmp_path, token.upper()) is None
+    assert auth_tokens.identify(tmp_path, wrong) is None
+    token, _ = auth_tokens.create(tmp_path, Role.ADMIN)
+    assert auth_tokens.identify(tmp_path, wrong) is None
+    assert auth_tokens.identify(tmp_path, token[:-1]) is None
+    assert auth_tokens.identify(tmp_path, token.upper()) is None
 
 
 def test_every_kept_hash_is_compared_in_constant_time(tmp_path, monkeypatch):
-    made = [tokens.create(tmp_path, Role.ADMIN)[0] for _ in range(3)]
+    made = [auth_tokens.create(tmp_path, Role.ADMIN)[0] for _ in range(3)]
     compared = []
-    real = tokens.hmac.compare_digest
-    monkeypatch.setattr(tokens.hmac, "compare_digest", lambda *pair: compared.append(pair) or real(*pair))
+    real = auth_tokens.hmac.compare_digest
+    monkeypatch.setattr(auth_tokens.hmac, "compare_digest", lambda *pair: compared.append(pair) or real(*pair))
     for token in (*made, "mpt_wrong"):
         compared.clear()
-        tokens.identify(tmp_path, token)
+        auth_tokens.identify(tmp_path, token)
         assert len(compared) == 3
         assert {len(value) for pair in compared for value in pair} == {64}
 
 
 def test_a_revoked_token_is_nobody_and_others_stay(tmp_path):
-    one, first = tokens.create(tmp_path, Role.ADMIN)
-    other, second = tokens.create(tmp_path, Role.AGENT, profile_id="ana")
-    assert tokens.revoke(tmp_path, first.token_id) == first
-    assert tokens.identify(tmp_path, one) is None
-    assert tokens.identify(tmp_path, other) == second
+    one, first = auth_tokens.create(tmp_path, Role.ADMIN)
+    other, second = auth_tokens.create(tmp_path, Role.AGENT, profile_id="ana")
+    assert auth_tokens.revoke(tmp_path, first.token_id) == first
+    assert auth_tokens.identify(tmp_path, one) is None
+    assert auth_tokens.identify(tmp_path, other) == second
     with pytest.raises(ValueError, match=f"token '{first.token_id}' is unknown"):
-        tokens.revoke(tmp_path, first.token_id)
+        auth_tokens.revoke(tmp_path, first.token_id)
 
 
 def test_an_agent_has_a_profile_and_an_admin_none(tmp_path):
     with pytest.raises(ValueError, match="name its --profile"):
-        tokens.create(tmp_path, Role.AGENT)
+        auth_tokens.create(tmp_path, Role.AGENT)
     with pytest.raises(ValueError, match="leave --profile out"):
-        tokens.create(tmp_path, Role.ADMIN, profile_id="ana")
-    _, agent = tokens.create(tmp_path, Role.AGENT, profile_id="ana")
-    _, admin = tokens.create(tmp_path, Role.ADMIN)
+        auth_tokens.create(tmp_path, Role.ADMIN, profile_id="ana")
+    _, agent = auth_tokens.create(tmp_path, Role.AGENT, profile_id="ana")
+    _, admin = auth_tokens.create(tmp_path, Role.ADMIN)
     assert [agent.allows("ana"), agent.allows("bo"), agent.allows("")] == [True, False, False]
     assert admin.allows("bo")
 
 
 def test_tokens_made_at_once_are_all_kept(tmp_path):
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: tokens.create(tmp_path, Role.ADMIN)[0], range(24)))
-    assert len({tokens.identify(tmp_path, token).token_id for token in made}) == 24
+        made = list(pool.map(lambda _: auth_tokens.create(tmp_path, Role.ADMIN)[0], range(24)))
+    assert len({auth_tokens.identify(tmp_path, token).token_id for token in made}) == 24
 
 
 @pytest.mark.parametrize("damage", ["", "{}", "[{}]", "[3]", '[{"role": "king"}]'])
 def test_a_damaged_file_lets_nobody_in_and_says_so(tmp_path, damage):
     (tmp_path / "tokens.json").write_text(damage, "utf-8")
     if damage == "{}":
-        assert tokens.identify(tmp_path, "mpt_x") is None
+        assert auth_tokens.identify(tmp_path, "mpt_x") is None
         return
     with pytest.raises(LakeError, match=r"tokens\.json: is no list of tokens"):
-        tokens.identify(tmp_path, "mpt_x")
+        auth_tokens.identify(tmp_path, "mpt_x")
 
 
 def test_the_commands(tmp_path):
     made = told("token", "create", "--role", "agent", "-p", "ana", "--name", "laptop", home=tmp_path)
     assert set(made) == {"token", "token_id", "name", "role", "profile_id", "created_at"}
-    assert tokens.identify(tmp_path, made["token"]).profile_id == "ana"
+    assert auth_tokens.identify(tmp_path, made["token"]).profile_id == "ana"
     listed = told("token", "list", home=tmp_path)
     assert listed == [{name: value for name, value in made.items() if name != "token"}]
     shown = text("token", "list", home=tmp_path)

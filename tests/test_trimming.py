@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation import trimming
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.tokens import count_tokens
+from memory_pipeline.text.parse.tokens import count_tokens
 
 CHAT = [
     ("Ann", "Hey Mo! Great to hear from you. How was your week?"),

@@ -15,15 +15,17 @@ from rich.console import Console
 from memory_pipeline.consolidation.groups.strategies import KINDS, SUPERSEDING
 from memory_pipeline.consolidation.plans import invariants, planning
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake import history, participation, snapshot
-from memory_pipeline.lake.events import parse
-from memory_pipeline.lake.schemas import LIVE, TABLES
+from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.recall import restoring
-from memory_pipeline.recall.explain import explain
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.recall.client import restoring
+from memory_pipeline.recall.client.explain import explain
+from memory_pipeline.runs import commit as history
+from memory_pipeline.runs import inputs
+from memory_pipeline.schemas import LIVE, TABLES
 from memory_pipeline.service import report_runs
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.tokens import count_tokens
+from memory_pipeline.text.parse.tokens import count_tokens
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
 KEY = ["profile_id", "memory_id"]
@@ -51,7 +53,7 @@ def night(lake: Lake, **options):
 
 def planned(lake: Lake, *, as_of=homes.NIGHT, **options) -> pl.DataFrame:
     settings = homes.settings(lake.home)
-    own = participation.chosen(lake, settings, as_of=as_of, **options)
+    own = inputs.chosen(lake, settings, as_of=as_of, **options)
     return history.preview(lake, settings, own)["consolidation_plan"]
 
 

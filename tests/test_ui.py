@@ -18,7 +18,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from memory_pipeline import Settings, build_defs
 from memory_pipeline.definitions import GROUPS
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import launch
 
 SECONDS = 120

@@ -7,9 +7,10 @@ import homes
 import pytest
 
 from memory_pipeline import build_defs
-from memory_pipeline.jobs import upkeep
-from memory_pipeline.lake import history, snapshot, status
+from memory_pipeline.jobs import maintenance
+from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import LakeError
+from memory_pipeline.runs import commit, status
 
 LONG_AGO = timedelta(days=400)
 
@@ -50,7 +51,7 @@ def test_versions_of_tables_are_kept_as_far_back_as_snapshots(tmp_path, told, in
         nights(lake, 4)
         first, *_, third, last = sorted(lake.ledger.runs()["commit_seq"].unique())[::2]
         settings = kept(tmp_path, versions=2)
-        assert upkeep.oldest_kept(lake, 2) == third
+        assert maintenance.oldest_kept(lake, 2) == third
         before = lake.read("scored_memories", seq=third)
         assert maintained(instance, settings)["snapshots_dropped"] == 2
         with pytest.raises(LakeError, match=f"ask for {third} or later"):
@@ -64,9 +65,9 @@ def test_versions_of_tables_are_kept_as_far_back_as_snapshots(tmp_path, told, in
 
 def test_fewer_runs_than_are_kept_lose_nothing(tmp_path, told):
     with homes.filled(tmp_path, told) as lake:
-        assert upkeep.oldest_kept(lake, 1) == 0
+        assert maintenance.oldest_kept(lake, 1) == 0
         nights(lake, 2)
-        assert upkeep.oldest_kept(lake, 3) == 0
+        assert maintenance.oldest_kept(lake, 3) == 0
 
 
 @pytest.mark.parametrize("target", ["run 0", "run 1", "run 2"])
@@ -80,8 +81,8 @@ def test_an_old_run_can_still_be_undone_exactly(tmp_path, told, instance, target
             nights(lake, 3)
             if name == "swept":
                 maintained(instance, kept(home, versions=1))
-                lake.sweep(older_than=-timedelta(days=1), oldest=upkeep.oldest_kept(lake, 1))
-            history.undo(lake, target, cascade=True, now=homes.RECORDED)
+                lake.sweep(older_than=-timedelta(days=1), oldest=maintenance.oldest_kept(lake, 1))
+            commit.undo(lake, target, cascade=True, now=homes.RECORDED)
             published[name] = homes.published(lake)
     homes.same(published["swept"], published["whole"])
 

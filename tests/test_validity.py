@@ -10,8 +10,8 @@ from frames import AS_OF, ago
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.consolidation import promotion, validity
-from memory_pipeline.lake.schemas import LIVE
+from memory_pipeline.consolidation import change_detection, promotion
+from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy
 
 PLACES = ("Riga", "Quito", "Osaka", "Zagreb")
@@ -29,7 +29,7 @@ def told(*texts, days=10.0, **columns):
 
 def compared(rows, *, edges=(), vectors=None, policy=None, as_of=AS_OF):
     memories = frames.memories(rows)
-    return validity.compare(
+    return change_detection.compare(
         memories,
         frames.enrichment({}, of=memories),
         frames.vectors(vectors or {}, of=memories),

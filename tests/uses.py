@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 from frames import ago
 
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 
 
 def accesses(events: Iterable[Mapping[str, Any]]) -> pl.DataFrame:

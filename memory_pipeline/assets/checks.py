@@ -8,8 +8,8 @@ import polars as pl
 
 from memory_pipeline.assets.io_manager import Frames
 from memory_pipeline.assets.resources import Store, refusing
-from memory_pipeline.lake import history
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.runs import commit
+from memory_pipeline.schemas import TABLES
 
 SHOWN: Final = 20
 """Bad rows that a failing check lists."""
@@ -43,7 +43,7 @@ def schema_and_grain_of(name: str, rows: pl.DataFrame) -> dg.AssetCheckResult:
             name="invariants",
             asset="consolidation_plan",
             blocking=True,
-            additional_deps=history.SETTLED_FROM,
+            additional_deps=commit.SETTLED_FROM,
             description="No protected memory leaves, no row meets another profile's, every merged memory's summary is "
             "found by a search, nothing is lost: a violated invariant stops the run before anything changes.",
         ),
@@ -58,8 +58,8 @@ def schema_and_grain_of(name: str, rows: pl.DataFrame) -> dg.AssetCheckResult:
 def breakers(store: dg.ResourceParam[Store], frames: dg.ResourceParam[Frames]) -> Iterator[dg.AssetCheckResult]:
     """Apply the plan in memory and look for rows that break an invariant, and for profiles that are held back."""
     with refusing():
-        tables = {name: frames.table(name) for name in (*history.SETTLED_FROM, "consolidation_plan")}
-        bad = history.violations(tables, store.policies(tables["profiles"]))
+        tables = {name: frames.table(name) for name in (*commit.SETTLED_FROM, "consolidation_plan")}
+        bad = commit.violations(tables, store.policies(tables["profiles"]))
     yield invariants(bad)
     yield quota(tables["consolidation_plan"])
 

@@ -6,9 +6,9 @@ from memory_pipeline.assets.resources import Store, refusing
 from memory_pipeline.assets.tables import Each, table
 from memory_pipeline.consolidation import stages
 from memory_pipeline.consolidation.plans import plan_document
-from memory_pipeline.consolidation.summaries import completing
-from memory_pipeline.interop import openai_completion
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.consolidation.summaries import model_requests
+from memory_pipeline.llm import openai
+from memory_pipeline.schemas import TABLES
 
 
 @table
@@ -28,6 +28,6 @@ def completions(
     if requests.is_empty():
         return TABLES["completions"].empty()
     known = store.lake.read("completions", profiles=requests["profile_id"].unique().to_list())
-    completer = openai_completion.OpenAICompleter(store.settings)
-    with refusing(openai_completion.CompletionUnavailable):
-        return completing.complete(requests, known, completer, store.settings)
+    completer = openai.OpenAICompleter(store.settings)
+    with refusing(openai.CompletionUnavailable):
+        return model_requests.complete(requests, known, completer, store.settings)

@@ -8,10 +8,10 @@ import dagster as dg
 from memory_pipeline.assets.io_manager import Frames
 from memory_pipeline.assets.resources import Store, overtaken, refusing
 from memory_pipeline.consolidation import pipeline
-from memory_pipeline.lake import history
 from memory_pipeline.lake.tables import StaleInstant
+from memory_pipeline.runs import commit
 
-LAST: Final = tuple(name for name in history.COMMITTED_FROM if not any(name in one.takes for one in pipeline.STAGES))
+LAST: Final = tuple(name for name in commit.COMMITTED_FROM if not any(name in one.takes for one in pipeline.STAGES))
 """Tables that nothing else is made from; all others lie before them."""
 
 
@@ -27,9 +27,9 @@ def consolidation_commit(
             allow_retries=False,
         )
     run_id = context.run.run_id
-    with overtaken(context.instance, run_id), refusing(history.InvariantBroken, StaleInstant):
-        tables = {name: frames.table(name) for name in history.COMMITTED_FROM}
-        positions = history.commit(
+    with overtaken(context.instance, run_id), refusing(commit.InvariantBroken, StaleInstant):
+        tables = {name: frames.table(name) for name in commit.COMMITTED_FROM}
+        positions = commit.commit(
             store.lake,
             tables,
             store.policies(tables["profiles"]),

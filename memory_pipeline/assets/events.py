@@ -4,7 +4,7 @@ import polars as pl
 
 from memory_pipeline.assets.resources import Store
 from memory_pipeline.assets.tables import tables
-from memory_pipeline.lake import participation
+from memory_pipeline.runs import inputs
 
 
 @tables(
@@ -20,7 +20,7 @@ def events(store: Store) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.D
         store.lake.project()
     return (
         profiles,
-        participation.known(store.lake, "events", profiles),
-        participation.known(store.lake, "decisions", profiles),
-        participation.known(store.lake, "reverted", profiles),
+        inputs.known(store.lake, "events", profiles),
+        inputs.known(store.lake, "decisions", profiles),
+        inputs.known(store.lake, "reverted", profiles),
     )

@@ -8,7 +8,7 @@ from typing import Final
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.lake.schemas import LIVE, TABLES
+from memory_pipeline.schemas import LIVE, TABLES
 
 FIGURES: Final[Mapping[str, Sequence[pl.Expr]]] = {
     "events": [pl.col("event_id").n_unique().alias("events"), pl.col("seq").max().alias("position")],

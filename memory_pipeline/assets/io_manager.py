@@ -12,8 +12,8 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets.resources import Store, overtaken, refusing
-from memory_pipeline.lake import participation
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.runs import inputs
+from memory_pipeline.schemas import TABLES
 
 
 class Frames(dg.IOManager):
@@ -35,11 +35,11 @@ class Frames(dg.IOManager):
         name, dry = context.asset_key.path[-1], self._store.run.dry
         table, frame, lake = TABLES[name], obj, self._store.lake
         with refusing(), overtaken(context.step_context.instance, self._run_ids[0]):
-            if table.kept == "appended" and name != "events":
+            if table.write_mode == "appended" and name != "events":
                 if not dry:
                     lake.append(name, obj)
                 frame = pl.concat([lake.read(name), obj]).unique(table.key, keep="first").sort(table.key)
-            elif table.kept in ("replaced", "passing") and not dry:
+            elif table.write_mode in ("replaced", "passing") and not dry:
                 lake.stage(self._run_ids[0], name, frame)
         self._frames[name] = frame
 
@@ -58,8 +58,8 @@ class Frames(dg.IOManager):
         return name in self._frames or self._staged(name) is not None
 
     def _elsewhere(self, name: str) -> pl.DataFrame:
-        if TABLES[name].kept == "ledger" or name == "events":
-            return participation.known(self._store.lake, name, self.table("profiles"))
+        if TABLES[name].write_mode == "ledger" or name == "events":
+            return inputs.known(self._store.lake, name, self.table("profiles"))
         staged = self._staged(name)
         return self._store.lake.read(name) if staged is None else staged
 

@@ -16,9 +16,9 @@ import polars as pl
 from pydantic import Field
 
 from memory_pipeline.consolidation.pipeline import R, each
-from memory_pipeline.lake import history, participation
-from memory_pipeline.lake.events import CLOCK_SKEW
 from memory_pipeline.lake.tables import Conflict, Lake, LakeError
+from memory_pipeline.ledger.event import CLOCK_SKEW
+from memory_pipeline.runs import commit, inputs
 from memory_pipeline.settings import Policy, Settings, SettingsError, load
 
 
@@ -103,11 +103,11 @@ class Store:
 
     def policies(self, profiles: pl.DataFrame) -> dict[str, Policy]:
         """Policies of the profiles of a run, by hash."""
-        return participation.policies(self.settings, profiles)
+        return inputs.policies(self.settings, profiles)
 
     def each(self, profiles: pl.DataFrame, stage: Callable[..., R], *frames: pl.DataFrame) -> R:
         """Apply a stage under each policy in play (see `pipeline.each`)."""
-        return each(profiles, self.policies(profiles), stage, *frames, kept=history.kept(self.lake, profiles))
+        return each(profiles, self.policies(profiles), stage, *frames, kept=commit.kept(self.lake, profiles))
 
     def participants(self) -> pl.DataFrame:
         """Who takes part in the run, from which state, under which policy: the table `profiles`.
@@ -118,7 +118,7 @@ class Store:
         run = self.run
         with refusing(ValueError):
             if run.plan_file:
-                return participation.planned(self.lake, self.settings, run.plan())
+                return inputs.planned(self.lake, self.settings, run.plan())
             position = run.seq or self.lake.ledger.position()  # before the clock: what comes between is later than both
             clock = run.instant()
             if not run.dry and clock > datetime.now(UTC) + CLOCK_SKEW:
@@ -126,7 +126,7 @@ class Store:
                     f"run.as_of = {clock.isoformat()} lies in the future, and later runs could not go back before it; "
                     "look at it with a dry run"
                 )
-            return participation.chosen(
+            return inputs.chosen(
                 self.lake,
                 self.settings,
                 as_of=clock,
@@ -146,7 +146,7 @@ class Store:
             dagster.Failure: the plan differs from the file.
         """
         with refusing(ValueError):
-            return participation.agreed(plan, self.run.plan()) if self.run.plan_file else plan
+            return inputs.agreed(plan, self.run.plan()) if self.run.plan_file else plan
 
 
 def store(home: Path, settings: Settings | None) -> dg.ResourceDefinition:

@@ -15,7 +15,7 @@ from memory_pipeline.assets.figures import describe
 from memory_pipeline.assets.io_manager import Frames
 from memory_pipeline.assets.resources import Store, refusing
 from memory_pipeline.consolidation.pipeline import R
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 
 
 class Each(Protocol):

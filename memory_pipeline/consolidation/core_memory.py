@@ -16,7 +16,7 @@ from memory_pipeline.consolidation.promotion import holds
 from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.consolidation.state import folding
 from memory_pipeline.consolidation.summaries import prompting
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 
 SEPARATOR: Final = "\n---\n"

@@ -11,7 +11,7 @@ import polars as pl
 
 from memory_pipeline.consolidation.scoring import KEY, bars_supersession, days_between
 from memory_pipeline.consolidation.state.folding import ORIGINAL
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
 from memory_pipeline.settings import Policy
 
 _DAY: Final = "%Y-%m-%d"

@@ -14,7 +14,7 @@ import polars as pl
 from memory_pipeline.consolidation import stages
 from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.stages import STATE, Frames, Turn
-from memory_pipeline.lake.schemas import TABLES, Action
+from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.settings import Policy
 
 R = TypeVar("R", bound=pl.DataFrame | Frames)
@@ -295,6 +295,6 @@ def run(
         frames = (results,) if isinstance(results, pl.DataFrame) else results
         for name, frame in zip(stage.gives, frames, strict=True):
             table = TABLES[name]
-            new = pl.concat([made[name], frame]) if table.kept == "appended" else frame
+            new = pl.concat([made[name], frame]) if table.write_mode == "appended" else frame
             made[name] = table.conform(new)
     return made

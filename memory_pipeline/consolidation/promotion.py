@@ -11,7 +11,7 @@ import polars as pl
 
 from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.consolidation.state import energy
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, EventType, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, EventType, Lifecycle
 from memory_pipeline.settings import Policy
 
 HIGHER: Final = {"working": "short_term", "short_term": "long_term"}

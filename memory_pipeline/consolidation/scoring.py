@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation.state.energy import ENERGY_DECAY
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 
 KEY: Final = ["profile_id", "memory_id"]

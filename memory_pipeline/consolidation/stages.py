@@ -12,25 +12,27 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation import (
-    budgeting,
+    change_detection,
     core_memory,
     forgetting,
     promotion,
+    row_limits,
     scope,
     scoring,
     trimming,
-    validity,
 )
 from memory_pipeline.consolidation.edges import associations, centrality
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING
-from memory_pipeline.consolidation.plans import deciding, planning
+from memory_pipeline.consolidation.plans import decision_rows, planning
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.consolidation.summaries import completing, summarising
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action
+from memory_pipeline.consolidation.summaries import model_requests, summarising
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import embedding, enriching, importance
+from memory_pipeline.text import enrich as enriching
+from memory_pipeline.text.embed import embedding
+from memory_pipeline.text.score import importance
 
 JOINED: Final = frozenset(Action) - {Action.PRUNE, Action.COMPILE}
 """What is decided by, or changes, the edges that follow from memories: a run that decides nothing of it makes none."""
@@ -141,7 +143,7 @@ def defer(
 ) -> pl.DataFrame:
     """Live originals beyond the run's row limit: they are not compared and grouped now, and come first next time."""
     in_force = projection.unmasked(decisions, reverted).filter(pl.col("as_of") < turn.as_of)
-    return budgeting.deferred(profiles, memories, measured, in_force, plan_id=turn.plan_id)
+    return row_limits.deferred(profiles, memories, measured, in_force, plan_id=turn.plan_id)
 
 
 def _worked_on(memories: pl.DataFrame, deferred: pl.DataFrame) -> pl.DataFrame:
@@ -160,7 +162,7 @@ def compare(
     """Facts that a newer memory states anew or contradicts."""
     edges = associations.union(decided, derived)
     told, memories = told_of(turn, enrichment), _worked_on(memories, deferred)
-    return validity.compare(memories, told, vectors, edges, turn.policy, as_of=turn.as_of, plan_id=turn.plan_id)
+    return change_detection.compare(memories, told, vectors, edges, turn.policy, as_of=turn.as_of, plan_id=turn.plan_id)
 
 
 def discover(
@@ -228,7 +230,7 @@ def ask(
 ) -> pl.DataFrame:
     """What a language model is to be asked for the summaries and blocks of this run; nothing where no model is set."""
     told = told_of(turn, enrichment)
-    return completing.requests(
+    return model_requests.requests(
         clusters, members, memories, scored, told, turn.policy, as_of=turn.as_of, actions=turn.actions
     )
 
@@ -380,7 +382,7 @@ def compile_blocks(
     state = State(memories, decided, accesses, tier_changes)
     left = projection.apply(state, _decided(turn, profiles, state, decisions, reverted, **wishes)).memories
     earlier = decisions.filter(pl.col("action") == Action.COMPILE.value, pl.col("as_of") < pl.lit(turn.as_of, INSTANT))
-    used = earlier.select("profile_id", *deciding.read("after", {"version": pl.Int64()}), block="memory_id")
+    used = earlier.select("profile_id", *decision_rows.read("after", {"version": pl.Int64()}), block="memory_id")
     return core_memory.compile_blocks(
         left,
         scored,

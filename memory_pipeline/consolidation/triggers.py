@@ -2,7 +2,7 @@
 
 Every rule is told what happened since the last run that succeeded, never since the last one that was requested, so that
 a run that failed is due again. However much was missed, one run catches up with it.
-What is not here: how the counts are read (`lake/activity.py`), who asks and what is launched (`sensors/`, `jobs/`).
+What is not here: how the counts are read (`runs/due_work.py`), who asks and what is launched (`sensors/`, `jobs/`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.lake.schemas import INSTANT
+from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings import Policy, next_tick
 
 ACCESS_PAUSE: Final = timedelta(minutes=5)

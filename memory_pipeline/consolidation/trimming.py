@@ -1,21 +1,21 @@
 """Trimming: which clauses of which memories a token budget leaves to be shown.
 
 A memory that is trimmed stays: its content and the words of the index are untouched, only the text that recall returns
-shrinks. What is not here: how a text is cut (`text/clauses`), what a clause is worth (`text/keeping`), and how a trim
-takes effect (`deciding`, `settling`).
+shrinks. What is not here: how a text is cut (`text/parse/sentences`), what a clause is worth
+(`text/score/clause_value`), and how a trim takes effect (`deciding`, `settling`).
 """
 
 from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.plans.deciding import BUDGET
+from memory_pipeline.consolidation.plans.decision_rows import BUDGET
 from memory_pipeline.consolidation.scoring import KEY, bars_supersession
 from memory_pipeline.consolidation.state.folding import ORIGINAL
-from memory_pipeline.lake.schemas import LIVE, TABLES, Action
+from memory_pipeline.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import keeping
-from memory_pipeline.text.tokens import count_tokens
+from memory_pipeline.text.parse.tokens import count_tokens
+from memory_pipeline.text.score import clause_value
 
 _OPEN: Final = r"[\s,;:\u2013\u2014-]+$"
 """What a clause may end with, but a text may not."""
@@ -69,7 +69,7 @@ def select(
     rows = rows.filter(pl.col("live") & ~pl.col("barred")).with_row_index("row")
     if rows.is_empty():
         return TABLES["trims"].empty(), TABLES["archived_set"].empty()
-    clauses = ordered(keeping.values(rows), rows)
+    clauses = ordered(clause_value.values(rows), rows)
     fits = (pl.col("cost").cum_sum().over("profile_id") <= pl.col("room")) | (pl.col("turn") == _FIRST)
     whole = pl.col("fits").all().over("row")
     kept = clauses.with_columns(fits=fits).with_columns(kept=pl.col("fits") & (whole | (pl.col("turn") != _LAST)))
@@ -114,7 +114,7 @@ def _shown(memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFram
         .sort("profile_id", "session_id", "created_at", "memory_id")
         .with_columns(barred=bars_supersession(policy), stands=pl.col("stands").fill_null(value=False))
     )
-    return _priced(ordered).with_columns(asked=keeping.asked(ordered))
+    return _priced(ordered).with_columns(asked=clause_value.asked(ordered))
 
 
 def _priced(memories: pl.DataFrame) -> pl.DataFrame:

@@ -15,8 +15,8 @@ import polars as pl
 
 from memory_pipeline.interop import beam, locomo
 from memory_pipeline.interop.importing import json_file
-from memory_pipeline.lake.events import DeadLetter, Event
-from memory_pipeline.lake.payloads import Stored
+from memory_pipeline.ledger.event import DeadLetter, Event
+from memory_pipeline.ledger.payloads import Stored
 
 TURNS: Final = {
     "id": pl.String(),

@@ -1,8 +1,8 @@
 """Fitting the default ranking: its coefficients from conversations whose questions name the turns that answer them.
 
 Run: python -m memory_pipeline.evaluation.fitting --beam DIR [--out FILE]. It reads BEAM's conversations, makes up chats
-of its own, and writes `models/ranking.toml` with a report. What is not here: the features (`recall/features`), chats
-(`chats`, `conversations`) and what a ranking is measured by in the end (`metrics`).
+of its own, and writes `models/ranking.toml` with a report. What is not here: the features (`recall/rank/features`),
+chats (`chats`, `conversations`) and what a ranking is measured by in the end (`metrics`).
 
 The model is linear: the share of a turn is the softmax of its score among the candidates, the loss the mean of minus
 its logarithm over the turns that answer, and ridge pulls all weights towards their mean (towards equal weights), not
@@ -23,13 +23,13 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from memory_pipeline.evaluation.chats import generate
 from memory_pipeline.evaluation.conversations import Chat, load
-from memory_pipeline.lake.schemas import TABLES
-from memory_pipeline.recall.features import FEATURES, Candidates, candidates
-from memory_pipeline.recall.index import Index
-from memory_pipeline.recall.questions import parse
-from memory_pipeline.text.embedding import embed_texts, embedder
+from memory_pipeline.evaluation.synthetic_chats.chats import generate
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.index.queries import parse
+from memory_pipeline.recall.rank.features import FEATURES, Candidates, candidates
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.text.embed.embedding import embed_texts, embedder
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -230,7 +230,7 @@ def document(weights: Floats, ridge: float, tried: Mapping[float, float], held: 
     """The model's file: weights that sum to 1, each with what its feature says, and the report of the fit."""
     shares = weights * (1.0 / float(weights.sum()))
     lines = [
-        "# The default ranking: the weight of each feature of `memory_pipeline/recall/features.py`.",
+        "# The default ranking: the weight of each feature of `memory_pipeline/recall/rank/features.py`.",
         "# Written by the fit below.",
         "",
         "[coefficients]",

@@ -2,7 +2,7 @@
 
 Run by `python -m memory_pipeline.evaluation.fitting_keep --beam DIR`; writes `models/keep.toml` with the report of the
 fit. It learns from BEAM's conversations and from chats that the project generates. What is not here: the features
-(`text/keeping`).
+(`text/score/clause_value`).
 """
 
 import argparse
@@ -17,14 +17,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import trimming
-from memory_pipeline.evaluation import chats, conversations
-from memory_pipeline.text import facts, keeping, tokens
+from memory_pipeline.evaluation import conversations
+from memory_pipeline.evaluation.synthetic_chats import chats
+from memory_pipeline.text.parse import facts, tokens
+from memory_pipeline.text.score import clause_value
 
 EQUAL: Final[Mapping[str, float]] = (
     {"words": 1.0}
-    | dict.fromkeys(keeping.COUNTED, 1.0)
-    | dict.fromkeys(keeping.TOLD, 0.25)
-    | dict.fromkeys(keeping.CHAT, -0.25)
+    | dict.fromkeys(clause_value.COUNTED, 1.0)
+    | dict.fromkeys(clause_value.TOLD, 0.25)
+    | dict.fromkeys(clause_value.CHAT, -0.25)
     | {"assistant": -1.0}
 )
 """Equal weights, from which the fit departs only as far as it pays: a fact is worth a word; every cue of a fact adds a
@@ -71,7 +73,7 @@ class Lesson:
 def lesson(chat: conversations.Chat | chats.Chat, kind: str) -> Lesson:
     """Read the features of a conversation's clauses, and which of them its questions need."""
     rows = _rows(chat)
-    read = keeping.features(rows).with_row_index("at")
+    read = clause_value.features(rows).with_row_index("at")
     return Lesson(chat.chat_id, kind, rows, read, _needed(chat, rows, read), int(rows["whole_cost"].sum()))
 
 
@@ -81,14 +83,14 @@ def fit(lessons: Sequence[Lesson], penalty: float) -> dict[str, float]:
     Regressed is the weight of the words of each clause that questions need, on its features; each clause counts in
     inverse proportion to its length, so that it is the worth of a token which is fitted, and each conversation alike.
     """
-    equal = np.array([EQUAL[name] for name in keeping.FEATURES])
+    equal = np.array([EQUAL[name] for name in clause_value.FEATURES])
     squares, products = np.zeros((len(equal), len(equal))), np.zeros(len(equal))
     for one in lessons:
         told = one.read.join(
             one.needed.group_by("at").agg(pl.col("words").sum().alias("asked_for")), on="at", how="left"
         )
         told = told.sort("at")
-        features = told.select(keeping.FEATURES).to_numpy()
+        features = told.select(clause_value.FEATURES).to_numpy()
         target = told["asked_for"].fill_null(0.0).clip(0.0, MOST).to_numpy()
         target = target * ((features @ equal).clip(0.0).sum() / target.sum())
         weighed = features / told["tokens"].clip(1).to_numpy()[:, None]
@@ -96,12 +98,12 @@ def fit(lessons: Sequence[Lesson], penalty: float) -> dict[str, float]:
         products += weighed.T @ target / len(told)
     ridge = np.diag(squares) + 1e-6 * np.trace(squares)
     moved = np.linalg.solve(squares + penalty * np.diag(ridge), products - squares @ equal)
-    return dict(zip(keeping.FEATURES, (equal + moved).tolist(), strict=True))
+    return dict(zip(clause_value.FEATURES, (equal + moved).tolist(), strict=True))
 
 
 def answered(one: Lesson, weights: Mapping[str, float], budget: float) -> float:
     """Share of the questions of which some memory keeps what they need when the rest is cut to a budget."""
-    order = trimming.ordered(keeping.worth(one.read, weights), one.rows)
+    order = trimming.ordered(clause_value.worth(one.read, weights), one.rows)
     kept = order.filter(pl.col("cost").cum_sum() <= budget * one.tokens).select("row", "place", kept=pl.lit(value=True))
     at = one.read.select("at", "row", "place").join(kept, on=["row", "place"], how="left")
     found = (
@@ -158,7 +160,7 @@ def _rows(chat: conversations.Chat | chats.Chat) -> pl.DataFrame:
         name_cost=tokens.count_tokens(turns["speaker"] + ":"),
     )
     return rows.with_columns(
-        asked=keeping.asked(rows), whole_cost=pl.col("name_cost") + tokens.count_tokens(rows["text"])
+        asked=clause_value.asked(rows), whole_cost=pl.col("name_cost") + tokens.count_tokens(rows["text"])
     )
 
 
@@ -205,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     penalty, scores = choose(learned)
     held = folds(learned, penalty)
     equal = pl.DataFrame([{"kind": one.kind} | {str(b): answered(one, EQUAL, b) for b in BUDGETS} for one in learned])
-    out = told.out or Path(str(resources.files("memory_pipeline") / "models" / f"{keeping.MODEL}.toml"))
+    out = told.out or Path(str(resources.files("memory_pipeline") / "models" / f"{clause_value.MODEL}.toml"))
     out.write_text(_document(fit(learned, penalty), penalty, scores, held, equal), "utf-8")
     print(out.read_text("utf-8"))  # noqa: T201 - the report is what this prints
 
@@ -218,11 +220,11 @@ def _document(
     equal: pl.DataFrame,
 ) -> str:
     lines = [
-        "# What a clause of a memory is worth: the weight of each feature of `memory_pipeline/text/keeping.py`.",
+        "# What a clause of a memory is worth: the weight of each feature (`text/score/clause_value.py`).",
         "# Written by the fit below; a file of your own in its place is read as well.",
         "",
         "[coefficients]",
-        *(f"{name} = {weights[name]:.3f}" for name in keeping.FEATURES),
+        *(f"{name} = {weights[name]:.3f}" for name in clause_value.FEATURES),
         "",
         "[fit]",
         'command = "python -m memory_pipeline.evaluation.fitting_keep --beam DIR"',

@@ -13,18 +13,19 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.evaluation.comparing import NIGHTS, spread
+from memory_pipeline.evaluation.comparison import NIGHTS, spread
 from memory_pipeline.evaluation.metrics import DEPTH, RECORDS, RESULTS
-from memory_pipeline.evaluation.nights import Night, live
+from memory_pipeline.evaluation.simulation import Night, live
 from memory_pipeline.interop.importing import identity
-from memory_pipeline.lake import events as ledger_events
-from memory_pipeline.lake.schemas import LIVE, TABLES, EventType
-from memory_pipeline.recall.index import Index
-from memory_pipeline.recall.ranking import rank
-from memory_pipeline.recall.tail import contradicting
+from memory_pipeline.ledger import event as ledger_events
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.live.ledger_tail import contradicting
+from memory_pipeline.recall.rank.ranking import rank
+from memory_pipeline.schemas import LIVE, TABLES, EventType
 from memory_pipeline.settings import Policy, load
-from memory_pipeline.text import embedding, enriching
+from memory_pipeline.text import enrich
 from memory_pipeline.text.classification import MEMORY_TYPES
+from memory_pipeline.text.embed import embedding
 
 PROFILE: Final = "replayed"
 QUERIES: Final = {"id": pl.String(), "at": pl.Datetime("us", "UTC"), "text": pl.String()}
@@ -264,7 +265,7 @@ class _Shelf:
         new = self._told.filter(since)
         if new.height:
             memories = projection.project(new).memories
-            texts = enriching.texts(memories).with_columns(content="embedded")
+            texts = enrich.texts(memories).with_columns(content="embedded")
             self._index = self._index.extended(memories, embedding.embed_texts(texts, self._model))
         self._until = max(self._until, instant)
         return self._index

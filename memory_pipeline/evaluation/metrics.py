@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.evaluation.answer_coverage import Holding
 from memory_pipeline.evaluation.conversations import Chat
-from memory_pipeline.evaluation.holding import Holding
-from memory_pipeline.text.tokens import count_tokens
+from memory_pipeline.text.parse.tokens import count_tokens
 
 RECORDS: Final = {
     "id": pl.String(),

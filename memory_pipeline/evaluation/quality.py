@@ -17,10 +17,11 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.evaluation import lifetime, made_pairs, metrics, neutral, pairs, trials
-from memory_pipeline.evaluation.chats import generate
+from memory_pipeline.evaluation import bm25_baseline, lifetime, metrics, trials
 from memory_pipeline.evaluation.conversations import Chat, load
+from memory_pipeline.evaluation.pair_labels import made_pairs, pairs
 from memory_pipeline.evaluation.quality_page import Row, page
+from memory_pipeline.evaluation.synthetic_chats.chats import generate
 from memory_pipeline.settings import Policy, preset_names
 
 BUDGETS: Final = (0.5, 0.3, 0.2)
@@ -104,7 +105,7 @@ def do(job: Job) -> Done:
     queries = trials.asked(chat)
     made = lifetime.run(chat.turns, queries, job.policy())
     own = trials.answerable(chat)
-    plain = neutral.results(made.hot, queries)
+    plain = bm25_baseline.results(made.hot, queries)
     return Done(
         job,
         metrics.score(own, made.hot, made.results),

@@ -13,13 +13,13 @@ from typing import Any, Final
 import duckdb
 import polars as pl
 
-from memory_pipeline.evaluation import recalled
+from memory_pipeline.evaluation import recall_log
 from memory_pipeline.evaluation.conversations import READ, TURNS, Chat, chat, left_out, load, unreadable
 from memory_pipeline.interop import jsonl
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake.dictionary import RECALLS, RELATIONS, Relation
-from memory_pipeline.lake.schemas import INSTANT, EventType
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.schemas import INSTANT, EventType
 
 _TOLD: Final = (
     "profile_id", "memory_id", "kind", "lifecycle", "created_at", "seq", "session_id", "speaker", "content",
@@ -72,7 +72,7 @@ def read(path: Path) -> list[Chat]:
     ]
     if not (asked := [one for one in found if one.questions.height]):
         raise ValueError("; ".join((f"{path}: {_UNASKED}", *notes)))
-    return [one for one in asked if recalled.AGREEMENT not in one.questions["kind"]] or asked
+    return [one for one in asked if recall_log.AGREEMENT not in one.questions["kind"]] or asked
 
 
 def _imported(path: Path) -> tuple[_Told, tuple[str, ...]]:
@@ -97,7 +97,7 @@ def _folder(home: Path) -> _Told:
         events, memories = lake.events(), lake.read("memories", columns=["memory_id", "members"])
     kind = pl.col("event_type")
     told = events.filter(kind == EventType.STORED.value).rename({"memory_id": "id", "occurred_at": "at"})
-    return told, events.filter(kind.is_in(recalled.USES)), _members(memories)
+    return told, events.filter(kind.is_in(recall_log.USES)), _members(memories)
 
 
 def _exported(path: Path) -> _Told:
@@ -133,13 +133,13 @@ def _chat(
     name: str, told: pl.DataFrame, uses: pl.DataFrame, made: Mapping[str, list[str]], notes: tuple[str, ...]
 ) -> Chat:
     """Return the memories of a profile with its questions; what was erased is in neither."""
-    asked, note = recalled.questions(uses)
+    asked, note = recall_log.questions(uses)
     said = told.filter(pl.col("content").is_not_null()).unique("id", keep="first", maintain_order=True)
     turns = said.select(*TURNS, "importance", "memory_type")
     known = set(turns["id"])
     rows: list[dict[str, Any]] = []
     for question in asked:
-        evidence = [one for one in recalled.originals(question["evidence"], made) if one in known]
-        if evidence or question["kind"] == recalled.AGREEMENT:
+        evidence = [one for one in recall_log.originals(question["evidence"], made) if one in known]
+        if evidence or question["kind"] == recall_log.AGREEMENT:
             rows.append(question | {"evidence": evidence})
     return replace(chat(name, [], rows), turns=turns, notes=(*filter(None, (note,)), *notes))

@@ -10,11 +10,11 @@ from typing import Any, Final, Literal, cast
 
 import polars as pl
 
-from memory_pipeline.evaluation import lifetime, metrics, recalled
-from memory_pipeline.evaluation.comparing import NIGHTS
+from memory_pipeline.evaluation import lifetime, metrics, recall_log
+from memory_pipeline.evaluation.comparison import NIGHTS
 from memory_pipeline.evaluation.conversations import Chat
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.tokens import count_tokens
+from memory_pipeline.text.parse.tokens import count_tokens
 
 EVERYTHING: Final = "keep everything"
 """Name of the policy that the others are compared with; always the first."""
@@ -131,11 +131,11 @@ def _at_end(chat: Chat, questions: pl.DataFrame) -> pl.DataFrame:
 
 def _agreed(chat: Chat, policy: Policy, *, nights: int, ranking: str) -> Chat:
     """Give questions of which nobody said what answers them, as evidence, what a policy answers first at the end."""
-    unsaid = chat.questions.filter(pl.col("kind") == recalled.AGREEMENT)
+    unsaid = chat.questions.filter(pl.col("kind") == recall_log.AGREEMENT)
     if unsaid.is_empty():
         return chat
     made = lifetime.run(
-        chat.turns, _at_end(chat, unsaid), policy, nights=nights, depth=recalled.AGREED, ranking=ranking
+        chat.turns, _at_end(chat, unsaid), policy, nights=nights, depth=recall_log.AGREED, ranking=ranking
     )
     best = dict(made.results.sort("query_id", "rank").group_by("query_id").agg("id").iter_rows())
     evidence = [best.get(name, own) for name, own in chat.questions.select("id", "evidence").iter_rows()]
@@ -162,7 +162,7 @@ def _check(chats: Sequence[Chat], policies: Mapping[str, Policy]) -> None:
     names = [chat.chat_id for chat in chats]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"two conversations are named {twice!r}; give each its own file name")
-    unsaid = any(recalled.AGREEMENT in chat.questions["kind"] for chat in chats)
+    unsaid = any(recall_log.AGREEMENT in chat.questions["kind"] for chat in chats)
     if not unsaid and not any(answerable(chat).questions.height for chat in chats):
         raise ValueError(
             f"{', '.join(names) or 'nothing'}: no question with evidence; give conversations with questions (LoCoMo, "

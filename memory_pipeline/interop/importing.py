@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID, uuid5
 
-from memory_pipeline.lake.events import DeadLetter, Event, InvalidEvent, parse
-from memory_pipeline.lake.known import KnownMemory, Refusal
-from memory_pipeline.lake.ledger import Appended, Ledger
-from memory_pipeline.lake.payloads import Stored, Updated
-from memory_pipeline.lake.schemas import EventType
+from memory_pipeline.ledger.event import DeadLetter, Event, InvalidEvent, parse
+from memory_pipeline.ledger.ledger import Appended, Ledger
+from memory_pipeline.ledger.payloads import Stored, Updated
+from memory_pipeline.ledger.references import KnownMemory, Refusal
+from memory_pipeline.schemas import EventType
 
 _NAMESPACE: Final = UUID("6c1d3c1e-3f52-5a0b-9a52-6f0d9b1f7a11")
 _BATCH_CHARACTERS: Final = 16_000_000

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from memory_pipeline.interop.importing import Imported, file_name, identity
-from memory_pipeline.lake.events import DeadLetter, Event, InvalidEvent, parse
+from memory_pipeline.ledger.event import DeadLetter, Event, InvalidEvent, parse
 
 _BOM: Final = b"\xef\xbb\xbf"
 _FOREIGN: Final = {b"\x1f\x8b": "compressed", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.interop.importing import Conversation, Turn, file_name, json_file, refuse
-from memory_pipeline.lake.events import DeadLetter, Event
-from memory_pipeline.lake.wording import shown
+from memory_pipeline.ledger.event import DeadLetter, Event
+from memory_pipeline.ledger.validation_errors import shown
 
 _SESSION: Final = re.compile(r"session_(\d+)", re.ASCII)
 _WHEN: Final = re.compile(

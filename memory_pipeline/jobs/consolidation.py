@@ -5,7 +5,7 @@ from typing import Final
 import dagster as dg
 
 from memory_pipeline.assets.resources import RETRY, Run, Store
-from memory_pipeline.lake import activity
+from memory_pipeline.runs import due_work
 from memory_pipeline.settings import Settings
 
 WRITES: Final = {
@@ -65,7 +65,7 @@ def nightly(settings: Settings) -> dg.ScheduleDefinition:
     def schedule(
         context: dg.ScheduleEvaluationContext, store: dg.ResourceParam[Store]
     ) -> dg.RunRequest | dg.SkipReason:
-        names = activity.profiles(store.lake)["profile_id"]
+        names = due_work.profiles(store.lake)["profile_id"]
         policies = {name: store.settings.policy_of(name) for name in names}
         chosen = [name for name, policy in policies.items() if policy.enabled and policy.nightly_run]
         if not chosen:

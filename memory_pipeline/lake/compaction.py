@@ -16,12 +16,12 @@ from typing import Any, Final
 import polars as pl
 import sqlalchemy as sa
 
-from memory_pipeline.lake import catalogue, files, publishing
-from memory_pipeline.lake.catalogue import Mark
-from memory_pipeline.lake.database import EVENTS, LakeError, explained
-from memory_pipeline.lake.events import COLUMNS, PIPELINE, micros
-from memory_pipeline.lake.ledger import Ledger
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.lake import catalog, files, publishing
+from memory_pipeline.lake.catalog import Mark
+from memory_pipeline.ledger.database import EVENTS, LakeError, explained
+from memory_pipeline.ledger.event import COLUMNS, PIPELINE, micros
+from memory_pipeline.ledger.ledger import Ledger
+from memory_pipeline.schemas import TABLES
 
 MOVED_AT_ONCE: Final = 50_000
 """Events of one file and one transaction: bounds memory, and how long writers wait."""
@@ -75,7 +75,7 @@ def archive(ledger: Ledger, *, before: datetime) -> Path | None:
         LakeError: the store cannot be written, or somebody else compacts it at the same time.
     """
     with ledger.reading() as connection:
-        seen = catalogue.visible(connection, "payloads")
+        seen = catalog.visible(connection, "payloads")
         old = (EVENTS.c.recorded_at < micros(before), EVENTS.c.payload == MOVED)
         last = connection.scalar(sa.select(sa.func.max(EVENTS.c.seq)).where(*old))
     paths = [ledger.home / file.path for file in seen]
@@ -95,11 +95,11 @@ def archive(ledger: Ledger, *, before: datetime) -> Path | None:
         if rest.height:
             written.append(files.write(publishing.folder(ledger.home, "payloads"), rest))
         with ledger.writing() as connection:
-            if not catalogue.still_visible(connection, seen):
+            if not catalog.still_visible(connection, seen):
                 raise LakeError(f"{ledger.home}: somebody else compacts the ledger at the same time; try again later")
-            catalogue.forget(connection, seen, ledger.home)
+            catalog.forget(connection, seen, ledger.home)
             for one in written:
-                catalogue.add(connection, "payloads", one, ledger.home, seq=1)
+                catalog.add(connection, "payloads", one, ledger.home, seq=1)
     return file
 
 
@@ -113,7 +113,7 @@ def filled(ledger: Ledger, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, .
     if not gone:
         return list(rows)
     with ledger.reading() as connection:
-        paths = [ledger.home / file.path for file in catalogue.visible(connection, "payloads")]
+        paths = [ledger.home / file.path for file in catalog.visible(connection, "payloads")]
     wanted = pl.col("seq").is_between(min(gone), max(gone))
     known = [path for path in paths if path.is_file()]
     with explained(ledger.home):
@@ -125,7 +125,7 @@ def filled(ledger: Ledger, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, .
     if lost := sorted(set(gone) - set(payloads)):
         raise LakeError(
             f"{ledger.home}: what the event at position {lost[0]} said is in neither the ledger nor its files; put a "
-            "backup of lake/payloads or of archive/ in their place"
+            "backup of ledger/payloads or of archive/ in their place"
         )
     return [(*row[:_PAYLOAD], payloads[row[0]]) if row[_PAYLOAD] == MOVED else row for row in rows]
 
@@ -133,7 +133,7 @@ def filled(ledger: Ledger, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, .
 def _move(ledger: Ledger, before: datetime) -> int:
     """Move one lot of payloads and return how many."""
     with ledger.reading() as connection:
-        due = _due(before, catalogue.marked(connection, Mark.PROJECTED))
+        due = _due(before, catalog.marked(connection, Mark.PROJECTED))
         query = sa.select(EVENTS.c.profile_id, EVENTS.c.seq, EVENTS.c.payload).where(*due)
         rows = connection.execute(query.order_by(EVENTS.c.seq).limit(MOVED_AT_ONCE)).fetchall()
     if not rows:
@@ -149,7 +149,7 @@ def _move(ledger: Ledger, before: datetime) -> int:
             changed = connection.execute(EVENTS.update().where(*stretch).values(payload=MOVED)).rowcount
             if changed != len(rows):
                 raise LakeError(f"{ledger.home}: somebody else compacts the ledger at the same time; try again later")
-            catalogue.add(connection, "payloads", written[0], ledger.home, seq=first)
+            catalog.add(connection, "payloads", written[0], ledger.home, seq=first)
     return len(rows)
 
 

@@ -1,8 +1,8 @@
 """The data dictionary: what each table and macro of a snapshot holds, told from the schemas.
 
-The same text becomes comments in the database, the table `data_dictionary` and the page `docs/data-dictionary.md`.
-What is not here: how a snapshot is made (`lake/snapshot.py`), its macros (`lake/macros.py`), and the tables themselves
-(`lake/schemas.py`; here stand only those that a snapshot alone has).
+The same text becomes comments in the database, the table `data_dictionary` and the page `docs/data-dictionary.md`. What
+is not here: how a snapshot is made (`lake/snapshot.py`), its macros (`lake/snapshot_macros.py`), and the tables
+themselves (`schemas/`; here stand only those that a snapshot alone has).
 """
 
 import inspect
@@ -12,8 +12,8 @@ from typing import Final
 import dataframely as dy
 import polars as pl
 
-from memory_pipeline.lake.macros import MACROS
-from memory_pipeline.lake.schemas import TABLES, Decisions, Memories, Summaries
+from memory_pipeline.lake.snapshot_macros import MACROS
+from memory_pipeline.schemas import TABLES, Decisions, Memories, Summaries
 
 
 class CurrentMemories(Memories):
@@ -209,7 +209,7 @@ def documentation() -> str:
         [
             "# Data dictionary",
             "",
-            "Made from the schemas in `memory_pipeline/lake/schemas.py` and `memory_pipeline/lake/dictionary.py`.",
+            "Made from the schemas in `memory_pipeline/schemas/` and `memory_pipeline/lake/dictionary.py`.",
             "Every instant is UTC, to the microsecond. A memory is identified by `profile_id` and `memory_id`.",
             "",
             "## The snapshot",

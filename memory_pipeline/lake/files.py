@@ -1,6 +1,6 @@
 """Parquet files of the lake: written aside, synced, named after their content, never changed.
 
-Here: bytes on the disk. What is not here: which files are seen (`lake/catalogue.py`) and what is in them
+Here: bytes on the disk. What is not here: which files are seen (`lake/catalog.py`) and what is in them
 (`lake/tables.py`).
 """
 
@@ -16,7 +16,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.lake.schemas import Table
+from memory_pipeline.schemas import Table
 
 _ROW_GROUP: Final = 65_536
 

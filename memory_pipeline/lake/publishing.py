@@ -2,7 +2,7 @@
 
 Here: adding rows, merging small files, and putting new rows of some profiles in the place of their old ones. All of it
 is done again if somebody else published meanwhile. What is not here: the files' bytes (`lake/files.py`), which of them
-are seen (`lake/catalogue.py`) and what a commit writes beside them (`lake/commits.py`).
+are seen (`lake/catalog.py`) and what a commit writes beside them (`ledger/commits.py`).
 """
 
 import zlib
@@ -15,12 +15,13 @@ from typing import Final, TypeVar
 import polars as pl
 import sqlalchemy as sa
 
-from memory_pipeline.lake import catalogue, commits, files
-from memory_pipeline.lake.catalogue import File, Mark
-from memory_pipeline.lake.database import LakeError, explained
+from memory_pipeline.lake import catalog, files
+from memory_pipeline.lake.catalog import File, Mark
 from memory_pipeline.lake.files import Written
-from memory_pipeline.lake.ledger import Ledger, position_in
-from memory_pipeline.lake.schemas import TABLES, Table
+from memory_pipeline.ledger import commits
+from memory_pipeline.ledger.database import LakeError, explained
+from memory_pipeline.ledger.ledger import Ledger, position_in
+from memory_pipeline.schemas import TABLES, Table
 
 MERGE_FILES: Final = 16
 """Files of like size that a growing table may have; when there is one more, they become one."""
@@ -61,7 +62,7 @@ def add_rows(ledger: Ledger, table: Table, rows: pl.DataFrame) -> int:
 
     def attempt() -> int | None:
         with ledger.reading() as connection:
-            seen = catalogue.visible(connection, table.name)
+            seen = catalog.visible(connection, table.name)
         with tidy(ledger) as written:
             paths = [ledger.home / file.path for file in seen]
             known = files.collect(paths, table, pl.col("profile_id").is_in(own), columns=table.key)
@@ -70,9 +71,9 @@ def add_rows(ledger: Ledger, table: Table, rows: pl.DataFrame) -> int:
                 return 0
             written.append(files.write(folder(ledger.home, table.name), new))
             with ledger.writing() as connection:
-                if catalogue.visible(connection, table.name) != seen:
+                if catalog.visible(connection, table.name) != seen:
                     return None
-                catalogue.add(connection, table.name, written[0], ledger.home, seq=position_in(connection))
+                catalog.add(connection, table.name, written[0], ledger.home, seq=position_in(connection))
         return new.height
 
     return _persistently(ledger, attempt)
@@ -86,7 +87,7 @@ def merge_small(ledger: Ledger, table: Table) -> None:
     depends on the text alone, so that nobody minds seeing it early.
     """
     with ledger.reading() as connection:
-        seen = catalogue.visible(connection, table.name)
+        seen = catalog.visible(connection, table.name)
     sizes: dict[int, list[File]] = {}
     for file in seen:
         if file.rows <= _LARGEST_MERGED:
@@ -107,10 +108,10 @@ def add_events(ledger: Ledger, frame: pl.DataFrame, *, after: int) -> bool:
     with tidy(ledger) as written:
         written.append(files.write(folder(ledger.home, "events"), frame))
         with ledger.writing() as connection:
-            if catalogue.marked(connection, Mark.PROJECTED) != after:
+            if catalog.marked(connection, Mark.PROJECTED) != after:
                 return False
-            catalogue.add(connection, "events", written[0], ledger.home, seq=after + 1)
-            catalogue.set_mark(connection, Mark.PROJECTED, frame["seq"][-1])
+            catalog.add(connection, "events", written[0], ledger.home, seq=after + 1)
+            catalog.set_mark(connection, Mark.PROJECTED, frame["seq"][-1])
     return True
 
 
@@ -139,20 +140,20 @@ def replace_rows(
     def attempt() -> dict[str, int] | None:
         with ledger.reading() as connection:
             commits.verify(connection, profiles)
-            seen = {name: catalogue.visible(connection, name) for name in new}
+            seen = {name: catalog.visible(connection, name) for name in new}
         with tidy(ledger) as written:
             changes = [_merged(ledger.home, TABLES[name], seen[name], new[name], own, written) for name in new]
             with ledger.writing() as connection:
                 commits.verify(connection, profiles)
-                if not all(catalogue.still_visible(connection, change.removed) for change in changes):
+                if not all(catalog.still_visible(connection, change.removed) for change in changes):
                     return None
                 positions = record(connection)
                 # Seen from the first of these positions on: whoever asks for any of them finds all tables changed.
                 seq = min(positions.values())
                 for change in changes:
-                    catalogue.remove(connection, change.removed, seq=seq)
+                    catalog.remove(connection, change.removed, seq=seq)
                     for bucket, file in change.added:
-                        catalogue.add(connection, change.table_name, file, ledger.home, seq=seq, bucket=bucket)
+                        catalog.add(connection, change.table_name, file, ledger.home, seq=seq, bucket=bucket)
         return positions
 
     return _persistently(ledger, attempt) if own else {}
@@ -168,17 +169,17 @@ def _merge(ledger: Ledger, table: Table, parts: Sequence[File]) -> None:
         rows = files.collect([ledger.home / file.path for file in parts], table).sort(table.key)
         written.append(files.write(folder(ledger.home, table.name), rows))
         with ledger.writing() as connection:
-            if catalogue.still_visible(connection, parts):
+            if catalog.still_visible(connection, parts):
                 seq = min(file.added_seq for file in parts)
-                catalogue.forget(connection, parts, ledger.home)
-                catalogue.add(connection, table.name, written[0], ledger.home, seq=seq)
+                catalog.forget(connection, parts, ledger.home)
+                catalog.add(connection, table.name, written[0], ledger.home, seq=seq)
 
 
 def _merged(
     home: Path, table: Table, seen: Sequence[File], new: pl.DataFrame, own: Sequence[str], written: list[Written]
 ) -> _Change:
     """Write the files of a table with new rows of some profiles, and say which old files they replace."""
-    if table.kept == "accrued":
+    if table.write_mode == "accrued":
         if new.height:
             written.append(files.write(folder(home, table.name), new))
         return _Change(table.name, removed=[], added=[(0, written[-1])] if new.height else [])
@@ -238,7 +239,7 @@ def tidy(ledger: Ledger) -> Iterator[list[Written]]:
     finally:
         paths = {file.path.relative_to(ledger.home).as_posix(): file.path for file in written}
         with ledger.reading() as connection:
-            kept = catalogue.referenced(connection, paths)
+            kept = catalog.referenced(connection, paths)
         for name, path in paths.items():
             if name not in kept:
                 path.unlink(missing_ok=True)

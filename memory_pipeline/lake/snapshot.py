@@ -4,7 +4,7 @@ A snapshot holds every published table with comments, a data dictionary and macr
 nothing, and any position can be built again. Most tables are copied in; the large ones that only grow, vectors and the
 history of scores, stay immutable Parquet, hard-linked under `snapshots/files/`, so that they outlive a sweep of the
 lake.
-What is not here: the tables' meaning (`lake/schemas.py`, `lake/dictionary.py`) and their making (`consolidation/`).
+What is not here: the tables' meaning (`schemas/`, `lake/dictionary.py`) and their making (`consolidation/`).
 """
 
 import contextlib
@@ -22,16 +22,16 @@ import duckdb
 import polars as pl
 from filelock import FileLock
 
-from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.plans.planning import LEAVING
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake import catalogue, dictionary
-from memory_pipeline.lake.catalogue import Mark
-from memory_pipeline.lake.database import explained
+from memory_pipeline.lake import catalog, dictionary
+from memory_pipeline.lake.catalog import Mark
 from memory_pipeline.lake.dictionary import RECALLS, RELATIONS, Relation
-from memory_pipeline.lake.macros import MACROS, quoted
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Action, EventType
+from memory_pipeline.lake.snapshot_macros import MACROS, quoted
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.database import explained
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, EventType
 
 LINK: Final = "memories.duckdb"
 """Name of the link, in the folder of snapshots, to the newest one."""
@@ -97,7 +97,7 @@ def _made(lake: Lake, seq: int | None) -> Path:
     at = head if seq is None else seq
     runs, reverted = lake.read("consolidation_runs", seq=at), lake.read("reverted", seq=at)
     with lake.ledger.reading() as connection:
-        erased, oldest = (catalogue.marked(connection, mark) for mark in (Mark.ERASED, Mark.OLDEST))
+        erased, oldest = (catalog.marked(connection, mark) for mark in (Mark.ERASED, Mark.OLDEST))
     position = max((0, *runs["commit_seq"], *reverted["seq"], *([erased] if erased <= at else ())))
     kept = max(position, min(oldest, at))  # nothing was published between the two
     for path in _files(lake.home):
@@ -360,7 +360,7 @@ def _summaries(memories: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
     """Every summary, from the memories, since a run's own table has only those it made."""
     made = decisions.filter(pl.col("action") == Action.SUMMARISE.value).sort("seq", "ordinal")
     worded = made.unique(["profile_id", "memory_id"], keep="last", maintain_order=True).select(
-        "profile_id", *deciding.read("factors", deciding.WORDED), summary_id="memory_id"
+        "profile_id", *decision_rows.read("factors", decision_rows.WORDED), summary_id="memory_id"
     )
     key = ["profile_id", "summary_id"]
     replaced = memories.filter(pl.col("superseded_kind") == "summary").select(

@@ -1,8 +1,8 @@
 """The lake: every table as immutable Parquet files, catalogued in the ledger's database.
 
 Here: reading tables as of any position, the tables that only grow, a run's staging folder, the one commit, and care of
-the files. What is not here: events and decisions themselves (`lake/ledger.py`), how files take the place of others
-(`lake/publishing.py`), and what the tables mean (`lake/schemas.py`).
+the files. What is not here: events and decisions themselves (`ledger/ledger.py`), how files take the place of others
+(`lake/publishing.py`), and what the tables mean (`schemas/`).
 """
 
 import re
@@ -16,13 +16,14 @@ from typing import Final, Self
 
 import polars as pl
 
-from memory_pipeline.lake import catalogue, commits, compaction, database, events, files, publishing
-from memory_pipeline.lake.catalogue import File, Mark
-from memory_pipeline.lake.commits import Commit, Conflict, StaleInstant
-from memory_pipeline.lake.database import LakeError, explained
-from memory_pipeline.lake.events import PIPELINE
-from memory_pipeline.lake.ledger import Ledger, Revert
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.lake import catalog, compaction, files, publishing
+from memory_pipeline.lake.catalog import File, Mark
+from memory_pipeline.ledger import commits, database, event
+from memory_pipeline.ledger.commits import Commit, Conflict, StaleInstant
+from memory_pipeline.ledger.database import LakeError, explained
+from memory_pipeline.ledger.event import PIPELINE
+from memory_pipeline.ledger.ledger import Ledger, Revert
+from memory_pipeline.schemas import TABLES
 
 __all__ = ["Commit", "Conflict", "Lake", "LakeError", "Revert", "StaleInstant"]
 
@@ -84,7 +85,7 @@ class Lake:
             LakeError: a file is missing or damaged, or the position lies before what is kept.
         """
         kept = TABLES[table]
-        if kept.kept == "ledger":
+        if kept.write_mode == "ledger":
             found = self._recorded(table, seq, profiles)
         else:
             needed = None if columns is None else sorted({*kept.key, *columns})
@@ -98,13 +99,13 @@ class Lake:
             LakeError: the position lies before what is kept.
         """
         with self.ledger.reading() as connection:
-            oldest = catalogue.marked(connection, Mark.OLDEST)
-            if seq is not None and seq < oldest and TABLES[table].kept == "replaced" and table != "profiles":
+            oldest = catalog.marked(connection, Mark.OLDEST)
+            if seq is not None and seq < oldest and TABLES[table].write_mode == "replaced" and table != "profiles":
                 raise LakeError(
                     f"table {table!r} as of position {seq} is no longer kept; ask for {oldest} or later, or run the "
                     "pipeline for that position again"
                 )
-            return [self.home / file.path for file in catalogue.visible(connection, table, seq)]
+            return [self.home / file.path for file in catalog.visible(connection, table, seq)]
 
     def events(
         self, *, as_of: datetime | None = None, seq: int | None = None, profiles: Collection[str] | None = None
@@ -128,7 +129,7 @@ class Lake:
         self._known.erased = self._erased()
         projected = self._projected()
         stored = self._stored("events", seq, profiles, pl.col("seq") <= projected, *known)
-        newer = events.frame(compaction.filled(self.ledger, self.ledger.read(projected, seq))).filter(
+        newer = event.frame(compaction.filled(self.ledger, self.ledger.read(projected, seq))).filter(
             *_wanted(profiles), *known
         )
         return pl.concat([stored, newer]).with_columns(occurred_at=folds).sort("occurred_at", "seq", "ordinal")
@@ -150,7 +151,7 @@ class Lake:
         """
         self._unspoilt()
         kept = TABLES[table]
-        if kept.kept != "appended" or table == "events":
+        if kept.write_mode != "appended" or table == "events":
             raise ValueError(f"table {table!r} takes no rows by hand; a commit or the projection writes it")
         rows = kept.conform(frame).unique(kept.key, keep="first", maintain_order=True)
         added = publishing.add_rows(self.ledger, kept, rows)
@@ -168,7 +169,7 @@ class Lake:
             if not rows:
                 publishing.merge_small(self.ledger, TABLES["events"])
                 return after
-            publishing.add_events(self.ledger, events.frame(rows), after=after)
+            publishing.add_events(self.ledger, event.frame(rows), after=after)
 
     def stage(self, run_id: str, table: str, frame: pl.DataFrame) -> None:
         """Keep a table of a run that nobody else sees.
@@ -213,7 +214,7 @@ class Lake:
                 commits.note(connection, commit, "conflict")
             raise
         for table in TABLES.values():
-            if table.kept == "accrued":
+            if table.write_mode == "accrued":
                 publishing.merge_small(self.ledger, table)
         return positions
 
@@ -267,14 +268,14 @@ class Lake:
         with self.ledger.writing() as connection:
             gone = [
                 file
-                for file in catalogue.every(connection)
+                for file in catalog.every(connection)
                 if file.table_name in again
-                or (str(self.home / file.path) in bad and TABLES[file.table_name].kept != "moved")
+                or (str(self.home / file.path) in bad and TABLES[file.table_name].write_mode != "moved")
             ]
-            catalogue.forget(connection, gone, self.home)
-            catalogue.keep_from(connection, max((file.removed_seq or 0 for file in gone), default=0))
+            catalog.forget(connection, gone, self.home)
+            catalog.keep_from(connection, max((file.removed_seq or 0 for file in gone), default=0))
             if again:
-                catalogue.set_mark(connection, Mark.PROJECTED, 0)
+                catalog.set_mark(connection, Mark.PROJECTED, 0)
         if again:
             self.project()
         return found
@@ -294,10 +295,10 @@ class Lake:
             What was removed.
         """
         with self.ledger.writing() as connection:
-            replaced = catalogue.replaced_before(connection, oldest)
+            replaced = catalog.replaced_before(connection, oldest)
             gone = [file for file in replaced if file.table_name != "profiles"]
-            catalogue.forget(connection, gone, self.home)
-            catalogue.keep_from(connection, oldest)
+            catalog.forget(connection, gone, self.home)
+            catalog.keep_from(connection, oldest)
         latest = time.time() - older_than.total_seconds()
         with explained(self.home), self.ledger.exclusive():
             made = [*self.home.glob("lake/*/*"), *self.home.glob(".ledger-*")]
@@ -312,12 +313,12 @@ class Lake:
     def _projected(self) -> int:
         """Return the position up to which the table `events` holds the ledger."""
         with self.ledger.reading() as connection:
-            return catalogue.marked(connection, Mark.PROJECTED)
+            return catalog.marked(connection, Mark.PROJECTED)
 
     def _erased(self) -> int:
         """Return the position of the last erasure."""
         with self.ledger.reading() as connection:
-            return catalogue.marked(connection, Mark.ERASED)
+            return catalog.marked(connection, Mark.ERASED)
 
     def _unspoilt(self) -> None:
         """Refuse to keep what was made from events of which some were erased since."""
@@ -359,7 +360,7 @@ class Lake:
     def _files(self) -> list[File]:
         """Return every file that is seen at any position."""
         with self.ledger.reading() as connection:
-            return catalogue.every(connection)
+            return catalog.every(connection)
 
     def _problem(self, file: File) -> str | None:
         path = self.home / file.path

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from memory_pipeline.sensors import asking, failures
+from memory_pipeline.sensors import activity, failures
 from memory_pipeline.settings import Settings
 
 
 def sensors(settings: Settings) -> Sequence[dg.SensorDefinition]:
     """Make every sensor for a deployment."""
-    return [*(asking.sensor(question, settings) for question in asking.QUESTIONS), failures.sensor(settings)]
+    return [*(activity.sensor(question, settings) for question in activity.QUESTIONS), failures.sensor(settings)]

@@ -11,7 +11,7 @@ import dagster as dg
 
 from memory_pipeline.assets.resources import Run, Store
 from memory_pipeline.consolidation import triggers
-from memory_pipeline.lake import activity
+from memory_pipeline.runs import due_work
 
 FINISHED: Final = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 UNFINISHED: Final = tuple(status for status in dg.DagsterRunStatus if status not in FINISHED)
@@ -59,7 +59,7 @@ def request(
     if running := in_flight(context.instance, *triggers.settled_by(job)):
         return dg.SkipReason(f"run {running} has not ended")
     now = clock or datetime.now(UTC)
-    found = activity.due(store.lake, store.settings, now=now)
+    found = due_work.due(store.lake, store.settings, now=now)
     found = found.filter(found["trigger"].is_in(list(rules)))
     if found.is_empty():
         return dg.SkipReason("nothing is due")

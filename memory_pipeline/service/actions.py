@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from memory_pipeline.lake.events import Event, parse
-from memory_pipeline.lake.schemas import EventType
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import Event, parse
+from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import load
 
 

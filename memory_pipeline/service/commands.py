@@ -20,8 +20,8 @@ import typer
 
 from memory_pipeline.interop import beam, importing, jsonl, locomo
 from memory_pipeline.interop import sample as generator
-from memory_pipeline.lake.events import DeadLetter, Event
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.service import (
     config_commands,
     erase_commands,
@@ -273,7 +273,7 @@ def run_job(job: str, config: dict[str, Any], *, plan_out: Path | None, as_json:
 @app.command("status")
 def show_status(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
     """Say what is remembered and what is due. Also what waits, what ran last, and what the disk holds."""
-    from memory_pipeline.lake import status  # noqa: PLC0415
+    from memory_pipeline.runs import status  # noqa: PLC0415
 
     settings = settings_in_force()
     with existing_lake(settings) as lake:
@@ -306,10 +306,11 @@ def undo(
     as_json: JsonOption = False,
 ) -> None:
     """Take back a run, a merge or one decision. The ledger keeps both."""
-    from memory_pipeline.lake import history, snapshot  # noqa: PLC0415
+    from memory_pipeline.lake import snapshot  # noqa: PLC0415
+    from memory_pipeline.runs import commit  # noqa: PLC0415
 
     with existing_lake(settings_in_force()) as lake:
-        undone = history.undo(lake, target, profile_id=profile, cascade=cascade, now=datetime.now(UTC))
+        undone = commit.undo(lake, target, profile_id=profile, cascade=cascade, now=datetime.now(UTC))
         path = snapshot.publish(lake)
     if as_json:
         show_json({"undone": undone.to_dicts(), "snapshot": str(path)})
@@ -350,11 +351,12 @@ def snapshot_list(as_json: JsonOption = False) -> None:
 @snapshots.command("open")
 def snapshot_open(as_of: InstantOption = None) -> None:
     """Print the path of a snapshot. The newest, or one of the state at a past instant, made when asked for."""
-    from memory_pipeline.lake import history, snapshot  # noqa: PLC0415
+    from memory_pipeline.lake import snapshot  # noqa: PLC0415
+    from memory_pipeline.runs import commit  # noqa: PLC0415
 
     clock = instant(as_of)
     with existing_lake(settings_in_force()) as lake:
-        path = snapshot.publish(lake) if clock is None else history.snapshot_at(lake, clock)
+        path = snapshot.publish(lake) if clock is None else commit.snapshot_at(lake, clock)
     sys.stdout.write(f"{path}\n")
 
 
@@ -385,9 +387,9 @@ def check_gate(
     """Say whether a run passed its checks. Gate for CI: non-zero if an expected one is missing or failed."""
     settings = settings_in_force()
     existing_lake(settings).close()
-    from memory_pipeline.service import gate  # noqa: PLC0415
+    from memory_pipeline.service import asset_check_gate  # noqa: PLC0415
 
-    rows = gate.evaluate(settings, run)
+    rows = asset_check_gate.evaluate(settings, run)
     if as_json:
         show_json(rows)
     else:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.service import configuring, report
-from memory_pipeline.service.configuring import Change
+from memory_pipeline.service import config_file, report
+from memory_pipeline.service.config_file import Change
 from memory_pipeline.service.options import (
     Commands,
     JsonOption,
@@ -47,19 +47,19 @@ def config_set(
     as_json: JsonOption = False,
 ) -> None:
     """Write a setting to the settings file. It is checked first; comments and layout stay."""
-    _show(configuring.put(home_folder(writing=True), name, value, profile_id=profile), as_json=as_json)
+    _show(config_file.put(home_folder(writing=True), name, value, profile_id=profile), as_json=as_json)
 
 
 @app.command("unset")
 def config_unset(name: Setting, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
     """Take a setting out of the settings file. What the preset or the default says is in force again."""
-    _show(configuring.remove(home_folder(writing=True), name, profile_id=profile), as_json=as_json)
+    _show(config_file.remove(home_folder(writing=True), name, profile_id=profile), as_json=as_json)
 
 
 @app.command("calibrate")
 def config_calibrate(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
     """Show what cosines mean for the memories of a profile: how near the nearest lie, and what each threshold takes."""
-    from memory_pipeline.evaluation import calibrating  # noqa: PLC0415
+    from memory_pipeline.evaluation import calibration  # noqa: PLC0415
 
     settings = settings_in_force()
     owner = profile or "default"
@@ -68,8 +68,8 @@ def config_calibrate(profile: ProfileOption = None, as_json: JsonOption = False)
         memories, vectors = (lake.read(name, profiles=[owner]) for name in ("memories", "vectors"))
     if memories.is_empty():
         raise ValueError(f"profile {owner!r} has no consolidated memories; consolidate it first or name another")
-    cosines = calibrating.nearest(memories, vectors, policy)
-    quantiles, reached = calibrating.quantiles(cosines), calibrating.reached(cosines, policy)
+    cosines = calibration.nearest(memories, vectors, policy)
+    quantiles, reached = calibration.quantiles(cosines), calibration.reached(cosines, policy)
     if as_json:
         show_json(
             {"embedder": policy.embedder, "quantiles": quantiles.to_dicts(), "thresholds": reached.to_dicts()},

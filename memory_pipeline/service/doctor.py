@@ -18,8 +18,10 @@ import duckdb
 import polars as pl
 
 from memory_pipeline.consolidation import stages
-from memory_pipeline.lake import erasure, history, publishing, snapshot
+from memory_pipeline.erasure import erase
+from memory_pipeline.lake import publishing, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
+from memory_pipeline.runs import commit
 from memory_pipeline.service import launch
 from memory_pipeline.service.report import Finding
 from memory_pipeline.settings import Settings
@@ -62,9 +64,9 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
             yield ledger
             if not ledger.well:
                 return
-            if repair and erasure.resume(lake):
+            if repair and erase.resume(lake):
                 yield Finding("erasure", well=True, detail="one that was broken off is finished")
-            elif erasure.pending(lake):
+            elif erase.pending(lake):
                 told = "one was broken off and files may still hold its words; finish it with: doctor --repair"
                 yield Finding("erasure", well=False, detail=told)
             yield _files(lake, settings, repair=repair)
@@ -122,7 +124,7 @@ def rebuild(lake: Lake, settings: Settings, lost: Collection[str]) -> list[str]:
     heads, position = lake.ledger.heads(own), lake.ledger.position()
     made = {profile_id: tables for profile_id in own if (tables := _remade(lake, profile_id))}
     if made:
-        tables = {name: pl.concat([one[name] for one in made.values()]) for name in history.PUBLISHED if name in lost}
+        tables = {name: pl.concat([one[name] for one in made.values()]) for name in commit.PUBLISHED if name in lost}
         profiles = pl.DataFrame({"profile_id": list(made), "head": [heads[one] for one in made]})
         publishing.replace_rows(lake.ledger, profiles, tables, lambda _: dict.fromkeys(made, position))
     turn = stages.Turn(policy=settings.policy, as_of=datetime.now(UTC), plan_id="")
@@ -137,7 +139,7 @@ def _remade(lake: Lake, profile_id: str) -> dict[str, pl.DataFrame] | None:
     if lake.read("profiles", profiles=[profile_id]).is_empty():
         return None
     try:
-        return history.rebuild(lake, profile_id)
+        return commit.rebuild(lake, profile_id)
     except LakeError:
         return None
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from memory_pipeline.lake import dictionary, events
+from memory_pipeline.lake import dictionary
+from memory_pipeline.ledger import event
 from memory_pipeline.settings import (
     ALIASES,
     ENVIRONMENT_PREFIX,
@@ -85,7 +86,7 @@ def settings() -> str:
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "settings.md": settings,
     "data-dictionary.md": dictionary.documentation,
-    "event-format.md": events.documentation,
+    "event-format.md": event.documentation,
 }
 """Pages by file name."""
 

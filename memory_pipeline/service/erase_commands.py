@@ -1,6 +1,6 @@
 """The command `erase`: shows what will go, asks, erases, and hands out the receipt.
 
-What is not here: what an erasure reaches and how (`lake/erasure.py`).
+What is not here: what an erasure reaches and how (`erasure/erase.py`).
 """
 
 import json
@@ -13,9 +13,9 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from memory_pipeline.lake.events import DEFAULT_PROFILE
-from memory_pipeline.lake.schemas import EventType
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import DEFAULT_PROFILE
+from memory_pipeline.schemas import EventType
 from memory_pipeline.service.options import (
     JsonOption,
     Misused,
@@ -81,7 +81,7 @@ def erase(
         raise Misused("nothing is named: give a MEMORY, --user NAME, or --profile NAME for all of a profile")
     new_file(receipt_file, "--receipt", fresh=True)
     with existing_lake(settings_in_force()) as lake:
-        from memory_pipeline.lake import erasure  # noqa: PLC0415
+        from memory_pipeline.erasure import erase as eraser  # noqa: PLC0415
 
         owner = profile or DEFAULT_PROFILE
         found = preview(lake, owner, memory_id=memory_id, user=user)
@@ -90,7 +90,7 @@ def erase(
             return
         if found.memories and not yes:
             _ask(found)
-        receipt = erasure.erase(
+        receipt = eraser.erase(
             lake,
             profile_id=owner,
             memory_ids=None if memory_id is None else [memory_id],

@@ -95,16 +95,16 @@ def compare_presets(
     as_json: JsonOption = False,
 ) -> None:
     """Show what each preset would keep, link, merge and forget of the memories. Nothing is changed."""
-    from memory_pipeline.evaluation import comparing  # noqa: PLC0415
+    from memory_pipeline.evaluation import comparison  # noqa: PLC0415
 
     policies = {name: settings_in_force(name).policy_of(profile or "") for name in presets or preset_names()}
     console = err()
     with existing_lake(settings_in_force()) as lake:
         known = lake.events(as_of=instant(as_of), profiles=[profile] if profile else None)
-        compared = comparing.compare(
+        compared = comparison.compare(
             lambda night: known.filter(known["occurred_at"] <= night),
             policies,
-            nights=comparing.spread(known, count=nights),
+            nights=comparison.spread(known, count=nights),
             progress=(lambda name: report.line(console, f"{nights} nights under {name} ..."))
             if console.is_terminal
             else None,
@@ -112,11 +112,11 @@ def compare_presets(
     if as_json:
         show_json({"nights": nights, "presets": compared.to_dicts()})
         return
-    figures = [name for name in comparing.COLUMNS if name != "preset"]
+    figures = [name for name in comparison.COLUMNS if name != "preset"]
     rows = [(figure, *(f"{value:g}" for value in compared[figure])) for figure in figures]
     report.table(out(), ("", *compared["preset"]), rows, title=f"After {nights} nights, from the first day to the last")
     for figure in figures:
-        report.line(out(), f"{figure}: {comparing.COLUMNS[figure]}")
+        report.line(out(), f"{figure}: {comparison.COLUMNS[figure]}")
 
 
 @measurements.command(FILES)
@@ -211,7 +211,7 @@ def pairs(
     Both texts may stand under any obvious names, such as first and second or older and newer. The lines come back with
     label, confidence, reason and later.
     """
-    from memory_pipeline.evaluation import pairs as judged  # noqa: PLC0415
+    from memory_pipeline.evaluation.pair_labels import pairs as judged  # noqa: PLC0415
 
     new_file(written, "--out")
     labelled = judged.label(judged.read(file))

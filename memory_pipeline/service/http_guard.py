@@ -12,11 +12,11 @@ from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, Field
 
-from memory_pipeline.lake import tokens
-from memory_pipeline.lake.database import LakeError
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.lake.tokens import Grant
-from memory_pipeline.lake.wording import finding
+from memory_pipeline.ledger.database import LakeError
+from memory_pipeline.ledger.validation_errors import finding
+from memory_pipeline.service import auth_tokens
+from memory_pipeline.service.auth_tokens import Grant
 
 OPEN: Final = frozenset({"/health", "/openapi.json"})
 """Paths that need no token."""
@@ -48,7 +48,7 @@ async def guard(request: Request, proceed: Callable[[Request], Awaitable[Respons
     if request.url.path not in OPEN:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         try:
-            grant = tokens.identify(request.app.state.home, token.strip() if scheme.lower() == "bearer" else "")
+            grant = auth_tokens.identify(request.app.state.home, token.strip() if scheme.lower() == "bearer" else "")
         except LakeError as error:
             return problem(503, str(error))
         if grant is None:

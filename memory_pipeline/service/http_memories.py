@@ -12,14 +12,14 @@ from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from memory_pipeline.lake.payloads import Instant
-from memory_pipeline.lake.tokens import Grant
-from memory_pipeline.recall.client import MemoryClient
-from memory_pipeline.service.bodies import MANY, Conditions, Id, NewMemory, Told, given
+from memory_pipeline.ledger.payloads import Instant
+from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.service.auth_tokens import Grant
 from memory_pipeline.service.http_guard import SEVERAL, SINGLE, Authorized, Problem, known, within
+from memory_pipeline.service.request_bodies import MANY, Conditions, Id, NewMemory, Told, given
 
 if TYPE_CHECKING:
-    from memory_pipeline.service.clients import Clients
+    from memory_pipeline.service.client_pool import Clients
 
 
 class Stored(BaseModel):

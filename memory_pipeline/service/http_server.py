@@ -18,12 +18,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel, Field
 
-from memory_pipeline.lake import metrics, status
-from memory_pipeline.lake.database import LakeError, UnknownMemory
 from memory_pipeline.lake.tables import Conflict, Lake
+from memory_pipeline.ledger.database import LakeError, UnknownMemory
+from memory_pipeline.runs import metrics, status
 from memory_pipeline.service import http_memories
 from memory_pipeline.service.actions import Consolidation
-from memory_pipeline.service.clients import Clients
+from memory_pipeline.service.background_runs import Refused, Runs, Waiting
+from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.http_guard import (
     Authorized,
     Problem,
@@ -35,7 +36,6 @@ from memory_pipeline.service.http_guard import (
     unreadable,
     within,
 )
-from memory_pipeline.service.runs import Refused, Runs, Waiting
 from memory_pipeline.settings import Settings, SettingsError, load
 
 _OF_THE_STORE: Final = ("home", "position", "dead_letters", "disk_bytes")

@@ -11,8 +11,8 @@ import polars as pl
 
 from memory_pipeline.assets.resources import RETRY, Run
 from memory_pipeline.definitions import build_defs
-from memory_pipeline.lake.schemas import TABLES
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 
 ATTEMPTS: Final = 3

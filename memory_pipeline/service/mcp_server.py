@@ -14,10 +14,10 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 from pydantic import ValidationError
 
-from memory_pipeline.lake.wording import reason
-from memory_pipeline.service.clients import Clients
+from memory_pipeline.ledger.validation_errors import reason
+from memory_pipeline.service.background_runs import Runs
+from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.mcp_tools import Tools
-from memory_pipeline.service.runs import Runs
 
 _INSTRUCTIONS: Final = (
     "Long-term memory that is kept in order. Call session_start when a conversation begins, recall before you answer "

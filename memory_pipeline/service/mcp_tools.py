@@ -17,18 +17,18 @@ import polars as pl
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field, ValidationError
 
-from memory_pipeline.lake import status as progress
-from memory_pipeline.lake.events import InvalidEvent
-from memory_pipeline.lake.payloads import Instant
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.lake.wording import reason
-from memory_pipeline.recall.answers import Memory, Recalled
-from memory_pipeline.recall.client import MemoryClient
-from memory_pipeline.service import placing
+from memory_pipeline.ledger.event import InvalidEvent
+from memory_pipeline.ledger.payloads import Instant
+from memory_pipeline.ledger.validation_errors import reason
+from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.recall.models import Memory, Recalled
+from memory_pipeline.runs import status as progress
+from memory_pipeline.service import rank_explanation
 from memory_pipeline.service.actions import Consolidation
-from memory_pipeline.service.bodies import MANY, Conditions, NewMemory, given
-from memory_pipeline.service.clients import Clients
-from memory_pipeline.service.runs import Runs
+from memory_pipeline.service.background_runs import Runs
+from memory_pipeline.service.client_pool import Clients
+from memory_pipeline.service.request_bodies import MANY, Conditions, NewMemory, given
 from memory_pipeline.settings import load
 
 SHOWN: Final = 20
@@ -325,7 +325,7 @@ class Tools:
         """Say everything about one memory: text, scores, links, what was decided about it and why, its origin."""
         with self._memory(profile_id) as memory:
             told = memory.explain(memory_id)
-            return "\n".join((told if query is None else placing.placed(memory, told, query)).lines())
+            return "\n".join((told if query is None else rank_explanation.placed(memory, told, query)).lines())
 
     def status(self, profile_id: Profile = "default") -> dict[str, Any]:
         """Say how many memories a profile has, what waits to be consolidated, what ran last and what is due next."""

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.lake.events import InvalidEvent
+from memory_pipeline.ledger.event import InvalidEvent
 from memory_pipeline.service import actions
 from memory_pipeline.service.options import (
     JsonOption,

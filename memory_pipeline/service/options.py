@@ -19,7 +19,7 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.settings import Settings, load, loading
 
 if TYPE_CHECKING:
-    from memory_pipeline.recall.client import MemoryClient
+    from memory_pipeline.recall.client.memory_client import MemoryClient
 
 
 PIPE_COLUMNS: Final = 160
@@ -135,7 +135,7 @@ def existing_client(profile_id: str) -> "MemoryClient":
     """Open the memory of a profile of a lake that must be there."""
     settings = settings_in_force()
     existing_home(settings)
-    from memory_pipeline.recall.client import MemoryClient  # noqa: PLC0415
+    from memory_pipeline.recall.client.memory_client import MemoryClient  # noqa: PLC0415
 
     return MemoryClient(settings.home, profile_id=profile_id, settings=settings)
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.lake.wording import nearest
-from memory_pipeline.recall.answers import Filters
+from memory_pipeline.ledger.validation_errors import nearest
+from memory_pipeline.recall.models import Filters
 from memory_pipeline.service import report_memory
 from memory_pipeline.service.options import (
     InstantOption,
@@ -184,16 +184,16 @@ def explain(
     as_json: JsonOption = False,
 ) -> None:
     """Say everything about a memory. Scores factor by factor, edges, cluster, decisions and why, lineage."""
-    from memory_pipeline.recall.checking import past  # noqa: PLC0415
-    from memory_pipeline.recall.explain import explain as explain_memory  # noqa: PLC0415
-    from memory_pipeline.service import placing  # noqa: PLC0415
+    from memory_pipeline.recall.client.explain import explain as explain_memory  # noqa: PLC0415
+    from memory_pipeline.recall.client.validation import past  # noqa: PLC0415
+    from memory_pipeline.service import rank_explanation  # noqa: PLC0415
 
     clock = past(instant(as_of), datetime.now(UTC))
     with existing_lake(settings_in_force()) as lake:
         explanation = explain_memory(lake, memory_id, profile_id=profile, as_of=clock)
     if query is not None:
         with existing_client(explanation.profile_id) as client:
-            explanation = placing.placed(client, explanation, query, as_of=clock)
+            explanation = rank_explanation.placed(client, explanation, query, as_of=clock)
     if as_json:
         show_json(explanation.to_dict())
         return

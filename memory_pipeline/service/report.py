@@ -23,9 +23,9 @@ from rich.table import Table
 from rich.text import Text
 
 from memory_pipeline.interop.importing import ImportReport
-from memory_pipeline.lake.schemas import Action
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.service.configuring import Change
+from memory_pipeline.schemas import Action
+from memory_pipeline.service.config_file import Change
 from memory_pipeline.settings import Origin, Settings
 
 SHOWN: Final = 5
@@ -82,7 +82,7 @@ def imported(console: Console, reports: Mapping[str, ImportReport]) -> None:
 
 def profiles_document(lake: Lake, settings: Settings, *, now: datetime) -> list[dict[str, Any]]:
     """Return the profiles that have memories or settings of their own, with the last run of each."""
-    from memory_pipeline.lake import status as progress_of  # noqa: PLC0415
+    from memory_pipeline.runs import status as progress_of  # noqa: PLC0415
 
     ran = lake.ledger.runs().filter(pl.col("outcome") != "reverted").sort("commit_seq")
     last = {row["profile_id"]: row for row in ran.iter_rows(named=True)}

@@ -10,7 +10,7 @@ from typing import Final
 
 from rich.console import Console
 
-from memory_pipeline.recall.answers import Answer, Memory, Opening, Recalled
+from memory_pipeline.recall.models import Answer, Memory, Opening, Recalled
 from memory_pipeline.service.report import command, flat, line, many, prose, when
 
 _TEXT: Final = 100

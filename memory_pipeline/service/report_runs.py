@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from memory_pipeline.lake.schemas import LIVE, TABLES, Action
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.schemas import LIVE, TABLES, Action
 from memory_pipeline.service.report import SHOWN, command, flat, line, many, prose, table, when
 
 
@@ -158,10 +158,10 @@ def _budgets(
 ) -> None:
     """Say of each profile with a token budget how much of it is used, and what becomes of the rest."""
     from memory_pipeline.consolidation import pipeline, trimming  # noqa: PLC0415
-    from memory_pipeline.lake import history  # noqa: PLC0415
+    from memory_pipeline.runs import commit  # noqa: PLC0415
 
     for row in done["profiles"]:
-        budget = history.policy_of(lake, row).token_budget
+        budget = commit.policy_of(lake, row).token_budget
         trims = Action.TRIM in pipeline.TASKS[row["task"]] and row["scope"] == "all" and row["outcome"] != "held"
         if budget is None or not trims:
             continue
@@ -195,9 +195,9 @@ def _rest(lake: Lake, run: Mapping[str, Any], decided: pl.DataFrame, memories: p
 
 def _fallbacks(console: Console, decided: pl.DataFrame) -> None:
     """Say how many summaries of the run rules have worded because the language model gave no text for them, and why."""
-    from memory_pipeline.consolidation.plans import deciding  # noqa: PLC0415
+    from memory_pipeline.consolidation.plans import decision_rows  # noqa: PLC0415
 
-    made = decided.filter(action=Action.SUMMARISE.value).select(deciding.read("factors", deciding.WORDED))
+    made = decided.filter(action=Action.SUMMARISE.value).select(decision_rows.read("factors", decision_rows.WORDED))
     reasons = made["fallback"].drop_nulls().str.replace("_", " ", literal=True)
     if reasons.len():
         kinds = reasons.str.replace("^invented .*", "with an invented fact").str.replace("^lacks .*", "without a fact")

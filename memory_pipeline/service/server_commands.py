@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.lake import tokens as bearer
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.lake.tokens import Grant, Role
+from memory_pipeline.service import auth_tokens as bearer
 from memory_pipeline.service import report
+from memory_pipeline.service.auth_tokens import Grant, Role
 from memory_pipeline.service.options import (
     Commands,
     JsonOption,
@@ -34,8 +34,8 @@ def serve(
     _needs("fastapi", "uvicorn", extra="server")
     import uvicorn  # noqa: PLC0415
 
+    from memory_pipeline.service.background_runs import Runs  # noqa: PLC0415
     from memory_pipeline.service.http_server import application  # noqa: PLC0415
-    from memory_pipeline.service.runs import Runs  # noqa: PLC0415
 
     home = settings_in_force(writing=True).home
     Lake(home).close()
@@ -58,9 +58,9 @@ def serve(
 def mcp() -> None:
     """Start the MCP server. It speaks over standard input and output with the agent that started it."""
     _needs("mcp", extra="mcp")
-    from memory_pipeline.service.clients import Clients  # noqa: PLC0415
+    from memory_pipeline.service.background_runs import Runs  # noqa: PLC0415
+    from memory_pipeline.service.client_pool import Clients  # noqa: PLC0415
     from memory_pipeline.service.mcp_server import server  # noqa: PLC0415
-    from memory_pipeline.service.runs import Runs  # noqa: PLC0415
 
     home = settings_in_force(writing=True).home
     if sys.stdin.isatty():

@@ -103,7 +103,7 @@ def clustering_methods() -> tuple[str, ...]:
     """Names of the ways to group memories: those of the modules that hold them."""
     modules = (resources.files("memory_pipeline") / "consolidation" / "groups" / "strategies").iterdir()
     names = (module.name.removesuffix(".py") for module in modules if module.name.endswith(".py"))
-    return tuple(sorted(name for name in names if name not in {"__init__", "scene"}))
+    return tuple(sorted(name for name in names if name not in {"__init__", "strategy"}))
 
 
 def _method(name: str) -> str:

@@ -14,8 +14,8 @@ from frames import AS_OF, ago
 
 from memory_pipeline.consolidation import forgetting, scoring
 from memory_pipeline.consolidation.edges import associations, centrality
-from memory_pipeline.lake.events import InvalidEvent, parse
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.ledger.event import InvalidEvent, parse
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 
 CONSTANTS = {"access_base": 0.3, "access_weight": 0.3, "importance_floor_factor": 0.3}

@@ -14,9 +14,9 @@ from frames import AS_OF, ago
 from memory_pipeline.consolidation import scoring
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.summaries import summarising
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
-from memory_pipeline.text import enriching
+from memory_pipeline.text import enrich
 
 
 def clustered(memories, vectors, relevance, **thresholds):
@@ -27,7 +27,7 @@ def clustered(memories, vectors, relevance, **thresholds):
     scored = scored.join(relevance, on="memory_id", how="left").with_columns(
         relevance=pl.col("stored_relevance").fill_null(0.0)
     )
-    enrichment = enriching.enrich(enriching.texts(memories))
+    enrichment = enrich.enrich(enrich.texts(memories))
     found = clustering.cluster(
         memories,
         scored,

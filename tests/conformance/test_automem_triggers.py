@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import homes
 import pytest
 
-from memory_pipeline.lake import activity, history, participation, status
+from memory_pipeline.runs import commit, due_work, inputs, status
 
 DAY = timedelta(days=1)
 TASKS = ("decay", "creative", "cluster", "forget")
@@ -35,15 +35,15 @@ def settings(lake, **policy):
 def run(lake, task, at, *, fails=False):
     """Run a task through to its commit; one that fails stops before it."""
     own = settings(lake)
-    profiles = participation.chosen(lake, own, as_of=at, task=task)
+    profiles = inputs.chosen(lake, own, as_of=at, task=task)
     if fails:
-        history.preview(lake, own, profiles)
+        commit.preview(lake, own, profiles)
     else:
-        history.consolidate(lake, own, profiles, run_id=f"{task} {at}")
+        commit.consolidate(lake, own, profiles, run_id=f"{task} {at}")
 
 
 def due(lake, at, **policy):
-    found = activity.due(lake, settings(lake, **policy), now=at)
+    found = due_work.due(lake, settings(lake, **policy), now=at)
     return set(found["task"]) - {"projection"}
 
 

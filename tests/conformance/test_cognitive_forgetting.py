@@ -10,9 +10,9 @@ from frames import AS_OF, ago
 from uses import accesses
 
 from memory_pipeline.consolidation import forgetting, promotion, scoring
-from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 
 POLICY = Policy(**preset("cognitive"))
@@ -28,7 +28,7 @@ def ticked(memories, as_of=AS_OF):
 
 def after(memories, archived, as_of=AS_OF, *, used=()):
     """Memories once what leaves has left, and what is accessed then was accessed."""
-    moves = deciding.moves(archived, frames.summaries([]), memories)
+    moves = decision_rows.moves(archived, frames.summaries([]), memories)
     state = projection.State(memories, TABLES["decided_edges"].empty(), accesses(used))
     return projection.apply(state, decisions(moves, as_of=as_of)).memories
 
@@ -51,7 +51,7 @@ def core(rows):
     ]
     found = promotion.promote(memories, scored, *none, POLICY, as_of=AS_OF, plan_id="plan")
     state = projection.State(memories, TABLES["decided_edges"].empty())
-    risen = projection.apply(state, decisions(deciding.promotions(found, memories))).memories
+    risen = projection.apply(state, decisions(decision_rows.promotions(found, memories))).memories
     return risen.sort("seq")["category"].to_list()
 
 

@@ -14,16 +14,16 @@ from frames import AS_OF, ago
 from memory_pipeline.consolidation import scoring
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.summaries import summarising
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
-from memory_pipeline.text import enriching
+from memory_pipeline.text import enrich
 
 
 def consolidated(memories, vectors, **thresholds):
     """Scored memories, members of each group in the order of age, and the summaries."""
     policy = Policy(**preset("cognitive") | thresholds)
     scored = scoring.score(memories, frames.importance(memories), frames.edges([]), policy, as_of=AS_OF, plan_id="plan")
-    enrichment = enriching.enrich(enriching.texts(memories))
+    enrichment = enrich.enrich(enrich.texts(memories))
     found = clustering.cluster(
         memories,
         scored,

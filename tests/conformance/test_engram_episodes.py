@@ -13,15 +13,15 @@ from frames import AS_OF
 from memory_pipeline.consolidation import scoring
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.summaries import summarising
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
-from memory_pipeline.text import enriching
+from memory_pipeline.text import enrich
 
 
 def run(memories, policy, *, vectors=None, edges=()):
     """Clusters, their members, and the summaries."""
-    texts = enriching.texts(memories)
-    enrichment = enriching.enrich(texts)
+    texts = enrich.texts(memories)
+    enrichment = enrich.enrich(texts)
     linked = frames.edges(edges)
     scored = scoring.score(memories, frames.importance(memories), linked, policy, as_of=AS_OF, plan_id="plan")
     known = frames.vectors(vectors or {}, of=memories)

@@ -8,7 +8,7 @@ from frames import AS_OF, ago
 
 from memory_pipeline.consolidation import forgetting, scoring
 from memory_pipeline.consolidation.edges import associations
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 
 POLICY = Policy(**preset("engram"))

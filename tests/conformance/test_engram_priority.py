@@ -6,8 +6,8 @@ from decided import decisions
 from frames import AS_OF
 
 from memory_pipeline.consolidation import stages
-from memory_pipeline.consolidation.plans import deciding
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.consolidation.plans import decision_rows
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 
 ENGRAM = Policy(**preset("engram"))
@@ -41,10 +41,10 @@ def test_what_was_left_is_first_in_the_next_run():
     memories = told(("great", 0.9, 0), ("dull", 0.1, 0), ("used", 0.5, 3))
     first = left(memories, 2)
     assert first["memory_id"].to_list() == ["dull"]
-    made = decisions(deciding.deferrals(first), as_of=frames.ago(1))
+    made = decisions(decision_rows.deferrals(first), as_of=frames.ago(1))
     second = left(memories, 2, before=made)
     assert second["memory_id"].to_list() == ["used"]
-    made = pl.concat([made, decisions(deciding.deferrals(second), as_of=frames.ago(0.5), seq=1_001)])
+    made = pl.concat([made, decisions(decision_rows.deferrals(second), as_of=frames.ago(0.5), seq=1_001)])
     assert left(memories, 2, before=made)["memory_id"].to_list() == ["dull"]
 
 

@@ -9,9 +9,9 @@ import pytest
 from frames import AS_OF
 
 from memory_pipeline.consolidation import scoring, similarity
-from memory_pipeline.recall import formulas
+from memory_pipeline.recall.rank import formulas
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import enriching
+from memory_pipeline.text import enrich
 
 
 def array(*numbers):
@@ -38,7 +38,7 @@ def proximity(row):
 
 def keywords(text):
     texts = pl.DataFrame({"profile_id": ["p"], "content_hash": ["h"], "content": [text]})
-    return sorted(enriching.enrich(texts)["keywords"].to_list()[0])
+    return sorted(enrich.enrich(texts)["keywords"].to_list()[0])
 
 
 def test_relevance():

@@ -10,10 +10,10 @@ from frames import AS_OF, ago
 from uses import table
 
 from memory_pipeline.consolidation import core_memory, promotion
-from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.summaries import prompting
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 
 POLICY = Policy(**preset("superlocal"))
@@ -51,8 +51,8 @@ def promoted(memories, as_of=AS_OF):
 
 def run(state, as_of):
     """The state after a run that promotes and compiles."""
-    raised = deciding.promotions(promoted(state.memories, as_of), state.memories)
-    texts = deciding.blocks(compiled(state.memories, blocks=state.blocks, as_of=as_of), state.blocks)
+    raised = decision_rows.promotions(promoted(state.memories, as_of), state.memories)
+    texts = decision_rows.blocks(compiled(state.memories, blocks=state.blocks, as_of=as_of), state.blocks)
     return projection.apply(state, decisions(pl.concat([raised, texts]), as_of=as_of))
 
 

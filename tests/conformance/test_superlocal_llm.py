@@ -9,9 +9,9 @@ from answering import reply, said, script, serving
 from frames import AS_OF, ago
 
 from memory_pipeline.consolidation import core_memory
-from memory_pipeline.consolidation.summaries import completing
-from memory_pipeline.interop.openai_completion import OpenAICompleter
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.consolidation.summaries import model_requests
+from memory_pipeline.llm.openai import OpenAICompleter
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import LanguageModel, Policy
 
 FACTS = {"Alpha fact.": "semantic", "Bravo episode.": "episodic"}
@@ -33,10 +33,10 @@ def asked(server, facts, known, *, policy=POLICY, as_of=AS_OF):
     memories, scored, enrichment = state(facts)
     none = TABLES["clusters"].empty(), TABLES["cluster_members"].empty()
     settings = LanguageModel(llm_base_url=server.url, llm_retries=0)
-    wanted = completing.requests(
+    wanted = model_requests.requests(
         *none, memories, scored.with_columns(stability=pl.lit(0.1)), enrichment, policy, as_of=as_of
     )
-    rows = completing.complete(wanted, known, OpenAICompleter(settings, environment={}), settings)
+    rows = model_requests.complete(wanted, known, OpenAICompleter(settings, environment={}), settings)
     return pl.concat([known, rows])
 
 

@@ -10,16 +10,16 @@ from frames import AS_OF
 
 from memory_pipeline.consolidation import scoring
 from memory_pipeline.consolidation.groups import clustering
-from memory_pipeline.consolidation.summaries import summarising, wording
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.consolidation.summaries import extracts, summarising
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
-from memory_pipeline.text import enriching
+from memory_pipeline.text import enrich
 
 
 def run(memories, policy, *, vectors=None, edges=()):
     """Clusters, their members, and the summaries."""
-    texts = enriching.texts(memories)
-    enrichment = enriching.enrich(texts)
+    texts = enrich.texts(memories)
+    enrichment = enrich.enrich(texts)
     linked = frames.edges(edges)
     scored = scoring.score(memories, frames.importance(memories), linked, policy, as_of=AS_OF, plan_id="plan")
     known = frames.vectors(vectors or {}, of=memories)
@@ -82,12 +82,12 @@ def test_a_summary_of_the_heuristic(real_system):
     case = real_system("superlocal")["slm-sum-1"]
     assert case["expected_by_code"]["summary"] == "First one. Second without stop"
     memories = frames.memories({"content": text} for text in case["input"]["members"])
-    (content,) = wording.extracts(
+    (content,) = extracts.extracts(
         memories.with_columns(
             summary_id=pl.lit("s"),
             whole=pl.lit(value=False),
             tokens=pl.lit(5),
-            **{name: pl.lit([], pl.List(pl.String)) for name in wording.FACTS},
+            **{name: pl.lit([], pl.List(pl.String)) for name in extracts.FACTS},
         )
     )["content"]
     assert content == "2025-09-23: First one. More text. Second without stop. Fourth."

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memory_pipeline.consolidation.pipeline import TASKS
-from memory_pipeline.lake import activity, history, participation
-from memory_pipeline.lake.events import parse
-from memory_pipeline.lake.schemas import Action
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.runs import commit, due_work, inputs
+from memory_pipeline.schemas import Action
 from memory_pipeline.settings import load
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -38,14 +38,14 @@ def store(lake, number, *, at=NOW):
 
 def due(lake, *, at=NOW, **policy):
     """Tasks that are due, but for the projection and what time alone calls for."""
-    found = activity.due(lake, settings(lake, **policy), now=at)
+    found = due_work.due(lake, settings(lake, **policy), now=at)
     events = ("session_end", "sessions", "idle", "steps")
     return set(found.filter(found["trigger"].is_in(events)).select("trigger", "task").rows())
 
 
 def run(lake, task, *, at=NOW, **policy):
     own = settings(lake, **policy)
-    return history.consolidate(lake, own, participation.chosen(lake, own, as_of=at, task=task), run_id=f"{task} {at}")
+    return commit.consolidate(lake, own, inputs.chosen(lake, own, as_of=at, task=task), run_id=f"{task} {at}")
 
 
 def fired_at(lake, stores, **policy):

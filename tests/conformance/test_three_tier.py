@@ -9,7 +9,7 @@ from frames import AS_OF, ago
 
 from memory_pipeline.consolidation import scoring
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 
 TIERS = {"working": "working", "shortTerm": "short_term", "longTerm": "long_term"}

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from memory_pipeline.lake import metrics
+from memory_pipeline.runs import metrics
 
 OURS = {"shortTerm": "short_term", "longTerm": "long_term"}
 

@@ -9,7 +9,7 @@ import uses
 from frames import AS_OF, ago
 
 from memory_pipeline.consolidation.edges import associations
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 
 THREE_TIER = Policy(**preset("three_tier"))

@@ -8,9 +8,9 @@ from frames import AS_OF, ago
 from uses import accesses, risen, table
 
 from memory_pipeline.consolidation import forgetting, promotion, scoring
-from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 
 POLICY = Policy(**preset("three_tier"))
@@ -79,7 +79,7 @@ def test_a_memory_rises_in_place_and_takes_its_history_along():
     found = promoted([(row, uses, edges)])
     memories = frames.memories([row])
     state = projection.State(memories, TABLES["decided_edges"].empty(), accesses(uses))
-    after = projection.apply(state, decisions(deciding.promotions(found, memories)))
+    after = projection.apply(state, decisions(decision_rows.promotions(found, memories)))
     (now,) = after.memories.rows(named=True)
     assert (now["tier"], now["tier_since"]) == ("short_term", ago(1))
     kept = ("memory_id", "created_at", "access_count", "session_id", "lifecycle")
@@ -139,7 +139,7 @@ def test_lineage_of_the_design(real_system):
     found = promoted([(row, uses, edges)])
     memories = frames.memories([row])
     state = projection.State(memories, TABLES["decided_edges"].empty(), accesses(uses))
-    after = projection.apply(state, decisions(deciding.promotions(found, memories)))
+    after = projection.apply(state, decisions(decision_rows.promotions(found, memories)))
     (change,) = after.tier_changes.rows(named=True)
     (now,) = after.memories.rows(named=True)
     expected = case["expected"]

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation.edges import co_recall, coactivation, creative, edge_rows, likeness, links
+from memory_pipeline.consolidation.edges import co_recall, coactivation, creative, edge_rows, links, similarity_edges
 from memory_pipeline.consolidation.scoring import DAY, KEY, days_between
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
 
 FADING: Final = ("DISCOVERED", "ASSOCIATED", "SIMILAR_TO", "SHORTCUT")
@@ -81,7 +81,7 @@ def derive(
     found = [
         _follows(present),
         _caused_by(present),
-        likeness.derive(live, enrichment, vectors, policy, as_of=as_of),
+        similarity_edges.derive(live, enrichment, vectors, policy, as_of=as_of),
         _recalled_together(live, known, decided, policy),
     ]
     edges = _standing(edge_rows.complete(pl.concat(found, how="diagonal")), policy, as_of=as_of)

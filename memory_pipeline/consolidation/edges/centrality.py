@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.edges import associations, edge_rows, graph
 from memory_pipeline.consolidation.scoring import KEY
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 
 NO_RELATION: Final = ("SUMMARIZES", "FOLLOWS", "SIMILAR_TO", "REFERENCES")

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, eye_array
 from memory_pipeline.consolidation.edges import edge_rows, pairing
 from memory_pipeline.consolidation.edges.pairing import Meetings
 from memory_pipeline.consolidation.scoring import KEY
-from memory_pipeline.lake.schemas import INSTANT
+from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings import Policy
 
 REACH: Final = 100

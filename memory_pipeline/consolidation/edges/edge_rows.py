@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.scoring import KEY
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
 UNDIRECTED: Final = (

@@ -16,7 +16,7 @@ from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.consolidation.similarity import Pairs
-from memory_pipeline.lake.schemas import LIVE
+from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy
 
 CONFLICT_WEIGHT: Final = 0.6

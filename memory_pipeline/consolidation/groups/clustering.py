@@ -15,11 +15,11 @@ import polars as pl
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.groups import grouping
 from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES
-from memory_pipeline.consolidation.groups.strategies.scene import Scene, Space
+from memory_pipeline.consolidation.groups.strategies.strategy import Scene, Space
 from memory_pipeline.consolidation.scoring import KEY, bars_supersession, days_between
-from memory_pipeline.lake.schemas import INSTANT, LIVE, TABLES, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import importance
+from memory_pipeline.text.score import importance
 
 LABEL_WORDS: Final = 5
 """Words of a label."""

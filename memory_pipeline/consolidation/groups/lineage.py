@@ -13,9 +13,9 @@ import polars as pl
 
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING, summary_kind
 from memory_pipeline.consolidation.scoring import KEY
-from memory_pipeline.lake.schemas import LIVE
+from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import importance
+from memory_pipeline.text.score import importance
 
 META_PATTERN: Final = "MetaPattern"
 """Type of the memory that stands for a cluster of similar memories."""

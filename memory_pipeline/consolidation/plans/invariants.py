@@ -7,11 +7,11 @@ What is not here: what a plan proposes and how it is held back (`planning`), and
 import polars as pl
 import polars.selectors as cs
 
-from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.scoring import KEY, bars_supersession
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.lake.schemas import LIVE, Action, Lifecycle
+from memory_pipeline.schemas import LIVE, Action, Lifecycle
 from memory_pipeline.settings import Policy
 
 
@@ -73,12 +73,12 @@ def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.Dat
     )
     original = pl.col("kind") == "original"
     replaced = pl.col("action") == Action.SUPERSEDE.value
-    lost = pl.col("action").is_in(list(deciding.LEAVES))
+    lost = pl.col("action").is_in(list(decision_rows.LEAVES))
     stale = ~original & (pl.col("rule") == "stale_summary")
     kept = pl.col("is_protected").fill_null(value=False) | (original & pl.col("barred"))
     for_room = pl.col("barred") | (lost & pl.col("budget_protected").fill_null(value=False))
     otherwise = (replaced & original & pl.col("barred")) | (lost & ~stale & kept)
-    bad = moved.filter(pl.when(pl.col("rule") == deciding.BUDGET).then(for_room).otherwise(otherwise))
+    bad = moved.filter(pl.when(pl.col("rule") == decision_rows.BUDGET).then(for_room).otherwise(otherwise))
     why = pl.coalesce("protection_reason", pl.lit("explicit flag or category core"))
     return _bad(bad, "protected", pl.format("{} by rule {}, but it is protected: {}.", "action", "rule", why))
 
@@ -87,7 +87,7 @@ def _strays(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl.
     made = plan.filter(pl.col("action") == Action.SUMMARISE.value)
     known = pl.concat([post.memories.select(KEY), made.select(KEY)])
     compiled = plan.filter(pl.col("action") == Action.COMPILE.value)
-    listed = deciding.read("after", {"members": pl.List(pl.String())})
+    listed = decision_rows.read("after", {"members": pl.List(pl.String())})
     members = pl.concat([made, compiled]).with_columns(listed).explode("members")
     concerned = plan.filter(~pl.col("action").is_in([Action.WITHDRAW.value, Action.COMPILE.value]))
     named = pl.concat(

@@ -14,16 +14,16 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.lake.schemas import LIVE, TABLES, Action
+from memory_pipeline.schemas import LIVE, TABLES, Action
 
 QUOTA_FLOOR: Final = 20
 """So many memories may leave in one run, whatever their share."""
 
-LEAVING: Final = (Action.SUPERSEDE.value, *deciding.LEAVES)
+LEAVING: Final = (Action.SUPERSEDE.value, *decision_rows.LEAVES)
 """Actions after which a memory is not live, or less than it was."""
 
 _STAYING: Final = (Action.CLOSE.value, Action.TRIM.value, Action.PROMOTE.value)
@@ -93,15 +93,17 @@ def propose(
     wanted = pl.col("action").is_in([action.value for action in actions])
     changes = pl.concat(
         [
-            deciding.links(proposed_edges.join(state.edges, on=deciding.EDGE_KEY, how="anti"), state.memories),
-            deciding.prunes(pruned_edges.join(standing, on=deciding.EDGE_KEY, how="semi")),
-            deciding.summaries(made, state.memories),
-            deciding.moves(archived_set, summaries, state.memories, superseded_lifecycle=superseded_lifecycle),
-            deciding.closings(fact_changes, state.memories),
-            deciding.trims(trims, state.memories),
-            deciding.promotions(promotions, state.memories),
-            deciding.blocks(proposed_blocks, state.blocks),
-            deciding.deferrals(deferred),
+            decision_rows.links(
+                proposed_edges.join(state.edges, on=decision_rows.EDGE_KEY, how="anti"), state.memories
+            ),
+            decision_rows.prunes(pruned_edges.join(standing, on=decision_rows.EDGE_KEY, how="semi")),
+            decision_rows.summaries(made, state.memories),
+            decision_rows.moves(archived_set, summaries, state.memories, superseded_lifecycle=superseded_lifecycle),
+            decision_rows.closings(fact_changes, state.memories),
+            decision_rows.trims(trims, state.memories),
+            decision_rows.promotions(promotions, state.memories),
+            decision_rows.blocks(proposed_blocks, state.blocks),
+            decision_rows.deferrals(deferred),
         ]
     ).filter(wanted)
     signature = ["profile_id", "signature"]
@@ -114,7 +116,7 @@ def propose(
     present = committed.filter(pl.col("action") != Action.WITHDRAW.value, wanted)
     new = [desired.join(present, on=signature, how="anti")]
     if Action.WITHDRAW in actions:
-        gone = _signed(deciding.withdrawals(present.join(desired, on=signature, how="anti")))
+        gone = _signed(decision_rows.withdrawals(present.join(desired, on=signature, how="anti")))
         new.append(gone.join(barred, on=signature, how="anti"))
     return _numbered(pl.concat(new), profiles)
 
@@ -151,7 +153,7 @@ def _forgotten(desired: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
     """Summaries that were let go for their low relevance: made again, they would be let go again the next night."""
     moves = earlier.filter(pl.col("action").is_in(projection.MOVES)).sort("as_of", "seq", "ordinal")
     gone = moves.unique(KEY, keep="last").filter(
-        pl.col("action").is_in(list(deciding.LEAVES)), pl.col("rule") != "stale_summary"
+        pl.col("action").is_in(list(decision_rows.LEAVES)), pl.col("rule") != "stale_summary"
     )
     made = desired.filter(pl.col("action") == Action.SUMMARISE.value)
     return made.join(gone, on=KEY, how="semi").select("profile_id", "signature")
@@ -159,7 +161,7 @@ def _forgotten(desired: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
 
 def _given_back(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
     """Trims of texts that somebody has given back whole, whatever would be left of them now."""
-    text = deciding.read("after", {"content_hash": pl.String()})
+    text = decision_rows.read("after", {"content_hash": pl.String()})
     whole = barred.filter(pl.col("action") == Action.TRIM.value).select(*KEY, *text)
     cut = desired.filter(pl.col("action") == Action.TRIM.value).select(*KEY, *text, "signature")
     return cut.join(whole, on=[*KEY, "content_hash"], how="semi").select("profile_id", "signature")
@@ -187,7 +189,7 @@ def _unfounded(full: pl.DataFrame, state: State) -> pl.DataFrame:
     """Blocks that were compiled from a summary which is not to be made, and what would be left of its text."""
     known = pl.concat([state.memories.select(KEY), full.filter(pl.col("action") == Action.SUMMARISE.value).select(KEY)])
     compiled = full.filter(pl.col("action") == Action.COMPILE.value).select(
-        "profile_id", "signature", *deciding.read("after", {"members": deciding.BLOCK["members"]})
+        "profile_id", "signature", *decision_rows.read("after", {"members": decision_rows.BLOCK["members"]})
     )
     named = compiled.explode("members").drop_nulls("members").rename({"members": "memory_id"})
     cut = full.filter(pl.col("action") == Action.TRIM.value).select("profile_id", "signature", "memory_id")
@@ -200,7 +202,7 @@ def _signed(changes: pl.DataFrame) -> pl.DataFrame:
 
 def _numbered(changes: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
     """Make changes decisions of their profile's plan, numbered in order of application."""
-    place = pl.col("action").replace_strict(deciding.ORDER, return_dtype=pl.Int64)
+    place = pl.col("action").replace_strict(decision_rows.ORDER, return_dtype=pl.Int64)
     rows = (
         changes.join(profiles.select("profile_id", "plan_id", "as_of"), on="profile_id")
         .sort("profile_id", place, "memory_id", "target_id", "rule", "signature")
@@ -263,7 +265,7 @@ def quota(plan: pl.DataFrame, state: State) -> pl.DataFrame:
         `profile_id`, `live`, `leaving`, `share` (0..1), one row a profile with live originals.
     """
     originals = state.memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("kind") == "original").select(KEY)
-    lost = plan.filter(pl.col("action").is_in(list(deciding.LEAVES)) & pl.col("target_id").is_null())
+    lost = plan.filter(pl.col("action").is_in(list(decision_rows.LEAVES)) & pl.col("target_id").is_null())
     leaving = originals.join(lost, on=KEY, how="semi").group_by("profile_id").agg(leaving=pl.len().cast(pl.Int64))
     return (
         originals.group_by("profile_id")
@@ -345,7 +347,7 @@ def _built_on(decisions: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
         for end in ("memory_id", "target_id")
     ]
     edge = ["profile_id", "memory_id", "target_id", "edge_type"]
-    typed = deciding.read("after", {"edge_type": pl.String()})
+    typed = decision_rows.read("after", {"edge_type": pl.String()})
     links = base.filter(pl.col("action") == Action.LINK.value).with_columns(typed).select(*edge, since="seq")
     pruned = decisions.filter(pl.col("action") == Action.PRUNE.value).with_columns(typed).join(links, on=edge)
     named.append(pruned.filter(pl.col("seq") >= pl.col("since")).drop("edge_type"))

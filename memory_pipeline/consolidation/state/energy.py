@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.lake.schemas import INSTANT, TABLES
+from memory_pipeline.schemas import INSTANT, TABLES
 
 ENERGY_DECAY: Final[dict[str, float]] = {"working": 0.5, "short_term": 0.05, "long_term": 0.001}
 """Energy lost per hour in each tier, from the lowest to the highest."""

@@ -14,10 +14,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.edges.edge_rows import UNDIRECTED
-from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.scoring import DAY, KEY
-from memory_pipeline.lake.schemas import TABLES, EventType, Lifecycle
-from memory_pipeline.text import classification, identity
+from memory_pipeline.schemas import TABLES, EventType, Lifecycle
+from memory_pipeline.text import classification, content_hash
 
 ORIGINAL: Final = "original"
 """Kind of a memory that an agent stored."""
@@ -136,7 +136,7 @@ def _tombstones(erased: pl.DataFrame) -> pl.DataFrame:
         *("seq", "created_at"),
         kind=pl.lit(ORIGINAL),
         content=pl.lit(TOMBSTONE),
-        content_hash=pl.lit(identity.content_hash(None, TOMBSTONE)),
+        content_hash=pl.lit(content_hash.content_hash(None, TOMBSTONE)),
         memory_type=pl.lit(classification.FALLBACK_TYPE),
         memory_type_inferred=pl.lit(value=True),
         category=pl.lit(classification.FALLBACK_CATEGORY),
@@ -259,7 +259,7 @@ def _described(memories: pl.DataFrame) -> pl.DataFrame:
         )
     every = pl.concat([described, memories.filter(pl.col("kind") != ORIGINAL)])
     texts = every.select("speaker", "content").iter_rows()
-    hashes = pl.Series([identity.content_hash(*text) for text in texts], dtype=pl.String)
+    hashes = pl.Series([content_hash.content_hash(*text) for text in texts], dtype=pl.String)
     return every.with_columns(content_hash=pl.coalesce("content_hash", hashes))
 
 
@@ -281,7 +281,7 @@ def _asserted(happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     )
     edges = (
         said.sort("at", "seq")
-        .group_by(deciding.EDGE_KEY)
+        .group_by(decision_rows.EDGE_KEY)
         .agg(
             kind=pl.col("edge_kind").drop_nulls().last(),
             base_weight=pl.col("weight").drop_nulls().last().fill_null(1.0),

@@ -13,10 +13,10 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.plans import deciding
+from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.scoring import KEY
-from memory_pipeline.consolidation.state import energy, folding, settling
-from memory_pipeline.lake.schemas import TABLES, Action
+from memory_pipeline.consolidation.state import energy, folding, lifecycle
+from memory_pipeline.schemas import TABLES, Action
 
 MEMBER_WEIGHT: Final = 0.8
 """Weight of the edge from a summary to each of its members."""
@@ -24,7 +24,7 @@ MEMBER_WEIGHT: Final = 0.8
 ERASED: Final = '{"erased":'
 """How the documents of a decision begin that was erased, since they told of an erased memory."""
 
-MOVES: Final = settling.MOVES
+MOVES: Final = lifecycle.MOVES
 """Actions that set where a memory stands."""
 
 _LINEAGE: Final = {"short_term": ("working", "PROMOTED_TO"), "long_term": ("short_term", "CRYSTALLIZED_INTO")}
@@ -57,7 +57,7 @@ def fold(events: pl.DataFrame, decisions: pl.DataFrame) -> State:
     Cost: sorts of the accesses, hash joins, and one SHA-256 a memory; a million events take a few seconds.
     """
     ordered = _ordered(decisions)
-    return _applied(_written(events, settling.made(ordered)), ordered)
+    return _applied(_written(events, lifecycle.made(ordered)), ordered)
 
 
 def project(events: pl.DataFrame) -> State:
@@ -68,7 +68,7 @@ def project(events: pl.DataFrame) -> State:
 def _written(events: pl.DataFrame, summaries: pl.DataFrame) -> State:
     """Return what agents wrote, about summaries too."""
     written = folding.fold(events, summaries)
-    state = State(settling.unclosed(written.memories), written.edges, written.accesses)
+    state = State(lifecycle.unclosed(written.memories), written.edges, written.accesses)
     reckoned = energy.latest(state.memories, state.accesses, state.edges, state.tier_changes)
     return replace(state, memories=state.memories.with_columns(reckoned.drop(KEY)))
 
@@ -121,9 +121,9 @@ def apply(state: State, decisions: pl.DataFrame) -> State:
 
 
 def _applied(state: State, ordered: pl.DataFrame) -> State:
-    new = settling.made(ordered).join(state.memories, on=KEY, how="anti")
-    known = pl.concat([state.memories, settling.unclosed(new)])
-    memories = settling.settled(known, ordered, state.accesses)
+    new = lifecycle.made(ordered).join(state.memories, on=KEY, how="anti")
+    known = pl.concat([state.memories, lifecycle.unclosed(new)])
+    memories = lifecycle.settled(known, ordered, state.accesses)
     edges = _connected(state.edges, memories, ordered)
     tier_changes = _raised(state.tier_changes, memories, ordered)
     after = State(memories, edges, state.accesses, tier_changes, _compiled(state.blocks, ordered))
@@ -132,7 +132,7 @@ def _applied(state: State, ordered: pl.DataFrame) -> State:
 
 def _ordered(decisions: pl.DataFrame) -> pl.DataFrame:
     """Decisions in order of application, numbered by `turn` from 0."""
-    place = pl.col("action").replace_strict(deciding.ORDER, return_dtype=pl.Int64)
+    place = pl.col("action").replace_strict(decision_rows.ORDER, return_dtype=pl.Int64)
     return (
         decisions.sort("as_of", "seq", place, "ordinal", "profile_id", "decision_id")
         .with_row_index("turn")
@@ -151,12 +151,12 @@ def _connected(edges: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFram
     by_agent = pl.col("origin") == "asserted"
     pruned = (
         ordered.filter(_is(Action.PRUNE))
-        .with_columns(*deciding.read("after", {"edge_type": pl.String()}))
+        .with_columns(*decision_rows.read("after", {"edge_type": pl.String()}))
         .group_by("profile_id", "edge_type", source="memory_id", target="target_id")
         .agg(pruned=pl.col("turn").max())
     )
     deleted = ordered.filter(_is(Action.DELETE)).group_by(KEY).agg(deleted=pl.col("turn").max())
-    standing = candidates.join(pruned, on=deciding.EDGE_KEY, how="left", maintain_order="left").filter(
+    standing = candidates.join(pruned, on=decision_rows.EDGE_KEY, how="left", maintain_order="left").filter(
         by_agent | pl.col("pruned").is_null() | (pl.col("pruned") < pl.col("turn"))
     )
     for end in ("source", "target"):
@@ -166,17 +166,17 @@ def _connected(edges: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFram
             .drop("deleted")
         )
     return TABLES["decided_edges"].conform(
-        standing.sort(by_agent, "turn").unique(deciding.EDGE_KEY, keep="last", maintain_order=True)
+        standing.sort(by_agent, "turn").unique(decision_rows.EDGE_KEY, keep="last", maintain_order=True)
     )
 
 
 def _decided(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     """Edges that decisions make between memories that existed by then, with their `turn`."""
     links = ordered.filter(_is(Action.LINK)).select(
-        "profile_id", "plan_id", "turn", "as_of", *deciding.read("after", deciding.EDGE)
+        "profile_id", "plan_id", "turn", "as_of", *decision_rows.read("after", decision_rows.EDGE)
     )
     summaries = ordered.filter(_is(Action.SUMMARISE)).with_columns(
-        *deciding.read("after", {name: deciding.SUMMARY[name] for name in ("kind", "members")})
+        *decision_rows.read("after", {name: decision_rows.SUMMARY[name] for name in ("kind", "members")})
     )
     memberships = summaries.explode("members").select(
         *("profile_id", "plan_id", "turn", "as_of", "kind"),
@@ -210,7 +210,7 @@ def _raised(tier_changes: pl.DataFrame, memories: pl.DataFrame, ordered: pl.Data
         ordered.filter(_is(Action.PROMOTE))
         .select(
             *(*KEY, "turn", "plan_id", "as_of"),
-            *deciding.read("after", {name: deciding.PROMOTED[name] for name in ("tier", "at", "energy")}),
+            *decision_rows.read("after", {name: decision_rows.PROMOTED[name] for name in ("tier", "at", "energy")}),
         )
         .join(memories.select(*KEY, "created_at"), on=KEY)
         .filter(pl.col("as_of") >= pl.col("created_at"))
@@ -276,7 +276,7 @@ def _compiled(blocks: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
         .select(
             "profile_id",
             "plan_id",
-            *deciding.read("after", deciding.BLOCK),
+            *decision_rows.read("after", decision_rows.BLOCK),
             block="memory_id",
             compiled_at="as_of",
         )

@@ -2,7 +2,8 @@
 
 Numbers, dates and names are compared in normal form. A date may be said in another way as long as it is the same day
 ("March 12, 2024" and, under "In March 2024", "Mar 12"; "yesterday" and the day before it was said). What is not here:
-how texts are read (`text/facts`, `text/dates`), and extracts, which are made of the members' own sentences (`wording`).
+how texts are read (`text/parse/facts`, `text/parse/dates`), and extracts, which are made of the members' own sentences
+(`wording`).
 """
 
 import re
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.text import dates, facts
+from memory_pipeline.text.parse import dates, facts
 
 _SHOWN: Final = 3
 """Facts that a reason names."""

@@ -2,7 +2,7 @@
 
 A prompt is a pure function of the memories it is about, so that the same memories are never asked about twice. Memories
 are untrusted: they stand on single lines between marks that nobody can foresee, and the model is told to follow nothing
-they say. An answer is taken only if it says what the memories say. What is not here: asking (`text/completion`), which
+they say. An answer is taken only if it says what the memories say. What is not here: asking (`llm/protocol`), which
 requests a run has and which answers are kept (`completing`), and texts by rule (`wording`, `core_memory`).
 """
 
@@ -14,11 +14,11 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation.summaries import faithfulness
-from memory_pipeline.consolidation.summaries.wording import LEAST_BUDGET
-from memory_pipeline.lake.schemas import INSTANT
+from memory_pipeline.consolidation.summaries.extracts import LEAST_BUDGET
+from memory_pipeline.llm.protocol import Outcome, estimated_tokens
+from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import facts, tokens
-from memory_pipeline.text.completion import Outcome, estimated_tokens
+from memory_pipeline.text.parse import facts, tokens
 
 SUMMARY: Final = "summary"
 BLOCK: Final = "block"

@@ -14,10 +14,10 @@ from memory_pipeline.consolidation.groups.lineage import CLUSTER, SUMMARY
 from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES, summary_kind
 from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.consolidation.state.folding import ORIGINAL
-from memory_pipeline.consolidation.summaries import prompting, wording
-from memory_pipeline.lake.schemas import LIVE, TABLES, Lifecycle
+from memory_pipeline.consolidation.summaries import extracts, prompting
+from memory_pipeline.schemas import LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import identity
+from memory_pipeline.text import content_hash
 
 RULES: Final = "rules"
 """Who words a summary that no model does."""
@@ -77,7 +77,7 @@ def summarise(
     return TABLES["summaries"].conform(
         made.with_columns(
             pl.col("replaces").fill_null([]),
-            identity.content_hashes(made["speaker"], made["content"]),
+            content_hash.content_hashes(made["speaker"], made["content"]),
             plan_id=pl.lit(plan_id),
         )
     )
@@ -147,7 +147,7 @@ def _worded(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) ->
 def _by_rules(members: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """The text of each summary by rules: summary_id, content, index_text and complete."""
     versions = lineage.unnamed(members).with_columns(whole=pl.col("kind") == KINDS["near_duplicates"])
-    texts = wording.extracts(versions, joined=policy.summary_text == "concat")
+    texts = extracts.extracts(versions, joined=policy.summary_text == "concat")
     if policy.summary_text != "sentence":
         return texts
     patterns = members.filter(pl.col("kind") == KINDS["similarity_components"])

@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.groups.strategies.scene import Strategy
+from memory_pipeline.consolidation.groups.strategies.strategy import Strategy
 
 
 def _found() -> dict[str, Strategy]:

@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation.groups import grouping
-from memory_pipeline.consolidation.groups.strategies.scene import Found, Scene, Strategy, grouped
+from memory_pipeline.consolidation.groups.strategies.strategy import Found, Scene, Strategy, grouped
 
 
 def find(scene: Scene) -> Found:

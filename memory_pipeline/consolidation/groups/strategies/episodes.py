@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.groups.strategies.scene import Found, Scene, Strategy
+from memory_pipeline.consolidation.groups.strategies.strategy import Found, Scene, Strategy
 
 AGENT_SESSIONS: Final = 100
 """Most sessions that the summary of an agent draws on: it is to be read, however long the agent has lived."""

@@ -10,7 +10,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.groups import greedy
-from memory_pipeline.consolidation.groups.strategies.scene import IN_CONFLICT, Found, Scene, Strategy, grouped
+from memory_pipeline.consolidation.groups.strategies.strategy import IN_CONFLICT, Found, Scene, Strategy, grouped
 
 KIN = ("profile_id", "user_id", "agent_id", "category", "valid_until")
 """What all members of a group share."""

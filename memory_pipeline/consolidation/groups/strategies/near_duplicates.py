@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.groups import grouping
-from memory_pipeline.consolidation.groups.strategies.scene import (
+from memory_pipeline.consolidation.groups.strategies.strategy import (
     IN_CONFLICT,
     Found,
     Rows,
@@ -23,9 +23,9 @@ from memory_pipeline.consolidation.groups.strategies.scene import (
     grouped,
 )
 from memory_pipeline.consolidation.similarity import Pairs
-from memory_pipeline.lake.schemas import TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import differences
+from memory_pipeline.text.compare import merge_guard
 
 KIN: Final = ("profile_id", "user_id", "agent_id", "speaker")
 """What all members of a group share: whose memory it is, and who said it."""
@@ -106,7 +106,7 @@ def _denied(pairs: Pairs) -> pl.DataFrame:
 def _stated(points: pl.DataFrame) -> pl.DataFrame:
     """Points with what a memory states beyond its text: the speaker is a name, and "yesterday" is a certain day."""
     spoken = pl.when(pl.col("speaker").is_not_null()).then(pl.concat_list("speaker")).otherwise([])
-    settled = differences.settled_dates(points["dates"], points["created_at"])
+    settled = merge_guard.settled_dates(points["dates"], points["created_at"])
     return points.with_columns(settled.alias("dates"), pl.col("entities").list.set_union(spoken)).with_columns(
         dated=pl.col("dates").list.join("|"), kin=pl.struct(KIN).rank("dense").cast(pl.Int64)
     )
@@ -142,7 +142,7 @@ def _disagreeing(stated: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
         ordered = ids[part.left] < ids[part.right]
         ends = {"left": np.where(ordered, part.left, part.right), "right": np.where(ordered, part.right, part.left)}
         sides = [stated[end].select(pl.col(_STATED).name.prefix(f"{side}_")) for side, end in ends.items()]
-        verdicts = differences.disagreements(pl.concat(sides, how="horizontal")).select("reason", "detail")
+        verdicts = merge_guard.disagreements(pl.concat(sides, how="horizontal")).select("reason", "detail")
         judged.append(_frame(part).hstack(verdicts).drop_nulls("reason"))
     return pl.concat(judged)
 

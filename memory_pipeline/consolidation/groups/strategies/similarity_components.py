@@ -10,7 +10,15 @@ import polars as pl
 
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.groups import grouping
-from memory_pipeline.consolidation.groups.strategies.scene import Found, Rows, Scene, Space, Strategy, grouped, profiles
+from memory_pipeline.consolidation.groups.strategies.strategy import (
+    Found,
+    Rows,
+    Scene,
+    Space,
+    Strategy,
+    grouped,
+    profiles,
+)
 from memory_pipeline.settings import Policy
 
 

@@ -1,0 +1,128 @@
+"""Associations that follow from what memories say: SIMILAR_TO, REFERENCES, and links across sessions.
+
+What is not here: the comparison of vectors itself (`similarity`), and links that a run decides (`links`).
+"""
+
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation.edges import edge_rows, pairing
+from memory_pipeline.consolidation.scoring import AGE_TIERS, days_between
+from memory_pipeline.consolidation.similarity import Pairs
+from memory_pipeline.schemas import INSTANT
+from memory_pipeline.settings import Policy
+
+MENTIONS_LINKED: Final = 5
+"""How many of the mentions before it a mention of an entity is linked to; bounds REFERENCES to 5 edges a mention."""
+
+ROUNDING: Final = 1e-9
+"""Keeps a share of memories that is a whole number from falling short of it."""
+
+
+def derive(
+    live: pl.DataFrame, enrichment: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, *, as_of: datetime
+) -> pl.DataFrame:
+    """SIMILAR_TO and REFERENCES edges between live memories; see `associations.derive`.
+
+    One exact join finds the pairs of all rules that need a similarity.
+    """
+    across = "cross_session" in policy.associations
+    rows, entities = _mentions(live, enrichment, policy)
+    crossing = edge_rows.between(live, rows[:0], rows[:0])
+    found = [crossing]
+    minima = [policy.similar_to_threshold] if policy.similar_edges else []
+    minima += [policy.auto_link_similarity] if across else []
+    if minima:
+        points, profiles = edge_rows.matrix(live, vectors, policy), edge_rows.profiles(live)
+        pairs = similarity.threshold_join(points, profiles, min(minima))
+    if policy.similar_edges:
+        found.append(_similar(live, pairs, policy, as_of=as_of))
+    if across:
+        crossing = _across_sessions(live, pairs, _mentioned(rows, entities, len(live)), policy)
+        found.append(crossing)
+    if policy.reference_edges:
+        plain = _references(live, rows, entities)
+        found.append(plain.join(crossing, on=["profile_id", "source", "target"], how="anti"))
+    return pl.concat(found, how="diagonal")
+
+
+def _similar(live: pl.DataFrame, pairs: Pairs, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
+    """Pairs above the threshold; equality does not count, and is judged in float32 like the stored similarity."""
+    chosen = pairs.similarity > np.float32(policy.similar_to_threshold)
+    if policy.warm_prune_weight is not None:
+        age = live.select(days_between(pl.col("created_at"), pl.lit(as_of, dtype=INSTANT))).to_series().to_numpy()
+        warm = np.maximum(age[pairs.left], age[pairs.right]) >= AGE_TIERS["hot"]
+        chosen &= ~warm | similarity.reaches(pairs.similarity, policy.warm_prune_weight)
+    cosine = pl.Series(pairs.similarity[chosen])
+    return edge_rows.between(live, pairs.left[chosen], pairs.right[chosen]).with_columns(
+        edge_type=pl.lit("SIMILAR_TO"),
+        weight=cosine.cast(pl.Float64).clip(0.0, 1.0),
+        similarity=cosine,
+        algorithm=pl.lit("similarity_join"),
+    )
+
+
+def _mentions(
+    live: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of `live` and codes of the rare entities that they mention, by entity and time."""
+    text = ["profile_id", "content_hash"]
+    mentions = (
+        live.with_row_index("row")
+        .with_columns(pl.len().over("profile_id").alias("memories"))
+        .join(enrichment.select(*text, "entities"), on=text)
+        .explode("entities")
+        .drop_nulls("entities")
+        .unique(["row", "entities"])
+        .with_columns(pl.len().over("profile_id", "entities").alias("mentions"))
+        .filter(pl.col("mentions") <= policy.reference_share * pl.col("memories") + ROUNDING)
+        .sort("profile_id", "entities", "created_at", "row")
+    )
+    entities = mentions.select(pl.struct("profile_id", "entities").rle_id()).to_series()
+    return mentions["row"].cast(pl.Int64).to_numpy(), entities.cast(pl.Int64).to_numpy()
+
+
+def _references(live: pl.DataFrame, rows: NDArray[np.int64], entities: NDArray[np.int64]) -> pl.DataFrame:
+    met = pairing.meetings(rows, entities, count=len(live), reach=MENTIONS_LINKED)
+    return edge_rows.between(live, met.left, met.right).with_columns(
+        edge_type=pl.lit("REFERENCES"), weight=pl.Series(_shared_weight(met.times)), algorithm=pl.lit("shared_entities")
+    )
+
+
+def _mentioned(rows: NDArray[np.int64], entities: NDArray[np.int64], count: int) -> csr_array:
+    shape = (count, int(entities.max(initial=-1)) + 1)
+    return csr_array((np.ones(len(rows), dtype=np.int64), (rows, entities)), shape=shape)
+
+
+def _across_sessions(live: pl.DataFrame, pairs: Pairs, mentioned: csr_array, policy: Policy) -> pl.DataFrame:
+    """Alike memories of two sessions that mention the same rare entity, however many others mention it in between."""
+    code = live["session_id"].rank("dense").cast(pl.Int64).fill_null(-1).to_numpy()
+    known = (code >= 0) & (np.diff(mentioned.indptr) > 0)
+    left, right = pairs.left, pairs.right
+    chosen = np.flatnonzero(
+        similarity.reaches(pairs.similarity, policy.auto_link_similarity)
+        & (code[left] != code[right])
+        & known[left]
+        & known[right]
+    )
+    shared = np.asarray(mentioned[left[chosen]].multiply(mentioned[right[chosen]]).sum(axis=1))
+    chosen, shared = chosen[shared > 0], shared[shared > 0]
+    cosine = pairs.similarity[chosen]
+    return edge_rows.between(live, left[chosen], right[chosen]).with_columns(
+        edge_type=pl.lit("REFERENCES"),
+        kind=pl.lit("cross_session"),
+        weight=pl.Series(np.maximum(cosine.astype(np.float64), _shared_weight(shared))).clip(0.0, 1.0),
+        similarity=pl.Series(cosine),
+        algorithm=pl.lit("shared_entities_and_similarity"),
+    )
+
+
+def _shared_weight(count: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How much so many shared entities weigh."""
+    return 1.0 - 1.0 / (1.0 + count.astype(np.float64))

@@ -1,0 +1,455 @@
+"""What a decision says: the desired changes of a run as rows, and how their JSON is written and read.
+
+The `after` of a decision holds all that applying it needs, so that a plan can be carried out, kept and replayed without
+the tables it was made from. Canonical JSON: sorted keys, no spaces, numbers that read back to the same bits, instants
+in UTC with microseconds.
+What is not here: which changes become a plan (`planning`) and what they do to a state (`projection`).
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
+
+Fields = Mapping[str, pl.DataType]
+
+ORDER: Final = {action.value: place for place, action in enumerate(Action)}
+"""Place of an action among the decisions of one plan."""
+
+EDGE_KEY: Final = TABLES["decided_edges"].key
+INSTANT_FORMAT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
+
+
+def _fields(table: str, *names: str) -> dict[str, pl.DataType]:
+    types = TABLES[table].empty().schema
+    return {name: types[name] for name in sorted(names)}
+
+
+EDGE: Final = _fields(
+    "decided_edges",
+    *("source", "target", "edge_type", "kind", "weight", "base_weight", "confidence", "similarity"),
+    *("algorithm", "discovered_at", "last_strengthened_at", "co_count"),
+)
+"""What a decision says of the edge it makes or prunes."""
+
+MOVE: Final = _fields("memories", "lifecycle", "superseded_by", "superseded_kind")
+"""What a decision about a memory sets."""
+
+SAID: Final = _fields("memories", "content_hash", "protected", "valid_from", "valid_until")
+"""What an original said when a summary took its place: the decision holds for that, and for nothing said later."""
+
+SUMMARY: Final = _fields(
+    "memories",
+    *MOVE,
+    *("kind", "content", "content_hash", "memory_type", "category", "importance_given", "confidence", "valid_from"),
+    *("valid_until", "protected", "protected_reason", "seq", "access_count", "members", "cluster_id", "index_text"),
+    *("stability_given", "speaker", "session_id", "agent_id", "user_id", "tags", "said_at"),
+)
+"""What a decision says of the summary it makes."""
+
+WORDED: Final = _fields("summaries", "compiled_by", "fallback")
+"""What a decision says of who worded the summary it makes."""
+
+CLOSED: Final = _fields("memories", "valid_until", "superseded_by", "superseded_kind", "content_hash") | {
+    "other_hash": pl.String()
+}
+"""What a decision says of a memory whose fact a newer one changed: its end, and the texts for which that holds."""
+
+TRIMMED: Final = _fields("memories", "trimmed", "content_hash")
+"""What a decision leaves of a text, and the text for which that holds; null gives the whole text back."""
+
+BUDGET: Final = "token_budget"
+"""Rule by which words, and memories of which none is worth keeping, leave for want of room."""
+
+PROMOTED: Final = _fields("promotions", "tier", "at", "energy", "lifecycle", "category")
+"""What a decision raises; null means unchanged."""
+
+_RISES: Final = {"tier": ("tier", "at", "energy"), "lifecycle": ("lifecycle",), "category": ("category",)}
+"""What can rise, with the columns that say so."""
+
+_ENDED: Final = ("valid_until", "superseded_by", "superseded_kind")
+
+LEAVES: Final = {
+    Action.DELETE.value: Lifecycle.DELETED.value,
+    Action.ARCHIVE.value: Lifecycle.ARCHIVED.value,
+    Action.EXPIRE.value: Lifecycle.EXPIRED.value,
+    Action.COLD.value: Lifecycle.COLD.value,
+    Action.STUB.value: Lifecycle.STUB.value,
+}
+"""Where a memory goes by an action that takes it out of the live set; a superseded one goes where the policy says."""
+
+BLOCK: Final = _fields("core_memory_blocks", "content", "members", "version", "compiled_by")
+"""What a decision says of a core memory block."""
+
+CHANGES: Final = pl.Schema(
+    {name: pl.String() for name in (*KEY, "action", "target_id", "rule", "reason", "factors", "before", "after")}
+    | {"subject": pl.String()}
+)
+"""A desired change: a decision that belongs to no plan yet. `subject` is the content that it is about."""
+
+
+def write(fields: Fields, *, suffix: str = "") -> pl.Expr:
+    """Columns of a row as canonical JSON; `suffix` is what their names end in."""
+    return pl.struct(_written(name, kind, suffix) for name, kind in sorted(fields.items())).struct.json_encode()
+
+
+def read(column: str, fields: Fields) -> list[pl.Expr]:
+    """Columns that the JSON in `column` holds; what it does not say is null."""
+    wire = {name: pl.String() if kind == INSTANT else _wide(kind) for name, kind in fields.items()}
+    said = pl.col(column).str.json_decode(pl.Struct(wire)).struct
+    return [
+        said.field(name).str.to_datetime(INSTANT_FORMAT, time_unit="us", time_zone="UTC")
+        if kind == INSTANT
+        else said.field(name).cast(kind)
+        for name, kind in fields.items()
+    ]
+
+
+def _written(name: str, kind: pl.DataType, suffix: str) -> pl.Expr:
+    value = pl.col(name + suffix)
+    return (value.dt.strftime(INSTANT_FORMAT) if kind == INSTANT else value.cast(_wide(kind))).alias(name)
+
+
+def _wide(kind: pl.DataType) -> pl.DataType:
+    """Single precision is written as the double it equals, so that it reads back exactly."""
+    return pl.Float64() if kind == pl.Float32 else kind
+
+
+def links(proposed: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Changes that add the edges of table `proposed_edges`."""
+    edges = _about_edges(proposed)
+    for end in ("source", "target"):
+        texts = memories.select(
+            "profile_id", pl.col("memory_id").alias(end), pl.col("content_hash").alias(f"{end}_text")
+        )
+        edges = edges.join(texts, on=["profile_id", end], how="left", maintain_order="left")
+    return _changes(
+        edges,
+        action=pl.lit(Action.LINK.value),
+        rule=pl.concat_str("algorithm", pl.coalesce("kind", "edge_type"), separator="."),
+        reason=pl.format(
+            "{} and {} are linked as {}: cosine {}, confidence {}.",
+            "source",
+            "target",
+            "label",
+            _shown("similarity"),
+            _shown("confidence"),
+        ),
+        factors=write({name: EDGE[name] for name in ("confidence", "similarity", "weight")}),
+        before=pl.lit("{}"),
+        after=write(EDGE),
+        subject=pl.concat_str("label", "source_text", "target_text", separator=" ", ignore_nulls=True),
+    )
+
+
+def prunes(faded: pl.DataFrame) -> pl.DataFrame:
+    """Changes that take away the edges of `faded`, rows of `decided_edges` at their present weight."""
+    return _changes(
+        _about_edges(faded),
+        action=pl.lit(Action.PRUNE.value),
+        rule=pl.lit("edge_prune_weight"),
+        reason=pl.format(
+            "The {} edge of {} and {} has faded from {} to {}.",
+            "edge_type",
+            "source",
+            "target",
+            _shown("base_weight"),
+            _shown("weight"),
+        ),
+        factors=write({name: EDGE[name] for name in ("base_weight", "last_strengthened_at", "weight")}),
+        before=write(EDGE),
+        after=write({"edge_type": EDGE["edge_type"]}),
+        subject=pl.concat_str("label", "base_weight", pl.col("last_strengthened_at").dt.epoch("us"), separator=" "),
+    )
+
+
+def _about_edges(edges: pl.DataFrame) -> pl.DataFrame:
+    return edges.with_columns(
+        memory_id="source",
+        target_id="target",
+        label=pl.concat_str("edge_type", "kind", separator="/", ignore_nulls=True),
+    )
+
+
+def summaries(made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Changes that add the summaries of table `summaries`, or bring back those that are no longer live.
+
+    Args:
+        made: table `summaries` with `seq`, the ledger position its plan was made from.
+        memories: table `memories`.
+
+    A summary's id is a hash of its members and their texts, so it needs no other subject.
+    """
+    rows = made.with_columns(
+        memory_id="summary_id",
+        target_id=pl.lit(None, pl.String),
+        importance_given="importance",
+        stability_given="stability",
+        lifecycle=pl.lit(Lifecycle.ACTIVE.value),
+        superseded_by=pl.lit(None, pl.String),
+        superseded_kind=pl.lit(None, pl.String),
+        size=pl.col("members").list.len().cast(pl.Int64),
+    )
+    numbers = ("access_count", "confidence", "importance_given", "stability_given")
+    return _changes(
+        _with_before(rows, memories),
+        action=pl.lit(Action.SUMMARISE.value),
+        rule=pl.col("kind"),
+        reason=pl.format("One {} stands for {} memories.", "kind", "size"),
+        factors=write({"size": pl.Int64()} | WORDED | {name: SUMMARY[name] for name in numbers}),
+        before=_before(),
+        after=write(SUMMARY),
+        subject=pl.lit(""),
+    )
+
+
+def moves(
+    archived: pl.DataFrame, made: pl.DataFrame, memories: pl.DataFrame, *, superseded_lifecycle: str = "archived"
+) -> pl.DataFrame:
+    """Changes that take memories out of the live set, or from the cold to a stub: one a memory, the strongest.
+
+    What a summary stands for, superseded or archived, is marked so; what a newer memory changed before stays marked.
+
+    Args:
+        archived: table `archived_set`.
+        made: table `summaries`; those they replace are superseded too.
+        memories: table `memories`.
+        superseded_lifecycle: where memories go whose place a summary takes.
+    """
+    replaced = made.select("profile_id", "replaces", target_id="summary_id").explode("replaces").drop_nulls()
+    found = pl.concat(
+        [
+            archived.select(*KEY, "action", "target_id", "rule", "reason", "strength", "threshold"),
+            replaced.select(
+                "profile_id",
+                "target_id",
+                memory_id="replaces",
+                action=pl.lit(Action.SUPERSEDE.value),
+                rule=pl.lit("replaced_by_summary"),
+                reason=pl.format("Summary {} takes the place of this one.", "target_id"),
+            ),
+        ],
+        how="diagonal",
+    )
+    first = found.sort(_place(), "rule", "target_id").unique(KEY, keep="first", maintain_order=True)
+    superseded = (pl.col("action") == Action.SUPERSEDE.value) | (
+        (pl.col("action") == Action.ARCHIVE.value) & pl.col("target_id").is_not_null()
+    )
+    original = pl.col("kind_before") == "original"
+    stands = memories.select(*KEY, "superseded_by", "superseded_kind")
+    rows = first.join(stands, on=KEY, how="left", maintain_order="left").with_columns(
+        lifecycle=pl.when(superseded)
+        .then(pl.lit(superseded_lifecycle))
+        .otherwise(pl.col("action").replace_strict(LEAVES, default=Lifecycle.ARCHIVED.value, return_dtype=pl.String)),
+        superseded_by=pl.when(superseded).then("target_id").otherwise("superseded_by"),
+        superseded_kind=pl.when(superseded).then(pl.lit("summary")).otherwise("superseded_kind"),
+    )
+    said = _with_before(rows, memories).with_columns(pl.col(f"{name}_before").alias(name) for name in SAID)
+    return _changes(
+        said,
+        factors=write({"strength": pl.Float64(), "threshold": pl.Float64()}),
+        before=_before(),
+        after=pl.when(superseded & original).then(write({**MOVE, **SAID})).otherwise(write(MOVE)),
+        subject=pl.col("content_hash_before").fill_null(""),
+    )
+
+
+def closings(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Changes that end the validity of memories whose fact a newer memory states anew; both stay where they are.
+
+    Args:
+        fact_changes: table `fact_changes`; conflicts end nothing.
+        memories: table `memories`.
+    """
+    stands = memories.select(*KEY, "content_hash", pl.col("valid_until", "superseded_by", "superseded_kind"))
+    newer = memories.select("profile_id", other_id="memory_id", other_hash="content_hash")
+    rows = (
+        fact_changes.filter(pl.col("relation") == "update")
+        .join(stands.rename({name: f"{name}_before" for name in _ENDED}), on=KEY)
+        .join(newer, on=["profile_id", "other_id"])
+        .filter(pl.col("superseded_by_before").ne_missing(pl.col("other_id")))
+        .with_columns(
+            target_id="other_id",
+            superseded_by="other_id",
+            superseded_kind=pl.lit("update"),
+            valid_until=pl.min_horizontal("at", "valid_until_before"),
+        )
+    )
+    return _changes(
+        rows,
+        action=pl.lit(Action.CLOSE.value),
+        factors=write({"similarity": pl.Float64()}),
+        before=write({name: CLOSED[name] for name in _ENDED}, suffix="_before"),
+        after=write(CLOSED),
+        subject=pl.concat_str("content_hash", "other_hash", separator=" "),
+    )
+
+
+def trims(cut: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Changes of what recall shows of texts.
+
+    Args:
+        cut: table `trims`; what is shown already, or says something about another text, changes nothing.
+        memories: table `memories`; a memory that is not there is one that the same run makes.
+    """
+    stands = memories.select(*KEY, pl.col("trimmed", "content_hash").name.suffix("_before"))
+    rows = cut.join(stands, on=KEY, how="left", maintain_order="left").filter(
+        pl.col("content_hash_before").is_null()
+        | (
+            (pl.col("content_hash") == pl.col("content_hash_before"))
+            & pl.col("trimmed").ne_missing(pl.col("trimmed_before"))
+        )
+    )
+    return _changes(
+        rows,
+        action=pl.lit(Action.TRIM.value),
+        target_id=pl.lit(None, pl.String),
+        rule=pl.lit(BUDGET),
+        factors=write({"tokens_before": pl.Int64(), "tokens_after": pl.Int64(), "value": pl.Float64()}),
+        before=write({"trimmed": TRIMMED["trimmed"]}, suffix="_before"),
+        after=write(TRIMMED),
+        subject=pl.concat_str("content_hash", "trimmed", separator=" ", ignore_nulls=True),
+    )
+
+
+def promotions(risen: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Changes that raise memories in tier, lifecycle or category: one for each, so that each can be undone for itself.
+
+    Args:
+        risen: table `promotions`; where several things rise, its rules and sentences stand in the order of `_RISES`.
+        memories: table `memories`.
+    """
+    stands = memories.select(*KEY, pl.col(tuple(_RISES)).name.suffix("_before"))
+    rows = risen.join(stands, on=KEY).with_columns(
+        rules=pl.col("rule").str.split("+"),
+        reasons=pl.col("reason").str.replace_all(". ", ".\n", literal=True).str.split("\n"),
+        rising=pl.sum_horizontal(pl.col(name).is_not_null() for name in _RISES),
+        place=pl.lit(0),
+    )
+    found = []
+    for name, fields in _RISES.items():
+        others = [column for column in PROMOTED if column not in fields]
+        own = rows.filter(pl.col(name).is_not_null()).with_columns(
+            pl.lit(None, PROMOTED[column]).alias(column) for column in others
+        )
+        found.append(_rise(own, name))
+        rows = rows.with_columns(place=pl.col("place") + pl.col(name).is_not_null())
+    return pl.concat(found)
+
+
+def _rise(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Changes of one kind; `place` is that of its rule and sentence among those of the memory."""
+
+    def said(column: str) -> pl.Expr:
+        parts = pl.col(f"{column}s").list
+        return pl.when(parts.len() == pl.col("rising")).then(parts.get("place", null_on_oob=True)).otherwise(column)
+
+    return _changes(
+        rows,
+        action=pl.lit(Action.PROMOTE.value),
+        target_id=pl.lit(None, pl.String),
+        rule=said("rule"),
+        reason=said("reason"),
+        factors=write({"energy": PROMOTED["energy"]}),
+        before=write({name: PROMOTED[name]}, suffix="_before"),
+        after=write(PROMOTED),
+        subject=pl.concat_str(name, pl.col("at").dt.epoch("us").cast(pl.String), separator=" ", ignore_nulls=True),
+    )
+
+
+def deferrals(deferred: pl.DataFrame) -> pl.DataFrame:
+    """Changes that change nothing but say what a run left for the next one: table `deferred`."""
+    return _changes(
+        deferred,
+        action=pl.lit(Action.DEFER.value),
+        target_id=pl.lit(None, pl.String),
+        rule=pl.lit("time_budget"),
+        reason=pl.lit("The time budget of the run left it for the next one, where it comes first."),
+        factors=write({"place": pl.Int64()}),
+        before=pl.lit("{}"),
+        after=pl.lit("{}"),
+        subject=pl.lit(""),
+    )
+
+
+def blocks(proposed: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
+    """Changes that give core memory blocks a new text; the block's name stands where others name a memory.
+
+    Args:
+        proposed: table `proposed_blocks`.
+        present: table `core_memory_blocks`.
+    """
+    stands = present.select("profile_id", "block", *(pl.col(name).name.suffix("_before") for name in BLOCK))
+    rows = proposed.join(stands, on=["profile_id", "block"], how="left", maintain_order="left")
+    known = pl.col("content_before").is_not_null()
+    return _changes(
+        rows.with_columns(size=pl.col("members").list.len().cast(pl.Int64)),
+        action=pl.lit(Action.COMPILE.value),
+        memory_id=pl.col("block"),
+        target_id=pl.lit(None, pl.String),
+        rule=pl.col("compiled_by"),
+        reason=pl.format("Version {} of the block {}, from {} memories.", "version", "block", "size"),
+        factors=write({"size": pl.Int64()}),
+        before=pl.when(known).then(write(BLOCK, suffix="_before")).otherwise(pl.lit("{}")),
+        after=write(BLOCK),
+        subject=pl.concat_str(pl.col("version").cast(pl.String), "content", separator=" "),
+    )
+
+
+def withdrawals(decisions: pl.DataFrame) -> pl.DataFrame:
+    """Changes that take back decisions of the same instant."""
+    return _changes(
+        decisions,
+        target_id=pl.col("decision_id"),
+        reason=pl.format("Decided at this instant and no longer called for: {}", "reason"),
+        action=pl.lit(Action.WITHDRAW.value),
+        rule=pl.lit("no_longer_desired"),
+        factors=pl.lit("{}"),
+        before=pl.col("after"),
+        after=pl.lit("{}"),
+        subject=pl.lit(""),
+    )
+
+
+def _with_before(rows: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Add where each memory stands, and leave out what would change nothing.
+
+    Only live memories can leave, and only cold ones become stubs; a superseded one can get another summary.
+    """
+    stands = memories.select(*KEY, pl.col(*MOVE, *SAID, "kind").name.suffix("_before"))
+    live = pl.col("lifecycle_before").is_in(LIVE)
+    deleted = pl.col("lifecycle_before") == Lifecycle.DELETED.value
+    other_summary = pl.col("superseded_by").is_not_null() & pl.col("superseded_by").ne_missing(
+        pl.col("superseded_by_before")
+    )
+    comes_back = pl.col("lifecycle") == Lifecycle.ACTIVE.value
+    cold = pl.col("lifecycle_before") == Lifecycle.COLD.value
+    changes = (
+        pl.when(comes_back)
+        .then(~live)
+        .when(pl.col("lifecycle") == Lifecycle.STUB.value)
+        .then(cold)
+        .otherwise(live | (other_summary & ~deleted))
+    )
+    return rows.join(stands, on=KEY, how="left", maintain_order="left").filter(
+        pl.col("lifecycle_before").is_null() | changes
+    )
+
+
+def _before() -> pl.Expr:
+    return pl.when(pl.col("lifecycle_before").is_null()).then(pl.lit("{}")).otherwise(write(MOVE, suffix="_before"))
+
+
+def _place() -> pl.Expr:
+    return pl.col("action").replace_strict(ORDER, return_dtype=pl.Int64)
+
+
+def _shown(column: str) -> pl.Expr:
+    return pl.col(column).cast(pl.Float64).round(4).cast(pl.String).fill_null("unknown")
+
+
+def _changes(rows: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
+    return rows.with_columns(**columns).select(pl.col(name).cast(kind) for name, kind in CHANGES.items())

@@ -1,0 +1,276 @@
+"""Where decisions leave memories: live or not, in whose place, for how long valid, as what.
+
+Takes decisions in order of application, numbered by `turn`, and memories from before them. Whether decisions come in
+one lot or in several makes no difference.
+What is not here: the order itself, and what decisions do to edges, tiers and blocks (`projection`); what their JSON
+holds (`deciding`); what agents wrote (`folding`).
+"""
+
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.consolidation.plans import decision_rows
+from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.state.folding import ORIGINAL, complete
+from memory_pipeline.schemas import INSTANT, LIVE, Action, Lifecycle
+
+STUB_MARK: Final = "[archived] "
+STUB_CHARACTERS: Final = 200
+"""So much of its text is left to a stub, after the mark."""
+
+_RESTING: Final = (Action.EXPIRE.value, Action.COLD.value, Action.STUB.value)
+"""Moves after which a memory comes back once an agent turns to it again."""
+
+MOVES: Final = (
+    Action.SUMMARISE.value,
+    Action.SUPERSEDE.value,
+    Action.DELETE.value,
+    Action.ARCHIVE.value,
+    *_RESTING,
+)
+"""Actions that set where a memory stands; a promotion to warm does so too."""
+
+_ABOUT: Final = (*MOVES, Action.CLOSE.value, Action.TRIM.value, Action.PROMOTE.value)
+_RETRACTED: Final = (Lifecycle.DELETED.value, Lifecycle.ARCHIVED.value)
+_NONE: Final = pl.lit(-1, pl.Int64)
+
+
+def made(ordered: pl.DataFrame) -> pl.DataFrame:
+    """Return summaries as table `memories`, as the first decision for each made them."""
+    first = ordered.filter(_is(Action.SUMMARISE)).unique(KEY, keep="first", maintain_order=True)
+    said = first.select(
+        *KEY,
+        *decision_rows.read("after", decision_rows.SUMMARY),
+        "plan_id",
+        event_id="decision_id",
+        created_at="as_of",
+    )
+    return complete(said.with_columns(memory_type_inferred=pl.lit(False), category_inferred=pl.lit(False)))
+
+
+def unclosed(memories: pl.DataFrame) -> pl.DataFrame:
+    """Return new memories, whose validity no newer memory has ended yet.
+
+    `valid_until_given` is what agents said; `closed_by` and `closed_until` is what a newer memory does to it, whether
+    or not it shows in `valid_until`.
+    """
+    return memories.with_columns(
+        valid_until_given="valid_until", closed_by=pl.lit(None, pl.String), closed_until=pl.lit(None, INSTANT)
+    )
+
+
+def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
+    """Return memories as the decisions leave them.
+
+    - The last move of a memory says where it stands.
+    - A summary stands for what an original said when it was merged, for as long as the summary is live: an original
+      that an agent has changed since, or whose summary has left the live set, is live again.
+    - What expired, went cold or became a stub is active again from the moment an agent uses or changes it, unless a
+      summary took its place. Until then a stub shows but the beginning of its text.
+    - A newer memory ends the validity of an older one for as long as both say what they said then, and the newer was
+      neither deleted nor archived without a successor.
+    - What was trimmed last is shown of a text, for as long as it is that text.
+    - What is promoted to core or warm is so from then on.
+
+    Args:
+        memories: table `memories`; new ones as `unclosed` returns them.
+        ordered: decisions in force.
+        accesses: table `accesses`.
+    """
+    restored = _restored(_moved(_closed(memories, ordered), ordered))
+    ended = _ended(_shown(restored, accesses))
+    return _crowned(_trimmed(ended, ordered), ordered).select(memories.columns)
+
+
+def _is(action: Action) -> pl.Expr:
+    return pl.col("action") == action.value
+
+
+def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
+    """Let the last move of each memory say where it stands; `_after` is what it says, `turn` its place."""
+    said = {**decision_rows.MOVE, **decision_rows.SAID, "content": pl.String()}
+    moves = (
+        ordered.filter(pl.col("action").is_in(MOVES) | _is(Action.PROMOTE))
+        .select(
+            *(*KEY, "turn", "action"),
+            *(value.name.suffix("_after") for value in decision_rows.read("after", said)),
+            moved_at="as_of",
+        )
+        .filter(pl.col("lifecycle_after").is_not_null())
+    )
+    last = moves.unique(KEY, keep="last", maintain_order=True)
+    stubs = moves.filter(_is(Action.STUB)).unique(KEY, keep="last", maintain_order=True)
+    stubs = stubs.select(*KEY, stubbed="turn", stubbed_at="moved_at", stubbed_kind="superseded_kind_after")
+    turns = moves.group_by(KEY).agg(
+        summarised=pl.col("turn").filter(_is(Action.SUMMARISE)).max(),
+        deleted=pl.col("turn").filter(_is(Action.DELETE)).max(),
+        said=pl.col("content_after").filter(_is(Action.SUMMARISE)).first(),
+    )
+    latest = ordered.filter(pl.col("action").is_in(_ABOUT)).unique(KEY, keep="last", maintain_order=True)
+    rows = memories.with_columns(was_stub=pl.col("lifecycle") == Lifecycle.STUB.value)
+    for news in (last, stubs, turns, latest.select(*KEY, moved_by="plan_id")):
+        rows = rows.join(news, on=KEY, how="left", maintain_order="left")
+    moved = pl.col("turn").is_not_null()
+    merged = pl.when(moved).then("superseded_kind_after").otherwise("superseded_kind") == "summary"
+    return rows.with_columns(
+        *(
+            pl.when(merged).then(pl.when(moved).then(f"{name}_after").otherwise(name)).alias(name)
+            for name in ("superseded_by", "superseded_kind")
+        ),
+        lifecycle=pl.coalesce("lifecycle_after", "lifecycle"),
+        lifecycle_since=pl.coalesce("moved_at", "lifecycle_since"),
+        plan_id=pl.coalesce("moved_by", "plan_id"),
+    )
+
+
+def _restored(moved: pl.DataFrame) -> pl.DataFrame:
+    """Find originals whose summary fails them (`back`), and what an agent turned to since it `slept_at` (`woken`)."""
+    asleep = ~pl.col("lifecycle").is_in(LIVE) & ~_woken("moved_at")
+    gone = moved.filter(pl.col("turn").is_not_null() & asleep)
+    rows = moved.join(
+        gone.select("profile_id", superseded_by="memory_id", gone="turn", gone_at="moved_at"),
+        on=["profile_id", "superseded_by"],
+        how="left",
+        maintain_order="left",
+    )
+    merged = (pl.col("kind") == ORIGINAL) & (pl.col("superseded_kind") == "summary")
+    orphaned = pl.col("gone") > pl.col("turn").fill_null(_NONE)
+    since = pl.col("lifecycle_since")
+    back_at = pl.min_horizontal(
+        pl.when(_changed()).then(pl.max_horizontal(since, "updated_at")),
+        pl.when(orphaned).then(pl.max_horizontal(since, "gone_at")),
+    )
+    return (
+        rows.with_columns(back_at=pl.when(merged).then(back_at))
+        .with_columns(back=pl.col("back_at").is_not_null())
+        .with_columns(
+            *(pl.when(~pl.col("back")).then(name).alias(name) for name in ("superseded_by", "superseded_kind")),
+            slept_at=pl.when("back").then(pl.max_horizontal("moved_at", "gone_at")).otherwise("moved_at"),
+        )
+        .with_columns(woken=_woken("slept_at"))
+    )
+
+
+def _woken(slept_at: str) -> pl.Expr:
+    """Whether an agent changed a memory since it came to rest, or used one that no summary stands for."""
+    used = (pl.col("last_accessed_at") > pl.col(slept_at)) & pl.col("superseded_by").is_null()
+    touched = used.fill_null(value=False) | (pl.col("updated_at") > pl.col("moved_at")).fill_null(value=False)
+    return pl.col("action").is_in(_RESTING).fill_null(value=False) & touched
+
+
+def _changed() -> pl.Expr:
+    """Whether an original says something else than when it was merged (`_after`), but for what a newer memory ended."""
+    until, given = pl.col("valid_until_after"), pl.col("valid_until_given")
+    ended = until.ne_missing(given) & until.ne_missing(pl.min_horizontal(given, "closed_until"))
+    differs = [pl.col(name).ne_missing(pl.col(f"{name}_after")) for name in decision_rows.SAID if name != "valid_until"]
+    return pl.col("content_hash_after").is_not_null() & pl.any_horizontal(ended, *differs)
+
+
+def _shown(restored: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
+    """Give what came back its life, and stubs their short text.
+
+    A stub stays one, whatever else is decided, until it is woken, deleted or summarised anew: it has no other text. One
+    that has lost its summary waits for an agent to use it.
+    """
+    again = (
+        accesses.select(*KEY, "at")
+        .join(restored.filter(pl.col("woken") & pl.col("superseded_by").is_null()).select(*KEY, "slept_at"), on=KEY)
+        .filter(pl.col("at") > pl.col("slept_at"))
+        .group_by(KEY)
+        .agg(used_at=pl.col("at").min())
+    )
+    used = (pl.col("last_accessed_at") > pl.col("stubbed_at")) & pl.col("stubbed_kind").ne_missing("summary")
+    touched = used.fill_null(value=False) | (pl.col("updated_at") > pl.col("stubbed_at")).fill_null(value=False)
+    awake = pl.when(pl.col("stubbed") == pl.col("turn")).then("woken").otherwise(touched)
+    stubbed, summarised, deleted = (pl.col(name).fill_null(_NONE) for name in ("stubbed", "summarised", "deleted"))
+    new = (stubbed > summarised) & ~awake
+    old = pl.col("was_stub") & (summarised == _NONE)
+    text = pl.when(pl.col("was_stub") & ~old).then(pl.coalesce("said", "content")).otherwise("content")
+    short = pl.concat_str(pl.lit(STUB_MARK), text.str.slice(0, STUB_CHARACTERS))
+    stub = (new | old) & (deleted <= stubbed)
+    live = (pl.col("back") | pl.col("woken")) & ~stub
+    changed_at = pl.when(pl.col("updated_at") > pl.col("moved_at")).then("updated_at")
+    since = pl.when("woken").then(pl.min_horizontal("used_at", changed_at)).otherwise("back_at")
+    return restored.join(again, on=KEY, how="left", maintain_order="left").with_columns(
+        content=pl.when(new & ~old).then(short).otherwise(text),
+        lifecycle=pl.when(stub)
+        .then(pl.lit(Lifecycle.STUB.value))
+        .when(live)
+        .then(pl.lit(Lifecycle.ACTIVE.value))
+        .otherwise("lifecycle"),
+        lifecycle_since=pl.when(live).then(since).otherwise("lifecycle_since"),
+        **{name: pl.when(~pl.col("woken")).then(name) for name in ("superseded_by", "superseded_kind")},
+    )
+
+
+def _closed(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
+    """Note which newer memory ended the validity of an older one, and when: the last that still says so."""
+    texts = memories.select(*KEY, "content_hash")
+    newer = texts.rename({"memory_id": "newer", "content_hash": "newer_hash"})
+    ends = {name: decision_rows.CLOSED[name] for name in ("valid_until", "content_hash", "other_hash")}
+    closings = (
+        ordered.filter(_is(Action.CLOSE))
+        .select(*KEY, *(value.name.suffix("_after") for value in decision_rows.read("after", ends)), newer="target_id")
+        .join(texts, on=KEY, maintain_order="left")
+        .join(newer, on=["profile_id", "newer"], maintain_order="left")
+        .filter(
+            pl.col("content_hash") == pl.col("content_hash_after"), pl.col("newer_hash") == pl.col("other_hash_after")
+        )
+        .unique(KEY, keep="last", maintain_order=True)
+        .select(*KEY, "newer", until="valid_until_after")
+    )
+    return memories.join(closings, on=KEY, how="left", maintain_order="left").with_columns(
+        closed_by=pl.coalesce("newer", "closed_by"),
+        closed_until=pl.when(pl.col("newer").is_null()).then("closed_until").otherwise("until"),
+    )
+
+
+def _ended(shown: pl.DataFrame) -> pl.DataFrame:
+    """End the validity of memories by newer ones that were not retracted; a summary's place goes before theirs."""
+    succeeded = pl.col("superseded_by").is_not_null() | pl.col("closed_by").is_not_null()
+    retracted = shown.filter(pl.col("lifecycle").is_in(_RETRACTED) & ~succeeded)
+    rows = shown.join(
+        retracted.select("profile_id", closed_by="memory_id", retracted=pl.lit(value=True)),
+        on=["profile_id", "closed_by"],
+        how="left",
+        maintain_order="left",
+    )
+    closed = pl.col("closed_by").is_not_null() & pl.col("retracted").is_null()
+    marked = closed & pl.col("superseded_by").is_null()
+    return rows.with_columns(
+        valid_until=pl.min_horizontal("valid_until_given", pl.when(closed).then("closed_until")),
+        superseded_by=pl.when(marked).then("closed_by").otherwise("superseded_by"),
+        superseded_kind=pl.when(marked).then(pl.lit("update")).otherwise("superseded_kind"),
+    )
+
+
+def _trimmed(ended: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
+    """Show of each text what the last trim of this very text left of it."""
+    trims = (
+        ordered.filter(_is(Action.TRIM))
+        .select(
+            *KEY,
+            *(value.name.suffix("_after") for value in decision_rows.read("after", decision_rows.TRIMMED)),
+            cut=pl.lit(value=True),
+        )
+        .join(ended.select(*KEY, "content_hash"), on=KEY, maintain_order="left")
+        .filter(pl.col("content_hash") == pl.col("content_hash_after"))
+        .unique(KEY, keep="last", maintain_order=True)
+        .select(*KEY, "trimmed_after", "cut")
+    )
+    rows = ended.join(trims, on=KEY, how="left", maintain_order="left")
+    return rows.with_columns(trimmed=pl.when("cut").then("trimmed_after").otherwise("trimmed"))
+
+
+def _crowned(closed: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
+    """Give promoted memories their category."""
+    said = decision_rows.read("after", {"category": decision_rows.PROMOTED["category"]})
+    risen = ordered.filter(_is(Action.PROMOTE)).select(*KEY, "as_of", *(value.name.suffix("_after") for value in said))
+    last = risen.drop_nulls("category_after").unique(KEY, keep="last", maintain_order=True)
+    rows = closed.join(last, on=KEY, how="left", maintain_order="left")
+    counts = (pl.col("as_of") >= pl.col("created_at")).fill_null(value=False)
+    return rows.with_columns(
+        category=pl.when(counts).then("category_after").otherwise("category"),
+        category_inferred=pl.col("category_inferred") & ~counts,
+    )

@@ -1,0 +1,59 @@
+"""What cosines mean under a profile's embedder: how near memories lie to their nearest, and what each threshold takes.
+
+Thresholds belong to an embedder; the cosines of two are not comparable. What is not here: the thresholds themselves
+(`settings/policy.py`).
+"""
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from memory_pipeline.consolidation import similarity
+from memory_pipeline.schemas import LIVE
+from memory_pipeline.settings import Policy
+
+QUANTILES: Final = (0.01, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+THRESHOLDS: Final = (
+    "similar_to_threshold",
+    "auto_link_similarity",
+    "reinforcement_similarity",
+    "duplicate_similarity",
+    "cluster_similarity",
+    "fading_similarity",
+)
+"""Settings of a policy that are cosines."""
+
+
+def nearest(memories: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -> pl.Series:
+    """Return the cosine of each live memory of one profile to its nearest other, ascending.
+
+    Args:
+        memories: table `memories`, one profile.
+        vectors: table `vectors`; only those of the policy's embedder are read.
+        policy: its embedder.
+
+    Cost: one matrix product of all live memories with all.
+    """
+    own = vectors.filter(pl.col("model") == policy.embedder).select("profile_id", "content_hash", "vector")
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).sort("memory_id")
+    found = live.join(own, on=["profile_id", "content_hash"], maintain_order="left")
+    if found.height < 2:  # noqa: PLR2004
+        return pl.Series("cosine", [], pl.Float64)
+    rows = similarity.matrix(found["vector"])
+    alone = np.zeros(len(rows), dtype=np.int64)
+    pairs = similarity.top_k(rows, rows, alone, alone, 1, exclude=np.arange(len(rows)))
+    return pl.Series("cosine", pairs.similarity, pl.Float64).sort()
+
+
+def quantiles(cosines: pl.Series) -> pl.DataFrame:
+    """Return how near the nearest lie: `share` of the memories and the `cosine` that so many stay below."""
+    values = [cosines.quantile(share, "lower") for share in QUANTILES]
+    return pl.DataFrame({"share": QUANTILES, "cosine": values}, schema={"share": pl.Float64, "cosine": pl.Float64})
+
+
+def reached(cosines: pl.Series, policy: Policy) -> pl.DataFrame:
+    """Return for each threshold of a policy its `value` and the `share` of the memories whose nearest reaches it."""
+    values = [float(getattr(policy, name)) for name in THRESHOLDS]
+    shares = [float((cosines >= value).mean() or 0.0) for value in values]  # type: ignore[arg-type]
+    return pl.DataFrame({"setting": THRESHOLDS, "value": values, "share": shares})

@@ -1,0 +1,1 @@
+"""Pairs of texts with known relations, and how well they are judged."""

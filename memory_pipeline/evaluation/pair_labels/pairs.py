@@ -1,0 +1,260 @@
+"""Labels of pairs of texts: duplicate, update, contradiction or unrelated; and pairs as lines of JSON.
+
+What is not here: how two texts are compared (`text.changes`), and which memories of a store are (`consolidation`).
+"""
+
+import codecs
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from memory_pipeline.schemas import INSTANT
+from memory_pipeline.text.compare import changes
+
+LABELS: Final = ("duplicate", "update", "contradiction", "unrelated")
+"""What two texts can be to each other."""
+
+_SIDES: Final = ("first", "second")
+_TAGS: Final = (
+    ("first", "second"),
+    ("a", "b"),
+    ("older", "newer"),
+    ("original", "updated"),
+    ("old", "new"),
+    ("left", "right"),
+    ("before", "after"),
+    ("1", "2"),
+    ("one", "two"),
+)
+"""What the fields of both texts of a pair are told apart by."""
+_TEXTS: Final = ("text", "content", "sentence", "statement", "memory")
+_TIMES: Final = ("at", "time", "timestamp", "created_at", "date", "day")
+_SPEAKERS: Final = ("speaker", "author", "role")
+_LISTS: Final = ("texts", "pair", "contents", "sentences", "statements", "memories")
+_EXAMPLE: Final = '{"first": "I live in Oslo.", "second": "I moved to Rome."}'
+_MOST_FAULTS: Final = 10
+"""Bad lines that are named; more are counted."""
+_ADDED: Final = ("label", "confidence", "reason", "later")
+_KNOWN: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
+    "line": pl.Int64,
+    "first": pl.String,
+    "second": pl.String,
+    "first_at": INSTANT,
+    "second_at": INSTANT,
+    "first_speaker": pl.String,
+    "second_speaker": pl.String,
+    "fields": pl.String,
+}
+_TICK: Final = timedelta(microseconds=1)
+
+
+def label(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Say what the two texts of each pair are to each other.
+
+    Args:
+        pairs: first and second (texts); optionally first_at and second_at (instants) and first_speaker and
+            second_speaker (who says "I"). The later text is the newer; without times, or of two of one instant, it is
+            the second.
+
+    Returns:
+        `pairs` with label (duplicate: both say the same and differ in no fact; update: the newer gives a fact of the
+        older another value; contradiction: both cannot be true; unrelated: anything else, texts about one thing
+        among them), confidence (0..1), reason (a sentence) and later (first or second). Cost: about 0.2 ms a clause.
+
+    Raises:
+        ValueError: a column of texts is missing, or a text.
+    """
+    for side in _SIDES:
+        if side not in pairs.columns:
+            raise ValueError(f"pairs lack column {side!r}; give both texts of each pair as 'first' and 'second'")
+        if pairs[side].null_count():
+            raise ValueError(f"column {side!r} has a null in row {pairs[side].is_null().arg_max()}; give its text")
+    given = {f"{side}_{name}": kind for name, kind in (("at", INSTANT), ("speaker", pl.String)) for side in _SIDES}
+    known = [
+        (pairs[name] if name in pairs.columns else pl.Series([None] * len(pairs))).cast(kind).alias(name)
+        for name, kind in given.items()
+    ]
+    told = pl.DataFrame([pairs[side].cast(pl.String) for side in _SIDES] + known)
+    at_once = pl.col("first_at") == pl.col("second_at")
+    told = told.with_columns(second_at=pl.when(at_once).then(pl.col("second_at") + _TICK).otherwise("second_at"))
+    judged = changes.relations(
+        told.rename({"first": "left_content", "second": "right_content"}).rename(
+            {name: name.replace("first", "left").replace("second", "right") for name in given}
+        )
+    )
+    reversed_ = (pl.col("left_at") > pl.col("right_at")).fill_null(value=False)
+    return pairs.hstack(
+        judged.select(
+            label=pl.col("relation").replace("conflict", "contradiction"),
+            confidence="confidence",
+            reason=changes.explained(),
+            later=pl.when(reversed_).then(pl.lit("first")).otherwise(pl.lit("second")),
+        )
+    )
+
+
+def read(path: Path) -> pl.DataFrame:
+    """Read a file of pairs (see `parse`); a byte-order mark and CRLF ends of line are allowed.
+
+    Raises:
+        ValueError: the file cannot be read, is not UTF-8, holds no pair, or has lines that are none.
+    """
+    try:
+        said = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+        pairs = parse(said.decode().split("\n"))
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read ({error.strerror}); name a file of JSON lines") from error
+    except UnicodeDecodeError as error:
+        line = 1 + said.count(b"\n", 0, error.start)
+        byte = f"byte 0x{said[error.start]:02x} is not UTF-8"
+        raise ValueError(f"{path}: line {line}: {byte}; save the file as UTF-8 text") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    if pairs.is_empty():
+        raise ValueError(f"{path}: holds no pair; give two texts a line, such as {_EXAMPLE}")
+    return pairs
+
+
+def parse(lines: Iterable[str]) -> pl.DataFrame:
+    """Read pairs, one JSON object a line.
+
+    Both texts stand under one of the obvious pairs of names (a and b, first and second, older and newer, original and
+    updated, text_a and text_b, text1 and text2, left and right, ...) or in one list (texts, pair); a text may be an
+    object with text, at and speaker. Times (a_at, first_time, times, ...; ISO 8601 or seconds since 1970) and speakers
+    (a_speaker, speakers, ...) may be missing. Empty lines are skipped.
+
+    Args:
+        lines: of a file in UTF-8.
+
+    Returns:
+        line (number, from 1), first, second, first_at, second_at, first_speaker, second_speaker, fields (the object
+        as it was given).
+
+    Raises:
+        ValueError: lines that are no pair: the number of each, the field and what to do about it.
+    """
+    rows, faults = [], []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            rows.append({"line": number, **_pair(line), "fields": line.strip()})
+        except ValueError as fault:
+            faults.append(f"line {number}: {fault}")
+    if faults:
+        more = [f"and {len(faults) - _MOST_FAULTS} more lines"] if len(faults) > _MOST_FAULTS else []
+        raise ValueError("\n".join([*faults[:_MOST_FAULTS], *more]))
+    return pl.DataFrame(rows, schema=_KNOWN)
+
+
+def dumps(labelled: pl.DataFrame) -> Iterator[str]:
+    """Lines of JSON of what `label` made of what `parse` read: the given fields, then label, confidence, reason, later.
+
+    A given field of one of these four names is kept as `given_<name>`.
+    """
+    for row in labelled.select("fields", *_ADDED).iter_rows(named=True):
+        given = json.loads(row.pop("fields"))
+        fields = given if isinstance(given, dict) else {"texts": given}
+        kept = {f"given_{name}" if name in _ADDED else name: value for name, value in fields.items()}
+        yield json.dumps(kept | row, ensure_ascii=False)
+
+
+def _pair(line: str) -> dict[str, Any]:
+    """Texts, times and speakers of one line."""
+    try:
+        given = json.loads(line)
+    except json.JSONDecodeError as fault:
+        raise ValueError(f"no JSON ({fault.msg} at character {fault.pos}); write one object a line") from None
+    fields = {"texts": given} if isinstance(given, list) else given
+    if not isinstance(fields, dict):
+        raise ValueError(f"an object is needed, such as {_EXAMPLE}")  # noqa: TRY004 - of a file, not of a call
+    names, tags, sides = _texts(fields)
+    found: dict[str, Any] = {}
+    for at, (side, name) in enumerate(zip(_SIDES, names, strict=True)):
+        own = sides[at] if isinstance(sides[at], dict) else {}
+        text = next((own[key] for key in _TEXTS if key in own), None) if own else sides[at]
+        if not isinstance(text, str):
+            raise ValueError(f"field {name!r} is {_shown(text)}; give a text")  # noqa: TRY004 - likewise
+        if not text.strip():
+            raise ValueError(f"field {name!r} is empty; give a text or leave the line out")
+        found[side] = text
+        found[f"{side}_at"] = _instant(*_beside(fields, own, _TIMES, tags, at))
+        found[f"{side}_speaker"] = _speaker(*_beside(fields, own, _SPEAKERS, tags, at))
+    return found
+
+
+def _texts(fields: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...], list[Any]]:
+    """Names of the fields with the texts, what tells them apart, and what stands there."""
+    for name in _LISTS:
+        if name in fields:
+            listed = fields[name]
+            if not isinstance(listed, list) or len(listed) != len(_SIDES):
+                raise ValueError(f"field {name!r} is {_shown(listed)}; give a list of two texts")
+            return (f"{name}[0]", f"{name}[1]"), (), listed
+    half = ""
+    for tags in _TAGS:
+        for form in _forms(_TEXTS, bare=not tags[0].isdigit()):
+            names = tuple(form.format(tag) for tag in tags)
+            has = [name in fields for name in names]
+            if all(has):
+                return names, tags, [fields[name] for name in names]
+            if any(has) and not half:
+                half = f"field {names[has.index(False)]!r} is missing beside {names[has.index(True)]!r}; give both"
+    raise ValueError(half or "no texts; give them as 'first' and 'second', 'a' and 'b', or as a list 'texts'")
+
+
+def _forms(nouns: tuple[str, ...], *, bare: bool) -> Iterator[str]:
+    """How a field is named that belongs to one of two texts."""
+    if bare:
+        yield "{}"
+    for noun, form in product(nouns, ("{noun}_{{}}", "{noun}{{}}", "{{}}_{noun}")):
+        yield form.format(noun=noun)
+
+
+def _beside(
+    fields: Mapping[str, Any], own: Mapping[str, Any], nouns: tuple[str, ...], tags: tuple[str, ...], at: int
+) -> tuple[str, Any]:
+    """Name and value of what is said of one text: in its own object, under its own name, in a list, or of both."""
+    names = [form.format(tag) for tag in tags[at : at + 1] for form in _forms(nouns, bare=False)]
+    for place, found in ((own, list(nouns)), (fields, names)):
+        for name in found:
+            if place.get(name) is not None:
+                return name, place[name]
+    for name in (one for noun in nouns for one in (f"{noun}s", noun)):
+        value = fields.get(name)
+        if isinstance(value, list):
+            if len(value) != len(_SIDES):
+                raise ValueError(f"field {name!r} is {_shown(value)}; give a list of two, one for each text")
+            return f"{name}[{at}]", value[at]
+        if value is not None and nouns is _SPEAKERS:
+            return name, value
+    return "", None
+
+
+def _instant(name: str, value: object) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, tz=UTC)
+        if isinstance(value, str):
+            at = datetime.fromisoformat(value.strip())
+            return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    raise ValueError(f"field {name!r} is {_shown(value)}; write an instant such as 2025-03-01T10:00:00Z")
+
+
+def _speaker(name: str, value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"field {name!r} is {_shown(value)}; give a name")
+    return value
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)[:60]

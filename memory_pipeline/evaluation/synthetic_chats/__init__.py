@@ -1,0 +1,1 @@
+"""Generated conversations with questions and answers, to fit and to measure on."""

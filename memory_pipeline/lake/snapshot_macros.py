@@ -1,0 +1,155 @@
+"""The macros of a snapshot: questions a person asks in SQL, such as `FROM explain('m1')`.
+
+Each is a table macro over the snapshot's own tables and views, built from functions that every DuckDB has.
+What is not here: the tables they read (`lake/dictionary.py`) and how they get into the file (`lake/snapshot.py`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from memory_pipeline.schemas import ScoredMemories
+
+
+@dataclass(frozen=True)
+class Macro:
+    """One table macro."""
+
+    signature: str
+    """How it is called; `profile` narrows it to one tenant, since an id can occur under several."""
+    description: str
+    query: str
+
+    @property
+    def name(self) -> str:
+        """Name of the macro."""
+        return self.signature.partition("(")[0]
+
+
+def quoted(text: str) -> str:
+    """Return a text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+_SIMILAR_TO: Final = """
+WITH asked AS (
+  SELECT m.profile_id, v.model, v.vector FROM memories m JOIN vectors v USING (profile_id, content_hash)
+  WHERE m.memory_id = id AND (profile IS NULL OR m.profile_id = profile)
+), measured AS (
+  SELECT v.profile_id, v.content_hash, v.model, list_cosine_similarity(v.vector, a.vector) AS similarity
+  FROM vectors v JOIN asked a USING (profile_id, model)
+)
+SELECT m.profile_id, s.model, m.memory_id, s.similarity, m.lifecycle, m.content
+FROM measured s JOIN memories m USING (profile_id, content_hash)
+WHERE m.memory_id <> id AND m.lifecycle <> 'deleted' AND NOT isnan(s.similarity)
+QUALIFY k >= row_number() OVER (
+  PARTITION BY m.profile_id, s.model ORDER BY s.similarity DESC, m.created_at, m.memory_id
+)
+ORDER BY m.profile_id, s.model, s.similarity DESC, m.created_at, m.memory_id"""
+
+_EXPLAIN_RUN: Final = """
+SELECT d.profile_id, d.plan_id, d.ordinal, d.action, d.memory_id, d.target_id, d.rule, d.reason, d.before, d.after,
+  d.reverted
+FROM decisions d LEFT JOIN consolidation_runs r USING (profile_id, plan_id)
+WHERE (starts_with(d.plan_id, plan) OR r.run_id = plan) AND (profile IS NULL OR d.profile_id = profile)
+ORDER BY d.profile_id, d.seq, d.plan_id, d.ordinal"""
+
+_STATE: Final = {
+    "content": "content",
+    "trimmed": "trimmed",
+    "speaker": "speaker",
+    "kind": "kind",
+    "type": "memory_type || if(memory_type_inferred, ' (inferred)', '')",
+    "category": "category || if(category_inferred, ' (inferred)', '')",
+    "created": "created_at",
+    "lifecycle": "lifecycle || ' since ' || lifecycle_since",
+    "tier": "tier",
+    "valid from": "valid_from",
+    "valid until": "valid_until",
+    "accesses": "access_count || coalesce(', last ' || last_accessed_at, '')",
+    "confidence": "confidence",
+    "made by": "event_id || ' at ledger position ' || seq",
+    "made from cluster": "cluster_id",
+    "superseded by": "superseded_by || ' (' || superseded_kind || ')'",
+}
+_SCORES: Final = {
+    name: f"round({name}, 6) || " + quoted(" (" + (column.description or "").rstrip(".") + ")")
+    for name, column in ScoredMemories.columns().items()
+    if column.dtype.is_numeric()
+} | {
+    "age tier": "age_tier",
+    "protected": "if(is_protected, 'yes: ' || coalesce(protection_reason, 'no reason given'), 'no')",
+}
+_CENTRALITY: Final = {"centrality": "'PageRank ' || round(pagerank, 6) || ', ' || degree || ' neighbours'"}
+
+
+def _facts(facts: Mapping[str, str]) -> str:
+    """SQL that turns one row into a row for each fact: place, aspect, value."""
+    structs = (
+        f"{{place: {place}, aspect: {quoted(aspect)}, value: ({value})::VARCHAR}}"
+        for place, (aspect, value) in enumerate(facts.items())
+    )
+    return f"unnest([{', '.join(structs)}], recursive := true)"
+
+
+_MINE: Final = "WHERE memory_id = id AND (profile IS NULL OR profile_id = profile)"
+_EXPLAIN: Final = f"""
+WITH asked AS (SELECT * FROM memories {_MINE}),
+linked AS (
+  SELECT e.*, source = id AS outward, if(source = id, target, source) AS other,
+    row_number() OVER (PARTITION BY profile_id ORDER BY weight DESC, source, target, edge_type) AS strongest
+  FROM association_edges e WHERE (source = id OR target = id) AND (profile IS NULL OR profile_id = profile)
+), facts(profile_id, section, place, aspect, value) AS (
+  SELECT profile_id, 1, {_facts(_STATE)} FROM asked
+  UNION ALL
+  SELECT profile_id, 2, {_facts(_SCORES)} FROM scored_memories {_MINE}
+  UNION ALL
+  SELECT profile_id, 3, {_facts(_CENTRALITY)} FROM memory_importance {_MINE}
+  UNION ALL
+  SELECT profile_id, 4, 0, 'cluster', c.label || ' (' || c.method || ', ' || c.cluster_size || ' memories'
+    || coalesce(', cohesion ' || round(c.cohesion, 4), '') || ') ' || cluster_id
+  FROM (FROM cluster_members {_MINE}) JOIN clusters c USING (profile_id, cluster_id)
+  UNION ALL
+  SELECT profile_id, 5, 0, 'edges', count(*)::VARCHAR FROM linked GROUP BY profile_id
+  UNION ALL
+  SELECT profile_id, 5, strongest, 'edge', edge_type || coalesce(' (' || kind || ')', '')
+    || if(outward, ' to ', ' from ') || other || ', weight ' || round(weight, 4) || ', ' || origin
+  FROM linked WHERE strongest <= 5
+  UNION ALL
+  SELECT d.profile_id, 6, d.seq * 1000000 + d.ordinal, 'decision', d.action || coalesce(' ' || d.target_id, '')
+    || ' by ' || d.rule || ': ' || d.reason || ' [plan ' || d.plan_id || ', ' || d.as_of
+    || if(d.reverted, ', undone]', ']')
+  FROM decisions d JOIN asked a ON d.profile_id = a.profile_id
+    AND (d.memory_id = id OR (d.target_id = id AND d.action IN ('link', 'prune', 'close')))
+  UNION ALL
+  SELECT s.profile_id, 7, 0, 'in summary', s.memory_id || ' (' || s.kind || '): ' || s.content
+  FROM memories s JOIN asked a ON s.profile_id = a.profile_id AND list_contains(s.members, id)
+  UNION ALL
+  SELECT a.profile_id, 8, 0, 'member', m.memory_id || ': ' || m.content
+  FROM (SELECT profile_id, unnest(members) AS member FROM asked) a
+  JOIN memories m ON m.profile_id = a.profile_id AND m.memory_id = a.member
+)
+SELECT profile_id, aspect, value FROM facts WHERE value IS NOT NULL
+ORDER BY profile_id, section, place, value"""  # noqa: S608 -- made of this module's own text
+
+MACROS: Final = (
+    Macro(
+        "explain(id, profile := NULL)",
+        "All that is known about a memory, one fact a row: its state, scores factor by factor, protection, clusters, "
+        "edges, decisions, members or summary.",
+        _EXPLAIN,
+    ),
+    Macro(
+        "similar_to(id, k, profile := NULL)",
+        "The k memories most like a memory by the cosine of their vectors, per profile and model; a memory without "
+        "words has no cosine and is left out.",
+        _SIMILAR_TO,
+    ),
+    Macro(
+        "explain_run(plan, profile := NULL)",
+        "What a run changed, one decision a row in the order of application; `plan` is the id of a plan, its "
+        "beginning, or the id of a run.",
+        _EXPLAIN_RUN,
+    ),
+)
+"""Macros of a snapshot."""

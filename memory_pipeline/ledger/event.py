@@ -1,0 +1,375 @@
+"""The event: what an agent may write, how it is checked at the door, and its typed table.
+
+Here: the model of an event, `parse` (anything in, a valid event or one clear reason out), `frame`
+(rows of the ledger to the table `events`) and the reference page made from the models. Not here: what payloads hold
+(`ledger/payloads.py`), where events are kept (`ledger/ledger.py`) and what they add up to
+(`consolidation/state/projection.py`).
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from typing import Any, Final, Self
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from uuid6 import uuid7
+
+from memory_pipeline.ledger.payloads import (
+    PAYLOADS,
+    WRITTEN,
+    Accessed,
+    Erased,
+    Feedback,
+    Identifier,
+    Instant,
+    Linked,
+    Payload,
+    Session,
+    Stored,
+    Updated,
+    canonical_json,
+    read_json,
+    written,
+)
+from memory_pipeline.ledger.validation_errors import fields_table, nearest, reason, shown
+from memory_pipeline.schemas import INSTANT, TABLES, Events, EventType
+
+DEFAULT_PROFILE: Final = "default"
+"""Tenant of an event that names none."""
+
+CLOCK_SKEW: Final = timedelta(minutes=5)
+"""How far ahead of the ledger's clock a live event may lie."""
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""From when on the ledger counts microseconds."""
+
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class InvalidEvent(ValueError):
+    """An event that was refused.
+
+    Attributes:
+        reason: field, value and remedy in one sentence.
+    """
+
+    def __init__(self, reason: str, *, origin: str) -> None:
+        super().__init__(f"{origin}: {reason}")
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """What was refused, exactly as it came."""
+
+    origin: str
+    """Where it came from: a file and line, an API call."""
+    reason: str
+    """What is wrong with it and how to mend it."""
+    raw: bytes
+    """The bytes as they came."""
+    received_at: datetime
+    """When it was refused, UTC."""
+
+    @property
+    def letter_id(self) -> str:
+        """Return the SHA-256 of origin and bytes, 64 hex digits: burying the same letter twice keeps one."""
+        return hashlib.sha256(self.origin.encode() + b"\0" + self.raw).hexdigest()
+
+
+def micros(instant: datetime) -> int:
+    """Return a timezone-aware instant as microseconds since 1970-01-01 UTC, the ledger's form of it."""
+    return (instant - EPOCH) // _MICROSECOND
+
+
+PIPELINE: Final = (EventType.RUN_COMMITTED.value, EventType.RUN_REVERTED.value, EventType.ERASED.value)
+"""Events that only the pipeline writes; they count neither as stores nor as activity."""
+
+_ABOUT_A_MEMORY: Final = {
+    EventType.STORED,
+    EventType.UPDATED,
+    EventType.ERASED,
+    EventType.LINKED,
+    EventType.FEEDBACK,
+}
+_SESSIONS: Final = {EventType.SESSION_STARTED, EventType.SESSION_ENDED}
+
+COLUMNS: Final = (
+    "event_id",
+    "profile_id",
+    "event_type",
+    "occurred_at",
+    "recorded_at",
+    "session_id",
+    "agent_id",
+    "user_id",
+    "instance_id",
+    "parent_event_id",
+    "memory_id",
+    "payload",
+)
+"""Columns of an event's row in the ledger, in order; `seq` comes before them."""
+
+
+class Event(BaseModel):
+    """One event, valid in itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    event_id: Identifier = Field(
+        description="Idempotency key: under one id an event is applied once, however often it comes."
+    )
+    profile_id: Identifier = Field(DEFAULT_PROFILE, description="Tenant that owns the event.")
+    event_type: EventType = Field(description="What happened.")
+    occurred_at: Instant = Field(description="When it happened; left out, when the ledger took it.")
+    recorded_at: Instant = Field(description="When the ledger took it; a value from outside is replaced.")
+    session_id: Identifier | None = Field(None, description="Session in which it happened.")
+    agent_id: Identifier | None = Field(None, description="Agent that writes it.")
+    user_id: Identifier | None = Field(None, description="Person the agent serves.")
+    instance_id: Identifier | None = Field(None, description="Process that writes it.")
+    parent_event_id: Identifier | None = Field(None, description="Event that caused this one.")
+    memory_id: Identifier | None = Field(None, description="Memory concerned, unique within its profile.")
+    payload: Stored | Accessed | Updated | Linked | Session | Feedback | Erased | dict[str, Any] = Field(
+        description="What the type of event says, as below."
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        wanted = Erased if self.event_type == EventType.ERASED else PAYLOADS.get(self.event_type, dict)
+        if type(self.payload) is not wanted:
+            raise ValueError(f"payload is no {wanted.__name__}; give the payload of {self.event_type.value}")
+        if self.event_type in _ABOUT_A_MEMORY and self.memory_id is None:
+            raise ValueError(f"memory_id is missing; name the memory that {self.event_type.value} is about")
+        if self.event_type in _SESSIONS and self.session_id is None:
+            raise ValueError(f"session_id is missing; name the session that {self.event_type.value} is about")
+        if self.event_type not in _ABOUT_A_MEMORY and self.memory_id is not None:
+            where = (
+                "name the memories in payload.memory_ids" if self.event_type == EventType.ACCESSED else "leave it out"
+            )
+            raise ValueError(f"memory_id has no meaning in {self.event_type.value}; {where}")
+        if isinstance(self.payload, Linked) and self.payload.target_id == self.memory_id:
+            raise ValueError("payload.target_id is the memory itself; link two different memories")
+        return self
+
+    def payload_json(self) -> str:
+        """Return the payload as canonical JSON: sorted keys, instants in UTC with microseconds, no null fields."""
+        if isinstance(self.payload, dict):
+            return canonical_json(self.payload)
+        given = ((name, getattr(self.payload, name)) for name in type(self.payload).model_fields)
+        return canonical_json(
+            {name: written(v) if isinstance(v, datetime) else v for name, v in given if v is not None}
+        )
+
+    def row(self) -> tuple[str | int | None, ...]:
+        """Return the ledger's row, as in COLUMNS: instants as microseconds since 1970 UTC, the payload as JSON."""
+        return (
+            self.event_id,
+            self.profile_id,
+            self.event_type.value,
+            micros(self.occurred_at),
+            micros(self.recorded_at),
+            self.session_id,
+            self.agent_id,
+            self.user_id,
+            self.instance_id,
+            self.parent_event_id,
+            self.memory_id,
+            self.payload_json(),
+        )
+
+
+def parse(
+    raw: bytes | str | Mapping[str, Any],
+    *,
+    recorded_at: datetime,
+    origin: str,
+    future: timedelta | None = CLOCK_SKEW,
+    event_id: str | None = None,
+) -> Event:
+    """Return the event that `raw` says, or refuse it with one clear reason.
+
+    An instant without offset is read as UTC. A null field is a field left out. A stored memory without `memory_id`
+    takes the id of its event. The memory may be named in the payload instead of beside it.
+
+    Args:
+        raw: a JSON object, as bytes, text or already read.
+        recorded_at: the ledger's clock; also when the event occurred if it does not say.
+        origin: where it came from, for the error's text.
+        future: how far `occurred_at` may lie after `recorded_at`; None (importers) sets a later one back to it.
+        event_id: id of an event that brings none; a new uuid7 if this is None too.
+
+    Raises:
+        InvalidEvent: whatever is wrong with it; `reason` names field, value and remedy.
+    """
+    try:
+        fields = {name: value for name, value in _object(raw).items() if value is not None}
+        event_type = _event_type(fields.get("event_type"))
+        payload = _payload(PAYLOADS[event_type], event_type, fields)
+        defaults: dict[str, Any] = {"occurred_at": recorded_at}
+        if "event_id" not in fields:
+            defaults["event_id"] = event_id or str(uuid7())
+        if event_type == EventType.STORED:
+            defaults["memory_id"] = fields.get("event_id", defaults.get("event_id"))
+        event = Event.model_validate(
+            defaults | fields | {"event_type": event_type, "recorded_at": recorded_at, "payload": payload}
+        )
+        return _in_time(event, future)
+    except ValidationError as error:
+        raise InvalidEvent(reason(error, Event), origin=origin) from error
+    except ValueError as error:
+        raise InvalidEvent(str(error), origin=origin) from error
+
+
+def _object(raw: bytes | str | Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        text = raw.decode() if isinstance(raw, bytes) else raw
+        read = read_json(text) if isinstance(text, str) else text
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start} is not UTF-8; write the event as UTF-8") from error
+    except ValueError as error:
+        raise ValueError(f"the event is not JSON ({error}); write one JSON object") from error
+    if not isinstance(read, Mapping):
+        raise ValueError(f"the event is {shown(read)}; write one JSON object")  # noqa: TRY004 - one class of error
+    return read
+
+
+def _event_type(value: Any) -> EventType:
+    if value is None:
+        raise ValueError(f"event_type is missing; give one of {', '.join(PAYLOADS)}")
+    try:
+        event_type = EventType(value)
+    except ValueError:
+        raise ValueError(f"event_type is {shown(value)}; {nearest(value, PAYLOADS)}") from None
+    if event_type not in PAYLOADS:
+        raise ValueError(
+            f"event_type is {event_type.value!r}, which only the pipeline writes; known are {', '.join(PAYLOADS)}"
+        )
+    return event_type
+
+
+def _payload(model: type[Payload], event_type: EventType, fields: dict[str, Any]) -> Payload:
+    """Check the payload; a memory named in it moves to its place in `fields`."""
+    given = fields.get("payload", {})
+    if not isinstance(given, Mapping):
+        raise ValueError(f"payload is {shown(given)}; give a JSON object")  # noqa: TRY004 - one class of error
+    said = {name: value for name, value in given.items() if value is not None}
+    if event_type in _ABOUT_A_MEMORY and "memory_id" in said:
+        if fields.setdefault("memory_id", said["memory_id"]) != said["memory_id"]:
+            raise ValueError(
+                f"payload.memory_id is {shown(said['memory_id'])}, memory_id is "
+                f"{shown(fields['memory_id'])}; name the memory once"
+            )
+        del said["memory_id"]
+    if misplaced := sorted(fields.keys() & model.model_fields.keys()):
+        raise ValueError(f"{misplaced[0]} stands beside the payload; move it to payload.{misplaced[0]}")
+    try:
+        return model.model_validate(said)
+    except ValidationError as error:
+        raise ValueError(reason(error, model, prefix="payload.")) from error
+
+
+def _in_time(event: Event, future: timedelta | None) -> Event:
+    late = event.occurred_at - event.recorded_at
+    if late <= (future or timedelta(0)):
+        return event
+    if future is None:
+        return event.model_copy(update={"occurred_at": event.recorded_at})
+    raise ValueError(
+        f"occurred_at is {written(event.occurred_at)}, {late} after the ledger's clock; set the sender's clock right"
+    )
+
+
+_PAYLOAD_TYPES: Final = {
+    name: column.dtype
+    for name, column in Events.columns().items()
+    if any(name in model.model_fields for model in PAYLOADS.values())
+} | {
+    "valid_from": pl.String(),
+    "valid_until": pl.String(),
+    "kind": pl.String(),
+    "memory_ids": pl.List(pl.String()),
+    "ranks": pl.List(pl.Int64()),
+    "expanded": pl.List(pl.String()),
+    "erased_at": pl.String(),
+}
+"""Every field a payload can have, as it stands in JSON."""
+
+
+def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
+    """Return ledger rows as the table `events`, one row an event and memory it names.
+
+    Args:
+        rows: `seq` and then `Event.row()`. The pipeline's own events keep their payload columns null, and of a payload
+            that was erased only `erased_at` is left, and which memories an access named.
+
+    Cost: some 3 seconds a million rows.
+    """
+    types = {"seq": pl.Int64, **dict.fromkeys(COLUMNS, pl.String), "occurred_at": pl.Int64, "recorded_at": pl.Int64}
+    table = pl.DataFrame([tuple(row) for row in rows], schema=types, orient="row")
+    if table.is_empty():
+        return TABLES["events"].empty()
+    own = pl.col("event_type").is_in(PIPELINE)
+    lines = table.select(pl.when(own).then(pl.lit("{}")).otherwise("payload")).to_series().to_list()
+    said = pl.read_ndjson(BytesIO("\n".join(lines).encode()), schema=_PAYLOAD_TYPES)
+    events = (
+        table.drop("payload")
+        .hstack(said.rename({"kind": "edge_kind", "expanded": "expanded_ids"}))
+        .with_columns(
+            pl.col("occurred_at", "recorded_at").cast(INSTANT),
+            pl.col("valid_from", "valid_until", "erased_at").str.to_datetime(WRITTEN, time_unit="us", time_zone="UTC"),
+            ordinal=pl.lit(0, pl.Int64),
+            rank=pl.lit(None, pl.Int64),
+            expanded=pl.lit(None, pl.Boolean),
+        )
+    )
+    named = pl.col("memory_ids")
+    accesses = (
+        events.filter(named.is_not_null()).with_columns(ordinal=pl.int_ranges(0, named.list.len())).explode("ordinal")
+    )
+    accesses = accesses.with_columns(
+        memory_id=named.list.get(pl.col("ordinal")),
+        rank=pl.col("ranks").list.get(pl.col("ordinal"), null_on_oob=True),
+    )
+    reached = pl.col("expanded_ids").list.contains(pl.col("memory_id")).fill_null(value=False)
+    accesses = accesses.with_columns(expanded=reached)
+    return TABLES["events"].conform(pl.concat([events.filter(named.is_null()), accesses]))
+
+
+_INTRODUCTION: Final = f"""# Events
+
+An event is one JSON object; a file of events holds one a line (JSON Lines, UTF-8).
+
+- A field that is null counts as left out. An instant without an offset is read as UTC.
+- Whatever is not valid is refused with a reason and kept as a dead letter; nothing is guessed.
+- A live event may lie at most {CLOCK_SKEW.seconds // 60} minutes in the future. An imported one that lies in the future
+  counts as having happened when it was imported.
+- An event without `event_id` gets a new one. Imported from a file, it is known by its bytes: the same line twice is one
+  event.
+- `memory_id` is needed wherever one memory is concerned; it may stand in the payload instead. A stored memory without
+  one takes the id of its event.
+- Sessions need their `session_id`.
+- A memory is stored once. The same again is harmless. Another text, or other fields, under its `memory_id` are refused:
+  change it with `memory.updated`, or give the other one an id of its own.
+- Nothing can be stored under the id of a memory that was erased; the dead letter keeps the reason alone. Any other
+  event about it is taken, so that it counts once, but what it says is not kept. That one was erased (`memory.erased`)
+  and what runs did (`run.*`) is written by the pipeline alone.
+
+## Every event
+"""
+
+
+def documentation() -> str:
+    """Return the reference page of the events, made from the models."""
+    parts = [_INTRODUCTION, fields_table(Event, filled=("event_id", "occurred_at", "recorded_at"))]
+    for event_type, model in PAYLOADS.items():
+        example: dict[str, Any] = {"event_type": event_type.value, "occurred_at": "2026-01-31T12:00:00Z"}
+        example |= {"memory_id": "m1"} if event_type in _ABOUT_A_MEMORY else {}
+        example |= {"session_id": "s1"} if event_type in _SESSIONS else {}
+        example |= {"payload": model.example} if model.example else {}
+        text = json.dumps(example, ensure_ascii=False)
+        parts += [f"## {event_type.value}\n", f"{model.__doc__}\n", fields_table(model), f"```json\n{text}\n```\n"]
+    return "\n".join(parts)

@@ -1,0 +1,415 @@
+"""The ledger: every event, decision and run, in the order in which they came; nothing in it changes.
+
+Here: appending events, dead letters and reverts, and reading any state back. What is not here: the tables made from
+events (`lake/tables.py`), what a commit writes (`ledger/commits.py`), the database itself (`ledger/database.py`).
+"""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Self
+
+import polars as pl
+import sqlalchemy as sa
+from uuid6 import uuid7
+
+from memory_pipeline.ledger import database, references
+from memory_pipeline.ledger.database import (
+    ATTEMPTS,
+    DECISIONS,
+    DIGESTS,
+    EVENTS,
+    LETTERS,
+    REVERTED,
+    RUNS,
+    Database,
+    among,
+    insert_new,
+)
+from memory_pipeline.ledger.event import COLUMNS, EPOCH, PIPELINE, DeadLetter, Event, micros
+from memory_pipeline.ledger.payloads import SALT_BYTES, silenced
+from memory_pipeline.schemas import INSTANT, TABLES, EventType
+
+MOVING: Final = (*PIPELINE, EventType.UPDATED.value)
+"""Events that move the head of a profile: a plan made before one of them is refused."""
+
+_DIGEST_EVERY: Final = 8_192
+"""Positions between two kept digests."""
+
+_EVENT: Final = [EVENTS.c[name] for name in ("seq", *COLUMNS)]
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What became of a batch."""
+
+    accepted: int
+    """Events that are new."""
+    duplicates: int
+    """Events that were there already, or twice in the batch."""
+    last_seq: int
+    """Position of the ledger after the batch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revert:
+    """An undo: decisions of one profile that shall no longer count."""
+
+    profile_id: str
+    decision_ids: Sequence[str]
+    """Every decision to mask, those that build on others included."""
+    reason: str
+    """Why, in one sentence a person can read."""
+    occurred_at: datetime
+    """From which instant on they are masked."""
+    recorded_at: datetime
+    """When it was asked for."""
+    plan_id: str | None = None
+    """Plan that is undone as a whole, if one is."""
+    cascade: bool = False
+    """Decisions that build on the named ones were taken along."""
+
+    def event(self) -> Event:
+        """Return the event that says so."""
+        return Event(
+            event_id=str(uuid7()),
+            profile_id=self.profile_id,
+            event_type=EventType.RUN_REVERTED,
+            occurred_at=self.occurred_at,
+            recorded_at=self.recorded_at,
+            payload={
+                "decision_ids": sorted(set(self.decision_ids)),
+                "reason": self.reason,
+                "plan_id": self.plan_id,
+                "cascade": self.cascade,
+            },
+        )
+
+
+class Ledger:
+    """The one record of what happened. Threads and processes may share it; readers wait for nobody."""
+
+    def __init__(self, opened: Database) -> None:
+        self._database = opened
+
+    @classmethod
+    def at(cls, home: Path, *, timeout: float = database.WRITE_SECONDS) -> Self:
+        """Open the ledger of a data folder, after making it if it is not there.
+
+        Args:
+            home: data folder.
+            timeout: seconds that a writer waits for the one before it.
+
+        Raises:
+            LakeError: it cannot be opened, or was made by a newer version.
+        """
+        return cls(Database(home, timeout=timeout))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; the next use opens new ones."""
+        self._database.close()
+
+    @property
+    def home(self) -> Path:
+        """The data folder."""
+        return self._database.home
+
+    def reading(self) -> AbstractContextManager[sa.Connection]:
+        """Give a connection that sees one state (see `Database.reading`)."""
+        return self._database.reading()
+
+    def writing(self) -> AbstractContextManager[sa.Connection]:
+        """Give the one connection that may write (see `Database.writing`)."""
+        return self._database.writing()
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Keep other writers out over several transactions (see `Database.exclusive`)."""
+        return self._database.exclusive()
+
+    def shrink(self) -> bool:
+        """Give unused space back to the disk, if nobody reads the ledger just now (see `Database.shrink`)."""
+        return self._database.shrink()
+
+    def append(self, events: Sequence[Event]) -> Appended:
+        """Append a batch of agents' events in one transaction, each event id once.
+
+        An event about a memory that was erased is known from then on, so that it counts once, but what it says is not
+        kept.
+
+        Cost: some 30 µs an event in batches of thousands; about a millisecond for a batch of one.
+
+        Raises:
+            KnownMemory: an event stores another text under the id of a memory that is known, or was erased, or has the
+                id of another event; nothing of the batch was kept.
+            ValueError: an event is one that only the pipeline writes.
+            LakeError: the ledger cannot be written; nothing of the batch was kept.
+        """
+        if reserved := next((event for event in events if event.event_type in PIPELINE), None):
+            kind = reserved.event_type.value
+            raise ValueError(f"event_type is {kind!r}, which only the pipeline writes; leave it out of the batch")
+        from memory_pipeline.lake import compaction  # noqa: PLC0415 - which builds on this module
+
+        rows = [dict(zip(COLUMNS, event.row(), strict=True)) for event in events]
+        with self.writing() as connection:
+            before = position_in(connection)
+            if rows:
+                found = references.look_up(connection, rows)
+                references.check(connection, rows, found, partial(compaction.filled, self))
+                silent = [
+                    _unsaid(row) if (row["profile_id"], row["memory_id"]) in found.erased else row for row in rows
+                ]
+                connection.execute(insert_new(connection, EVENTS), silent)
+            accepted = connection.scalars(sa.select(sa.func.count()).where(EVENTS.c.seq > before)).one()
+            if accepted < len(rows):
+                references.check_stored(connection, rows)
+            last = position_in(connection)
+            _keep_digest(connection, last)
+        return Appended(accepted, len(rows) - accepted, last)
+
+    def bury(self, letters: Sequence[DeadLetter]) -> None:
+        """Keep refused events; a letter that is there already stays as it is."""
+        rows = [
+            {
+                "letter_id": letter.letter_id,
+                "received_at": micros(letter.received_at),
+                "origin": letter.origin,
+                "reason": letter.reason,
+                "raw": letter.raw,
+            }
+            for letter in letters
+        ]
+        if rows:
+            with self.writing() as connection:
+                connection.execute(insert_new(connection, LETTERS), rows)
+
+    def revert(
+        self,
+        profile_id: str,
+        decision_ids: Sequence[str],
+        *,
+        reason: str,
+        occurred_at: datetime,
+        recorded_at: datetime,
+        plan_id: str | None = None,
+        cascade: bool = False,
+    ) -> int:
+        """Mask decisions from now on and return the ledger position of that; no table is changed (see `Revert`)."""
+        undo = Revert(
+            profile_id=profile_id,
+            decision_ids=decision_ids,
+            reason=reason,
+            occurred_at=occurred_at,
+            recorded_at=recorded_at,
+            plan_id=plan_id,
+            cascade=cascade,
+        )
+        with self.writing() as connection:
+            return insert_event(connection, undo.event())
+
+    def position(self) -> int:
+        """Return the position of the last event; 0 before the first."""
+        with self.reading() as connection:
+            return position_in(connection)
+
+    def heads(self, profiles: Collection[str] | None = None) -> dict[str, int]:
+        """Return the position of the last commit, revert or update of each profile; 0 where there is none.
+
+        Args:
+            profiles: whose; default all that have an event.
+        """
+        with self.reading() as connection:
+            return heads_in(connection, profiles)
+
+    def profiles(self) -> pl.DataFrame:
+        """Return who has events, by profile: `memories` stored, `last_seq` and `last_event_at` of its agents' events.
+
+        Cost: one pass over an index, some 0.1 s a million events.
+        """
+        last = EVENTS.alias("last")
+        each = (
+            sa.select(
+                EVENTS.c.profile_id,
+                sa.func.sum(sa.case((EVENTS.c.event_type == EventType.STORED.value, 1), else_=0)).label("memories"),
+                sa.func.max(sa.case((EVENTS.c.event_type.in_(PIPELINE), 0), else_=EVENTS.c.seq)).label("last_seq"),
+            )
+            .group_by(EVENTS.c.profile_id)
+            .subquery()
+        )
+        query = sa.select(each, last.c.occurred_at).join(last, last.c.seq == each.c.last_seq)
+        with self.reading() as connection:
+            rows = connection.execute(query.order_by(each.c.profile_id)).fetchall()
+        types = {"profile_id": pl.String, "memories": pl.Int64, "last_seq": pl.Int64, "last_event_at": pl.Int64}
+        return _frame(rows, types).with_columns(pl.col("last_event_at").cast(INSTANT))
+
+    def read(self, after: int = 0, until: int | None = None, limit: int | None = None) -> list[tuple[Any, ...]]:
+        """Return events as rows of `seq` and `events.COLUMNS`, in the order in which they came.
+
+        The payload of an event that was compacted is empty here (see `compaction.filled`).
+
+        Args:
+            after: position before the first one wanted.
+            until: position of the last one wanted; default the head.
+            limit: how many at most.
+        """
+        query = sa.select(*_EVENT).where(EVENTS.c.seq > after).order_by(EVENTS.c.seq).limit(limit)
+        with self.reading() as connection:
+            found = connection.execute(query if until is None else query.where(EVENTS.c.seq <= until))
+            return [tuple(row) for row in found]
+
+    def waiting(self, after: int) -> tuple[int, int]:
+        """Return how many events of agents came after a position, and how many of them are accesses."""
+        accesses = sa.func.count(sa.case((EVENTS.c.event_type == EventType.ACCESSED.value, 1)))
+        query = sa.select(sa.func.count(), accesses)
+        with self.reading() as connection:
+            found = connection.execute(query.where(EVENTS.c.seq > after, EVENTS.c.event_type.not_in(PIPELINE))).one()
+        return found[0], found[1]
+
+    def digest(self, seq: int | None = None) -> str:
+        """Return a SHA-256 over the ids of the agents' events up to a position, in order: their content's name.
+
+        What the pipeline itself wrote does not count. Cost: some ten milliseconds, however long the ledger is.
+        """
+        with self.reading() as connection:
+            return _digest(connection, position_in(connection) if seq is None else seq)
+
+    def decisions(
+        self, *, as_of: datetime | None = None, seq: int | None = None, profiles: Collection[str] | None = None
+    ) -> pl.DataFrame:
+        """Return the committed decisions known at a state, reverted ones included; never those held back.
+
+        Args:
+            as_of: clock of the last run that counts.
+            seq: position of the last commit that counts.
+            profiles: whose; default all.
+        """
+        query = sa.select(*DECISIONS.c).where(DECISIONS.c.status == "committed")
+        if as_of is not None:
+            query = query.where(DECISIONS.c.as_of <= micros(as_of))
+        if seq is not None:
+            query = query.where(DECISIONS.c.seq <= seq)
+        return self._table("decisions", query.where(among(DECISIONS.c.profile_id, profiles)), profiles)
+
+    def reverted(self, *, as_of: datetime | None = None, seq: int | None = None) -> pl.DataFrame:
+        """Return the decisions that are masked at a state, and since which position (the table `reverted`)."""
+        with self.reading() as connection:
+            found = reverts_in(connection, as_of=as_of, seq=seq)
+        rows = [(profile, decision, at) for profile, at, said in found for decision in said["decision_ids"]]
+        frame = _frame(rows, {"profile_id": pl.String, "decision_id": pl.String, "seq": pl.Int64})
+        return TABLES["reverted"].conform(frame.group_by("profile_id", "decision_id").agg(pl.col("seq").min()))
+
+    def runs(self, profiles: Collection[str] | None = None, *, seq: int | None = None) -> pl.DataFrame:
+        """Return what was committed, one row a run and profile (the table `consolidation_runs`).
+
+        Args:
+            profiles: whose; default all.
+            seq: position of the last commit or revert that counts.
+        """
+        query = sa.select(*RUNS.c).where(among(RUNS.c.profile_id, profiles))
+        if seq is not None:
+            query = query.where(RUNS.c.commit_seq <= seq)
+        with self.reading() as connection:
+            gone = [(profile, said["plan_id"]) for profile, _, said in reverts_in(connection, seq=seq)]
+        undone = _frame(gone, {"profile_id": pl.String, "plan_id": pl.String}).unique()
+        return (
+            self._table("consolidation_runs", query, profiles)
+            .join(undone.with_columns(undone=True), on=["profile_id", "plan_id"], how="left", maintain_order="left")
+            .with_columns(outcome=pl.when("undone").then(pl.lit("reverted")).otherwise("outcome"))
+            .drop("undone")
+        )
+
+    def attempts(self) -> pl.DataFrame:
+        """Return who tried to change the tables, when, in which phase, and how it ended; oldest first."""
+        types = {column.name: pl.Int64 if column.name in {"id", "started_at"} else pl.String for column in ATTEMPTS.c}
+        with self.reading() as connection:
+            rows = connection.execute(sa.select(*ATTEMPTS.c).order_by(ATTEMPTS.c.id)).fetchall()
+        return _frame(rows, types).with_columns(pl.col("started_at").cast(INSTANT))
+
+    def dead_letters(self) -> pl.DataFrame:
+        """Return the refused events (the table `dead_letters`)."""
+        return self._table("dead_letters", sa.select(*LETTERS.c), None)
+
+    def _table(self, name: str, query: sa.Select[Any], profiles: Collection[str] | None) -> pl.DataFrame:
+        """Return the rows of a query as one of the tables, whose columns it selects."""
+        table = TABLES[name]
+        types = {
+            column.name: pl.Int64 if isinstance(column.type, sa.Integer) else table.empty().schema[column.name]
+            for column in query.selected_columns
+        }
+        with self.reading() as connection:
+            frame = _frame(connection.execute(query).fetchall(), types)
+        return table.conform(frame if profiles is None else frame.filter(pl.col("profile_id").is_in(sorted(profiles))))
+
+
+def position_in(connection: sa.Connection) -> int:
+    """Return the position of the last event that a connection sees; 0 before the first."""
+    return connection.scalar(sa.select(sa.func.max(EVENTS.c.seq))) or 0
+
+
+def heads_in(connection: sa.Connection, profiles: Collection[str] | None) -> dict[str, int]:
+    """Return the head of each profile as a connection sees it (see `Ledger.heads`)."""
+    moves = sa.case((EVENTS.c.event_type.in_(MOVING), EVENTS.c.seq), else_=0)
+    query = sa.select(EVENTS.c.profile_id, sa.func.max(moves)).group_by(EVENTS.c.profile_id)
+    if profiles is None:
+        return dict(connection.execute(query.order_by(EVENTS.c.profile_id)).all())
+    query = query.where(among(EVENTS.c.profile_id, profiles), EVENTS.c.event_type.in_(MOVING))
+    found = dict(connection.execute(query).all())
+    return {profile: found.get(profile, 0) for profile in sorted(profiles)}
+
+
+def _unsaid(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of an event without what it says; the salt of its digest is kept nowhere."""
+    at = EPOCH + timedelta(microseconds=row["recorded_at"])
+    return row | {"payload": silenced(row["payload"], salt=secrets.token_bytes(SALT_BYTES), at=at)}
+
+
+def reverts_in(
+    connection: sa.Connection, *, as_of: datetime | None = None, seq: int | None = None
+) -> list[tuple[str, int, dict[str, Any]]]:
+    """Return profile, position and payload of the reverts that count at a state."""
+    query = sa.select(EVENTS.c.profile_id, EVENTS.c.seq, EVENTS.c.payload).where(EVENTS.c.event_type == REVERTED)
+    if as_of is not None:
+        query = query.where(EVENTS.c.occurred_at <= micros(as_of))
+    if seq is not None:
+        query = query.where(EVENTS.c.seq <= seq)
+    return [(profile, at, json.loads(said)) for profile, at, said in connection.execute(query.order_by(EVENTS.c.seq))]
+
+
+def insert_event(connection: sa.Connection, event: Event) -> int:
+    """Append one event of the pipeline's own and return its position; 0 if its id is there already."""
+    row = dict(zip(COLUMNS, event.row(), strict=True))
+    return connection.scalar(insert_new(connection, EVENTS).values(row).returning(EVENTS.c.seq)) or 0
+
+
+def _frame(rows: Iterable[Sequence[Any]], types: dict[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame([tuple(row) for row in rows], schema=types, orient="row")
+
+
+def _digest(connection: sa.Connection, seq: int) -> str:
+    """Chain the ids of the agents' events, from the nearest kept digest on: each step hashes the last and one id."""
+    kept = sa.select(DIGESTS.c.seq, DIGESTS.c.digest).where(DIGESTS.c.seq <= seq)
+    start, state = connection.execute(kept.order_by(DIGESTS.c.seq.desc()).limit(1)).first() or (0, "00" * 32)
+    ids = sa.select(EVENTS.c.event_id).where(
+        EVENTS.c.seq > start, EVENTS.c.seq <= seq, EVENTS.c.event_type.not_in(PIPELINE)
+    )
+    digest = bytes.fromhex(state)
+    for event_id in connection.scalars(ids.order_by(EVENTS.c.seq)):
+        digest = hashlib.sha256(digest + event_id.encode()).digest()
+    return digest.hex()
+
+
+def _keep_digest(connection: sa.Connection, seq: int) -> None:
+    last = connection.scalar(sa.select(sa.func.max(DIGESTS.c.seq))) or 0
+    if seq - last >= _DIGEST_EVERY:
+        connection.execute(DIGESTS.insert().values(seq=seq, digest=_digest(connection, seq)))

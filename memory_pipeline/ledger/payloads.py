@@ -1,0 +1,240 @@
+"""What each type of event says: the payload models, and JSON in its one canonical form.
+
+Here: the fields of every payload, their limits and meaning. Not here: the event around the payload and how both are
+read (`ledger/event.py`).
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar, Final, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from memory_pipeline.schemas import EventType
+from memory_pipeline.text.classification import CATEGORIES, MEMORY_TYPES
+
+WRITTEN: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
+"""How an instant stands in JSON."""
+
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def canonical_json(value: Any) -> str:
+    """Return JSON with sorted keys, no spaces and no escapes that UTF-8 does not need: equal values, equal text.
+
+    Raises:
+        ValueError: the value holds NaN, an infinity, an unpaired surrogate or something JSON does not know.
+    """
+    try:
+        text = _CANONICAL.encode(value)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"cannot be written as JSON ({error})") from error
+    return text
+
+
+def _instant(value: object) -> object:
+    """Read an instant; what is none goes on to pydantic's strict check, which refuses it."""
+    try:
+        instant = datetime.fromisoformat(value) if isinstance(value, str) else value
+        if not isinstance(instant, datetime):
+            return value
+        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return value
+
+
+def written(instant: datetime) -> str:
+    """Return a UTC instant as it stands in JSON, with microseconds."""
+    return instant.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _metadata(value: object) -> object:
+    """Hold metadata as canonical JSON text: one string column in every table, however deep the object."""
+    read = read_json(value) if isinstance(value, str) else value
+    if isinstance(read, Mapping):
+        return canonical_json(dict(read))
+    raise ValueError("metadata must be a JSON object")
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def read_json(text: str) -> Any:
+    """Read JSON, without the NaN and Infinity that Python's reader lets in.
+
+    Raises:
+        ValueError: it is no JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+Identifier = Annotated[str, Field(strict=True, max_length=256, pattern=r"^\P{Cc}*[^\p{Cc}\s]\P{Cc}*$")]
+Text = Annotated[str, Field(strict=True, pattern=r"\S")]
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+Switch = Annotated[bool, Field(strict=True)]
+Instant = Annotated[datetime, Field(strict=True), BeforeValidator(_instant, json_schema_input_type=datetime)]
+Rank = Annotated[int, Field(strict=True, ge=1, le=10**9)]
+Metadata = Annotated[str, BeforeValidator(_metadata, json_schema_input_type=dict[str, Any])]
+
+
+class Payload(BaseModel):
+    """What one type of event says; unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    example: ClassVar[dict[str, Any]] = {}
+    """A payload that is valid, for the reference page."""
+
+
+class Noted(Payload):
+    """A payload with room for anything else."""
+
+    metadata: Metadata | None = Field(None, description="Anything else worth keeping: a JSON object.")
+
+
+class _Validity(Payload):
+    valid_from: Instant | None = Field(None, description="Since when the fact holds.")
+    valid_until: Instant | None = Field(None, description="Until when the fact holds (exclusive).")
+    protected: Switch | None = Field(None, description="true bars archiving and deletion.")
+    protected_reason: Text | None = Field(None, description="Why it is protected.")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.valid_from and self.valid_until and self.valid_until < self.valid_from:
+            raise ValueError(
+                f"valid_until is {written(self.valid_until)}, before valid_from; give an instant after "
+                f"{written(self.valid_from)} or leave it out"
+            )
+        return self
+
+
+class Stored(_Validity, Noted):
+    """A memory is stored."""
+
+    example: ClassVar[dict[str, Any]] = {"content": "Ana chose the green kitchen tiles.", "importance": 0.8}
+    content: Text = Field(description="The text of the memory.")
+    speaker: Identifier | None = Field(None, description="Who said it.")
+    memory_type: Identifier | None = Field(
+        None, description=f"{', '.join(MEMORY_TYPES)}, in any case; others are inferred."
+    )
+    category: Identifier | None = Field(None, description=f"{', '.join(CATEGORIES)}, in any case; others are inferred.")
+    importance: Share | None = Field(None, description="How important it is; left out, it is worked out from the text.")
+    importance_hint: Share | None = Field(None, description="A hint that is averaged with what the text says.")
+    confidence: Share | None = Field(None, description="How sure the agent is; left out, it counts as 0.5.")
+    tags: tuple[Identifier, ...] | None = Field(None, description="Labels to filter by.")
+    source: Text | None = Field(None, description="Where the memory came from.")
+
+
+class Accessed(Noted):
+    """Memories are recalled."""
+
+    example: ClassVar[dict[str, Any]] = {"memory_ids": ["m1", "m2"], "query": "which tiles?", "ranks": [1, 2]}
+    memory_ids: tuple[Identifier, ...] = Field(min_length=1, description="The memories recalled, each once.")
+    query: Text | None = Field(None, description="Query that led to them.")
+    ranks: tuple[Rank, ...] | None = Field(None, description="Rank of each in the answer, from 1, in the same order.")
+    expanded: tuple[Identifier, ...] | None = Field(
+        None, description="Those of them that were reached only over an association."
+    )
+
+    @model_validator(mode="after")
+    def _aligned(self) -> Self:
+        if len(set(self.memory_ids)) < len(self.memory_ids):
+            raise ValueError("payload.memory_ids names a memory twice; name each memory once")
+        if self.ranks is not None and len(self.ranks) != len(self.memory_ids):
+            raise ValueError(
+                f"payload.ranks has {len(self.ranks)} entries for {len(self.memory_ids)} memory_ids; "
+                "give one rank a memory or leave it out"
+            )
+        if strangers := sorted(set(self.expanded or ()) - set(self.memory_ids)):
+            raise ValueError(
+                f"payload.expanded names {strangers[0]!r}, which is not in payload.memory_ids; name memories recalled"
+            )
+        return self
+
+
+class Updated(_Validity):
+    """A memory is changed; what is not given stays."""
+
+    example: ClassVar[dict[str, Any]] = {"valid_until": "2026-03-01T00:00:00Z"}
+    content: Text | None = Field(None, description="The new text.")
+
+    @model_validator(mode="after")
+    def _changes(self) -> Self:
+        if all(getattr(self, name) is None for name in type(self).model_fields):
+            raise ValueError(f"payload changes nothing; give at least one of {', '.join(type(self).model_fields)}")
+        return self
+
+
+class Linked(Noted):
+    """A link from the memory to another one is asserted."""
+
+    example: ClassVar[dict[str, Any]] = {"target_id": "m2", "edge_type": "RELATES_TO", "weight": 0.9}
+    target_id: Identifier = Field(description="The memory the link points at.")
+    edge_type: Identifier = Field(description="The type of the link, such as RELATES_TO or CONTRADICTS.")
+    kind: Identifier | None = Field(None, description="Finer kind, such as conflict.")
+    weight: Share | None = Field(None, description="How strong the link is.")
+
+
+class Session(Noted):
+    """A session starts or ends."""
+
+
+class Feedback(Noted):
+    """Somebody says whether a memory helped."""
+
+    example: ClassVar[dict[str, Any]] = {"helpful": True}
+    helpful: Switch = Field(description="Whether it helped: true counts as an access, false lowers the confidence.")
+
+
+class Erased(Payload):
+    """A memory is erased for good; only the pipeline says so, once it has begun to do it."""
+
+    example: ClassVar[dict[str, Any]] = {"reason": "asked for by Ana", "digests": {"memory.stored 4": "9f86d0…"}}
+    reason: Text = Field(description="Why.")
+    digests: dict[str, str] = Field(
+        description="By type and ledger position, what stands for each payload that told of it: a salted SHA-256. The "
+        "salt stands in the receipt alone."
+    )
+
+
+ERASED: Final = "erased"
+"""Field of a payload that was erased, or of a decision's document: the salted SHA-256 of what stood there."""
+
+SALT_BYTES: Final = 16
+"""Length of the salt of digests."""
+
+
+def digest(text: str, *, salt: bytes) -> str:
+    """Return the salted SHA-256 that stands for an erased text, 64 hex digits."""
+    return hashlib.sha256(salt + text.encode()).hexdigest()
+
+
+def silenced(payload: str, *, salt: bytes, at: datetime, keep: Collection[str] = ()) -> str:
+    """Return a payload, as canonical JSON, without what it says.
+
+    Args:
+        payload: canonical JSON.
+        salt: of the digest that stands for it.
+        at: when it is erased.
+        keep: fields that stay, if it has them.
+    """
+    said = {name: value for name, value in json.loads(payload).items() if name in keep} if keep else {}
+    return canonical_json(said | {ERASED: digest(payload, salt=salt), "erased_at": written(at)})
+
+
+PAYLOADS: Final[dict[EventType, type[Payload]]] = {
+    EventType.STORED: Stored,
+    EventType.ACCESSED: Accessed,
+    EventType.UPDATED: Updated,
+    EventType.LINKED: Linked,
+    EventType.SESSION_STARTED: Session,
+    EventType.SESSION_ENDED: Session,
+    EventType.FEEDBACK: Feedback,
+}
+"""What agents may write; of the pipeline's own events memory.erased says what `Erased` has, run.* carry free JSON."""

@@ -1,0 +1,1 @@
+"""Language models: one protocol, and the clients that speak it."""

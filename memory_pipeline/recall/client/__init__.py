@@ -1,0 +1,1 @@
+"""The client: what an agent does with its memory."""

@@ -1,0 +1,218 @@
+"""An explanation of a memory as values, as JSON and as lines of text.
+
+What is not here: where the facts come from (`recall/client/explain.py`).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from memory_pipeline.schemas import LIVE, Lifecycle
+
+Row = Mapping[str, Any]
+
+_SHOWN: Final = 10
+"""Rows of a long list that the text shows; `to_dict` has all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factor:
+    """One score of a memory, with its meaning or formula."""
+
+    name: str
+    value: float | int | str | datetime
+    meaning: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """All that is known about one memory. Rows have the columns of the table they come from, without its profile."""
+
+    profile_id: str
+    memory_id: str
+    as_of: datetime
+    """Clock of the run whose tables were read; before the first run that knows it, when it was last written."""
+    consolidated: bool
+    """False for a memory that no run has seen yet: what it says is known, and nothing was worked out."""
+    memory: Row
+    """Its row of `memories`: text, lifecycle, validity, accesses, origin. Of an erased one, a tombstone."""
+    erased: Row | None
+    """When and why it was erased."""
+    recalled: Row | None
+    """How it ranked in one answer, if the caller asked with it: rank, score and its parts."""
+    scores: tuple[Factor, ...]
+    """Every score and factor; none for a memory that is not live."""
+    is_protected: bool | None
+    """None for a memory that is not live."""
+    protection_reason: str | None
+    centrality: Row | None
+    """Its row of `memory_importance`."""
+    edges: tuple[Row, ...]
+    """Its edges, strongest first; `other` is the memory at the other end."""
+    clusters: tuple[Row, ...]
+    refusals: tuple[Row, ...]
+    """Memories that it was not merged with, and why."""
+    facts: tuple[Row, ...]
+    """Memories that state another value of the same fact, and which of the two holds."""
+    decisions: tuple[Row, ...]
+    """Committed decisions about it, oldest first, with `run_id` and whether each was `reverted`."""
+    accesses: tuple[Row, ...]
+    """When it was recalled, oldest first: by which query, at which rank, in which session, and whether only over an
+    association (`expanded`)."""
+    events: tuple[Row, ...]
+    """Events that wrote it, oldest first: id, type, instant, ledger position, session, and whether a run has seen it
+    (`consolidated`); not its accesses."""
+    members: tuple[Row, ...]
+    """For a summary: its members, with text and the event that stored each."""
+    summaries: tuple[Row, ...]
+    """Summaries that it is a member of."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON takes it: instants as ISO 8601 text."""
+        return {name: _plain(value) for name, value in asdict(self).items()}
+
+    def text(self) -> str:
+        """Return everything as text for a person, one line a fact; long lists are cut short."""
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """Return everything as text for a terminal, one line a fact."""
+        return [
+            *self._state(),
+            *self._place(),
+            *self._ranked(),
+            *_section("scores", [_factor(factor) for factor in self.scores], shown=None),
+            *self._standing(),
+            *_section(f"edges: {len(self.edges)}, strongest first", [_edge(row) for row in self.edges]),
+            *_section("clusters", [_cluster(row) for row in self.clusters]),
+            *_section(
+                "not merged with", [f"{row['other']}: {row['reason']}: {row['detail']}" for row in self.refusals]
+            ),
+            *_section("other values of its facts", [_fact(row) for row in self.facts]),
+            *_section("decisions", [_decision(row) for row in self.decisions], shown=None),
+            *_section(
+                f"recalled: {len(self.accesses)} times, last first", [_access(row) for row in reversed(self.accesses)]
+            )[: None if self.accesses else 0],
+            *_section("written by", [_event(row) for row in self.events]),
+            *_section("members", [_text(row) + f" (event {row['event_id']})" for row in self.members], shown=None),
+            *_section("in summaries", [_text(row) for row in self.summaries], shown=None),
+        ]
+
+    def _state(self) -> Iterator[str]:
+        memory = self.memory
+        yield f"memory {self.memory_id} of profile {self.profile_id}, as of {self.as_of.isoformat()}"
+        yield f"  {_one_line(memory['content'])}"
+        if not self.consolidated:
+            yield "not consolidated yet: no run has seen it; the next one scores, links and groups it"
+        if memory["lifecycle"] == Lifecycle.ERASED.value:
+            why = f": {self.erased['reason']}" if self.erased else ""
+            yield f"erased: {memory['lifecycle_since'].isoformat()}{why}; nothing of what it said is left"
+            yield f"stored: {memory['created_at'].isoformat()}"
+            return
+        inferred = " (inferred)" if memory["memory_type_inferred"] else ""
+        said = f", said by {memory['speaker']}" if memory["speaker"] else ""
+        last = f", last {memory['last_accessed_at'].isoformat()}" if memory["last_accessed_at"] else ""
+        yield f"  {memory['kind']}, {memory['memory_type']}{inferred}, {memory['category']}{said}"
+        yield f"stored: {memory['created_at'].isoformat()}, accesses: {memory['access_count']}{last}"
+        yield f"lifecycle: {memory['lifecycle']} since {memory['lifecycle_since'].isoformat()}, tier {memory['tier']}"
+
+    def _place(self) -> Iterator[str]:
+        """What took its place, what recall shows of it, and how long it holds."""
+        memory = self.memory
+        left = [row for row in self.decisions if row["after"].get("lifecycle") == memory["lifecycle"]]
+        if memory["lifecycle"] not in LIVE and left and not left[-1]["reverted"]:
+            yield f"  by {_decision(left[-1])}"
+        if memory["superseded_by"]:
+            yield f"superseded by: {memory['superseded_by']} ({memory['superseded_kind']})"
+        if memory["trimmed"] is not None:
+            yield f"trimmed: recall shows {_one_line(memory['trimmed'])!r}; a deep recall shows all of it"
+        if memory["valid_from"] or memory["valid_until"]:
+            start, end = (_plain(memory[name]) or "open" for name in ("valid_from", "valid_until"))
+            yield f"valid: from {start} until {end}"
+
+    def _ranked(self) -> list[str]:
+        """Why it stood where it stood in the answer that was asked about."""
+        if self.recalled is None:
+            return []
+        parts = self.recalled.get("parts") or ()
+        told = [f"{part['name']}: {_figure(part['value'])}, weight {_figure(part['weight'])}" for part in parts]
+        title = f"rank {self.recalled['rank']} of the answer, score {_figure(self.recalled['score'])}"
+        return _section(title, told, shown=None) or [title]
+
+    def _standing(self) -> Iterator[str]:
+        if self.is_protected is not None:
+            yield f"protection: {self.protection_reason or 'none'}"
+        elif self.consolidated and self.memory["lifecycle"] != Lifecycle.ERASED.value:
+            yield "protection: none is needed, since only live memories can leave"
+        if self.centrality:
+            yield f"centrality: PageRank {_figure(self.centrality['pagerank'])}, {self.centrality['degree']} neighbours"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _section(title: str, lines: Sequence[str], *, shown: int | None = _SHOWN) -> list[str]:
+    """Return a title with its lines indented, cut to the first ones, or nothing if there are none."""
+    rest = len(lines) - len(lines[:shown])
+    more = [f"  ... and {rest} more"] if rest else []
+    return [title, *(f"  {line}" for line in lines[:shown]), *more] if lines else []
+
+
+def _figure(value: float | str | datetime) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="minutes")
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def _factor(factor: Factor) -> str:
+    return f"{factor.name:<20} {_figure(factor.value):>10}  {factor.meaning}"
+
+
+def _edge(row: Row) -> str:
+    kind = f"/{row['kind']}" if row["kind"] else ""
+    arrow = "from" if row["other"] == row["source"] else "to"
+    return f"{row['edge_type']}{kind} {arrow} {row['other']}, weight {_figure(row['weight'])}, {row['origin']}"
+
+
+def _cluster(row: Row) -> str:
+    cohesion = "" if row["cohesion"] is None else f", cohesion {_figure(row['cohesion'])}"
+    return f"{row['label']}: {row['method']}, {row['cluster_size']} memories{cohesion} ({row['cluster_id']})"
+
+
+def _fact(row: Row) -> str:
+    place = "newer" if row["other"] == row["other_id"] else "older"
+    return f"{row['relation']}: {place} {row['other']} by {row['rule']}: {row['reason']}"
+
+
+def _decision(row: Row) -> str:
+    undone = ", undone" if row["reverted"] else ""
+    what = f"{row['action']} {row['target_id']}" if row["target_id"] else row["action"]
+    return f"{row['as_of'].isoformat()} {what} by {row['rule']}: {row['reason']} (plan {row['plan_id']}{undone})"
+
+
+def _access(row: Row) -> str:
+    asked = f" by {_one_line(row['query'])!r}" if row["query"] else ""
+    rank = f", rank {row['rank']}" if row["rank"] is not None else ""
+    session = f", session {row['session_id']}" if row["session_id"] else ""
+    return f"{row['at'].isoformat()}{asked}{rank}{session}{', over an association' if row['expanded'] else ''}"
+
+
+def _event(row: Row) -> str:
+    new = "" if row["consolidated"] else ", not consolidated yet"
+    return (
+        f"{row['event_type']} {row['event_id']} at {row['occurred_at'].isoformat()}, ledger position {row['seq']}{new}"
+    )
+
+
+def _text(row: Row) -> str:
+    return f"{row['memory_id']}: {_one_line(row['content'])}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,213 @@
+"""Pieces: memories cut into units about as long as one turn of a talk, and what can be seen in each without a query.
+
+Short memories are one piece. Cues are signs that a piece could answer a kind of question: it names a person, a place, a
+number. What is not here: what a question asks for (`questions`) and the words of a piece (`postings`).
+"""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.text.lang.en.cues import any_of
+from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON
+from memory_pipeline.text.parse import dates, facts, tokens
+from memory_pipeline.text.score import clause_value
+
+Integers = NDArray[np.int64]
+
+WHOLE: Final = 96
+"""Memories of at most so many tokens stay whole."""
+SIZE: Final = 64
+"""Tokens of a piece of a longer one, give or take a sentence."""
+_SENTENCE: Final = r"[^\n.!?]*(?:[.!?]+[\"')\]]*(?:[ \t]+|\n+|$)|\n+|$|[.!?])"
+_UNITS: Final = "(?:second|minute|hour|day|night|week|weekend|month|year|decade)s?"
+_COUNT: Final = (
+    r"(?:[0-9][0-9.,]*|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|few|several|couple|many|half)"
+)
+
+_ORDERED: Final = (
+    r"(?:use|include|provide|format|give|show|explain|write|answer|reply|respond|keep|add|avoid|assume|call|address"
+    r"|mention|cite|quote|check|confirm|ask|remind|tell|list|report|highlight|prefer|prioriti[sz]e|recommend|suggest"
+    r"|tailor|maintain|combine|convert|round|state|start|end|begin|put|make|be|consider|speak|translate|summari[sz]e"
+    r"|refer|return|test|verify|warn|note|send|schedule|book|order|plan|pick|choose|leave|skip|stop|present|describe"
+    r"|display|specify|double-check|spell|name|number|comment|document|compare|base|break|point|offer|propose|draft"
+    r"|share|save|store|delete|run|read|say|talk|treat|help|link|label|track|calculate|follow|apply|change|remove)"
+)
+"""What an assistant is told to do, or not to do."""
+_PATTERNS: Final = {
+    "duration": any_of(
+        rf"{_COUNT}(?: (?:of|more|whole|and a half))? {_UNITS};for (?:years|months|weeks|ages|decades|a while)"
+        r";since (?:[0-9]{4}|last|i|we|he|she|high school|college|childhood|then|[a-z]+day|january"
+        r"|february|march|april"
+        r"|may|june|july|august|september|october|november|december);all my life;whole life"
+    ),
+    "reason": any_of(
+        "because;'cause;cuz;since;so that;due to;thanks to;that's why;which is why;the reason;reasons?;in order to"
+        ";inspired;motivated;motivates;helps? me;makes? me;made me;gives me;led me;wanted to;hoping to;as a result"
+    ),
+    "place": any_of(
+        "city;town;village;country;state;beach;park;lake;mountains?;river;forest;museum;restaurant;cafe"
+        ";caf\u00e9;bar;hotel;school"
+        ";university;college;hospital;office;house;apartment;home;street;church;studio;gym;store;shop;mall;island"
+        ";airport;station;garden;farm;library;theat(?:er|re);club;center;centre;camp(?:site|ground)?"
+        ";trail;abroad;downtown"
+        ";moved (?:to|from);live in;lives in;living in;born in;trip to;travel+ed to;visited;went to;grew up"
+        ";(?:under|underneath|beneath|behind|beside|inside|above|below|opposite|next to|in front of|on top of)"
+        " (?:the|a|an|my|your|his|her|our|their)"
+    ),
+    "person": any_of(
+        "friends?;mother;mom;mum;father;dad;parents?;sister;brother;siblings?;aunt;uncle;cousins?;grandma;grandpa"
+        ";grandmother;grandfather;wife;husband;partner;girlfriend;boyfriend;fianc\u00e9e?;son;daughter"
+        ";kids?;children;family"
+        ";colleagues?;coworkers?;boss;manager;mentor;teacher;professor;coach;neighbou?rs?;roommate"
+        ";doctor;therapist;team"
+        ";he;she;they"
+    ),
+    "wish": any_of(
+        "always;never;every time;each time;from now on;whenever;make sure;be sure to;please (?:include"
+        "|use|keep|add|avoid)"
+        ";i(?:'d)? prefer;i'd rather;i would rather;i prefer;my preference;preferences?"
+        ";i (?:don't )?(?:like|want) (?:to|my|it|you|the|a)"
+        ";i'm (?:more )?(?:comfortable|interested in|keen)"
+    ),
+    "standing": any_of(
+        "(?:please|i want you to|i'd like you to|i need you to|you should|you must|make sure to|be sure to|remember to"
+        f"|from now on,?|going forward,?) (?:always|never) {_ORDERED}"
+        f";(?:from now on|going forward),? (?:please )?(?:do not |don't |only )?{_ORDERED}"
+        f";{_ORDERED} [^.!?]{{1,80}} (?:from now on|going forward|in (?:the )?future)"
+        ";(?:when|whenever|if|every time|each time|any ?time) i (?:ask|request)"
+        ";(?:always|never|don't) [^.!?]{0,200}in your (?:answers|replies|responses)"
+        ";(?:keep|make|write|give|format) (?:(?:all|all of|your|all your) )*(?:answers|replies|responses|explanations)"
+        ";i want (?:(?:all|all of|your|all your) )*(?:answers|replies|responses|explanations)"
+    )
+    + r"|^\W*(?:please,? )?(?:always |only )?(?:answer|reply|respond|write|speak|talk)(?: to me)?(?: only)? in"
+    r" \p{L}+(?: only| please)?\W*$"
+    r"|^\W*(?:please,? )?(?:use|quote|cite) [^.!?]{1,40} only\W*$"
+    + rf"|(?:^|[.!?\n]\s)\W*(?:please,? )?(?:always|never|don't ever|do not ever) {_ORDERED}(?-u:\b)"
+    + r"|(?:^|[.!?\n]\s)\W*(?:when|whenever|every time|each time) you (?:answer|reply|respond|write|give|show|explain"
+    r"|suggest|recommend|list|format|summari[sz]e)(?-u:\b)",
+    "preference": any_of(
+        "(?:i|we)(?:'d| would)?(?: [a-z]+)? prefer(?:red)?;i(?:'d| would) rather;my (?:[a-z]+ )?preferences?"
+    ),
+    "first_person": any_of(";".join(sorted(word for word in FIRST_PERSON if word.isalpha())) + ";i'(?:m|ve|d|ll)"),
+}
+_PLACE_NAME: Final = r"(?:^|\s)(?:in|at|to|from|near|around|visit(?:ed|ing)?) (?:the )?\p{Lu}\p{L}+"
+GRADED: Final = ("telling", "dense", "rarity")
+CUES: Final = (*_PATTERNS, "date", "number", "name", "asks", "denies", *GRADED)
+"""Signs looked for, in the order of the columns of `Pieces.cues`. Those of `GRADED` are in hundredths: what its clauses
+are worth keeping (over `_MUCH`), the same a token (over `_DENSE`), and how rare its content words are on the mean."""
+_MUCH: Final = 8.0
+_DENSE: Final = 2.0 / 3.0
+_FEW: Final = 4
+"""Shorter pieces count as so many tokens."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """Pieces of memories, those of one memory in order.
+
+    Attributes:
+        row: memory of each piece.
+        tokens: length of each.
+        cues: [pieces, cues], as in `CUES`: 0 or 1, the graded ones 0 to 100.
+        spans: [mentions, 3]: piece, first day and day after the last (days since 1970) of each date mentioned.
+        names: names of people, places and things in each, sorted.
+    """
+
+    row: Integers
+    tokens: Integers
+    cues: NDArray[np.uint8]
+    spans: Integers
+    names: pl.Series
+
+    @classmethod
+    def of(cls, texts: pl.Series, instants: pl.Series) -> tuple[Self, pl.Series]:
+        """Cut texts, stored at these instants, into pieces; the pieces and their texts."""
+        cut = _cut(texts)
+        content, row = cut["text"], cut["row"].to_numpy().astype(np.int64)
+        low = tokens.fold(content)
+        read = facts.read(content, low)
+        spans = dates.resolve(read["dates"], instants.gather(row))
+        return cls(
+            row, cut["tokens"].to_numpy().astype(np.int64), _cues(cut, low, read), _days(spans), read["entities"]
+        ), content
+
+    def bounds(self, rows: Integers) -> tuple[Integers, Integers]:
+        """First piece of each memory, and the piece after its last."""
+        return np.searchsorted(self.row, rows), np.searchsorted(self.row, rows, side="right")
+
+    def joined(self, later: Self, first_row: int) -> Self:
+        """These and those of memories behind them, whose rows count from `first_row`."""
+        shifted = later.spans + np.array([len(self.row), 0, 0])
+        return type(self)(
+            np.concatenate([self.row, later.row + first_row]),
+            np.concatenate([self.tokens, later.tokens]),
+            np.concatenate([self.cues, later.cues]),
+            np.concatenate([self.spans, shifted]),
+            pl.concat([self.names, later.names]),
+        )
+
+
+def _cut(texts: pl.Series) -> pl.DataFrame:
+    """Pieces as row, text, tokens; every text has one at least."""
+    whole = pl.DataFrame(
+        {"row": pl.int_range(len(texts), dtype=pl.UInt32, eager=True), "text": texts.fill_null("")}
+    ).with_columns(tokens=tokens.count_tokens(texts), place=pl.lit(0, pl.Int64))
+    long = whole.filter(pl.col("tokens") > WHOLE)
+    if long.is_empty():
+        return whole
+    sentences = (
+        long.select("row", text=pl.col("text").str.extract_all(_SENTENCE))
+        .explode("text")
+        .filter(pl.col("text").str.strip_chars() != "")
+    )
+    counted = sentences.with_columns(tokens=tokens.count_tokens(sentences["text"]))
+    before = pl.col("tokens").cum_sum().over("row") - pl.col("tokens")
+    pieces = (
+        counted.with_columns(place=before // SIZE)
+        .group_by("row", "place", maintain_order=True)
+        .agg(pl.col("text").str.join(""), pl.col("tokens").sum())
+    )
+    return pl.concat([whole.filter(pl.col("tokens") <= WHOLE), pieces.select(whole.columns)]).sort("row", "place")
+
+
+def _cues(cut: pl.DataFrame, low: pl.Series, read: pl.DataFrame) -> NDArray[np.uint8]:
+    found = {name: low.str.contains(pattern) for name, pattern in _PATTERNS.items()}
+    found["place"] |= cut["text"].str.contains(_PLACE_NAME)
+    found |= {
+        "date": read["dates"].list.len() > 0,
+        "number": read["numbers"].list.len() > 0,
+        "name": read["entities"].list.len() > 0,
+        "asks": read["question"],
+        "denies": read["negated"],
+    }
+    said = tokens.occurrences(low).filter(~pl.col("stop")).unique(["row", "stem"])
+    rarity = said.group_by("row").agg(pl.col("rarity").sum().alias("sum"), pl.len().alias("count"))
+    total, count = (tokens.by_row(rarity, len(low))[name].to_numpy().astype(np.float64) for name in ("sum", "count"))
+    worth = np.bincount((kept := clause_value.alone(cut["text"]))["row"], kept["value"], len(low))
+    length = np.maximum(cut["tokens"].to_numpy(), _FEW)
+    found |= {
+        "telling": _hundredths(worth * (100.0 / _MUCH)),
+        "dense": _hundredths(worth / length * (100.0 / _DENSE)),
+        "rarity": _hundredths(total / np.maximum(count, 1.0)),
+    }
+    return np.column_stack([found[name].cast(pl.UInt8).to_numpy() for name in CUES])
+
+
+def _hundredths(share: NDArray[np.floating]) -> pl.Series:
+    return pl.Series(np.minimum(100.0, share).astype(np.uint8))
+
+
+def _days(spans: pl.Series) -> Integers:
+    """Spans of time of each piece as piece, first day, day after the last."""
+    flat = (
+        pl.DataFrame({"piece": pl.int_range(len(spans), eager=True), "span": spans})
+        .explode("span")
+        .drop_nulls()
+        .unnest("span")
+    )
+    days = [pl.col(name).dt.date().cast(pl.Int32).cast(pl.Int64) for name in ("start", "end")]
+    return np.asarray(flat.select("piece", *days).to_numpy(), dtype=np.int64).reshape(-1, 3)

@@ -1,0 +1,257 @@
+"""What a question asks: its words, of whom, when, for what kind of answer, and whether for now.
+
+What is not here: how well a memory answers it (`features`).
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.recall.index.postings import Keys, keys
+from memory_pipeline.text.parse import dates, facts, tokens
+
+USERS: Final = frozenset({"user", "human", "me", "customer", "client"})
+"""Speakers that are the one who asks when a question says "I"."""
+HELPERS: Final = frozenset({"assistant", "agent", "ai", "bot", "model", "system"})
+"""Speakers that are the one who is asked when a question says "you"."""
+
+_KINDS: Final = (
+    (
+        "wish",
+        (
+            r"\b(?:can|could|would|will) you (?:please )?(?:show|help|explain|write|give|suggest|recommend"
+            r"|walk|make|create|draft|tell me how|describe|provide|guide|teach|plan|find|list some)\b"
+            r"|^how (?:do|should|can|could|would) (?:i|we|you|one)\b|\b(?:do|would) you (?:suggest|recommend"
+            r"|advise)\b|\bshould i\b|^(?:please|help me|show me|explain|suggest|recommend)\b"
+            r"|^(?:i'm (?:looking|planning|trying|thinking|working)|i (?:want|need|would like|'d like) to)\b"
+            r"|\bif i\b.*\bhow (?:do|should|can) i\b"
+        ),
+    ),
+    (
+        "duration",
+        (
+            r"^how long\b|\bhow (?:many|much) (?:more )?(?:second|minute|hour|day|night|week|month|year"
+            r"|decade)s?\b|\bhow old\b"
+        ),
+    ),
+    (
+        "number",
+        (
+            r"\bhow (?:many|much|often|far|tall|big|large)\b|\bwhat (?:is |was )?(?:the )?(?:number"
+            r"|percentage|amount|price|cost|score|total|rate)\b"
+        ),
+    ),
+    (
+        "date",
+        (
+            r"\bwhen (?:exactly |else )?(?:did|do|does|is|was|were|are|am|will|would|has|have|had|can|could|should)\b"
+            r"|\bwhen\W*$"
+            r"|\b(?:since|until|till|and|know|remember|say|said|me) when\b"
+            r"|\b(?:what|which|on what|in which|in what) (?:date|day|month|year|time|week|season)\b"
+            r"|\bdeadline\b|\bhow long ago\b"
+        ),
+    ),
+    (
+        "place",
+        (
+            r"\bwhere\b|\b(?:what|which|in which|in what) (?:city|country|state|place|town|area|location"
+            r"|venue|museum|park|beach|restaurant)\b"
+        ),
+    ),
+    ("person", r"\bwho(?:m|se)?\b|\b(?:what|which) (?:person|people|friend|relative|family member|colleague)s?\b"),
+    (
+        "reason",
+        (
+            r"\bwhy\b|\bhow come\b|\bwhat (?:motivated|inspired|made|led|caused|prompted)\b|\b(?:reason"
+            r"|motivation|inspiration)s?\b"
+        ),
+    ),
+    (
+        "name",
+        (
+            r"\b(?:what|which)\b.*\b(?:name|names|called|title|band|book|movie|film|song|game|brand|breed"
+            r"|artist|author)s?\b"
+        ),
+    ),
+)
+"""Kinds of answer and how one asks for them; the first that fits counts."""
+KINDS: Final = tuple(kind for kind, _ in _KINDS)
+
+_NOW: Final = re.compile(
+    r"\b(?:currently|current|now|right now|nowadays|these days|at the moment|at present|presently"
+    r"|as of now|as of today|today|still"
+    r"|latest|newest|most recent|most recently|up to date|up-to-date|so far|to date|any ?more|any longer|lately)\b"
+)
+_LEAD: Final = r"(?:(?:and|so|but|ok|okay|hey|please|remind me|tell me|do you know|can you tell me)\W+)*"
+_PRESENT: Final = re.compile(
+    rf"^{_LEAD}(?:what|which|when|where|who|whose|how (?:many|much|often|long|old|big|far|tall))\b"
+    r"(?:(?!\b(?:did|was|were|had)\b).)*?\b(?:is|are|am|do|does|has|have|'s)\b"
+    rf"|(?:^|[.,;:!?]\s+){_LEAD}(?:(?:am|is|are|do|does)(?:n't)? (?!you\b)|(?:can(?:'t)?|will|won't) (?!you\b)"
+    r"|(?:has|have)(?:n't)? (?:[\w'-]+ ){1,4}got\b)"
+)
+"""Asked in the present tense for a value, or whether something holds. "Has she been there?" asks for the past."""
+_PAST: Final = re.compile(
+    r"\b(?:did|was|were|had|used to|previous|previously|earlier|originally|original|initially|initial"
+    r"|formerly|former|back then"
+    r"|before|ago|first|yesterday|between|last (?:week|month|year|night|time|summer|winter|spring"
+    r"|fall|autumn|[a-z]+day)"
+    r"|in (?:19|20)[0-9]{2}|in total|altogether|across|over time|changed?|evolved?|mention(?:ed)?|said)\b"
+)
+_OF_THE_FIRST: Final = re.compile(r"\b(?:of|for|with|[a-z]{3,}ing) (?:the|my|our|your|his|her|their) first\b")
+"""Tells which thing is meant, not which time: "the deadline of the first sprint"."""
+_DONE: Final = re.compile(r"\b(?:did|was|were|had)\b")
+"""Asked for what is over: "on Monday" was the last one."""
+_POLAR: Final = re.compile(
+    r"^(?:\W*(?:so|and|but|hey|ok)\W+)?(?:have|has|had|did|do|does|am|is|are|was|were|can|could|will|would)(?:n't)?\s"
+)
+_ASKING: Final = re.compile(r"\?|\b(?:who|whom|whose|what|which|when|where|why|how)\b")
+_DATED: Final = re.compile(
+    r"[0-9]|days?\b|night\b|week|month|year|decade|quarter|tomorrow|\b(?:spring|summer|autumn|fall|winter|morning|evening)\b"
+    r"|\b(?:tues?|thur?s?|fri|sept?|jan|feb|mar|apr|june?|july?|aug|oct|nov|dec)\b|january|february|march|april|may\b|august"
+    r"|september|october|november|december"
+)
+"""Without any of these a text names no date."""
+_SELF: Final = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|myself|we|our|ours|us)\b")
+_YOU: Final = re.compile(
+    r"\b(?:did|have|had|were|was) you (?:recommend|suggest|advise|propose|say|tell"
+    r"|give|explain|mention|provide|list|describe)|\byou (?:recommended|suggested|advised|proposed"
+    r"|said|told|gave|explained|mentioned|provided|listed|described)|\byour (?:advice|suggestions?"
+    r"|recommendations?|answers?)\b"
+)
+_TOLD: Final = re.compile(
+    r"\b(?:did|have|has|had|was|were) (?:i|we|you|my|our)\b|\bwhen (?:did|does|is|was)\b"
+    r"|\b(?:i|we|you) (?:said|mentioned|told|asked|brought|discussed|did|had|was|were|used|recommended|suggested)\b"
+    r"|\b(?:summary|summari[sz]e|in order|order in which|conversations?)\b"
+)
+"""Signs that one asks for what was said or done, not for help."""
+_LISTED: Final = re.compile(r"(?:'s)?[\s,/&]*(?:and|or)?[\s,/&]*")
+"""What stands between names of a list."""
+_FRAME_WORDS: Final = """
+mention mentioned tell told say said talk talked discuss discussed conversation conversations chat chats
+session sessions message messages question questions remember recall remind summary summarize summarise
+comprehensive overview list order walk item items aspect aspects bring brought different kind kinds type types
+name various several many much long often ever currently current now latest recent recently today please know
+"""
+_FRAME: Final = frozenset(tokens.stem(word) for word in _FRAME_WORDS.split())
+"""Stems by which one asks for a memory rather than for what it says."""
+FRAME_WEIGHT: Final = 0.3
+"""Weight of such a word."""
+RARITY_POWER: Final = 0.5
+"""How much the rarity of a word in the language counts beside that among the memories."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """What a query asks.
+
+    Attributes:
+        stems: its content words without the names of speakers, sorted; `keys` the same as hashes.
+        emphasis: weight of each word, 1 unless it only frames the question.
+        speakers: places of the speakers whom it asks about, or else of those that "I" and "you" stand for.
+        named: it names them.
+        kind: kind of the answer, of `KINDS`, or None.
+        spans: [dates, 2]: first day and day after the last (days since 1970) of each date in it.
+        now: it asks for what holds now in so many words.
+        present: it asks in the present tense for a value that may have changed.
+        polar: it can be answered by yes or no.
+        bare: it asks nothing, and only names words to look for.
+        open: it asks for help, or for what holds in general, not for what was said or done.
+    """
+
+    stems: tuple[str, ...]
+    keys: Keys
+    emphasis: NDArray[np.float64]
+    speakers: tuple[int, ...]
+    named: bool
+    kind: str | None
+    spans: NDArray[np.int64]
+    now: bool
+    present: bool
+    polar: bool
+    bare: bool
+    open: bool
+
+
+def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
+    """Read a query, asked at `now`, about talks of these speakers. Cost: about 1 ms."""
+    named = _named(text, speakers)
+    low = tokens.fold(pl.Series([text], dtype=pl.String))
+    plain = str(low[0])
+    rarity = tokens.rarities(low)
+    left_out = {tokens.stem(part.lower()) for place in named for part in speakers[place].split()}
+    dated = _dates(plain, now) if _DATED.search(plain) else {}
+    left_out |= {stem for written in dated for stem in tokens.rarities(pl.Series([written])) if re.search(r"\d", stem)}
+    stems = tuple(sorted(rarity.keys() - left_out)) or tuple(sorted(rarity))
+    emphasis = [(FRAME_WEIGHT if stem in _FRAME else 1.0) * (0.01 * rarity[stem]) ** RARITY_POWER for stem in stems]
+    asked_now = bool(_NOW.search(plain))
+    past = bool(_PAST.search(_OF_THE_FIRST.sub(" ", plain)))
+    polar = bool(_POLAR.search(plain))
+    kind = next((kind for kind, pattern in _KINDS if re.search(pattern, plain)), None)
+    bare = not polar and kind != "wish" and not _ASKING.search(plain)
+    return Question(
+        stems=stems,
+        keys=keys(list(stems)),
+        emphasis=np.array(emphasis),
+        speakers=_asked_about(text, named) or _role(plain, speakers),
+        named=bool(named),
+        kind=kind,
+        spans=np.array(sorted({span for spans in dated.values() for span in spans}), dtype=np.int64).reshape(-1, 2),
+        now=asked_now and not re.search(r"\b(?:used to|previous|before|ago|back then)\b", plain),
+        present=not past and bool(_PRESENT.search(plain)),
+        polar=polar,
+        bare=bare,
+        open=not named and not bare and not _TOLD.search(plain),
+    )
+
+
+def _dates(plain: str, now: datetime) -> dict[str, list[tuple[int, int]]]:
+    """Dates in a text in lower case, as written: first day and day after the last (days since 1970) of each."""
+    today = (now.astimezone(UTC) if now.tzinfo else now).date()
+    past = bool(_DONE.search(plain))
+    found = {
+        written: [span for form in forms if (span := dates.span(form, today, past=past))]
+        for written, forms in facts.dates_of(plain).items()
+    }
+    return {
+        written: [((first - _EPOCH).days, (last - _EPOCH).days) for first, last in spans]
+        for written, spans in found.items()
+        if spans
+    }
+
+
+_EPOCH: Final = date(1970, 1, 1)
+
+
+def _named(text: str, speakers: tuple[str, ...]) -> dict[int, tuple[int, int]]:
+    """Speakers whose name, or first name, stands in the text as a name does, in its order, and where."""
+    words: dict[str, tuple[int, int]] = {}
+    for found in re.finditer(r"[^\W\d_][\w-]*", text):
+        words.setdefault(found[0], found.span())
+    places = {}
+    for place, name in enumerate(speakers):
+        if name.lower() not in USERS | HELPERS and name.split():
+            first = name.split()[0]
+            if span := words.get(first) or words.get(first.capitalize()):
+                places[place] = span
+    return dict(sorted(places.items(), key=lambda named: named[1]))
+
+
+def _asked_about(text: str, named: dict[int, tuple[int, int]]) -> tuple[int, ...]:
+    """The first speaker named and those listed with them: of "What did A and B give C?" A and B."""
+    places = list(named)
+    for last, (before, after) in enumerate(pairwise(named.values()), start=1):
+        if not _LISTED.fullmatch(text[before[1] : after[0]]):
+            return tuple(sorted(places[:last]))
+    return tuple(sorted(places))
+
+
+def _role(plain: str, speakers: tuple[str, ...]) -> tuple[int, ...]:
+    """The user's side for "I", the assistant's side for "you said"."""
+    wanted = HELPERS if _YOU.search(plain) else USERS if _SELF.search(plain) else frozenset()
+    return tuple(place for place, name in enumerate(speakers) if name.lower() in wanted)

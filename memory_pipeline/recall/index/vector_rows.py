@@ -1,0 +1,104 @@
+"""Vectors of memories by row, and their cosines with a query.
+
+What is not here: how texts become vectors (`text/embed/embedding`), joins of vectors (`consolidation/similarity`).
+"""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Matrix = NDArray[np.float32]
+_GROWTH: Final = 4
+_SPARSE: Final = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorRows:
+    """Unit vectors in chunks, and where that of each memory stands.
+
+    Attributes:
+        chunks: matrices of one width.
+        at: place of each memory's vector over all chunks, -1 if it is unknown.
+    """
+
+    chunks: tuple[Matrix, ...]
+    at: Integers
+
+    @classmethod
+    def build(cls, rows: pl.DataFrame, vectors: pl.DataFrame, model: str) -> Self:
+        """Take the vectors of rows of `memories`; those of another embedder, or of another length, are unknown."""
+        return cls((), np.zeros(0, dtype=np.int64)).extended(rows, vectors, model)
+
+    def extended(self, rows: pl.DataFrame, vectors: pl.DataFrame, model: str) -> Self:
+        """Add the vectors of further rows."""
+        own = vectors.filter(pl.col("model") == model).select("content_hash", "vector").unique("content_hash")
+        found = rows.select("content_hash").join(own, on="content_hash", how="left", maintain_order="left")["vector"]
+        matrix, known = _matrix(found, self.chunks[0].shape[1] if self.chunks else None)
+        start = sum(len(chunk) for chunk in self.chunks)
+        at = np.full(len(found), -1, dtype=np.int64)
+        at[known] = start + np.arange(len(matrix))
+        chunks = list(self.chunks)
+        if len(matrix):
+            while chunks and len(chunks[-1]) <= _GROWTH * len(matrix):
+                matrix = np.concatenate([chunks.pop(), matrix])
+            chunks.append(matrix)
+        return type(self)(tuple(chunks), np.concatenate([self.at, at]))
+
+    def cosines(self, query: Matrix) -> Floats:
+        """Cosine of every memory with a query, NaN where unknown.
+
+        Worked out row by row in float32, so that it does not depend on which rows stand beside, as that of a matrix
+        product would.
+        """
+        if not self._fits(query):
+            return np.full(len(self.at), np.nan)
+        unit = (query / np.linalg.norm(query.astype(np.float64))).astype(np.float32)
+        products = np.concatenate([np.einsum("ij,j->i", chunk, unit) for chunk in self.chunks])
+        return np.where(self.at >= 0, products[self.at], np.nan).astype(np.float64)
+
+    def cosines_of(self, rows: Integers, query: Matrix) -> Floats:
+        """Cosine of some memories with a query, worked out row by row in float64; NaN where unknown."""
+        found = np.full(len(rows), np.nan)
+        if not self._fits(query):
+            return found
+        unit = query.astype(np.float64)
+        unit = unit / np.linalg.norm(unit)
+        first = 0
+        for chunk in self.chunks:
+            own = np.flatnonzero((self.at[rows] >= first) & (self.at[rows] < first + len(chunk)))
+            found[own] = np.einsum("ij,j->i", chunk[self.at[rows[own]] - first].astype(np.float64), unit)
+            first += len(chunk)
+        return found
+
+    def _fits(self, query: Matrix) -> bool:
+        return bool(self.chunks) and self.chunks[0].shape[1] == len(query) and bool(np.any(query))
+
+    def arranged(self, order: Integers) -> Self:
+        """Take these memories alone, in this order; vectors that nobody needs go once they are many."""
+        at = self.at[order]
+        known = np.flatnonzero(at >= 0)
+        if sum(len(chunk) for chunk in self.chunks) <= _SPARSE * max(1, len(known)):
+            return type(self)(self.chunks, at)
+        matrix = np.concatenate(self.chunks)[at[known]]
+        at[known] = np.arange(len(known))
+        return type(self)((matrix,) if len(known) else (), at)
+
+
+def _matrix(found: pl.Series, width: int | None) -> tuple[Matrix, NDArray[np.bool_]]:
+    """The vectors that are there and of one length, as unit rows, and which memories have one."""
+    lengths = found.list.len().fill_null(0)
+    wide = width or int(lengths.to_numpy().max(initial=0))
+    known = ((lengths == wide) & (lengths > 0)).to_numpy()
+    if not known.any():
+        return np.zeros((0, wide), dtype=np.float32), known
+    flat = found.filter(pl.Series(known)).explode().to_numpy().astype(np.float64)
+    matrix = flat.reshape(-1, wide)
+    norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+    good = np.isfinite(norms) & (norms > 0)
+    known[np.flatnonzero(known)[~good]] = False
+    return (matrix[good] / norms[good, np.newaxis]).astype(np.float32), known

@@ -1,0 +1,1 @@
+"""Ranking: features of memory and question, the default ranking, the published formulas, and selection."""

@@ -1,0 +1,132 @@
+"""Rankings by name: the published formulas, plain cosine and plain BM25, over the memories of an index.
+
+What is not here: the formulas themselves (`formulas`) and the default ranking (`features`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.index.queries import Question
+from memory_pipeline.recall.index.sessions import SAID_AT
+from memory_pipeline.recall.rank import formulas
+from memory_pipeline.recall.rank.matching import Match, over_top
+
+Floats = NDArray[np.float64]
+
+SCORED: Final = ("engram", "automem", "cognitive")
+"""Rankings that need what the last run scored."""
+FORMULAS: Final = (*SCORED, "cosine", "lexical")
+_HOUR: Final = 3_600_000_000.0
+_RECENCY_HOURS: Final = 168.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Who asks, and what counts how much, for the ranking `engram`.
+
+    Attributes:
+        session_id: the session that asks.
+        user_id: the user who asks; None leaves affinity out.
+        returns: how often each memory already came back in this session, by id.
+        reached: ids of others' memories to which a SIMILAR_TO edge leads from one of the user's.
+        entities: names that the query or the user is about.
+        weights: of the factors (see `formulas.weighted_mean`).
+    """
+
+    session_id: str | None = None
+    user_id: str | None = None
+    returns: Mapping[str, int] = field(default_factory=dict)
+    reached: frozenset[str] = frozenset()
+    entities: tuple[str, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=formulas.WEIGHTS.copy)
+
+
+def by_formula(
+    name: str,
+    index: Index,
+    question: Question,
+    *,
+    cosines: Floats,
+    now: datetime,
+    scored: pl.DataFrame | None,
+    context: Context | None,
+) -> tuple[Floats, dict[str, Floats]]:
+    """Score of every memory, NaN where unknown, and the factors it is made of.
+
+    Raises:
+        ValueError: the formula needs `scored_memories` and there are none.
+    """
+    if name == "lexical":
+        lexical = over_top(Match.of(index, question).lexical)
+        return lexical, {"lexical": lexical}
+    if name == "cosine":
+        return cosines, {"cosine": cosines}
+    if scored is None:
+        raise ValueError(f"ranking = {name!r} needs the rows of scored_memories; pass scored, or choose default")
+    known = _known(index, scored, now)
+    if name == "automem":
+        factors = {"cosine": cosines, "relevance": known["relevance"]}
+        return formulas.fading(cosines, known["relevance"]), factors
+    if name == "cognitive":
+        factors = {"cosine": cosines, "retention": known["retention"]}
+        return formulas.retained(cosines, known["retention"]), factors
+    relevant = formulas.relevance(cosines)
+    affine = None if context is None or context.user_id is None else _affinity(index, context, now)
+    factors = {"recency": known["recency"], "importance": known["importance"], "relevance": relevant}
+    if affine is not None:
+        factors["affinity"] = affine
+    weights = None if context is None else context.weights
+    return formulas.weighted_mean(known["recency"], known["importance"], relevant, affine, weights=weights), factors
+
+
+def _known(index: Index, scored: pl.DataFrame, now: datetime) -> dict[str, Floats]:
+    """Scores of each memory; one stored since they were made is fresh and of its given importance."""
+    asked = ["memory_id", "recency", "importance", "retention", "relevance"]
+    rows = index.memories.select("memory_id", "importance_given").join(
+        scored.select(asked), on="memory_id", how="left", maintain_order="left"
+    )
+    instant = now.timestamp() * 1e6
+    hours = np.maximum(0.0, (instant - index.created) * (1.0 / _HOUR))
+    fresh = pl.Series(np.exp(-hours * (1.0 / _RECENCY_HOURS)))
+    filled = rows.select(
+        pl.col("recency").fill_null(fresh),
+        pl.col("importance").fill_null(pl.col("importance_given")).fill_null(0.5),
+        pl.col("retention", "relevance").fill_null(1.0),
+    )
+    return {name: filled[name].to_numpy() for name in filled.columns}
+
+
+def _affinity(index: Index, context: Context, now: datetime) -> Floats:
+    memories = index.memories
+    own = (memories["user_id"] == context.user_id).fill_null(value=False).to_numpy()
+    session = (memories["session_id"] == context.session_id).fill_null(value=False).to_numpy()
+    ended = memories.select(SAID_AT.max().over("session_id")).to_series()
+    days = (
+        pl.select((pl.lit(now) - ended).dt.total_seconds() * (1.0 / 86_400)).to_series().to_numpy().astype(np.float64)
+    )
+    proximity = formulas.session_proximity(
+        same_session=session,
+        same_user=own,
+        days=days,
+        reached=memories["memory_id"].is_in(list(context.reached)).to_numpy(),
+    )
+    returns = memories["memory_id"].replace_strict(dict(context.returns), default=0, return_dtype=pl.Float64).to_numpy()
+    return formulas.affinity(proximity, formulas.recurrence(returns), _overlap(index, context.entities))
+
+
+def _overlap(index: Index, entities: tuple[str, ...]) -> Floats:
+    """Share of the names asked for that each memory mentions."""
+    mentioned = (
+        pl.DataFrame({"row": index.pieces.row, "name": index.pieces.names})
+        .group_by("row", maintain_order=True)
+        .agg(pl.col("name").list.explode(keep_nulls=False, empty_as_null=False))
+    )
+    asked = pl.Series([list(entities)], dtype=pl.List(pl.String)).new_from_index(0, mentioned.height)
+    return formulas.entity_overlap(asked, mentioned["name"])

@@ -1,0 +1,76 @@
+"""Matching: which words of a question stand in which memories and sessions.
+
+What is not here: how that is weighed against other features (`features`).
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.index.postings import Keys, saturated
+from memory_pipeline.recall.index.queries import Question
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """The words of a question in every memory.
+
+    Attributes:
+        keys: the words, as hashes.
+        weights: inverse document frequency of each, times its emphasis.
+        shares: [memories, words]: BM25 share of each word in the piece that has most of it.
+        lexical: BM25 of each memory.
+        topic: of each session the share of the words, by weight, that stand somewhere in it.
+    """
+
+    keys: Keys
+    weights: Floats
+    shares: NDArray[np.float32]
+    lexical: Floats
+    topic: Floats
+
+    @classmethod
+    def of(cls, index: Index, question: Question) -> Self:
+        """Look the words up. Cost: proportional to their postings and the number of memories."""
+        postings, row = index.postings, index.pieces.row
+        shares = np.zeros((index.memories.height, len(question.keys)), dtype=np.float32, order="F")
+        weights = np.zeros(len(question.keys))
+        topic = np.zeros(max(1, len(index.sessions.names)))
+        number, mean = len(postings.number), postings.mean
+        for place, key in enumerate(question.keys):
+            units, counts = postings.postings(key)
+            weights[place] = question.emphasis[place] * np.log1p((number - len(units) + 0.5) / (len(units) + 0.5))
+            found = saturated(counts, postings.lengths[units], mean).astype(np.float32)
+            np.maximum.at(shares[:, place], row[units], found)
+            sessions = index.sessions.number[row[units]]
+            there = np.zeros(len(topic), dtype=np.bool_)
+            there[sessions[sessions >= 0]] = True
+            topic += weights[place] * there
+        lexical = np.zeros(index.memories.height)
+        for place, weight in enumerate(weights):
+            lexical += weight * shares[:, place]
+        return cls(question.keys, weights, shares, lexical, topic * (1.0 / max(float(weights.sum()), 1e-9)))
+
+    def of_pieces(self, index: Index, pieces: Integers, words: tuple[Integers, Keys, Floats]) -> Floats:
+        """[pieces, words]: BM25 share of each word in each of some pieces, of which `Postings.words_of` says this."""
+        shares = np.zeros((len(pieces), len(self.keys)))
+        at, keys, counts = words
+        order = np.argsort(self.keys)
+        place = np.searchsorted(self.keys[order], keys)
+        place[place == len(order)] = 0
+        asked = self.keys[order][place] == keys if len(order) else np.zeros(len(keys), dtype=np.bool_)
+        lengths = index.postings.lengths[pieces][at[asked]]
+        shares[at[asked], order[place[asked]]] = saturated(counts[asked], lengths, index.postings.mean)
+        return shares
+
+
+def over_top(values: Floats) -> Floats:
+    """Numbers over the largest; as they are where none is positive."""
+    top = float(values.max()) if len(values) else 0.0
+    return values * (1.0 / top) if top > 0 else values

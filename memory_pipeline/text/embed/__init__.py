@@ -1,0 +1,1 @@
+"""Embedding: texts as vectors, and how close words are."""

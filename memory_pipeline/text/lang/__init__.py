@@ -1,0 +1,1 @@
+"""Languages: everything that is bound to one language, one package each."""

@@ -1,0 +1,1 @@
+"""English: word lists and expressions."""

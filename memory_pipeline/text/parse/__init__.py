@@ -1,0 +1,1 @@
+"""Parsing: what a text states, as tokens, sentences, dates, quantities, names and statements."""
