@@ -1,6 +1,7 @@
 """Who may import whom, and that pure rooms stay pure."""
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,14 @@ def test_a_module_imports_only_its_own_layer_and_those_below(module):
         if not target:
             continue
         assert layer(target) <= layer(module), f"{module} imports {target}, which lies above it"
+
+
+def test_rooms_import_each_other_in_no_circle():
+    graph = {room(module): set() for module in MODULES}
+    for module, path in MODULES.items():
+        used = {room(name.removeprefix("memory_pipeline.")) for name in imports(path) if "memory_pipeline." in name}
+        graph[room(module)] |= used - {room(module)}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
 def test_every_module_belongs_to_a_layer():

@@ -19,7 +19,7 @@ import polars as pl
 from filelock import FileLock
 
 from memory_pipeline.erasure.quotes import Traces
-from memory_pipeline.lake import catalog, compaction, files, publishing
+from memory_pipeline.lake import catalog, files, publishing
 from memory_pipeline.ledger import event
 from memory_pipeline.ledger.database import EVENTS, LakeError, explained
 from memory_pipeline.ledger.ledger import Ledger
@@ -51,7 +51,7 @@ def written(ledger: Ledger, seqs: Collection[int]) -> list[tuple[Any, ...]]:
         for start in range(0, len(wanted), _AT_ONCE):
             some = EVENTS.c.seq.in_(wanted[start : start + _AT_ONCE])
             found += [tuple(row) for row in connection.execute(EVENTS.select().with_only_columns(*columns).where(some))]
-    return compaction.filled(ledger, sorted(found))
+    return ledger.with_payloads(sorted(found))
 
 
 def redact_events(ledger: Ledger, seqs: Collection[int]) -> list[Path]:

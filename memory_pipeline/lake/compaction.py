@@ -8,29 +8,23 @@ maintenance does.
 What is not here: removing what must be forgotten for good.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 import sqlalchemy as sa
 
 from memory_pipeline.lake import catalog, files, publishing
 from memory_pipeline.lake.catalog import Mark
-from memory_pipeline.ledger.database import EVENTS, LakeError, explained
+from memory_pipeline.ledger.database import EVENTS, MOVED, LakeError, explained
 from memory_pipeline.ledger.event import COLUMNS, PIPELINE, micros
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.schemas import TABLES
 
 MOVED_AT_ONCE: Final = 50_000
 """Events of one file and one transaction: bounds memory, and how long writers wait."""
-
-MOVED: Final = ""
-"""Stands in the ledger for a payload that has moved: no payload is empty, since even no fields are written as {}."""
-
-_PAYLOAD: Final = -1
-"""Place of the payload in a row of the ledger."""
 
 
 def compact(ledger: Ledger, *, before: datetime) -> int:
@@ -84,8 +78,9 @@ def archive(ledger: Ledger, *, before: datetime) -> Path | None:
     if due.is_empty():
         return None
     first, final = int(due["seq"].min()), int(due["seq"].max())  # type: ignore[arg-type]
-    rows = [row for row in ledger.read(first - 1, until=final) if row[_PAYLOAD] == MOVED]
-    whole = pl.DataFrame(filled(ledger, rows), schema=["seq", *COLUMNS], orient="row")
+    archived = set(due["seq"])
+    rows = [row for row in ledger.read(first - 1, until=final) if row[0] in archived]
+    whole = pl.DataFrame(rows, schema=["seq", *COLUMNS], orient="row")
     file = ledger.home / "archive" / f"events-{first:012d}-{final:012d}.parquet"
     file.parent.mkdir(exist_ok=True)
     with explained(ledger.home):
@@ -103,31 +98,19 @@ def archive(ledger: Ledger, *, before: datetime) -> Path | None:
     return file
 
 
-def filled(ledger: Ledger, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return rows of `Ledger.read` with the payloads that have moved.
-
-    Raises:
-        LakeError: a payload is in neither place.
-    """
-    gone = [row[0] for row in rows if row[_PAYLOAD] == MOVED]
-    if not gone:
-        return list(rows)
+def moved_payloads(ledger: Ledger, positions: Collection[int]) -> dict[int, str]:
+    """Read the payloads at some positions from the table `payloads` and, where it lacks them, from the archives."""
     with ledger.reading() as connection:
         paths = [ledger.home / file.path for file in catalog.visible(connection, "payloads")]
-    wanted = pl.col("seq").is_between(min(gone), max(gone))
-    known = [path for path in paths if path.is_file()]
+    wanted = pl.col("seq").is_between(min(positions), max(positions))
+    present = [path for path in paths if path.is_file()]
     with explained(ledger.home):
-        found = files.collect(known, TABLES["payloads"], wanted, columns=["profile_id", "seq", "payload"])
-        payloads = dict(found.select("seq", "payload").iter_rows())
-        for file in sorted(ledger.home.glob("archive/events-*.parquet")) if set(gone) - set(payloads) else ():
+        rows = files.collect(present, TABLES["payloads"], wanted, columns=["profile_id", "seq", "payload"])
+        payloads = dict(rows.select("seq", "payload").iter_rows())
+        for file in sorted(ledger.home.glob("archive/events-*.parquet")) if set(positions) - set(payloads) else ():
             archived = pl.read_parquet(file, columns=["seq", "payload"]).filter(wanted)
             payloads |= dict(archived.iter_rows())
-    if lost := sorted(set(gone) - set(payloads)):
-        raise LakeError(
-            f"{ledger.home}: what the event at position {lost[0]} said is in neither the ledger nor its files; put a "
-            "backup of ledger/payloads or of archive/ in their place"
-        )
-    return [(*row[:_PAYLOAD], payloads[row[0]]) if row[_PAYLOAD] == MOVED else row for row in rows]
+    return payloads
 
 
 def _move(ledger: Ledger, before: datetime) -> int:

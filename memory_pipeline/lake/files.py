@@ -5,10 +5,8 @@ Here: bytes on the disk. What is not here: which files are seen (`lake/catalog.p
 """
 
 import hashlib
-import os
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.ledger.disk import aside, sync
 from memory_pipeline.schemas import Table
 
 _ROW_GROUP: Final = 65_536
@@ -39,20 +38,20 @@ def write(folder: Path, frame: pl.DataFrame) -> Written:
     The bytes depend on the rows alone: neither on threads nor on how the frame lies in memory. Polars writes strings
     with a dictionary where that is smaller, and floats, hence vectors, always plainly.
     """
-    with _aside(folder) as aside:
-        _put(frame, aside)
-        digest = checksum(aside)
+    with aside(folder) as path:
+        _put(frame, path)
+        digest = checksum(path)
         final = folder / f"{digest[:16]}-{secrets.token_hex(4)}.parquet"
-        aside.rename(final)
+        path.rename(final)
     sync(folder)
     return Written(final, frame.height, digest)
 
 
 def replace(path: Path, frame: pl.DataFrame) -> None:
     """Write a frame to `path` in one step: a reader finds the old file, the new one, or none, but never a part."""
-    with _aside(path.parent) as aside:
-        _put(frame, aside)
-        aside.replace(path)
+    with aside(path.parent) as unfinished:
+        _put(frame, unfinished)
+        unfinished.replace(path)
     sync(path.parent)
 
 
@@ -86,15 +85,6 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def sync(path: Path) -> None:
-    """Return when a file, or a folder's list of names, is on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 @cache
 def _types(table: Table) -> pl.Schema:
     return table.empty().schema
@@ -103,17 +93,3 @@ def _types(table: Table) -> pl.Schema:
 def _put(frame: pl.DataFrame, path: Path) -> None:
     frame.rechunk().write_parquet(path, compression="zstd", compression_level=1, row_group_size=_ROW_GROUP)
     sync(path)
-
-
-@contextmanager
-def _aside(folder: Path) -> Iterator[Path]:
-    """Give a path in `folder` to write to; whatever is still there afterwards is removed."""
-    if not folder.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-        sync(folder.parent)
-        sync(folder.parent.parent)
-    aside = folder / f".{secrets.token_hex(8)}.aside"
-    try:
-        yield aside
-    finally:
-        aside.unlink(missing_ok=True)

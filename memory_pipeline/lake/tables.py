@@ -49,7 +49,7 @@ class Lake:
         Raises:
             LakeError: it cannot be opened, or was made by a newer version.
         """
-        self.ledger = Ledger.at(home, timeout=timeout)
+        self.ledger = Ledger.at(home, timeout=timeout, moved_payloads=compaction.moved_payloads)
         self.home = self.ledger.home
         self._known = threading.local()
 
@@ -129,9 +129,7 @@ class Lake:
         self._known.erased = self._erased()
         projected = self._projected()
         stored = self._stored("events", seq, profiles, pl.col("seq") <= projected, *known)
-        newer = event.frame(compaction.filled(self.ledger, self.ledger.read(projected, seq))).filter(
-            *_wanted(profiles), *known
-        )
+        newer = event.frame(self.ledger.read(projected, seq)).filter(*_wanted(profiles), *known)
         return pl.concat([stored, newer]).with_columns(occurred_at=folds).sort("occurred_at", "seq", "ordinal")
 
     def waiting(self) -> tuple[int, int]:
@@ -165,7 +163,7 @@ class Lake:
         """
         while True:
             after = self._projected()
-            rows = compaction.filled(self.ledger, self.ledger.read(after, limit=PROJECTED_AT_ONCE))
+            rows = self.ledger.read(after, limit=PROJECTED_AT_ONCE)
             if not rows:
                 publishing.merge_small(self.ledger, TABLES["events"])
                 return after

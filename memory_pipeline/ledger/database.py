@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from polars.exceptions import ComputeError
 from sqlalchemy.dialects import postgresql, sqlite
 
-from memory_pipeline.lake.files import sync
+from memory_pipeline.ledger.disk import sync
 from memory_pipeline.schemas import Decisions, EventType
 
 SCHEMA: Final = 2
@@ -180,6 +180,10 @@ _SYSTEM_REMEDIES: Final = {
     **dict.fromkeys((errno.ENOTDIR, errno.EEXIST), "the data folder's name is taken by a file; choose another folder"),
     errno.ENOENT: "a file of the lake is missing; `memory-pipeline doctor` says which and how to mend it",
 }
+
+
+MOVED: Final = ""
+"""Stands in place of a payload that compaction moved to a file; no payload is empty, since no fields are `{}`."""
 
 
 class UnknownMemory(ValueError):

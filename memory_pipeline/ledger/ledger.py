@@ -7,11 +7,10 @@ events (`lake/tables.py`), what a commit writes (`ledger/commits.py`), the datab
 import hashlib
 import json
 import secrets
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -26,9 +25,11 @@ from memory_pipeline.ledger.database import (
     DIGESTS,
     EVENTS,
     LETTERS,
+    MOVED,
     REVERTED,
     RUNS,
     Database,
+    LakeError,
     among,
     insert_new,
 )
@@ -43,6 +44,10 @@ _DIGEST_EVERY: Final = 8_192
 """Positions between two kept digests."""
 
 _EVENT: Final = [EVENTS.c[name] for name in ("seq", *COLUMNS)]
+
+
+PayloadReader = Callable[["Ledger", Collection[int]], Mapping[int, str]]
+"""Returns the payloads at some positions, as far as compaction moved them to files."""
 
 
 @dataclass(frozen=True)
@@ -95,21 +100,25 @@ class Revert:
 class Ledger:
     """The one record of what happened. Threads and processes may share it; readers wait for nobody."""
 
-    def __init__(self, opened: Database) -> None:
+    def __init__(self, opened: Database, moved_payloads: PayloadReader) -> None:
         self._database = opened
+        self._moved_payloads = moved_payloads
 
     @classmethod
-    def at(cls, home: Path, *, timeout: float = database.WRITE_SECONDS) -> Self:
-        """Open the ledger of a data folder, after making it if it is not there.
+    def at(
+        cls, home: Path, *, timeout: float = database.WRITE_SECONDS, moved_payloads: PayloadReader | None = None
+    ) -> Self:
+        """Open the ledger of a data folder, creating it if it is missing.
 
         Args:
             home: data folder.
             timeout: seconds that a writer waits for the one before it.
+            moved_payloads: reads the payloads that compaction moved to files; by default none can be read.
 
         Raises:
             LakeError: it cannot be opened, or was made by a newer version.
         """
-        return cls(Database(home, timeout=timeout))
+        return cls(Database(home, timeout=timeout), moved_payloads or _no_payload_files)
 
     def __enter__(self) -> Self:
         return self
@@ -159,14 +168,12 @@ class Ledger:
         if reserved := next((event for event in events if event.event_type in PIPELINE), None):
             kind = reserved.event_type.value
             raise ValueError(f"event_type is {kind!r}, which only the pipeline writes; leave it out of the batch")
-        from memory_pipeline.lake import compaction  # noqa: PLC0415 - which builds on this module
-
         rows = [dict(zip(COLUMNS, event.row(), strict=True)) for event in events]
         with self.writing() as connection:
             before = position_in(connection)
             if rows:
                 found = references.look_up(connection, rows)
-                references.check(connection, rows, found, partial(compaction.filled, self))
+                references.check(connection, rows, found, self.with_payloads)
                 silent = [
                     _unsaid(row) if (row["profile_id"], row["memory_id"]) in found.erased else row for row in rows
                 ]
@@ -254,9 +261,7 @@ class Ledger:
         return _frame(rows, types).with_columns(pl.col("last_event_at").cast(INSTANT))
 
     def read(self, after: int = 0, until: int | None = None, limit: int | None = None) -> list[tuple[Any, ...]]:
-        """Return events as rows of `seq` and `events.COLUMNS`, in the order in which they came.
-
-        The payload of an event that was compacted is empty here (see `compaction.filled`).
+        """Return events as rows of `seq` and `event.COLUMNS`, in the order in which they came.
 
         Args:
             after: position before the first one wanted.
@@ -266,7 +271,26 @@ class Ledger:
         query = sa.select(*_EVENT).where(EVENTS.c.seq > after).order_by(EVENTS.c.seq).limit(limit)
         with self.reading() as connection:
             found = connection.execute(query if until is None else query.where(EVENTS.c.seq <= until))
-            return [tuple(row) for row in found]
+            rows = [tuple(row) for row in found]
+        return self.with_payloads(rows)
+
+    def with_payloads(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Fill in payloads that compaction moved to files.
+
+        Args:
+            rows: rows that begin with the position and end with the payload.
+
+        Raises:
+            LakeError: a payload is neither in the database nor in a file.
+        """
+        moved = [row[0] for row in rows if row[-1] == MOVED]
+        payloads = self._moved_payloads(self, moved) if moved else {}
+        if lost := sorted(set(moved) - set(payloads)):
+            raise LakeError(
+                f"{self.home}: the payload of the event at position {lost[0]} is in neither the ledger nor its files; "
+                "restore lake/payloads or archive/ from a backup"
+            )
+        return [(*row[:-1], payloads[row[0]]) if row[-1] == MOVED else row for row in rows]
 
     def waiting(self, after: int) -> tuple[int, int]:
         """Return how many events of agents came after a position, and how many of them are accesses."""
@@ -350,6 +374,10 @@ class Ledger:
         with self.reading() as connection:
             frame = _frame(connection.execute(query).fetchall(), types)
         return table.conform(frame if profiles is None else frame.filter(pl.col("profile_id").is_in(sorted(profiles))))
+
+
+def _no_payload_files(_ledger: Ledger, _positions: Collection[int]) -> Mapping[int, str]:
+    return {}
 
 
 def position_in(connection: sa.Connection) -> int:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from memory_pipeline.consolidation import triggers
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.lake import catalog, compaction
+from memory_pipeline.lake import catalog
 from memory_pipeline.ledger import event
 from memory_pipeline.lake.catalog import Mark
 from memory_pipeline.ledger.database import EVENTS, RUNS
@@ -229,7 +229,7 @@ def _stored(lake: Lake, connection: sa.Connection, seen: Sequence[_Seen]) -> pl.
     columns = {name: EVENTS.c[name] for name in ("seq", *COLUMNS)}
     queries = _unseen(seen, _STORED, columns)
     rows = [tuple(row)[1:] for query in queries for row in connection.execute(query)]
-    return event.frame(compaction.filled(lake.ledger, rows))
+    return event.frame(lake.ledger.with_payloads(rows))
 
 
 def _arrivals(connection: sa.Connection) -> pl.DataFrame:

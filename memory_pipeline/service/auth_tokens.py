@@ -18,8 +18,8 @@ from typing import Final
 
 import filelock
 
-from memory_pipeline.lake.files import sync
 from memory_pipeline.ledger.database import LakeError, explained
+from memory_pipeline.ledger.disk import sync
 
 TOKENS_FILE: Final = "tokens.json"
 PREFIX: Final = "mpt_"

@@ -15,7 +15,7 @@ import filelock
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from memory_pipeline.lake.files import sync
+from memory_pipeline.ledger.disk import sync
 from memory_pipeline.settings import (
     ENVIRONMENT_PREFIX,
     HOME_VARIABLE,

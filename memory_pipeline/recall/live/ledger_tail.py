@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.folding import WRONG_TO_NOTHING
 from memory_pipeline.consolidation.state.lifecycle import MOVES
-from memory_pipeline.lake import catalog, compaction, files
+from memory_pipeline.lake import catalog, files
 from memory_pipeline.lake.catalog import Mark
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import event
@@ -161,7 +161,7 @@ class Tail:
         kinds = EVENTS.c.event_type.in_([EventType.STORED.value, EventType.FEEDBACK.value])
         with self._lake.ledger.reading() as connection:
             found = [tuple(row) for row in connection.execute(_ROWS.where(*about, kinds))]
-        rows = compaction.filled(self._lake.ledger, found)
+        rows = self._lake.ledger.with_payloads(found)
         first = min((row for row in rows if row[_TYPE] == EventType.STORED.value), key=lambda row: (_at(row), row[0]))
         doubts = sum(_doubted(row) for row in rows if row[_TYPE] == EventType.FEEDBACK.value)
         return max(0.0, float(json.loads(first[_PAYLOAD]).get("confidence", 0.5)) - doubts / WRONG_TO_NOTHING)
@@ -213,7 +213,7 @@ class Tail:
             between = [tuple(row) for row in connection.execute(_BETWEEN, given)]
         own, mine = pl.col("profile_id") == self._profile, pl.col("memory_id").is_in(sorted(names))
         stored = files.collect(self._lake.paths("events"), TABLES["events"], own, pl.col("seq") <= projected, mine)
-        rest = event.frame(compaction.filled(self._lake.ledger, between))
+        rest = event.frame(self._lake.ledger.with_payloads(between))
         newer = self._told().filter(pl.col("seq") > self._seq)
         return pl.concat([stored, rest.filter(mine), newer.filter(mine)])
 
@@ -229,7 +229,7 @@ def look(lake: Lake, profile_id: str, after: int) -> tuple[int, list[Row]]:
             return position, []
         found = connection.execute(_BETWEEN, {"own": profile_id, "after": after, "until": position})
         rows = [tuple(row) for row in found]
-    return position, compaction.filled(lake.ledger, rows)
+    return position, lake.ledger.with_payloads(rows)
 
 
 def published(lake: Lake, profile_id: str) -> tuple[int, pl.DataFrame, Tail]:
@@ -256,7 +256,7 @@ def _published(lake: Lake, profile_id: str) -> tuple[int, pl.DataFrame, Tail]:
         lowest = connection.scalar(_RECORDED, {"until": seq, "as_of": as_of}) or 0
         late = connection.execute(_LATE, given | {"after": lowest, "until": seq}).fetchall()
         newer = connection.execute(_BETWEEN, given | {"after": seq, "until": position}).fetchall()
-    rows = compaction.filled(lake.ledger, [tuple(row) for row in (*late, *newer)])
+    rows = lake.ledger.with_payloads([tuple(row) for row in (*late, *newer)])
     return position, memories, Tail(lake, profile_id, seq=seq, position=position, rows=rows)
 
 
