@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from commands import call, refused, text, told
 
+from memory_pipeline.evaluation.experiment import EVERYTHING
 from memory_pipeline.evaluation.pair_labels import pairs
-from memory_pipeline.evaluation.trials import EVERYTHING
 
 FACTS = ["the anvil is red", "the boat has nine oars", "the clock stopped at noon", "Dora keeps bees"]
 START = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)

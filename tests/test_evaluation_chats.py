@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.evaluation.conversations import QUESTIONS, TURNS, load
-from memory_pipeline.evaluation.pair_labels.made_pairs import SORTS
-from memory_pipeline.evaluation.pair_labels.made_pairs import generate as make_pairs
+from memory_pipeline.evaluation.pair_labels.synthetic_pairs import SORTS
+from memory_pipeline.evaluation.pair_labels.synthetic_pairs import generate as make_pairs
 from memory_pipeline.evaluation.synthetic_chats.chats import generate
 from memory_pipeline.evaluation.synthetic_chats.friends import indirect
 

@@ -7,11 +7,12 @@ from xml.etree import ElementTree as ET
 import polars as pl
 import pytest
 
-from memory_pipeline.evaluation import lifetime, quality, report, trials
+from memory_pipeline.evaluation import experiment, quality, replay, report
 from memory_pipeline.evaluation.conversations import chat
 from memory_pipeline.evaluation.metrics import FIGURES, RECORDS, RESULTS
 from memory_pipeline.evaluation.quality_page import Row, page
-from memory_pipeline.evaluation.replay import read_events, read_queries, replay
+from memory_pipeline.evaluation.replay_files import read_events, read_queries
+from memory_pipeline.evaluation.replay_files import run as replay_files
 from memory_pipeline.evaluation.synthetic_chats.chats import generate
 from memory_pipeline.settings import SettingsError
 from memory_pipeline.text.parse.tokens import count_tokens
@@ -78,7 +79,7 @@ def written(folder, frames):
 
 
 def test_without_preset_and_budget_the_store_is_what_was_said(tmp_path):
-    made = replay(*written(tmp_path, people()), tmp_path / "out")
+    made = replay_files(*written(tmp_path, people()), tmp_path / "out")
     hot = pl.read_parquet(tmp_path / "out" / "hot.parquet")
     assert dict(hot.schema) == RECORDS
     assert hot["id"].to_list() == [row[0] for row in SAID]
@@ -93,18 +94,18 @@ def test_without_preset_and_budget_the_store_is_what_was_said(tmp_path):
 
 
 def test_both_layouts_give_the_same_store_and_answers(tmp_path):
-    one = replay(
+    one = replay_files(
         *written(tmp_path / "a", people(events=lambda frame: frame.drop("importance"))), tmp_path / "a" / "out"
     )
-    two = replay(*written(tmp_path / "b", messages()), tmp_path / "b" / "out")
+    two = replay_files(*written(tmp_path / "b", messages()), tmp_path / "b" / "out")
     assert one.hot.equals(two.hot)
     assert one.results.equals(two.results)
 
 
 def test_a_budget_shortens_the_store_to_it_and_keeps_facts(tmp_path):
     paths = written(tmp_path, people())
-    whole = replay(*paths, tmp_path / "whole").hot
-    half = replay(*paths, tmp_path / "half", budget=0.6).hot
+    whole = replay_files(*paths, tmp_path / "whole").hot
+    half = replay_files(*paths, tmp_path / "half", budget=0.6).hot
     tokens = [int(count_tokens(store["text"]).sum()) for store in (whole, half)]
     assert tokens[1] <= 0.6 * tokens[0]
     left = " ".join(half["text"])
@@ -114,8 +115,10 @@ def test_a_budget_shortens_the_store_to_it_and_keeps_facts(tmp_path):
 
 def test_a_replay_is_the_same_every_time_and_in_any_order_of_rows(tmp_path):
     events, queries = people()
-    once = replay(*written(tmp_path / "a", (events, queries)), tmp_path / "a" / "out", budget=0.7, preset="default")
-    again = replay(
+    once = replay_files(
+        *written(tmp_path / "a", (events, queries)), tmp_path / "a" / "out", budget=0.7, preset="default"
+    )
+    again = replay_files(
         *written(tmp_path / "b", (events.reverse(), queries)), tmp_path / "b" / "out", budget=0.7, preset="default"
     )
     assert once.hot.equals(again.hot)
@@ -128,9 +131,9 @@ def test_a_question_asked_early_sees_only_what_was_said_by_then():
     chat = small()
     early = pl.DataFrame(
         {"id": ["early", "late"], "at": [WHEN[2] + timedelta(hours=1), END], "text": ["midwife in Braga"] * 2},
-        schema=lifetime.QUERIES,
+        schema=replay.QUERIES,
     )
-    found = lifetime.run(chat.turns, early, lifetime.policy_for()).results
+    found = replay.run(chat.turns, early, replay.policy_for()).results
     by = dict(found.sort("rank").group_by("query_id").agg("id").iter_rows())
     assert by["late"][0] == "a3"
     assert set(by["early"]) <= {"a1", "b1", "a2"}
@@ -138,9 +141,9 @@ def test_a_question_asked_early_sees_only_what_was_said_by_then():
 
 def test_an_earlier_question_counts_as_a_recall():
     chat = small()
-    training = pl.DataFrame({"id": ["t"], "at": [WHEN[4]], "text": ["midwife in Braga"]}, schema=lifetime.QUERIES)
-    asked = trials.asked(chat)
-    made = lifetime.run(chat.turns, asked, lifetime.policy_for(preset="default"), training=training)
+    training = pl.DataFrame({"id": ["t"], "at": [WHEN[4]], "text": ["midwife in Braga"]}, schema=replay.QUERIES)
+    asked = experiment.asked(chat)
+    made = replay.run(chat.turns, asked, replay.policy_for(preset="default"), training=training)
     counts = dict(made.memories.select("memory_id", "access_count").iter_rows())
     assert counts["a3"] == 1
     assert counts["b3"] == 0
@@ -192,26 +195,26 @@ def test_files_that_are_none_are_refused(tmp_path):
 def test_turns_of_one_id_are_refused():
     turns = small().turns
     with pytest.raises(ValueError, match="two turns have the id 'a1'"):
-        lifetime.run(pl.concat([turns, turns]), pl.DataFrame(schema=lifetime.QUERIES), lifetime.policy_for())
+        replay.run(pl.concat([turns, turns]), pl.DataFrame(schema=replay.QUERIES), replay.policy_for())
 
 
 def test_unknown_presets_and_impossible_budgets_are_refused():
     with pytest.raises(SettingsError, match="did you mean 'engram'"):
-        lifetime.policy_for(preset="engramm")
+        replay.policy_for(preset="engramm")
     with pytest.raises(SettingsError, match="token_budget"):
-        lifetime.policy_for(budget=-1.0)
+        replay.policy_for(budget=-1.0)
 
 
 def test_a_policy_without_a_preset_keeps_everything_but_for_its_budget():
-    policy = lifetime.policy_for(budget=0.5)
+    policy = replay.policy_for(budget=0.5)
     assert (policy.methods, policy.forgetting, policy.token_budget) == ((), (), 0.5)
-    assert lifetime.policy_for(preset="automem").preset == "automem"
+    assert replay.policy_for(preset="automem").preset == "automem"
 
 
 @pytest.fixture(scope="module")
 def trial():
-    policies = {"half": lifetime.policy_for(budget=0.5)}
-    return trials.evaluate([small(), generate(1, kind="two_person", sessions=4)], policies, nights=2)
+    policies = {"half": replay.policy_for(budget=0.5)}
+    return experiment.evaluate([small(), generate(1, kind="two_person", sessions=4)], policies, nights=2)
 
 
 def test_a_trial_compares_each_policy_with_keeping_everything(trial):
@@ -251,7 +254,7 @@ def test_the_page_of_a_trial_stands_alone(trial):
 
 @pytest.mark.parametrize("ask_at", ["end", "soon"])
 def test_questions_are_asked_at_the_end_or_soon(ask_at):
-    asked = trials.asked(small(), ask_at)
+    asked = experiment.asked(small(), ask_at)
     assert asked["id"].to_list() == ["q1", "q2"]
     expected = [END, END] if ask_at == "end" else [WHEN[3] + timedelta(days=1), END]
     assert asked["at"].to_list() == expected
@@ -261,11 +264,11 @@ def test_conversations_without_questions_or_with_one_name_are_refused():
     chat = small()
     silent = type(chat)("silent", chat.turns, chat.questions.clear())
     with pytest.raises(ValueError, match="silent: no question with evidence"):
-        trials.evaluate([silent], {})
+        experiment.evaluate([silent], {})
     with pytest.raises(ValueError, match="two conversations are named 'small'"):
-        trials.evaluate([chat, chat], {})
+        experiment.evaluate([chat, chat], {})
     with pytest.raises(ValueError, match="a policy is named 'keep everything'"):
-        trials.evaluate([chat], {"keep everything": lifetime.policy_for()})
+        experiment.evaluate([chat], {"keep everything": replay.policy_for()})
 
 
 def test_quality_names_its_jobs_and_refuses_an_empty_folder(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from commands import refused, text, told
 
 from memory_pipeline import MemoryClient
-from memory_pipeline.evaluation import lifetime, recall_log, report, stores, trials
+from memory_pipeline.evaluation import experiment, recall_log, replay, report, sources
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
 
@@ -68,7 +68,7 @@ def unjudged(tmp_path_factory):
 def test_a_store_in_use_is_a_conversation_with_what_was_asked_and_what_helped(judged):
     home, ids = judged
     before = {path: path.stat().st_mtime_ns for path in home.rglob("*.parquet")}
-    (chat,) = stores.read(home)
+    (chat,) = sources.read(home)
     assert chat.chat_id == "ana"
     assert chat.turns.select("id", "content").rows() == list(zip(ids, FACTS, strict=True))
     assert chat.turns["session_id"].to_list() == ["s0", "s0", "s1", "s1", "s2", "s2"]
@@ -85,7 +85,7 @@ def test_a_store_in_use_is_a_conversation_with_what_was_asked_and_what_helped(ju
 def test_an_exported_store_is_the_same_conversation(judged, tmp_path):
     home, _ = judged
     text("snapshot", "--export", tmp_path / "exp.duckdb", home=home)
-    (of_home,), (of_file,) = stores.read(home), stores.read(tmp_path / "exp.duckdb")
+    (of_home,), (of_file,) = sources.read(home), sources.read(tmp_path / "exp.duckdb")
     columns = ["id", "at", "session_id", "speaker", "content"]
     assert of_file.turns.select(columns).equals(of_home.turns.select(columns))
     assert of_file.questions.equals(of_home.questions)
@@ -101,32 +101,32 @@ def test_the_command_measures_a_store_and_says_on_what(judged, tmp_path, exporte
         text("snapshot", "--export", path, home=home)
     page = tmp_path / "page.html"
     found = told("evaluate", path, "--budget", "0.5", "--html", page)
-    assert [row["policy"] for row in found["means"]] == [trials.EVERYTHING, "50%"]
+    assert [row["policy"] for row in found["means"]] == [experiment.EVERYTHING, "50%"]
     assert found["means"][0]["hit@10"] == 1
-    assert found["notes"][0] == lifetime.UNLIMITED
+    assert found["notes"][0] == replay.UNLIMITED
     assert "2 of 3 recalled questions" in found["notes"][1]
     assert all(note in page.read_text("utf-8") for note in found["notes"])
 
 
 def test_where_nobody_said_what_helped_agreement_with_the_whole_store_is_measured(unjudged):
     home, ids = unjudged
-    (chat,) = stores.read(home)
+    (chat,) = sources.read(home)
     assert chat.questions.select("text", "kind").rows() == [(query, "agreement") for query in ASKED]
     assert chat.notes == (recall_log.NOBODY,)
-    half = lifetime.policy_for(budget=0.4)
-    made = trials.evaluate([chat], {"half": half})
-    whole = made.figures.filter(policy=trials.EVERYTHING, group="")
+    half = replay.policy_for(budget=0.4)
+    made = experiment.evaluate([chat], {"half": half})
+    whole = made.figures.filter(policy=experiment.EVERYTHING, group="")
     values = dict(whole.select("figure", "value").iter_rows())
     assert (values["hit@10"], values["recall@10"], values["mrr"]) == (1, 1, 1)
     less = dict(made.figures.filter(policy="half", group="").select("figure", "value").iter_rows())
     assert 0 < less["recall@10"] < 1
-    assert made.notes == (lifetime.UNLIMITED, f"ana: {recall_log.NOBODY}")
+    assert made.notes == (replay.UNLIMITED, f"ana: {recall_log.NOBODY}")
     assert "feedback" in report.html(made)
-    soon = trials.evaluate([chat], {}, ask_at="soon")
+    soon = experiment.evaluate([chat], {}, ask_at="soon")
     assert soon.questions.height == len(ASKED)
     said = " ".join(text("evaluate", home, "--budget", "0.4").split())
     assert recall_log.NOBODY in said
-    assert lifetime.UNLIMITED in said
+    assert replay.UNLIMITED in said
     assert ids
 
 
@@ -134,9 +134,9 @@ def test_profiles_that_somebody_judged_are_not_mixed_with_those_that_nobody_did(
     home = tmp_path / "data"
     used(home, "ana", helped=HELPED)
     used(home, "bo")
-    assert [chat.chat_id for chat in stores.read(home)] == ["ana"]
+    assert [chat.chat_id for chat in sources.read(home)] == ["ana"]
     used(home, "cleo", helped=HELPED[:1])
-    made = trials.evaluate(stores.read(home), {}, nights=1)
+    made = experiment.evaluate(sources.read(home), {}, nights=1)
     assert [note.partition(":")[0] for note in made.notes[1:]] == ["ana", "cleo"]
 
 
@@ -174,7 +174,7 @@ def test_events_in_a_file_are_the_same_questions_as_in_a_store(tmp_path):
         event("feedback.given", 6, memory_id="m2", payload={"helpful": False}),
     )
     text("import", "jsonl", path, home=tmp_path / "data")
-    (of_file,), (of_home,) = stores.read(path), stores.read(tmp_path / "data")
+    (of_file,), (of_home,) = sources.read(path), sources.read(tmp_path / "data")
     assert (of_file.chat_id, of_home.chat_id) == ("mine", "ana")
     assert of_home.questions.select("text", "evidence").rows() == [("which x?", ["m2"])]
     assert of_file.questions.drop("id").equals(of_home.questions.drop("id"))
@@ -187,7 +187,7 @@ def test_a_file_of_several_profiles_is_several_conversations(tmp_path):
         line for name in ("ana", "bo") for line in (stored(1, f"{name} has x", profile=name), asked(2, profile=name))
     ]
     path = written(tmp_path / "mine.jsonl", *lines)
-    chats = stores.read(path)
+    chats = sources.read(path)
     assert [(chat.chat_id, *chat.turns["content"]) for chat in chats] == [
         ("mine/ana", "ana has x"),
         ("mine/bo", "bo has x"),
@@ -223,14 +223,14 @@ def test_a_file_with_no_readable_line_names_the_first_with_field_and_value(tmp_p
 def test_what_was_erased_is_neither_replayed_nor_asked(tmp_path):
     home = tmp_path / "data"
     ids = used(home, helped=HELPED[:2], k=1)
-    assert set(stores.read(home)[0].questions["text"]) == set(ASKED[:2])
+    assert set(sources.read(home)[0].questions["text"]) == set(ASKED[:2])
     with MemoryClient(home, profile_id="ana") as client:
         client.erase(ids[1])
-    (chat,) = stores.read(home)
+    (chat,) = sources.read(home)
     assert chat.turns["id"].to_list() == [ids[0], *ids[2:]]
     assert chat.questions.select("text", "evidence").rows() == [(ASKED[1], [ids[3]])]
     with Lake(home) as lake:
-        (of_file,) = stores.read(snapshot.export(lake, tmp_path / "exp.duckdb"))
+        (of_file,) = sources.read(snapshot.export(lake, tmp_path / "exp.duckdb"))
     assert of_file.questions.equals(chat.questions)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory_pipeline.evaluation import fitting_keep
+from memory_pipeline.evaluation import fit_clause_value
 from memory_pipeline.settings.model_files import coefficients
 from memory_pipeline.text.parse.sentences import clauses
 from memory_pipeline.text.parse.tokens import count_tokens
@@ -132,7 +132,7 @@ def test_names_of_those_who_speak_are_no_facts():
 
 def test_every_feature_has_a_coefficient_and_none_is_left_over():
     assert list(coefficients(clause_value.MODEL)) == list(clause_value.FEATURES)
-    assert set(fitting_keep.EQUAL) == set(clause_value.FEATURES)
+    assert set(fit_clause_value.EQUAL) == set(clause_value.FEATURES)
 
 
 def beam_chat(number):
@@ -167,13 +167,13 @@ def beam_chat(number):
 def test_the_fit_writes_a_model_with_its_report(tmp_path, monkeypatch, capsys):
     for number in (100, 200):
         (tmp_path / f"{number}.json").write_text(json.dumps(beam_chat(number)), "utf-8")
-    monkeypatch.setattr(fitting_keep, "SEEDS", {"two_person": range(1)})
-    monkeypatch.setattr(fitting_keep, "PENALTIES", (1.0, 10.0))
+    monkeypatch.setattr(fit_clause_value, "SEEDS", {"two_person": range(1)})
+    monkeypatch.setattr(fit_clause_value, "PENALTIES", (1.0, 10.0))
     out = tmp_path / "keep.toml"
-    fitting_keep.main(["--beam", str(tmp_path), "--out", str(out)])
+    fit_clause_value.main(["--beam", str(tmp_path), "--out", str(out)])
     first = out.read_text("utf-8")
     assert first in capsys.readouterr().out
-    fitting_keep.main(["--beam", str(tmp_path), "--out", str(out)])
+    fit_clause_value.main(["--beam", str(tmp_path), "--out", str(out)])
     assert out.read_text("utf-8") == first
     assert "[fit.answered.beam]" in first
     assert [line.split(" = ")[0] for line in first.splitlines()[4 : 4 + len(clause_value.FEATURES)]] == list(
@@ -183,7 +183,7 @@ def test_the_fit_writes_a_model_with_its_report(tmp_path, monkeypatch, capsys):
 
 def test_the_fit_names_a_folder_without_conversations(tmp_path):
     with pytest.raises(SystemExit, match=r"has no \*\.json"):
-        fitting_keep.lessons(Path(tmp_path))
+        fit_clause_value.lessons(Path(tmp_path))
 
 
 def test_the_worth_of_a_text_by_itself_depends_on_nothing_beside_it():

@@ -1,7 +1,7 @@
 """Conversations with questions about them, read from files.
 
 Here: what a chat is, and the files of other people's conversations (LoCoMo, BEAM). Not here: stores and the pipeline's
-own events (`stores.py`), chats made up by the project (`chats.py`), and importing memories for keeps (`interop/`).
+own events (`sources.py`), chats made up by the project (`chats.py`), and importing memories for keeps (`interop/`).
 """
 
 import re

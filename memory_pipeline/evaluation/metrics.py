@@ -1,8 +1,8 @@
 """What a recall found of what it should have found: figures a question, their means, and intervals.
 
-Here: definitions. Not here: what is asked of what store (`lifetime.py`, `quality.py`) and how figures are shown
+Here: definitions. Not here: what is asked of what store (`replay.py`, `quality.py`) and how figures are shown
 (`report.py`). A question's evidence counts as found by a record only while the record's text still holds it
-(`holding.py`).
+(`evidence_match.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.evaluation.answer_coverage import Holding
 from memory_pipeline.evaluation.conversations import Chat
+from memory_pipeline.evaluation.evidence_match import EvidenceMatcher
 from memory_pipeline.text.parse.tokens import count_tokens
 
 RECORDS: Final = {
@@ -76,24 +76,24 @@ def score(
     known = {row["id"]: row for row in records.with_columns(tokens=count_tokens(records["text"])).to_dicts()}
     came = results.sort("query_id", "rank").group_by("query_id").agg("id")
     found = dict(came.iter_rows())
-    holding = Holding.of(chat)
+    matcher = EvidenceMatcher.of(chat)
     rows = []
     for question in chat.questions.to_dicts():
         if question["evidence"] and (kinds is None or question["kind"] in kinds):
             got = [known[name] for name in dict.fromkeys(found.get(question["id"], []))]
-            figures = _found(question, got, holding) | _ranked(question, got)
+            figures = _found(question, got, matcher) | _ranked(question, got)
             rows.append({"chat": chat.chat_id, "question": question["id"], "kind": question["kind"]} | figures)
     keys = dict.fromkeys(("chat", "question", "kind"), pl.String())
     return pl.DataFrame(rows, schema=keys | dict.fromkeys(FIGURES, pl.Float64()))
 
 
-def _found(question: Mapping[str, Any], got: Sequence[Mapping[str, Any]], holding: Holding) -> dict[str, float]:
+def _found(question: Mapping[str, Any], got: Sequence[Mapping[str, Any]], matcher: EvidenceMatcher) -> dict[str, float]:
     """Figures of evidence that the texts still hold."""
     wanted = len(set(question["evidence"]))
     seen: set[str] = set()
     gains = np.zeros(len(got))
     for place, record in enumerate(got):
-        new = holding.held(question, record) - seen
+        new = matcher.matched(question, record) - seen
         gains[place] = len(new)
         seen |= new
     cost = np.cumsum([record["tokens"] for record in got])

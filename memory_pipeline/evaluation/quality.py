@@ -1,8 +1,8 @@
 """The project's quality in one table: recall before and after forgetting, judgements of pairs, and what presets cost.
 
 Run: python -m memory_pipeline.evaluation.quality SHARED [--out FILE]; SHARED holds `locomo/*.json` and `beam/*.json`.
-Here: what is measured, and the page. Not here: figures (`metrics.py`), one replay (`lifetime.py`), made-up chats and
-pairs (`chats.py`, `made_pairs.py`).
+Here: what is measured, and the page. Not here: figures (`metrics.py`), one replay (`replay.py`), made-up chats and
+pairs (`chats.py`, `synthetic_pairs.py`).
 """
 
 import argparse
@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.evaluation import bm25_baseline, lifetime, metrics, trials
+from memory_pipeline.evaluation import bm25_baseline, experiment, metrics, replay
 from memory_pipeline.evaluation.conversations import Chat, load
-from memory_pipeline.evaluation.pair_labels import made_pairs, pairs
+from memory_pipeline.evaluation.pair_labels import pairs, synthetic_pairs
 from memory_pipeline.evaluation.quality_page import Row, page
 from memory_pipeline.evaluation.synthetic_chats.chats import generate
 from memory_pipeline.settings import Policy, preset_names
@@ -47,10 +47,10 @@ class Job:
     def policy(self) -> Policy:
         """Return the policy of the variant."""
         if self.variant in preset_names():
-            return lifetime.policy_for(preset=self.variant)
+            return replay.policy_for(preset=self.variant)
         if self.variant in (_RAW, _BLIND):
-            return lifetime.policy_for().model_copy(update={"fact_changes": self.variant == _RAW})
-        return lifetime.policy_for(budget=float(self.variant))
+            return replay.policy_for().model_copy(update={"fact_changes": self.variant == _RAW})
+        return replay.policy_for(budget=float(self.variant))
 
     def chat(self) -> Chat:
         """Return the conversation."""
@@ -102,15 +102,15 @@ def jobs(shared: Path) -> list[Job]:
 def do(job: Job) -> Done:
     """Replay one conversation and score what comes back, asked a day after its end."""
     chat = job.chat()
-    queries = trials.asked(chat)
-    made = lifetime.run(chat.turns, queries, job.policy())
-    own = trials.answerable(chat)
+    queries = experiment.asked(chat)
+    made = replay.run(chat.turns, queries, job.policy())
+    own = experiment.answerable(chat)
     plain = bm25_baseline.results(made.hot, queries)
     return Done(
         job,
         metrics.score(own, made.hot, made.results),
         metrics.score(own, made.hot, plain),
-        trials.size(chat, made.hot)["tokens_share"],
+        experiment.size(chat, made.hot)["tokens_share"],
         made.seconds,
         made.largest_cluster,
     )
@@ -210,7 +210,7 @@ def _about_then() -> list[str]:
 
 def judged(*, seed: int = 0) -> list[Row]:
     """Return the rows of judgements on pairs that are made up."""
-    given = made_pairs.generate(seed)
+    given = synthetic_pairs.generate(seed)
     labelled = pairs.label(given.select("first", "second")).select(given["sort"], "label")
 
     def share(condition: pl.Expr, among: pl.Expr, target: str, label: str) -> Row:

@@ -1,6 +1,6 @@
 """What was really asked of a memory, as questions: recalls with their query, and which of the answers helped.
 
-Here: how events of recalls and feedback become questions. Not here: where the events come from (`stores.py`,
+Here: how events of recalls and feedback become questions. Not here: where the events come from (`sources.py`,
 `conversations.py`).
 """
 

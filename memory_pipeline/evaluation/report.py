@@ -1,6 +1,6 @@
 """A trial as a page: one file of HTML with its charts drawn in it, no script and nothing from elsewhere.
 
-Not here: what is measured (`trials.py`) and JSON (`Trial.to_dict`).
+Not here: what is measured (`experiment.py`) and JSON (`Experiment.to_dict`).
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.evaluation import metrics
-from memory_pipeline.evaluation.trials import EVERYTHING, Trial
+from memory_pipeline.evaluation.experiment import EVERYTHING, Experiment
 
 SHOWN: Final = (
     "hit@10", "recall@512t", "ndcg@10", "mrr", "gold@10", "fresh-first", "fresh@3", "both@10",
@@ -33,11 +33,11 @@ _LEFT: Final = 190
 _WIDTH: Final = 420
 
 
-def html(trial: Trial, *, title: str = "What recall finds") -> str:
+def html(trial: Experiment, *, title: str = "What recall finds") -> str:
     """Return a trial as a page: what each policy keeps, its figures with intervals, and by kind of question.
 
     Args:
-        trial: of `trials.evaluate`.
+        trial: of `experiment.evaluate`.
         title: heading.
     """
     whole = trial.figures.filter(pl.col("group").str.len_chars() == 0)
@@ -62,7 +62,7 @@ def html(trial: Trial, *, title: str = "What recall finds") -> str:
     return "\n".join(parts)
 
 
-def _size(trial: Trial) -> str:
+def _size(trial: Experiment) -> str:
     chats = trial.stores["chat"].n_unique()
     questions = trial.questions.filter(pl.col("policy") == EVERYTHING).height
     counts = {"question": questions, "conversation": chats}
@@ -70,7 +70,7 @@ def _size(trial: Trial) -> str:
     return f"{' about '.join(said)}."
 
 
-def _kept(trial: Trial) -> list[list[str]]:
+def _kept(trial: Experiment) -> list[list[str]]:
     means = trial.means()
     rows = [["policy", "tokens kept", "memories kept", "seconds a conversation"]]
     columns = ("policy", "tokens_share", "items_share", "seconds")

@@ -1,6 +1,6 @@
 """Memories that live through nights under a policy, in memory: a full run each night, nothing is written.
 
-Not here: what is counted afterwards (`comparing.py`) and what is asked (`replay.py`).
+Not here: what is counted afterwards (`comparing.py`) and what is asked (`replay_files.py`).
 """
 
 import time

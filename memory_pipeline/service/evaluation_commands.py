@@ -155,14 +155,14 @@ def evaluate_files(
     of a store are those that were really asked of it, and what was found helpful answers them. Nothing is changed.
     """
     new_file(page, "--html")
+    from memory_pipeline.evaluation import experiment, sources  # noqa: PLC0415
     from memory_pipeline.evaluation import report as pages  # noqa: PLC0415
-    from memory_pipeline.evaluation import stores, trials  # noqa: PLC0415
     from memory_pipeline.service import report_evaluation  # noqa: PLC0415
 
     policies = _policies(presets, budgets, embedder)
-    chats = [chat for file in files for chat in stores.read(file)]
+    chats = [chat for file in files for chat in sources.read(file)]
     console = err()
-    trial = trials.evaluate(
+    trial = experiment.evaluate(
         chats,
         policies,
         ranking=ranking,
@@ -181,7 +181,7 @@ def evaluate_files(
 
 def _policies(presets: list[str] | None, budgets: list[float] | None, embedder: str | None) -> dict[str, Policy]:
     """Return the policies to try by the names that they are shown under."""
-    from memory_pipeline.evaluation import lifetime  # noqa: PLC0415
+    from memory_pipeline.evaluation import replay  # noqa: PLC0415
 
     named: list[str | None] = [*dict.fromkeys(presets or ())]
     sizes: list[float | None] = [*dict.fromkeys(budgets or ())]
@@ -189,7 +189,7 @@ def _policies(presets: list[str] | None, budgets: list[float] | None, embedder: 
         named, sizes = ["default"], [_HALF]
     tried = [(preset, budget) for preset in named or [None] for budget in ([None, *sizes] if named else sizes)]
     return {
-        _name(preset, budget): lifetime.policy_for(preset=preset, budget=budget, embedder=embedder)
+        _name(preset, budget): replay.policy_for(preset=preset, budget=budget, embedder=embedder)
         for preset, budget in tried
     }
 
@@ -248,10 +248,12 @@ def replay(
     """Live through one conversation again. Writes what is left of it, and what each question gets, for any scorer."""
     if folder.exists() and not folder.is_dir():
         raise Misused(f"OUT {folder}: is a file; name a folder")
-    from memory_pipeline.evaluation import replay as replays  # noqa: PLC0415
+    from memory_pipeline.evaluation import replay_files  # noqa: PLC0415
 
     with report.spinner(err(), "replay"):
-        made = replays.replay(events, queries, folder, budget=budget, preset=preset, embedder=embedder, ranking=ranking)
+        made = replay_files.run(
+            events, queries, folder, budget=budget, preset=preset, embedder=embedder, ranking=ranking
+        )
     asked = made.results["query_id"].n_unique()
     if as_json:
         show_json({"folder": str(folder), "memories": made.hot.height, "questions": asked, "seconds": made.seconds})

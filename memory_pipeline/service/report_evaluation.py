@@ -1,6 +1,6 @@
 """What the command line shows of a trial: figures down, policies across.
 
-What is not here: what is measured (`evaluation/trials.py`), and the page with charts (`evaluation/report.py`).
+What is not here: what is measured (`evaluation/experiment.py`), and the page with charts (`evaluation/report.py`).
 """
 
 from typing import Any
@@ -9,12 +9,12 @@ import polars as pl
 from rich.console import Console
 
 from memory_pipeline.evaluation import metrics
+from memory_pipeline.evaluation.experiment import EVERYTHING, Experiment
 from memory_pipeline.evaluation.report import SHOWN
-from memory_pipeline.evaluation.trials import EVERYTHING, Trial
 from memory_pipeline.service.report import line, many, prose, table
 
 
-def trial(console: Console, made: Trial) -> None:
+def trial(console: Console, made: Experiment) -> None:
     """Print what each policy keeps and what is found under it, with intervals and ratios to keeping everything."""
     whole = made.figures.filter(pl.col("group") == "")
     policies = whole["policy"].unique(maintain_order=True).to_list()

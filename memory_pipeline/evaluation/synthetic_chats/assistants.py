@@ -13,8 +13,8 @@ from random import Random
 from typing import Any, Final
 
 from memory_pipeline.evaluation.conversations import Chat, chat
+from memory_pipeline.evaluation.synthetic_chats.chat_writer import ChatWriter
 from memory_pipeline.evaluation.synthetic_chats.worlds import world
-from memory_pipeline.evaluation.synthetic_chats.writing import Writing
 
 _FOLLOWED: Final = 0.6
 """Chance of each further exchange about what was just said."""
@@ -22,7 +22,7 @@ _PROJECTS: Final = 3
 _MESSAGE: Final = timedelta(minutes=1)
 
 
-class _Work(Writing):
+class _Work(ChatWriter):
     """A conversation while it is written."""
 
     def fill(self, text: str, project: dict[str, Any], fact: str = "") -> str:

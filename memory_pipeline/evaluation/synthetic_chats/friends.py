@@ -11,8 +11,8 @@ from random import Random
 from typing import Any, Final
 
 from memory_pipeline.evaluation.conversations import Chat, chat
+from memory_pipeline.evaluation.synthetic_chats.chat_writer import ChatWriter
 from memory_pipeline.evaluation.synthetic_chats.worlds import world
-from memory_pipeline.evaluation.synthetic_chats.writing import Writing
 
 _TURN: Final = timedelta(seconds=40)
 _TOPICS, _SHARED = 7, 3
@@ -22,7 +22,7 @@ _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturda
 Scene = Callable[["Talk"], None]
 
 
-class Talk(Writing):
+class Talk(ChatWriter):
     """A conversation while it is written: who speaks when, and which turn said what."""
 
     def __init__(self, rng: Random, names: Sequence[str], start: datetime) -> None:

@@ -1,7 +1,7 @@
 """Keeping: what each clause of a text is worth, by a linear model over features that can be read.
 
 Facts, names, numbers, dates, preferences, promises and changes are asked for later; greetings, thanks, praise and mere
-questions are not. What is not here: how a text is cut (`clauses`), how the model is fitted (`evaluation/fitting_keep`)
+questions are not. What is not here: how a text is cut (`clauses`), how the model is fitted (`fit_clause_value`)
 and what a budget leaves of a store (`consolidation/trimming`).
 """
 

@@ -36,7 +36,7 @@ _DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Holding:
+class EvidenceMatcher:
     """The turns of a conversation, ready to be looked for in texts."""
 
     turns: Mapping[str, Mapping[str, Any]]
@@ -55,7 +55,7 @@ class Holding:
         turns = {row["id"]: row | {"words": frozenset(row["words"]) - names} for row in rows}
         return cls(turns, dict(zip(counts[counts.columns[0]], rare.tolist(), strict=True)))
 
-    def held(self, question: Mapping[str, Any], record: Mapping[str, Any]) -> set[str]:
+    def matched(self, question: Mapping[str, Any], record: Mapping[str, Any]) -> set[str]:
         """Return which of a question's evidence a record stands for and still holds.
 
         Args:

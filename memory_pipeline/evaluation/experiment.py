@@ -1,6 +1,6 @@
 """Conversations under several policies: what each keeps and what recall still finds, against keeping everything.
 
-Here: the trial and its tables. Not here: one replay (`lifetime.py`), figures (`metrics.py`) and pages (`report.py`).
+Here: the trial and its tables. Not here: one replay (`replay.py`), figures (`metrics.py`) and pages (`report.py`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, cast
 
 import polars as pl
 
-from memory_pipeline.evaluation import lifetime, metrics, recall_log
+from memory_pipeline.evaluation import metrics, recall_log, replay
 from memory_pipeline.evaluation.comparison import NIGHTS
 from memory_pipeline.evaluation.conversations import Chat
 from memory_pipeline.settings import Policy
@@ -26,7 +26,7 @@ AskAt = Literal["end", "soon"]
 
 
 @dataclass(frozen=True)
-class Trial:
+class Experiment:
     """What came of it."""
 
     figures: pl.DataFrame
@@ -67,13 +67,13 @@ def evaluate(
     ask_at: AskAt = "end",
     nights: int = NIGHTS,
     progress: Callable[[str, str], None] | None = None,
-) -> Trial:
+) -> Experiment:
     """Replay chats under policies and ask their questions.
 
     Args:
         chats: conversations with questions; questions that nothing answers are left out. Where nobody said what
             answers them (`recalled.AGREEMENT`), it is what comes back first when everything is kept.
-        policies: by the name to show (see `lifetime.policy_for`); keeping everything is always tried first.
+        policies: by the name to show (see `replay.policy_for`); keeping everything is always tried first.
         ranking: how questions are answered (`recall.ranking`).
         ask_at: a day after the last turn (`end`), or a day after the last turn that the answer needs (`soon`).
         nights: consolidations, spread evenly over each conversation.
@@ -85,7 +85,7 @@ def evaluate(
     """
     _check(chats, policies)
     everything = next((policy.embedder for policy in policies.values()), None)
-    all_policies = {EVERYTHING: lifetime.policy_for(embedder=everything), **policies}
+    all_policies = {EVERYTHING: replay.policy_for(embedder=everything), **policies}
     chats = [_agreed(chat, all_policies[EVERYTHING], nights=nights, ranking=ranking) for chat in chats]
     scored, stores = dict[str, pl.DataFrame](), []
     for name, policy in all_policies.items():
@@ -93,15 +93,15 @@ def evaluate(
         for chat in chats:
             if progress is not None:
                 progress(name, chat.chat_id)
-            made = lifetime.run(chat.turns, asked(chat, ask_at), policy, nights=nights, ranking=ranking)
+            made = replay.run(chat.turns, asked(chat, ask_at), policy, nights=nights, ranking=ranking)
             parts.append(metrics.score(answerable(chat), made.hot, made.results))
             stores.append({"policy": name, "chat": chat.chat_id} | size(chat, made.hot) | {"seconds": made.seconds})
         scored[name] = pl.concat(parts)
-    return Trial(
+    return Experiment(
         pl.concat([_figures(name, rows, scored[EVERYTHING]) for name, rows in scored.items()]),
         pl.DataFrame(stores),
         pl.concat([rows.select(pl.lit(name).alias("policy"), pl.all()) for name, rows in scored.items()]),
-        (lifetime.UNLIMITED, *_notes(chats)),
+        (replay.UNLIMITED, *_notes(chats)),
     )
 
 
@@ -115,13 +115,13 @@ def _notes(chats: Sequence[Chat]) -> list[str]:
 
 
 def asked(chat: Chat, ask_at: AskAt = "end") -> pl.DataFrame:
-    """Return the questions of a chat with the time to ask them (columns of `lifetime.QUERIES`)."""
+    """Return the questions of a chat with the time to ask them (columns of `replay.QUERIES`)."""
     questions = answerable(chat).questions
     if ask_at == "end":
         return _at_end(chat, questions)
     known = dict(chat.turns.select("id", "at").iter_rows())
     at = [max(known[turn] for turn in evidence) + _DAY for evidence in questions["evidence"].to_list()]
-    return questions.select("id", at=pl.Series(at, dtype=lifetime.QUERIES["at"]), text="text")
+    return questions.select("id", at=pl.Series(at, dtype=replay.QUERIES["at"]), text="text")
 
 
 def _at_end(chat: Chat, questions: pl.DataFrame) -> pl.DataFrame:
@@ -134,7 +134,7 @@ def _agreed(chat: Chat, policy: Policy, *, nights: int, ranking: str) -> Chat:
     unsaid = chat.questions.filter(pl.col("kind") == recall_log.AGREEMENT)
     if unsaid.is_empty():
         return chat
-    made = lifetime.run(
+    made = replay.run(
         chat.turns, _at_end(chat, unsaid), policy, nights=nights, depth=recall_log.AGREED, ranking=ranking
     )
     best = dict(made.results.sort("query_id", "rank").group_by("query_id").agg("id").iter_rows())

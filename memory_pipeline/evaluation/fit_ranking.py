@@ -1,12 +1,14 @@
-"""Fitting the default ranking: its coefficients from conversations whose questions name the turns that answer them.
+"""Fits the default ranking from conversations whose questions name the turns that answer them.
 
-Run: python -m memory_pipeline.evaluation.fitting --beam DIR [--out FILE]. It reads BEAM's conversations, makes up chats
-of its own, and writes `models/ranking.toml` with a report. What is not here: the features (`recall/rank/features`),
-chats (`chats`, `conversations`) and what a ranking is measured by in the end (`metrics`).
+Run with `python -m memory_pipeline.evaluation.fit_ranking --beam DIR [--out FILE]`. The training data are BEAM
+conversations and generated chats; the output is `models/ranking.toml`, coefficients and fit report in one file. Not
+here: the features (`recall/rank/features`), the chats (`synthetic_chats`, `conversations`) and the figures by which a
+ranking is finally judged (`metrics`).
 
-The model is linear: the share of a turn is the softmax of its score among the candidates, the loss the mean of minus
-its logarithm over the turns that answer, and ridge pulls all weights towards their mean (towards equal weights), not
-towards zero (Dawes 1979: equal weights are hard to beat where data are few).
+The model is linear. The probability of a turn is the softmax of its score among the candidates; the loss is the mean
+negative log-likelihood of the turns that answer the question. The ridge pulls the weights towards their mean, that is
+towards equal weights, not towards zero (Dawes, The Robust Beauty of Improper Linear Models, 1979: equal weights are
+hard to beat on small data).
 """
 
 import argparse
@@ -237,7 +239,7 @@ def document(weights: Floats, ridge: float, tried: Mapping[float, float], held: 
         *(f"{name} = {share:.4f}  # {told}" for (name, told), share in zip(FEATURES.items(), shares, strict=True)),
         "",
         "[fit]",
-        'command = "python -m memory_pipeline.evaluation.fitting --beam DIR"',
+        'command = "python -m memory_pipeline.evaluation.fit_ranking --beam DIR"',
         'what = "softmax over the candidates of each question, ridge towards equal weights"',
         f"ridge = {ridge:g}",
         f"questions = {held['questions'].sum()}",

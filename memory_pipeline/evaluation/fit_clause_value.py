@@ -1,7 +1,7 @@
-"""Fits the keep-model: which kinds of clauses people ask for later.
+"""Fits the clause-value model: predicts which clauses of a memory people ask for later.
 
-Run by `python -m memory_pipeline.evaluation.fitting_keep --beam DIR`; writes `models/keep.toml` with the report of the
-fit. It learns from BEAM's conversations and from chats that the project generates. What is not here: the features
+Run with `python -m memory_pipeline.evaluation.fit_clause_value --beam DIR`. Writes `models/keep.toml`, coefficients and
+fit report in one file. The training data are BEAM conversations and generated chats. Not here: the features
 (`text/score/clause_value`).
 """
 
@@ -227,7 +227,7 @@ def _document(
         *(f"{name} = {weights[name]:.3f}" for name in clause_value.FEATURES),
         "",
         "[fit]",
-        'command = "python -m memory_pipeline.evaluation.fitting_keep --beam DIR"',
+        'command = "python -m memory_pipeline.evaluation.fit_clause_value --beam DIR"',
         'what = "ridge regression towards equal weights on the words of each clause that questions need"',
         f'data = "{_data(held)}"',
         f"penalty = {penalty:g}",

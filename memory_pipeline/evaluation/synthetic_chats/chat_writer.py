@@ -11,7 +11,7 @@ from typing import Any
 from memory_pipeline.evaluation.synthetic_chats.worlds import world
 
 
-class Writing:
+class ChatWriter:
     """A conversation while it is written."""
 
     def __init__(self, rng: Random, words: str, start: datetime) -> None:
