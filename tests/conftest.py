@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
-settings.register_profile("project", deadline=None, derandomize=True)  # the same examples everywhere, on any machine
-settings.load_profile("project")
+import examples
+
+examples.register()
 
 SHARED = Path(__file__).parents[2] / "shared" / "conformance"
 

@@ -7,11 +7,17 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 from lake_rows import PROCESSES
 
 Dying = Callable[[Path, int, Connection], None]
 """Works on a data folder, is killed at a step, and sends how many steps there were; at step 0 nothing kills it."""
+
+
+def moments(count: int, *, pushed: tuple[int, ...]) -> list[object]:
+    """Parameters for `count` moments of a crash: a push meets those of `pushed`, a drill meets all."""
+    return [moment if moment in pushed else pytest.param(moment, marks=pytest.mark.drill) for moment in range(count)]
 
 
 def steps_of(work: Callable[[], object], last_step: int, *watched: str) -> int:

@@ -5,7 +5,7 @@ import frames
 import polars as pl
 import pytest
 from frames import AS_OF, ago
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -396,7 +396,6 @@ def test_the_sample_is_bounded_and_changes_with_interval_and_seed_alone():
     assert not found.select(ends).equals(drawn(memories, policy=CREATIVE.model_copy(update={"seed": 1})).select(ends))
 
 
-@settings(max_examples=20)
 @given(st.randoms())
 def test_order_of_rows_and_other_profiles_change_no_edge(random):
     memories = pl.concat([crowd(40), crowd(40, "q")])

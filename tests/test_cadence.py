@@ -6,11 +6,12 @@ import frames
 import polars as pl
 from decided import decisions
 from frames import ago
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from uses import table
 
+from examples import examples
 from memory_pipeline.consolidation import forgetting, promotion, scoring
 from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.state import projection
@@ -79,7 +80,7 @@ def ending(events, looks):
     return state.memories.select("memory_id", "tier", "tier_since", "lifecycle"), state.tier_changes.drop("plan_id")
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(
     st.lists(HOURS, min_size=1, max_size=3),
     st.lists(st.tuples(st.integers(0, 2), HOURS), max_size=16),

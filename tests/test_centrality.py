@@ -3,7 +3,7 @@ import networkx as nx
 import polars as pl
 import pytest
 from frames import ago
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -138,7 +138,6 @@ def graphs(draw, profile="p"):
     return memories, edges
 
 
-@settings(max_examples=50)
 @given(graphs(), graphs(profile="q"), st.randoms())
 def test_order_of_rows_and_other_profiles_change_nothing(graph, other, random):
     alone = measure(frames.memories(graph[0]), graph[1])

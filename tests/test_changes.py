@@ -6,7 +6,7 @@ from random import Random
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.settings import Policy
@@ -550,7 +550,6 @@ def test_other_columns_stay():
     assert changes.relations(frame)["label"].to_list() == ["x"]
 
 
-@settings(max_examples=20)
 @given(st.permutations(range(12)))
 def test_a_pair_is_judged_alike_whatever_stands_beside(order):
     pairs = [pair for _, *pair in LABELLED[::15]][:12]
@@ -558,7 +557,6 @@ def test_a_pair_is_judged_alike_whatever_stands_beside(order):
     assert judged([pairs[place] for place in order]).select(JUDGED).rows() == [alone[place] for place in order]
 
 
-@settings(max_examples=20)
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_text_can_be_judged(one, other):
     assert related(one, other)["relation"] in {"update", "conflict", "duplicate", "unrelated"}

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from frames import AS_OF, ago
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.consolidation import scoring
@@ -19,7 +19,6 @@ from memory_pipeline.settings import Policy
 from memory_pipeline.text import enrich
 from memory_pipeline.text.embed import embedding
 
-UNHURRIED = settings(deadline=None, max_examples=40)  # a busy machine is no failure
 DUPLICATES = Policy(methods=("near_duplicates",))
 SIMILAR = Policy(methods=("similarity_components",), linkage="single")
 
@@ -328,7 +327,6 @@ def stores(draw):
 LOOSE = Policy(duplicate_similarity=0.5, cluster_similarity=0.3, cluster_min_size=2, cluster_max_size=4)
 
 
-@UNHURRIED
 @given(stores(), st.randoms(use_true_random=False), st.sampled_from(["single", "average"]))
 def test_clusters_depend_on_the_set_of_memories_alone(memories, random, linkage):
     policy = LOOSE.model_copy(update={"linkage": linkage})
@@ -344,7 +342,6 @@ def test_clusters_depend_on_the_set_of_memories_alone(memories, random, linkage)
         assert getattr(found, name).drop("cohesion", strict=False).equals(apart.drop("cohesion", strict=False))
 
 
-@UNHURRIED
 @given(stores())
 def test_groups_hold_what_they_promise(memories):
     found = clustered(memories, LOOSE)

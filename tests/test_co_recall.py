@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import uses
 from frames import AS_OF, ago
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -150,7 +150,6 @@ def test_any_cadence_of_runs_gives_the_same_strength(days, runs, policy):
     assert_frame_equal(present(edges, accesses, policy), present(link(), accesses, policy), check_exact=True)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(st.lists(st.sampled_from("abcd"), min_size=1), st.integers(0, 90)), max_size=8), st.randoms())
 def test_order_of_rows_and_other_profiles_change_nothing(events, random):
     accesses = uses.accesses({"ids": ids, "at": ago(days)} for ids, days in events)

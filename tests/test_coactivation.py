@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import uses
 from frames import AS_OF, ago
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -121,7 +121,6 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=60)
 @given(EVENTS, st.randoms())
 def test_coactivation_is_that_of_a_count_by_hand_whatever_the_order_of_rows(events, random):
     accesses = uses.accesses(
@@ -225,7 +224,6 @@ def test_a_shortcut_that_is_not_used_fades():
     assert derive(named(*"ab"), together("ab"), policy=NEAR, as_of=last + timedelta(days=300)).is_empty()
 
 
-@settings(max_examples=60)
 @given(st.integers(1, 5), st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=16))
 def test_hops_are_those_of_networkx(hops, edges):
     peer = nx.Graph()

@@ -4,7 +4,7 @@ import frames
 import polars as pl
 import pytest
 from frames import AS_OF, ago
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -293,7 +293,6 @@ def whole(fact, text):
     return fact == line or (fact.endswith("…") and line.startswith(fact.removesuffix("…")))
 
 
-@settings(max_examples=60)
 @given(MEMORIES, st.integers(1, 60), st.integers(1, 150))
 def test_limits_hold_and_no_fact_is_cut_whatever_the_texts(rows, block_limit, limit):
     memories = remembered(rows)
@@ -309,7 +308,6 @@ def test_limits_hold_and_no_fact_is_cut_whatever_the_texts(rows, block_limit, li
         assert all(whole(*pair) for pair in zip(facts(content), map(texts.get, members), strict=True))
 
 
-@settings(max_examples=30)
 @given(MEMORIES, MEMORIES, st.randoms())
 def test_neither_the_order_of_rows_nor_other_profiles_matter(rows, others, random):
     memories = remembered(rows)

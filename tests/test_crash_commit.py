@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
-from crashing import outcome, steps_of
+from crashing import moments, outcome, steps_of
 from lake_rows import PROCESSES, commit_of, plans_seen, rows, stored
 
 from memory_pipeline.lake.tables import Lake
@@ -85,7 +85,7 @@ def assert_whole(lake: Lake) -> None:
     assert projected.equals(event.frame(ledger[: projected["seq"].n_unique()]))
 
 
-@pytest.mark.parametrize("moment", range(MOMENTS))
+@pytest.mark.parametrize("moment", moments(MOMENTS, pushed=(1, 5, 8, 10)))
 def test_a_kill_at_any_step_leaves_all_or_nothing_and_the_work_can_go_on(
     begun: Path, steps: int, tmp_path: Path, moment: int
 ) -> None:
@@ -108,10 +108,11 @@ def test_a_kill_at_any_step_leaves_all_or_nothing_and_the_work_can_go_on(
         assert set(home.glob("lake/*/*")) == seen
 
 
-def test_kills_from_outside_leave_the_store_whole(begun: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [(8,), pytest.param((3, 8, 13), marks=pytest.mark.drill)])
+def test_kills_from_outside_leave_the_store_whole(begun: Path, tmp_path: Path, kills: tuple[int, ...]) -> None:
     home = tmp_path / "home"
     shutil.copytree(begun, home)
-    for steps_done in (3, 8, 13):
+    for steps_done in kills:
         receiver, sender = PROCESSES.Pipe(duplex=False)
         with receiver, sender:
             process = started(keep_working, home, sender)

@@ -12,7 +12,7 @@ from memory_pipeline.interop import sample
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs import commit
 
-KILLS = 6
+KILLS = (2, pytest.param(8, marks=pytest.mark.drill))
 IMPORT = """
 import sys
 from datetime import UTC, datetime
@@ -79,9 +79,10 @@ def placeless(tables):
     return {name: rows.drop(made & set(rows.columns)) for name, rows in tables.items() if name not in own}
 
 
-def test_an_import_that_is_killed_again_and_again_loses_and_doubles_nothing(tmp_path, source, undisturbed):
+@pytest.mark.parametrize("kills", KILLS)
+def test_an_import_that_is_killed_again_and_again_loses_and_doubles_nothing(tmp_path, source, undisturbed, kills):
     chance = random.Random(11)
-    for _ in range(KILLS):
+    for _ in range(kills):
         killed(started(IMPORT, tmp_path, source), chance.uniform(0.005, 0.12))
     assert started(IMPORT, tmp_path, source).wait() == 0
     assert started(RUN, tmp_path, "run").wait() == 0
@@ -90,10 +91,11 @@ def test_an_import_that_is_killed_again_and_again_loses_and_doubles_nothing(tmp_
         homes.same(placeless(homes.published(lake)), placeless(undisturbed))
 
 
-def test_a_run_that_is_killed_changes_nothing_or_everything_and_the_next_finishes(tmp_path, source, undisturbed):
+@pytest.mark.parametrize("kills", KILLS)
+def test_a_run_that_is_killed_changes_nothing_or_everything_and_the_next_finishes(tmp_path, source, undisturbed, kills):
     assert started(IMPORT, tmp_path, source).wait() == 0
     chance = random.Random(12)
-    for number in range(KILLS):
+    for number in range(kills):
         killed(started(RUN, tmp_path, f"killed-{number}"), chance.uniform(0.05, 1.5))
         with Lake(tmp_path) as lake:
             scored = lake.read("scored_memories").select("profile_id", "plan_id").unique()

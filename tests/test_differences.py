@@ -10,13 +10,12 @@ from itertools import cycle, product
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.text.compare.merge_guard import REASONS, disagreements, settled_dates
 from memory_pipeline.text.parse.facts import facts
 
-UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 NOON = datetime(2024, 5, 8, 12, tzinfo=UTC)
 
 
@@ -309,13 +308,11 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=60) | st.lists(st.sampled
 )
 
 
-@UNHURRIED
 @given(st.lists(TEXTS, max_size=8))
 def test_a_text_never_disagrees_with_itself(texts):
     assert reasons([(text, text) for text in texts]) == [None] * len(texts)
 
 
-@UNHURRIED
 @given(st.lists(st.tuples(TEXTS, TEXTS), max_size=8))
 def test_the_sides_are_alike_and_pairs_are_judged_alone(texts):
     found = reasons(texts)

@@ -5,14 +5,13 @@ import frames
 import polars as pl
 import pytest
 from frames import ago
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation.state import energy
 from memory_pipeline.schemas import INSTANT, TABLES
 
-few = settings(max_examples=40, deadline=None)
 HOUR = timedelta(hours=1)
 START = ago(100)
 RATES = {"working": 0.5, "short_term": 0.05, "long_term": 0.001}
@@ -222,14 +221,12 @@ def plainly(store, name, hours):
     return sum(amount * left(then) for then, amount in touches if then <= hours)
 
 
-@few
 @given(STORES, st.lists(st.tuples(NAMES, HOURS), min_size=1, max_size=5))
 def test_energy_is_the_sum_of_what_is_left_of_every_touch(store, rows):
     found = [value for value, _ in told(*built(store), *rows)]
     assert found == pytest.approx([plainly(store, *row) for row in rows], rel=1e-9)
 
 
-@few
 @given(STORES)
 def test_history_latest_and_any_instant_agree(store):
     tables = built(store)
@@ -245,7 +242,6 @@ def test_history_latest_and_any_instant_agree(store):
     assert stands["tier"].to_list() == latest["tier"].to_list()
 
 
-@few
 @given(STORES, st.randoms(use_true_random=False))
 def test_rows_in_any_order_and_other_memories_change_no_bit(store, random):
     of, used, edges, risen = built(store)

@@ -4,7 +4,7 @@ import json
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.evaluation.conversations import QUESTIONS, TURNS, load
@@ -98,7 +98,6 @@ def test_assistants_write_at_length_and_users_less():
     assert mean["user"] < mean["assistant"] / 2
 
 
-@settings(max_examples=20)
 @given(seed=st.integers(0, 10**9), kind=st.sampled_from(sorted(KINDS)), sessions=st.integers(4, 9))
 def test_any_seed_and_number_of_sessions_gives_a_whole_chat(seed, kind, sessions):
     chat = generate(seed, kind=kind, sessions=sessions)

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -111,7 +111,6 @@ def read(raw: dict[str, Any]) -> Event:
 
 
 @given(raw_events)
-@settings(deadline=None)
 def test_what_is_valid_survives_json_and_parsing_again(raw):
     event = read(raw)
     again = dict(zip(COLUMNS, event.row(), strict=True)) | {
@@ -124,7 +123,6 @@ def test_what_is_valid_survives_json_and_parsing_again(raw):
 
 
 @given(st.lists(raw_events, max_size=8))
-@settings(deadline=None)
 def test_the_table_holds_what_the_events_say(raws):
     events = [read(raw) for raw in raws]
     rows = [(seq, *event.row()) for seq, event in enumerate(events, 1)]
@@ -159,7 +157,6 @@ junk = st.recursive(
 
 
 @given(junk | st.dictionaries(st.sampled_from(COLUMNS), junk) | st.text().map(json.dumps) | junk.map(repr))
-@settings(deadline=None)
 def test_junk_is_refused_and_never_raises_anything_else(raw):
     if not isinstance(raw, dict | str | bytes):
         raw = str(raw)
@@ -169,7 +166,6 @@ def test_junk_is_refused_and_never_raises_anything_else(raw):
 
 
 @given(raw_events, junk, st.data())
-@settings(deadline=None)
 def test_a_damaged_event_is_read_or_refused_in_plain_words(raw, damage, data):
     payload = PAYLOADS[EventType(raw["event_type"])].model_fields
     place = data.draw(st.sampled_from([*COLUMNS, *payload]))

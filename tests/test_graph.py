@@ -3,13 +3,12 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.consolidation.edges import graph
 
 NO_ROWS = np.empty(0, dtype=np.int64)
-UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 
 
 def generator(seed):
@@ -38,7 +37,6 @@ def peer_of(n, source, target, weight):
     return peer
 
 
-@UNHURRIED
 @given(graphs(), st.sampled_from([0.0, 0.5, 0.85]))
 def test_pagerank_is_that_of_networkx_in_each_group(case, damping):
     n, source, target, weight, groups = case
@@ -70,7 +68,6 @@ def test_pagerank_converges_where_a_walk_oscillates(count):
     assert found[1:] == pytest.approx(leaf, abs=1e-10)
 
 
-@UNHURRIED
 @given(graphs(), st.integers(0, 2**32))
 def test_measures_depend_on_the_set_of_edges_alone(case, seed):
     n, source, target, weight, groups = case
@@ -84,7 +81,6 @@ def test_measures_depend_on_the_set_of_edges_alone(case, seed):
     assert np.array_equal(graph.degrees(n, *other), graph.degrees(n, source, target))
 
 
-@UNHURRIED
 @given(graphs())
 def test_a_group_gets_the_same_numbers_alone_and_among_others(case):
     n, source, target, weight, groups = case
@@ -99,7 +95,6 @@ def test_a_group_gets_the_same_numbers_alone_and_among_others(case):
         assert np.array_equal(rows[graph.label_propagation(len(rows), *ends, weight[own])], labels[rows])
 
 
-@UNHURRIED
 @given(graphs())
 def test_communities_are_connected_and_named_by_their_smallest_row(case):
     n, source, target, weight, _ = case
@@ -111,7 +106,6 @@ def test_communities_are_connected_and_named_by_their_smallest_row(case):
         assert nx.is_connected(peer.subgraph(rows.tolist()))
 
 
-@UNHURRIED
 @given(graphs())
 def test_propagation_comes_to_rest(case):
     n, source, target, weight, _ = case
@@ -158,7 +152,6 @@ def test_heavier_edges_decide():
     assert labels.tolist() == [0, 0, 2, 2, 2]
 
 
-@UNHURRIED
 @given(graphs())
 def test_degrees_count_distinct_neighbours(case):
     n, source, target, weight, _ = case

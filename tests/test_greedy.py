@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.groups import greedy
 
 NO_ROWS = np.empty(0, dtype=np.int64)
-UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 
 
 def angles(*degrees):
@@ -65,7 +64,6 @@ def one_by_one(near, size, fill, enemies):
     return np.where(labels < 0, np.arange(n), labels)
 
 
-@UNHURRIED
 @given(st.integers(0, 2**32), st.integers(2, 6), st.booleans(), st.sampled_from([0.0, 0.02, 0.2]))
 def test_copies_in_one_node_group_as_rows_of_their_own_would(seed, size, fill, conflict):
     rng = np.random.Generator(np.random.PCG64(seed))

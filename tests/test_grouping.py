@@ -3,7 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
@@ -12,7 +12,6 @@ from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.groups import grouping
 
 NO_ROWS = np.empty(0, dtype=np.int64)
-UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 
 
 def generator(seed):
@@ -81,7 +80,6 @@ def as_sets(labels):
     return {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)}
 
 
-@UNHURRIED
 @given(graphs())
 def test_components_are_those_of_networkx_named_by_their_smallest_row(graph):
     n, left, right = graph
@@ -93,7 +91,6 @@ def test_components_are_those_of_networkx_named_by_their_smallest_row(graph):
     assert all(np.flatnonzero(labels == label)[0] == label for label in np.unique(labels))
 
 
-@UNHURRIED
 @given(clouds(), st.sampled_from([0.3, 0.75, 0.85, 0.99]), st.sampled_from([1, 2, 3, 5, 45]))
 def test_average_linkage_merges_the_closest_clusters_while_they_are_close_and_small_enough(vectors, minimum, max_size):
     labels = linked(vectors, minimum, max_size)
@@ -114,7 +111,6 @@ def test_average_linkage_without_a_limit_is_that_of_scipy(minimum):
     assert 5 < len(as_sets(labels)) < 590
 
 
-@UNHURRIED
 @given(clouds(), st.integers(0, 2**32))
 def test_average_linkage_does_not_depend_on_the_order_of_pairs(vectors, seed):
     pairs = similarity.threshold_join(vectors, np.zeros(len(vectors), dtype=np.int64), 0.7)
@@ -166,7 +162,6 @@ def joined(vectors, minimum):
     return pairs.left, pairs.right, pairs.similarity
 
 
-@UNHURRIED
 @given(clouds(), st.sampled_from([None, 1, 2, 5, 7]), st.sampled_from(["single", "average"]), st.integers(0, 2**32))
 def test_a_row_that_counts_for_many_gives_the_groups_of_the_many(vectors, max_size, linkage, seed):
     """Copies in runs of the largest size, of which only the last run is open, group as if each were a row."""
@@ -209,7 +204,6 @@ def test_unions_are_split_at_the_loosest_pairs():
     assert grouping.united(6, left, right, close, max_size=3, sizes=weights).tolist() == [0, 0, 2, 3, 3, 5]
 
 
-@UNHURRIED
 @given(clouds(), st.sampled_from([None, 2, 4]), st.integers(0, 2**32))
 def test_unions_depend_on_the_set_of_pairs_alone_and_hold_their_limits(vectors, max_size, seed):
     rng = generator(seed)
@@ -227,7 +221,6 @@ def test_unions_depend_on_the_set_of_pairs_alone_and_hold_their_limits(vectors, 
     assert all(np.flatnonzero(labels == label)[0] == label for label in np.unique(labels))
 
 
-@UNHURRIED
 @given(clouds(), st.integers(1, 5), st.integers(0, 2**32))
 def test_cohesion_is_the_mean_over_all_pairs_of_a_group(vectors, count, seed):
     labels = generator(seed).integers(0, count, len(vectors)) * 3 - 3

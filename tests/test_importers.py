@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from memory_pipeline.interop import beam, jsonl, locomo
 from memory_pipeline.interop.importing import ImportReport, import_events
 from memory_pipeline.interop.locomo import when
@@ -283,7 +284,7 @@ def test_a_batch_of_long_lines_is_cut_short(tmp_path, ledger):
 
 
 @given(st.lists(st.binary(max_size=30) | st.integers(0, 5).map(line), max_size=12))
-@settings(deadline=None, max_examples=15)
+@examples(15)
 def test_any_lines_are_taken_or_buried_and_twice_is_once(tmp_path_factory, lines):
     path = tmp_path_factory.mktemp("lines") / "e.jsonl"
     path.write_bytes(b"{}\n" + b"\n".join(lines))
@@ -307,7 +308,6 @@ def test_any_lines_are_taken_or_buried_and_twice_is_once(tmp_path_factory, lines
     ),
     st.integers(0, 2**32),
 )
-@settings(deadline=None)
 def test_any_conversation_is_read_or_buried(tmp_path_factory, junk, seed):
     rng = random.Random(seed)  # where the damage goes
     damaged = {key: junk if rng.random() < 0.3 else value for key, value in CONVERSATION.items()}

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import polars as pl
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lake_rows import (
     ACCRUED,
@@ -28,6 +28,7 @@ from lake_rows import (
     updated,
 )
 
+from examples import examples
 from memory_pipeline.lake import publishing
 from memory_pipeline.lake import tables as lake_tables
 from memory_pipeline.lake.tables import Lake
@@ -159,7 +160,7 @@ def project_in_steps(home: Path) -> int:
 EVENT = st.tuples(st.sampled_from(["ana", "bo"]), st.integers(0, 9), st.integers(0, 9))
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(
     st.lists(EVENT, max_size=12),
     st.integers(0, 9),
@@ -399,7 +400,7 @@ def test_a_large_table_is_split_and_a_commit_rewrites_only_its_part(
     assert lake.read("memories", seq=1).height == 80
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(st.permutations(range(6)))
 def test_the_same_rows_in_any_order_give_the_same_bytes(order: list[int]) -> None:
     frames = [rows("vectors", "ana", f"p{number}") for number in range(6)]

@@ -13,10 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lake_rows import PROCESSES, T0, accessed, batch, commit_of, stored, updated
 
+from examples import examples
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.ledger.event import COLUMNS, DeadLetter, Event
@@ -64,7 +65,7 @@ def test_an_event_of_the_pipeline_is_refused(ledger: Ledger) -> None:
     assert ledger.position() == 0
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(st.lists(st.lists(st.lists(st.integers(0, 30), max_size=8), max_size=4), min_size=3, max_size=3))
 def test_any_interleaving_of_processes_gives_the_same_events(
     workers: ProcessPoolExecutor, work: list[list[list[int]]]

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import uses
 from frames import AS_OF, ago
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -174,7 +174,6 @@ def run(memories, vectors, accesses, decided, policy, as_of):
     return TABLES["decided_edges"].conform(pl.concat([kept, proposed]))
 
 
-@settings(max_examples=60)
 @given(stores(), st.lists(st.integers(0, 500), max_size=5), st.sampled_from([2, 10]))
 def test_any_cadence_of_runs_drains_to_the_same_links(store, runs, neighbours):
     memories, vectors, accesses = store
@@ -188,7 +187,6 @@ def test_any_cadence_of_runs_drains_to_the_same_links(store, runs, neighbours):
     assert_frame_equal(run(memories, vectors, accesses, once, policy, AS_OF), once, check_exact=True)
 
 
-@settings(max_examples=40)
 @given(stores(), st.randoms())
 def test_order_of_rows_and_other_profiles_change_no_link(store, random):
     memories, vectors, accesses = store
@@ -209,7 +207,6 @@ def test_order_of_rows_and_other_profiles_change_no_link(store, random):
     assert TABLES["proposed_edges"].violations(mixed).is_empty()
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_links_are_those_of_a_search_by_hand(seed, neighbours):
     rng = np.random.Generator(np.random.PCG64(seed))

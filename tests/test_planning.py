@@ -5,7 +5,7 @@ import frames
 import polars as pl
 import pytest
 from frames import AS_OF, ago
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from planned import (
     MERGE,
@@ -640,7 +640,6 @@ def same(one, other):
         assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
 
 
-@settings(max_examples=25, deadline=None)
 @given(EVENTS, RUNS)
 def test_a_history_of_runs_folds_to_what_each_run_published(rows, runs):
     stream = ledger([*STORED, *rows])
@@ -675,7 +674,6 @@ def test_a_history_of_runs_folds_to_what_each_run_published(rows, runs):
         assert TABLES["decided_edges"].violations(rebuilt.edges).is_empty()
 
 
-@settings(max_examples=25, deadline=None)
 @given(EVENTS, RUNS, st.integers(1, 2))
 def test_decisions_can_be_applied_in_two_lots(rows, runs, cut):
     start = projection.project(ledger([*STORED, *rows]))

@@ -6,7 +6,7 @@ import frames
 import polars as pl
 import pytest
 from frames import AS_OF, ago
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -14,7 +14,6 @@ from memory_pipeline.consolidation.state import projection
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.text import content_hash
 
-few = settings(max_examples=25, deadline=None)
 NO_DECISIONS = TABLES["decisions"].empty()
 WEEK = timedelta(days=7)
 FIRST, LATER = ago(100), ago(50)
@@ -275,7 +274,6 @@ def one_by_one(stream):
     return known
 
 
-@few
 @given(STREAMS)
 def test_the_fold_equals_the_plainest_one(stream):
     folded = projection.fold(stream, NO_DECISIONS).memories
@@ -290,7 +288,6 @@ def test_the_fold_equals_the_plainest_one(stream):
         assert close == pytest.approx((wanted["confidence"], wanted["stability"], wanted["energy"]), abs=1e-12)
 
 
-@few
 @given(STREAMS, st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_no_byte(stream, random):
     places = list(range(stream.height))
@@ -300,14 +297,12 @@ def test_the_order_of_rows_changes_no_byte(stream, random):
     assert written(one.edges) == written(other.edges)
 
 
-@few
 @given(STREAMS, st.integers(0, 40))
 def test_what_is_delivered_twice_counts_once(stream, first):
     again = stream.head(first).with_columns(pl.col("seq") + stream.height)
     same(projection.fold(stream, NO_DECISIONS), projection.fold(pl.concat([stream, again]), NO_DECISIONS))
 
 
-@few
 @given(STREAMS)
 def test_a_memory_folded_alone_is_the_same_as_among_others(stream):
     whole = projection.fold(stream, NO_DECISIONS).memories
@@ -317,7 +312,6 @@ def test_a_memory_folded_alone_is_the_same_as_among_others(stream):
     assert_frame_equal(whole, parts, check_exact=True)
 
 
-@few
 @given(STREAMS)
 def test_every_stored_memory_is_there_exactly_once_and_holds_to_its_schema(stream):
     state = projection.fold(stream, NO_DECISIONS)
@@ -327,7 +321,6 @@ def test_every_stored_memory_is_there_exactly_once_and_holds_to_its_schema(strea
     assert TABLES["decided_edges"].violations(state.edges).is_empty()
 
 
-@few
 @given(STREAMS)
 def test_projecting_is_folding_without_decisions(stream):
     same(projection.project(stream), projection.fold(stream, NO_DECISIONS))
@@ -730,7 +723,6 @@ def equal(one, other):
         assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
 
 
-@few
 @given(STREAMS, PLANS, st.integers(-1, 13))
 def test_decisions_in_lots_are_decisions_at_once(stream, decided, day):
     cut = pl.col("as_of") <= ago(20) + timedelta(days=day, hours=3)
@@ -745,7 +737,6 @@ STUBS = st.builds(moved, st.just("stub"), NAMES, **CHOICES) | st.builds(
 )
 
 
-@few
 @given(STREAMS, st.lists(DECISION | STUBS, min_size=1, max_size=14).map(lambda rows: decisions(*rows)))
 def test_what_a_run_publishes_is_what_a_rebuild_finds(stream, decided):
     """A run sees what happened up to its clock, and applies its plan to what earlier runs left."""
@@ -755,7 +746,6 @@ def test_what_a_run_publishes_is_what_a_rebuild_finds(stream, decided):
     equal(published, projection.fold(known, decided))
 
 
-@few
 @given(STREAMS, PLANS, st.randoms(use_true_random=False))
 def test_neither_order_nor_repetition_of_rows_changes_any_table(stream, decided, random):
     again = pl.concat([stream, stream.head(9).with_columns(pl.col("seq") + stream.height)])
@@ -767,7 +757,6 @@ def test_neither_order_nor_repetition_of_rows_changes_any_table(stream, decided,
     equal(projection.fold(*shuffled), projection.fold(stream, decided))
 
 
-@few
 @given(STREAMS, PLANS)
 def test_every_table_holds_to_its_schema_and_profiles_do_not_meet(stream, decided):
     state = projection.fold(stream, decided)

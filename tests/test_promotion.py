@@ -5,11 +5,12 @@ import frames
 import polars as pl
 import pytest
 from frames import AS_OF, ago
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from planned import fact_changes
 from polars.testing import assert_frame_equal
 
+from examples import examples
 from memory_pipeline.consolidation import promotion
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
@@ -320,7 +321,7 @@ def runs(memories, used, ends, hours, policy=TIERS):
     return changes.drop("plan_id").sort("memory_id", "at", "to_tier")
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(LIVES, st.lists(HOURS, max_size=2), st.lists(HOURS, max_size=5), st.integers(1, 3))
 def test_tiers_do_not_depend_on_when_anybody_looks(lives, ends, looks, batch):
     """Runs at any instants, and one run with others that catch up, end with the same changes of tier."""
@@ -332,7 +333,6 @@ def test_tiers_do_not_depend_on_when_anybody_looks(lives, ends, looks, batch):
     assert_frame_equal(runs(memories, used, closed, [24] * 8, policy), late, check_exact=True)
 
 
-@settings(max_examples=25)
 @given(LIVES, st.lists(HOURS, max_size=2), st.randoms())
 def test_neither_the_order_of_rows_nor_other_profiles_matter(lives, ends, random):
     memories, used, closed = world(lives, ends)

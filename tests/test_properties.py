@@ -8,10 +8,11 @@ from typing import Any
 
 import homes
 import polars as pl
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from examples import examples
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.ledger import event as wording
 from memory_pipeline.ledger.event import Event, parse
@@ -19,7 +20,7 @@ from memory_pipeline.runs import commit
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset, preset_names
 
-few = settings(max_examples=3)
+few = examples(3)
 KEY = ["profile_id", "memory_id"]
 START = datetime(2026, 1, 1, tzinfo=UTC)
 END = 60.0
@@ -196,7 +197,7 @@ def test_the_order_of_rows_changes_nothing(life, name, random):
 # --- the ledger
 
 
-@settings(max_examples=2)
+@examples(2)
 @given(lives, st.sampled_from(preset_names()), st.randoms(use_true_random=False), st.integers(0, 5))
 def test_late_and_repeated_events_change_nothing(life, name, random, repeated):
     events = told(life)
@@ -224,7 +225,7 @@ FULL = (
 """A life of which a run merges, closes, promotes and compiles something."""
 
 
-@settings(max_examples=1)
+@examples(1)
 @example(FULL, ["summarise", "close", "promote", "compile"])
 @given(lives, st.permutations(["summarise", "close", "promote", "compile"]))
 def test_what_is_taken_back_is_as_if_it_had_never_been_decided(life, actions):

@@ -6,10 +6,11 @@ import frames
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from examples import examples
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.text.content_hash import content_hash
@@ -226,7 +227,7 @@ def written(changes, known):
 
 
 @given(lots=st.lists(st.lists(CHANGES, min_size=1, max_size=4), min_size=1, max_size=6))
-@settings(max_examples=60, deadline=None, phases=[Phase.generate])
+@examples(20, phases=[Phase.generate])
 def test_whatever_changes_the_answers_are_those_of_an_index_built_at_once(lots):
     known = {}
     index = build(talk().clear())

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -181,7 +181,6 @@ def test_nothing_is_refused_at_once(name):
     days=st.floats(0.01, 400),
     seed=st.integers(-(2**40), 2**40),
 )
-@settings(max_examples=25, deadline=None)
 def test_any_size_gives_valid_events_in_order(profiles, memories, days, seed):
     events = list(sample.generate(profiles=profiles, memories=memories, days=days, seed=seed))
     read = [parse(event, recorded_at=NOW + timedelta(400), origin="sample") for event in events]

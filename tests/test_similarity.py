@@ -8,15 +8,14 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.similarity import Pairs
 
 THRESHOLDS = st.sampled_from([-1.0, -0.3, 0.0, 0.5, 0.7, 0.75, 0.85, 0.99, 1.0])
-
-UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 
 
 def generator(seed):
@@ -72,7 +71,6 @@ def dense(vectors, groups, minimum):
     return cosines > minimum + 1e-7, np.abs(cosines - minimum) <= 1e-7
 
 
-@UNHURRIED
 @given(tables(), THRESHOLDS)
 def test_a_join_finds_exactly_the_pairs_that_reach_the_threshold(table, minimum):
     vectors, groups = table
@@ -81,7 +79,6 @@ def test_a_join_finds_exactly_the_pairs_that_reach_the_threshold(table, minimum)
     )
 
 
-@UNHURRIED
 @given(tables(most=40))
 def test_a_stored_similarity_is_the_cosine_rounded_once(table):
     vectors, _ = table
@@ -92,7 +89,6 @@ def test_a_stored_similarity_is_the_cosine_rounded_once(table):
     assert np.abs(found - (units @ units.T)[left, right]).max(initial=0) <= 2.0**-24
 
 
-@UNHURRIED
 @given(tables(), st.integers(0, 2**32), THRESHOLDS)
 def test_the_order_of_rows_changes_nothing(table, seed, minimum):
     vectors, groups = table
@@ -104,7 +100,6 @@ def test_the_order_of_rows_changes_nothing(table, seed, minimum):
     assert same(Pairs(ends[0][back], ends[1][back], found.similarity[back]), whole)
 
 
-@UNHURRIED
 @given(tables(), THRESHOLDS)
 def test_no_pair_crosses_a_group_or_holds_an_unknown_row(table, minimum):
     vectors, groups = table
@@ -189,7 +184,6 @@ def test_the_number_of_threads_changes_nothing(tmp_path):
     assert len(digests.pop()) == len(hashlib.sha256().hexdigest())
 
 
-@UNHURRIED
 @given(tables(most=50), tables(most=20), st.integers(1, 6), THRESHOLDS)
 def test_the_nearest_rows_are_those_of_a_full_search(table, asked, k, minimum):
     vectors, groups = table
@@ -226,7 +220,6 @@ def test_the_nearest_rows_of_a_large_table_are_exact():
     assert np.array_equal(found.similarity.reshape(1100, 10), np.take_along_axis(values, order, axis=1))
 
 
-@UNHURRIED
 @given(tables(most=40))
 def test_a_matrix_holds_the_stored_similarities(table):
     vectors = table[0][~similarity.unknown(table[0])]
@@ -254,7 +247,7 @@ def test_a_column_becomes_a_matrix_with_unknown_rows_for_what_does_not_fit():
     assert similarity.matrix(pl.Series([None], dtype=pl.List(pl.Float32))).shape == (1, 0)
 
 
-@settings(max_examples=5, deadline=None)
+@examples(5)
 @given(st.sampled_from([np.nan, 1.5, -2.0]))
 def test_a_threshold_that_is_no_cosine_is_refused(minimum):
     with pytest.raises(ValueError, match="minimum"):

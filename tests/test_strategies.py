@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from frames import AS_OF, ago
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.consolidation.groups import clustering, strategies
@@ -24,7 +24,6 @@ from memory_pipeline.settings.values import clustering_methods
 from memory_pipeline.text import enrich
 from memory_pipeline.text.embed import embedding
 
-UNHURRIED = settings(deadline=None, max_examples=20)  # a busy machine is no failure
 FADING = Policy(methods=("fading_groups",))
 TOGETHER = Policy(methods=("coactivation",))
 LEVELS = ("episode", "session", "agent")
@@ -534,7 +533,6 @@ EVERY = Policy(
 )
 
 
-@UNHURRIED
 @given(stores(), st.randoms(use_true_random=False))
 def test_groups_depend_on_the_set_of_rows_alone(store, random):
     memories, edges = store
@@ -555,7 +553,6 @@ def test_groups_depend_on_the_set_of_rows_alone(store, random):
             assert ours.drop("cohesion", strict=False).equals(getattr(alone, name).drop("cohesion", strict=False))
 
 
-@UNHURRIED
 @given(stores())
 def test_members_that_leave_belong_to_one_group(store):
     memories, edges = store

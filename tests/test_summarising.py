@@ -7,7 +7,7 @@ import frames
 import polars as pl
 import pytest
 from frames import AS_OF, ago
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.consolidation import scoring
@@ -19,7 +19,6 @@ from memory_pipeline.text import content_hash, enrich
 from memory_pipeline.text.embed import embedding
 from memory_pipeline.text.parse import facts, tokens
 
-UNHURRIED = settings(deadline=None, max_examples=60)  # a busy machine is no failure
 METHOD = {kind: method for method, kind in strategies.KINDS.items()}
 FACTS = ("numbers", "dates", "entities")
 LEVELS = ("episode", "session", "agent")
@@ -293,7 +292,6 @@ PIECES = [
 CONTENTS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map(" ".join) | st.text(min_size=1, max_size=80)
 
 
-@UNHURRIED
 @given(
     st.lists(st.tuples(CONTENTS, st.sampled_from([None, "Ann", "Ben Lee"])), min_size=2, max_size=8),
     st.sampled_from([*METHOD, "session", "agent"]),
@@ -551,7 +549,6 @@ def test_a_summary_is_made_of_originals_only():
 # Properties
 
 
-@UNHURRIED
 @given(st.lists(CONTENTS, min_size=6, max_size=12), st.randoms(use_true_random=False))
 def test_summaries_depend_on_their_own_members_alone(texts, random):
     memories = frames.memories(

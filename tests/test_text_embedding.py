@@ -5,9 +5,10 @@ import hashlib
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.embed.embedding import HashingEmbedder, embed_texts, embedder
@@ -104,7 +105,7 @@ def test_a_vector_depends_on_its_text_alone(batch, random):
         assert HASHING.embed([text]).tobytes() == together[at].tobytes()
 
 
-@settings(max_examples=3)
+@examples(3)
 @given(st.integers(0, 9000))
 def test_a_vector_does_not_depend_on_its_place_among_many(place):
     batch = [f"memory number {at} about kayaks" for at in range(9001)]

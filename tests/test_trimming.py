@@ -7,7 +7,7 @@ from itertools import pairwise
 import frames
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -33,7 +33,6 @@ TURNS = st.lists(
     max_size=12,
 )
 SHARES = st.floats(0.05, 1.0)
-FEW = settings(max_examples=25)  # each example plans a whole store
 
 
 def store(turns=CHAT, **columns):
@@ -129,7 +128,6 @@ def test_a_cut_within_a_sentence_shows():
     assert left["m0"] == "I moved to Oslo in March 2021\u2026"
 
 
-@FEW
 @given(TURNS, SHARES)
 def test_the_budget_is_met_to_within_one_clause(turns, share):
     memories = store(turns)
@@ -141,7 +139,6 @@ def test_the_budget_is_met_to_within_one_clause(turns, share):
     assert after >= min(stored(memories), budget) - max(count_tokens(pl.Series(whole))) - 2
 
 
-@FEW
 @given(TURNS, SHARES)
 def test_what_was_cut_fits_so_that_nothing_more_is_proposed(turns, share):
     memories = store(turns)
@@ -149,7 +146,6 @@ def test_what_was_cut_fits_so_that_nothing_more_is_proposed(turns, share):
     assert [len(table) for table in select(again, share)] == [0, 0]
 
 
-@FEW
 @given(TURNS, SHARES, SHARES)
 def test_a_smaller_budget_leaves_a_part_of_what_a_larger_one_leaves(turns, one, other):
     memories = store(turns)
@@ -160,7 +156,6 @@ def test_a_smaller_budget_leaves_a_part_of_what_a_larger_one_leaves(turns, one, 
             assert piece.strip() in large[memory_id]
 
 
-@FEW
 @given(TURNS, SHARES, st.integers(0, 99))
 def test_the_order_of_rows_changes_nothing(turns, share, seed):
     memories = store(turns)
@@ -170,7 +165,6 @@ def test_the_order_of_rows_changes_nothing(turns, share, seed):
         assert_frame_equal(one, other)
 
 
-@FEW
 @given(TURNS, SHARES)
 def test_what_is_shown_is_part_of_the_text_and_never_empty(turns, share):
     memories = store(turns)
@@ -183,7 +177,6 @@ def test_what_is_shown_is_part_of_the_text_and_never_empty(turns, share):
     assert (trims["tokens_after"] < trims["tokens_before"]).all()
 
 
-@FEW
 @given(TURNS, SHARES)
 def test_a_denial_is_shown_whole_or_not_at_all(turns, share):
     for text in shown(store(turns), share).values():
@@ -283,7 +276,6 @@ def test_those_that_are_worth_least_leave_first():
     )
 
 
-@FEW
 @given(TURNS, SHARES, st.integers(0, 3))
 def test_runs_that_may_let_few_leave_go_on_until_the_budget_holds(turns, share, spare):
     memories = store(turns)
@@ -299,7 +291,6 @@ def test_runs_that_may_let_few_leave_go_on_until_the_budget_holds(turns, share, 
         assert cost(memories) <= int(stored(store(turns)) * share)
 
 
-@FEW
 @given(TURNS, SHARES, SHARES, st.integers(0, 3))
 def test_with_as_many_spare_a_smaller_budget_leaves_a_part_too(turns, one, other, spare):
     memories = store(turns)

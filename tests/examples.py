@@ -1,0 +1,25 @@
+"""How many examples a property is tried on: few and the same ones in a push, many and random ones in a drill."""
+
+from typing import Any, Final
+
+from hypothesis import settings
+
+PUSH: Final = "push"
+DRILL: Final = "drill"
+FEW: Final = 20
+"""Examples of a property in a push, unless it says otherwise."""
+DRILL_FACTOR: Final = 20
+"""How many times as many a drill tries."""
+
+
+def register() -> None:
+    """Register both profiles and load the one of a push; `--hypothesis-profile=drill` loads the other one."""
+    settings.register_profile(PUSH, deadline=None, derandomize=True, max_examples=FEW)
+    settings.register_profile(DRILL, deadline=None, derandomize=False, max_examples=FEW * DRILL_FACTOR)
+    settings.load_profile(PUSH)
+
+
+def examples(count: int, **options: Any) -> settings:
+    """Settings of a property whose examples are costly: so many in a push, and as many times more in a drill."""
+    drill = settings.get_current_profile_name() == DRILL
+    return settings(max_examples=count * (DRILL_FACTOR if drill else 1), **options)
