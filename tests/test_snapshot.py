@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -74,6 +75,33 @@ def test_a_process_with_nothing_but_duckdb_reads_every_table_view_and_macro(file
     assert all(counts.values()), counts
     assert counts["memories"] == 9
     assert counts["vectors"] == 5
+
+
+def storage_version(path):
+    """The number of the storage format in a DuckDB file's header: 64 in 0.9 to 1.1, which every later one reads."""
+    header = path.read_bytes()[:20]
+    assert header[8:12] == b"DUCK"
+    return int.from_bytes(header[12:20], "little")
+
+
+def test_files_are_in_the_storage_format_of_duckdb_1_0(file, tmp_path):
+    assert storage_version(file) == 64
+    assert storage_version(snapshot.export(file, tmp_path / "all.duckdb")) == 64
+
+
+def test_views_and_macros_hold_nothing_that_older_versions_cannot_bind(query):
+    """Found by opening snapshots with DuckDB 1.0.0 and 1.5.6: named arguments with := in views, and if()."""
+    views = query("SELECT sql FROM duckdb_views() WHERE NOT internal")
+    macros = query("SELECT macro_definition FROM duckdb_functions() WHERE NOT internal")
+    assert [sql for (sql,) in views if ":=" in sql] == []
+    assert [sql for (sql,) in (*views, *macros) if re.search(r"\bif\(", sql, re.IGNORECASE)] == []
+
+
+def test_instants_are_utc_whatever_the_time_zone_of_the_reader(file):
+    with duckdb.connect(str(file), read_only=True) as connection:
+        connection.execute("SET TimeZone = 'America/New_York'")
+        linked_instants = connection.execute("SELECT DISTINCT as_of FROM score_history").fetchall()
+    assert linked_instants == [(AS_OF.replace(tzinfo=None),)]
 
 
 def test_every_table_view_macro_and_column_is_described_and_typed_as_the_dictionary_says(query):

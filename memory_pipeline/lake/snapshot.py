@@ -36,6 +36,9 @@ from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, EventType
 LINK: Final = "memories.duckdb"
 """Name of the link, in the folder of snapshots, to the newest one."""
 
+STORAGE_VERSION: Final = "v1.0.0"
+"""Storage format of the files: DuckDB 1.0 and every later version reads it."""
+
 SOURCES: Final = (
     "memories",
     "scored_memories",
@@ -148,7 +151,7 @@ def build(
     frames = _relations(given) | {"snapshot_info": _information(given, name, created_at, as_of)}
     linked = {table: _keep(files.get(table, ()), folder / "files" / name / table) for table in LINKED}
     final = folder / f"{name}.duckdb"
-    with _aside(final) as aside, duckdb.connect(str(aside)) as connection:
+    with _aside(final) as aside, _database(aside) as connection:
         connection.execute("BEGIN")
         for table, frame in frames.items():
             _fill(connection, RELATIONS[table], frame)
@@ -184,7 +187,7 @@ def export(source: Lake | Path, file: Path) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     with _aside(file) as aside:
         shutil.copyfile(snapshot, aside)
-        with duckdb.connect(str(aside)) as connection:
+        with _database(aside) as connection:
             views = connection.execute("SELECT view_name FROM duckdb_views()").fetchall()
             for table in LINKED:
                 if (table,) in views:
@@ -299,6 +302,11 @@ def _aside(final: Path) -> Iterator[Path]:
         for rest in final.parent.iterdir():
             if rest.name.startswith(aside.name):
                 _remove(rest)
+
+
+def _database(file: Path) -> duckdb.DuckDBPyConnection:
+    """Open a database file for writing in the storage format of `STORAGE_VERSION`."""
+    return duckdb.connect(str(file), config={"storage_compatibility_version": STORAGE_VERSION})
 
 
 def _sync(path: Path) -> None:
@@ -466,16 +474,25 @@ _STANDING: Final = """WHERE (profile_id, plan_id) IN (
 
 
 def _linked(relation: Relation, files: Sequence[Path], *, only: str) -> str:
-    """SQL of a view over Parquet files; their paths are absolute and taken as they are, not as patterns."""
+    """SQL of a view over Parquet files; their paths are absolute and taken as they are, not as patterns.
+
+    Options are given with `=`: DuckDB before 1.5 cannot bind `:=` in a view that a later version has stored.
+    """
     if not files:
         nothing = ", ".join(f"NULL::{kind} AS {_column(name)}" for name, kind in relation.types.items())
         return f"CREATE VIEW {relation.name} AS SELECT {nothing} LIMIT 0"
-    columns = ", ".join(f"{_column(name)}::{kind} AS {_column(name)}" for name, kind in relation.types.items())
+    columns = ", ".join(f"{_cast(name, kind)} AS {_column(name)}" for name, kind in relation.types.items())
     literal = ", ".join(quoted(re.sub(r"([*?\[])", r"[\1]", str(path))) for path in files)
     return (
         f"CREATE VIEW {relation.name} AS SELECT {columns} "  # noqa: S608
-        f"FROM read_parquet([{literal}], hive_partitioning := false) {only}"
+        f"FROM read_parquet([{literal}], hive_partitioning = false) {only}"
     )
+
+
+def _cast(name: str, kind: str) -> str:
+    """SQL of a Parquet column in the snapshot's type; instants in UTC whatever the session's time zone is."""
+    column = _column(name)
+    return f"make_timestamp(epoch_us({column}))" if kind == "TIMESTAMP" else f"{column}::{kind}"
 
 
 def _column(name: str) -> str:

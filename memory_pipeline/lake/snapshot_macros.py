@@ -1,6 +1,7 @@
 """The macros of a snapshot: questions a person asks in SQL, such as `FROM explain('m1')`.
 
-Each is a table macro over the snapshot's own tables and views, built from functions that every DuckDB has.
+Each is a table macro over the snapshot's own tables and views. DuckDB 1.0 must be able to run them: `if()`, for
+instance, is stored by DuckDB 2.0 in a form that older versions do not know, so conditions are `CASE` expressions.
 What is not here: the tables they read (`lake/dictionary.py`) and how they get into the file (`lake/snapshot.py`).
 """
 
@@ -59,8 +60,8 @@ _STATE: Final = {
     "trimmed": "trimmed",
     "speaker": "speaker",
     "kind": "kind",
-    "type": "memory_type || if(memory_type_inferred, ' (inferred)', '')",
-    "category": "category || if(category_inferred, ' (inferred)', '')",
+    "type": "memory_type || CASE WHEN memory_type_inferred THEN ' (inferred)' ELSE '' END",
+    "category": "category || CASE WHEN category_inferred THEN ' (inferred)' ELSE '' END",
     "created": "created_at",
     "lifecycle": "lifecycle || ' since ' || lifecycle_since",
     "tier": "tier",
@@ -78,7 +79,7 @@ _SCORES: Final = {
     if column.dtype.is_numeric()
 } | {
     "age tier": "age_tier",
-    "protected": "if(is_protected, 'yes: ' || coalesce(protection_reason, 'no reason given'), 'no')",
+    "protected": "CASE WHEN is_protected THEN 'yes: ' || coalesce(protection_reason, 'no reason given') ELSE 'no' END",
 }
 _CENTRALITY: Final = {"centrality": "'PageRank ' || round(pagerank, 6) || ', ' || degree || ' neighbours'"}
 
@@ -96,7 +97,7 @@ _MINE: Final = "WHERE memory_id = id AND (profile IS NULL OR profile_id = profil
 _EXPLAIN: Final = f"""
 WITH asked AS (SELECT * FROM memories {_MINE}),
 linked AS (
-  SELECT e.*, source = id AS outward, if(source = id, target, source) AS other,
+  SELECT e.*, source = id AS outward, CASE WHEN source = id THEN target ELSE source END AS other,
     row_number() OVER (PARTITION BY profile_id ORDER BY weight DESC, source, target, edge_type) AS strongest
   FROM association_edges e WHERE (source = id OR target = id) AND (profile IS NULL OR profile_id = profile)
 ), facts(profile_id, section, place, aspect, value) AS (
@@ -113,12 +114,12 @@ linked AS (
   SELECT profile_id, 5, 0, 'edges', count(*)::VARCHAR FROM linked GROUP BY profile_id
   UNION ALL
   SELECT profile_id, 5, strongest, 'edge', edge_type || coalesce(' (' || kind || ')', '')
-    || if(outward, ' to ', ' from ') || other || ', weight ' || round(weight, 4) || ', ' || origin
+    || CASE WHEN outward THEN ' to ' ELSE ' from ' END || other || ', weight ' || round(weight, 4) || ', ' || origin
   FROM linked WHERE strongest <= 5
   UNION ALL
   SELECT d.profile_id, 6, d.seq * 1000000 + d.ordinal, 'decision', d.action || coalesce(' ' || d.target_id, '')
     || ' by ' || d.rule || ': ' || d.reason || ' [plan ' || d.plan_id || ', ' || d.as_of
-    || if(d.reverted, ', undone]', ']')
+    || CASE WHEN d.reverted THEN ', undone]' ELSE ']' END
   FROM decisions d JOIN asked a ON d.profile_id = a.profile_id
     AND (d.memory_id = id OR (d.target_id = id AND d.action IN ('link', 'prune', 'close')))
   UNION ALL
