@@ -58,6 +58,7 @@ def test_files_are_what_is_evaluated_where_no_other_word_stands_first(conversati
     assert EVERYTHING in said
     assert "50%" in said
     assert "hit@10" in said
+    assert "2023-05-08 to 2023-05-09" in said
     assert page.read_text("utf-8").startswith("<!doctype html>")
     assert "<svg" in page.read_text("utf-8")
     assert "script" not in page.read_text("utf-8")

@@ -1,5 +1,7 @@
 """Conversations lived through again: what is left, what questions get, and the files of others."""
 
+import dataclasses
+import html
 import json
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree as ET
@@ -142,7 +144,7 @@ def test_a_question_asked_early_sees_only_what_was_said_by_then():
 def test_an_earlier_question_counts_as_a_recall():
     chat = small()
     training = pl.DataFrame({"id": ["t"], "at": [WHEN[4]], "text": ["midwife in Braga"]}, schema=replay.QUERIES)
-    asked = experiment.asked(chat)
+    asked = experiment.queries(chat)
     made = replay.run(chat.turns, asked, replay.policy_for(preset="default"), training=training)
     counts = dict(made.memories.select("memory_id", "access_count").iter_rows())
     assert counts["a3"] == 1
@@ -232,10 +234,34 @@ def test_a_trial_compares_each_policy_with_keeping_everything(trial):
 
 def test_a_trial_is_json_and_one_row_a_policy(trial):
     document = json.loads(json.dumps(trial.to_dict()))
-    assert set(document) == {"figures", "stores", "means", "definitions", "notes"}
+    assert set(document) == {"conversations", "figures", "stores", "means", "lost", "definitions", "notes"}
     means = trial.means()
     assert means["policy"].to_list() == ["keep everything", "half"]
     assert {"tokens_share", "seconds", "hit@10", "fresh-first"} <= set(means.columns)
+
+
+def test_a_trial_names_its_conversations_and_the_questions_that_were_lost(trial):
+    small_chat, _ = trial.conversations.to_dicts()
+    assert (small_chat["chat"], small_chat["turns"], small_chat["questions"]) == ("small", small().turns.height, 2)
+    assert (small_chat["first"], small_chat["last"]) == (WHEN[0], WHEN[-1])
+    scores = trial.questions.select("policy", "chat", "question", hit=pl.col("hit@10") > 0)
+    whole = scores.filter(policy="keep everything").drop("policy")
+    half = scores.filter(policy="half").drop("policy").join(whole, on=["chat", "question"], suffix="_whole")
+    lost = half.filter(~pl.col("hit") & pl.col("hit_whole")).select("chat", "question").rows()
+    rows = trial.lost.filter(policy="half")
+    assert rows.select("chat", "question").rows() == lost
+    assert lost
+    missed = whole.filter(~pl.col("hit")).select("chat", "question").rows()
+    assert trial.lost.filter(policy="keep everything").select("chat", "question").rows() == missed
+    row = rows.row(0, named=True)
+    assert all(row[name] for name in ("asked", "expected", "instead"))
+    text = report.html(trial)
+    assert report.lost_heading("half", len(lost)) in html.unescape(text)
+    assert "small" in text
+    assert f"{WHEN[0]:%Y-%m-%d}" in text
+    assert report.quoted(row["asked"]) in html.unescape(text)
+    many = pl.concat([rows] * (report.LISTED // rows.height + 2))
+    assert f"and {many.height - report.LISTED} more" in report.html(dataclasses.replace(trial, lost=many))
 
 
 def test_the_page_of_a_trial_stands_alone(trial):
@@ -254,7 +280,7 @@ def test_the_page_of_a_trial_stands_alone(trial):
 
 @pytest.mark.parametrize("ask_at", ["end", "soon"])
 def test_questions_are_asked_at_the_end_or_soon(ask_at):
-    asked = experiment.asked(small(), ask_at)
+    asked = experiment.queries(small(), ask_at)
     assert asked["id"].to_list() == ["q1", "q2"]
     expected = [END, END] if ask_at == "end" else [WHEN[3] + timedelta(days=1), END]
     assert asked["at"].to_list() == expected

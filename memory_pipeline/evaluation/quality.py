@@ -102,7 +102,7 @@ def jobs(shared: Path) -> list[Job]:
 def do(job: Job) -> Done:
     """Replay one conversation and score what comes back, asked a day after its end."""
     chat = job.chat()
-    queries = experiment.asked(chat)
+    queries = experiment.queries(chat)
     made = replay.run(chat.turns, queries, job.policy())
     own = experiment.answerable(chat)
     plain = bm25_baseline.results(made.hot, queries)

@@ -1,4 +1,4 @@
-"""The commands that measure before anything is forgotten: `compare-presets` and `evaluate`."""
+"""Commands that measure what a policy would do before it is enabled: `compare-presets` and `evaluate`."""
 
 import sys
 from collections.abc import Callable
@@ -27,10 +27,10 @@ from memory_pipeline.service.options import (
 from memory_pipeline.settings import Policy, preset_names
 
 FILES: Final = "files"
-"""The measurement that `evaluate` makes where its first word names no other."""
+"""Subcommand of `evaluate` that runs when its first argument names none."""
 
 _HALF: Final = 0.5
-"""Share of the tokens that is tried where nobody says what to try."""
+"""Token share that is tried when neither preset nor budget is given."""
 
 
 class AskAt(StrEnum):
@@ -40,34 +40,32 @@ class AskAt(StrEnum):
     SOON = "soon"
 
 
-def _fitting(name: str) -> Callable[[Any], Any]:
-    """Return what checks the values of an option that stand for one of the policy."""
+def _policy_check(name: str) -> Callable[[Any], Any]:
+    """Return an option callback that validates values as a setting of the policy."""
 
-    def check(given: Any) -> Any:
-        for value in given if isinstance(given, list) else [given]:
+    def check(values: Any) -> Any:
+        for value in values if isinstance(values, list) else [values]:
             try:
                 Policy.model_validate({} if value is None else {name: value})
             except ValidationError as error:
                 raise typer.BadParameter(error.errors(include_url=False)[0]["msg"]) from error
-        return given
+        return values
 
     return check
 
 
 Embedder = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME", callback=_fitting("embedder"), help="What turns texts into vectors; default: the preset's."
-    ),
+    typer.Option(metavar="NAME", callback=_policy_check("embedder"), help="Embedder; default: that of the preset."),
 ]
-Ranking = Annotated[str, typer.Option(metavar="NAME", help="How questions are answered; see `recall`.")]
+Ranking = Annotated[str, typer.Option(metavar="NAME", help="How results are ranked; see `recall`.")]
 
 
 class Measurements(Commands):
-    """A group whose first word decides; anything but the name of a measurement is taken for a file or an option."""
+    """Command group that falls back to `files` when the first argument names no subcommand."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the name of the default measurement first where none is given."""
+        """Prepend the default subcommand if none is given."""
         if args and args[0] not in {*self.commands, "--help"}:
             args = [FILES, *args]
         return super().parse_args(ctx, args)
@@ -76,7 +74,7 @@ class Measurements(Commands):
 app = typer.Typer()
 measurements = typer.Typer(
     cls=Measurements,
-    help="Measure what a recall finds, before anything is forgotten. `evaluate FILE...` is short for `evaluate files`.",
+    help="Measure what recall finds under a policy before enabling it. `evaluate FILE...` means `evaluate files`.",
 )
 app.add_typer(measurements, name="evaluate")
 
@@ -85,26 +83,29 @@ app.add_typer(measurements, name="evaluate")
 def compare_presets(
     presets: Annotated[
         list[str] | None,
-        typer.Option("--preset", metavar="NAME", help="Preset to compare; give it again for more. Default: all."),
+        typer.Option("--preset", metavar="NAME", help="Preset to compare; repeatable. Default: all."),
     ] = None,
     profile: ProfileOption = None,
     as_of: InstantOption = None,
     nights: Annotated[
-        int, typer.Option(min=1, max=1000, metavar="N", help="Runs, evenly from the first day to the last.")
+        int,
+        typer.Option(
+            min=1, max=1000, metavar="N", help="Number of runs, spread evenly from the first day to the last."
+        ),
     ] = 6,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what each preset would keep, link, merge and forget of the memories. Nothing is changed."""
+    """Show how many memories each preset would keep, link, merge and forget. Changes nothing."""
     from memory_pipeline.evaluation import comparison  # noqa: PLC0415
 
     policies = {name: settings_in_force(name).policy_of(profile or "") for name in presets or preset_names()}
     console = err()
     with existing_lake(settings_in_force()) as lake:
-        known = lake.events(as_of=instant(as_of), profiles=[profile] if profile else None)
+        events = lake.events(as_of=instant(as_of), profiles=[profile] if profile else None)
         compared = comparison.compare(
-            lambda night: known.filter(known["occurred_at"] <= night),
+            lambda night: events.filter(events["occurred_at"] <= night),
             policies,
-            nights=comparison.spread(known, count=nights),
+            nights=comparison.spread(events, count=nights),
             progress=(lambda name: report.line(console, f"{nights} nights under {name} ..."))
             if console.is_terminal
             else None,
@@ -114,7 +115,9 @@ def compare_presets(
         return
     figures = [name for name in comparison.COLUMNS if name != "preset"]
     rows = [(figure, *(f"{value:g}" for value in compared[figure])) for figure in figures]
-    report.table(out(), ("", *compared["preset"]), rows, title=f"After {nights} nights, from the first day to the last")
+    report.table(
+        out(), ("", *compared["preset"]), rows, title=f"After {nights} nightly runs from the first day to the last"
+    )
     for figure in figures:
         report.line(out(), f"{figure}: {comparison.COLUMNS[figure]}")
 
@@ -125,34 +128,41 @@ def evaluate_files(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Conversations (LoCoMo, BEAM, JSONL of events), or stores: data folders, exported snapshots.",
+            help="Conversations (LoCoMo, BEAM, JSONL events) or stores (data folders, exported snapshots).",
         ),
     ],
     presets: Annotated[
-        list[str] | None, typer.Option("--preset", metavar="NAME", help="Preset to try; give it again for more.")
+        list[str] | None, typer.Option("--preset", metavar="NAME", help="Preset to try; repeatable.")
     ] = None,
     budgets: Annotated[
         list[float] | None,
         typer.Option(
             "--budget",
             metavar="TOKENS",
-            callback=_fitting("token_budget"),
-            help="Tokens to keep; up to 1, the share of all; repeat.",
+            callback=_policy_check("token_budget"),
+            help="Tokens to keep; values up to 1 are a share of all tokens. Repeatable.",
         ),
     ] = None,
     embedder: Embedder = None,
     ranking: Ranking = "default",
     ask_at: Annotated[
-        AskAt, typer.Option(help="Ask a day after the last turn, or a day after the last one that answers.")
+        AskAt,
+        typer.Option(
+            help="When to ask: a day after the last turn (end), or a day after the last turn with evidence (soon)."
+        ),
     ] = AskAt.END,
-    page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with charts there.")] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Also write an HTML page with charts and the lost questions."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Live through conversations again under presets and budgets. Says what recall still finds, and what is kept.
+    """Replay conversations under presets and budgets; report what recall still finds and which questions are lost.
 
-    Every preset is tried whole and at every budget; budgets without a preset trim and do nothing else. Without both,
-    the preset default is tried, whole and at half its tokens. All are compared with keeping everything. The questions
-    of a store are those that were really asked of it, and what was found helpful answers them. Nothing is changed.
+    Each preset is tried without a budget and with each budget; a budget without a preset only trims. By default, the
+    preset default is tried without a budget and with half of the tokens. Everything is compared with keeping
+    everything. For a store, the questions are the recalls that were really made, answered by what was marked helpful.
+    Changes nothing.
     """
     new_file(page, "--html")
     from memory_pipeline.evaluation import experiment, sources  # noqa: PLC0415
@@ -162,7 +172,7 @@ def evaluate_files(
     policies = _policies(presets, budgets, embedder)
     chats = [chat for file in files for chat in sources.read(file)]
     console = err()
-    trial = experiment.evaluate(
+    result = experiment.evaluate(
         chats,
         policies,
         ranking=ranking,
@@ -170,17 +180,17 @@ def evaluate_files(
         progress=(lambda policy, chat: report.line(console, f"{chat}: {policy} ...")) if console.is_terminal else None,
     )
     if page is not None:
-        page.write_text(pages.html(trial), "utf-8")
+        page.write_text(pages.html(result), "utf-8")
     if as_json:
-        show_json(trial.to_dict())
+        show_json(result.to_dict())
         return
-    report_evaluation.trial(out(), trial)
+    report_evaluation.experiment(out(), result)
     if page is not None:
         report.line(out(), f"written: {page}")
 
 
 def _policies(presets: list[str] | None, budgets: list[float] | None, embedder: str | None) -> dict[str, Policy]:
-    """Return the policies to try by the names that they are shown under."""
+    """Return the policies to try by display name."""
     from memory_pipeline.evaluation import replay  # noqa: PLC0415
 
     named: list[str | None] = [*dict.fromkeys(presets or ())]
@@ -202,27 +212,27 @@ def _name(preset: str | None, budget: float | None) -> str:
 @measurements.command()
 def pairs(
     file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Pairs of texts, one JSON object a line.")],
-    written: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Where to write; default: standard output.")
+    target: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Output file; default: standard output.")
     ] = None,
 ) -> None:
-    """Say of pairs of texts whether they are duplicates, an update, a contradiction or unrelated.
+    """Label pairs of texts as duplicate, update, contradiction or unrelated.
 
-    Both texts may stand under any obvious names, such as first and second or older and newer. The lines come back with
-    label, confidence, reason and later.
+    The two texts may have any obvious field names, such as first and second or older and newer. Each line is returned
+    with label, confidence, reason and later added.
     """
-    from memory_pipeline.evaluation.pair_labels import pairs as judged  # noqa: PLC0415
+    from memory_pipeline.evaluation.pair_labels import pairs as pair_labels  # noqa: PLC0415
 
-    new_file(written, "--out")
-    labelled = judged.label(judged.read(file))
-    text = "".join(f"{line}\n" for line in judged.dumps(labelled))
-    if written is None:
+    new_file(target, "--out")
+    labelled = pair_labels.label(pair_labels.read(file))
+    text = "".join(f"{line}\n" for line in pair_labels.dumps(labelled))
+    if target is None:
         sys.stdout.write(text)
         return
-    written.write_text(text, "utf-8")
+    target.write_text(text, "utf-8")
     counts = labelled["label"].value_counts().sort("label")
     report.table(out(), ("label", "pairs"), counts.iter_rows())
-    report.line(out(), f"written: {written}")
+    report.line(out(), f"written: {target}")
 
 
 @measurements.command()
@@ -234,29 +244,34 @@ def replay(
         float | None,
         typer.Option(
             metavar="TOKENS",
-            callback=_fitting("token_budget"),
-            help="Tokens to keep; up to 1, the share of all. Default: all.",
+            callback=_policy_check("token_budget"),
+            help="Tokens to keep; values up to 1 are a share of all tokens. Default: no limit.",
         ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Policy to consolidate under; default: only the budget acts.")
+        str | None, typer.Option(metavar="NAME", help="Preset to consolidate with; default: only the budget applies.")
     ] = None,
     embedder: Embedder = None,
     ranking: Ranking = "default",
     as_json: JsonOption = False,
 ) -> None:
-    """Live through one conversation again. Writes what is left of it, and what each question gets, for any scorer."""
+    """Replay one conversation; write the remaining memories and the results of each question for an external scorer."""
     if folder.exists() and not folder.is_dir():
         raise Misused(f"OUT {folder}: is a file; name a folder")
     from memory_pipeline.evaluation import replay_files  # noqa: PLC0415
 
     with report.spinner(err(), "replay"):
-        made = replay_files.run(
+        result = replay_files.run(
             events, queries, folder, budget=budget, preset=preset, embedder=embedder, ranking=ranking
         )
-    asked = made.results["query_id"].n_unique()
+    answered = result.results["query_id"].n_unique()
     if as_json:
-        show_json({"folder": str(folder), "memories": made.hot.height, "questions": asked, "seconds": made.seconds})
+        show_json(
+            {"folder": str(folder), "memories": result.hot.height, "questions": answered, "seconds": result.seconds}
+        )
         return
-    report.line(out(), f"{made.hot.height} memories left, {asked} questions answered, {made.seconds:.1f} s of nights")
+    report.line(
+        out(),
+        f"{result.hot.height} memories left, {answered} questions answered, {result.seconds:.1f} s for all nights",
+    )
     report.line(out(), f"written: {folder / 'hot.parquet'} and {folder / 'results.parquet'}")

@@ -1,43 +1,90 @@
-"""What the command line shows of a trial: figures down, policies across.
+"""Prints an experiment on the terminal: figures down, policies across.
 
-What is not here: what is measured (`evaluation/experiment.py`), and the page with charts (`evaluation/report.py`).
+Not here: the measurements (`evaluation/experiment.py`) and the page with charts (`evaluation/report.py`).
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import polars as pl
 from rich.console import Console
 
 from memory_pipeline.evaluation import metrics
 from memory_pipeline.evaluation.experiment import EVERYTHING, Experiment
-from memory_pipeline.evaluation.report import SHOWN
+from memory_pipeline.evaluation.report import SHOWN, dates, lost_heading, quoted, side_by_side
 from memory_pipeline.service.report import line, many, prose, table
 
+_LISTED: Final = 3
+"""Lost questions listed per policy; the rest are counted."""
+_QUOTED: Final = 150
+"""Characters shown of each text of a lost question."""
+_FIRST_COLUMN: Final = 16
+_COLUMN: Final = 20
+"""Width of a policy's figures with their interval."""
 
-def trial(console: Console, made: Experiment) -> None:
-    """Print what each policy keeps and what is found under it, with intervals and ratios to keeping everything."""
-    whole = made.figures.filter(pl.col("group") == "")
-    policies = whole["policy"].unique(maintain_order=True).to_list()
-    kept = {row["policy"]: row for row in made.means().to_dicts()}
+
+def experiment(console: Console, result: Experiment) -> None:
+    """Print conversations, what each policy keeps and finds with intervals and ratios, and the lost questions."""
+    overall = result.figures.filter(pl.col("group") == "")
+    policies = overall["policy"].unique(maintain_order=True).to_list()
+    present = [figure for figure in SHOWN if figure in set(overall["figure"])]
+    table(console, ("conversation", "dates", "turns", "questions"), _conversations(result.conversations))
+    across = max(1, (console.width - _FIRST_COLUMN) // max(_COLUMN, *(len(name) + 3 for name in policies)))
+    total = many(int(result.conversations["questions"].sum()), "question")
+    title: str | None = f"{total} about {many(result.conversations.height, 'conversation')}"
+    for names in side_by_side(overall["policy"], across):
+        table(console, ("", *names), _figures(result.means(), overall, present, names), title=title)
+        title = None
+    prose(
+        console,
+        f"In brackets: 95 % interval over {metrics.ROUNDS} bootstrap samples of the questions; x: ratio to "
+        f"“{EVERYTHING}”.",
+    )
+    for note in result.notes:
+        prose(console, note)
+    for figure in present:
+        prose(console, f"{figure}: {metrics.FIGURES[figure]}")
+    _lost(console, result.lost, policies)
+
+
+def _conversations(conversations: pl.DataFrame) -> list[tuple[Any, ...]]:
+    return [
+        (row["chat"], dates(row["first"], row["last"]), row["turns"], row["questions"])
+        for row in conversations.iter_rows(named=True)
+    ]
+
+
+def _figures(
+    means: pl.DataFrame, overall: pl.DataFrame, present: Sequence[str], policies: Sequence[str]
+) -> list[tuple[str, ...]]:
+    kept = {row["policy"]: row for row in means.to_dicts()}
     rows = [
         ("tokens kept", *(f"{kept[name]['tokens_share']:.1%}" for name in policies)),
         ("memories kept", *(f"{kept[name]['items_share']:.1%}" for name in policies)),
         ("seconds", *(f"{kept[name]['seconds']:.1f}" for name in policies)),
     ]
-    present = [figure for figure in SHOWN if figure in set(whole["figure"])]
     for figure in present:
-        found = {row["policy"]: row for row in whole.filter(pl.col("figure") == figure).to_dicts()}
-        rows.append((figure, *(_value(found.get(name)) for name in policies)))
-        if len(policies) > 1:
-            rows.append(("", *("" if name == EVERYTHING else _ratio(found.get(name)) for name in policies)))
-    questions = made.questions.filter(pl.col("policy") == EVERYTHING).height
-    chats = made.stores["chat"].n_unique()
-    table(console, ("", *policies), rows, title=f"{many(questions, 'question')} about {many(chats, 'conversation')}")
-    prose(console, f"in brackets 95 % of {metrics.ROUNDS} resamplings; x: as a share of keeping everything")
-    for note in made.notes:
-        prose(console, note)
-    for figure in present:
-        line(console, f"{figure}: {metrics.FIGURES[figure]}")
+        by_policy = {row["policy"]: row for row in overall.filter(pl.col("figure") == figure).to_dicts()}
+        rows.append((figure, *(_value(by_policy.get(name)) for name in policies)))
+        ratios = ["" if name == EVERYTHING else _ratio(by_policy.get(name)) for name in policies]
+        if any(ratios):
+            rows.append(("", *ratios))
+    return rows
+
+
+def _lost(console: Console, lost: pl.DataFrame, policies: Sequence[str]) -> None:
+    for policy in policies:
+        own = lost.filter(pl.col("policy") == policy)
+        if own.is_empty():
+            continue
+        line(console)
+        prose(console, lost_heading(policy, own.height), style="bold")
+        for row in own.head(_LISTED).iter_rows(named=True):
+            prose(console, f"- {quoted(row['asked'], _QUOTED)} ({row['chat']}, {row['kind']})")
+            prose(console, f"  expected: {quoted(row['expected'], _QUOTED)}")
+            prose(console, f"  came first: {quoted(row['instead'], _QUOTED) or '(nothing)'}")
+        if own.height > _LISTED:
+            prose(console, f"… and {own.height - _LISTED} more; --html lists more, --json all.")
 
 
 def _value(row: dict[str, Any] | None) -> str:
