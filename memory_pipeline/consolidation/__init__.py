@@ -1,4 +1,4 @@
-"""The decisions of a consolidation run as pure functions: tables and arrays in, tables and arrays out.
+"""Decides what a consolidation run changes: pure functions from tables and arrays to tables and arrays.
 
-Nothing here reads a file, a clock, the environment or a random source, and nothing here knows the orchestrator.
+Nothing here reads a file, a clock, the environment or a random source, and nothing knows about Dagster.
 """

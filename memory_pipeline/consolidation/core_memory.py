@@ -1,8 +1,8 @@
-"""Core memory: what an agent reads at the start of every session, five short blocks a profile.
+"""Core memory: five short blocks per profile that an agent reads at the start of every session.
 
-A block joins facts by a line of three dashes. A fact is a memory on one line; it is whole, or its gist where it is too
-long for the block, and a block ends between two facts. What several memories say alike stands in a block once, told by
-the first of them. What is not here: how a model words a block (`prompting`), and when blocks are compiled (`triggers`).
+A block joins facts by a line of three dashes. A fact is a memory on one line, or its gist if the memory is longer than
+the block; blocks are only cut between facts. A text that several memories share appears once in a block, for the first
+of them. Not here: wording by a model (`summaries.prompting`), and when blocks are compiled (`triggers`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,33 +20,33 @@ from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 
 SEPARATOR: Final = "\n---\n"
-"""What stands between two facts of a block."""
+"""Separates the facts of a block."""
 TOP: Final = 5
-"""Most facts of the blocks that take only the first few."""
+"""Maximum number of facts in the blocks that take only the first few."""
 DECISION_ACCESSES: Final = 3
-"""Accesses from which a decision counts as active."""
+"""Accesses from which a Decision counts as active."""
 PREFERENCE_CONFIDENCE: Final = 0.7
 """Confidence from which a preference counts as learned."""
 RULES: Final = "rules"
-"""What compiled a block that no model worded."""
+"""Value of `compiled_by` for a block that no model worded."""
 
 _BLOCK: Final = ["profile_id", "block"]
 _OWN: Final = ("original", "compression", "consolidation")
-"""Kinds of memories that repeat nothing: the members of other summaries stay and speak for themselves."""
+"""Kinds of memories that repeat nothing; the members of other kinds of summaries stay live themselves."""
 
 Fact = tuple[str, str, str]
-"""A memory, its text on one line, and its gist."""
+"""Memory id, its text on one line, and its gist."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """What a block takes, and what it takes first.
+    """Which memories a block takes, and in which order.
 
     Attributes:
         name: the block.
-        admits: which memories it takes.
+        admits: predicate of the memories it takes.
         by: column by which it ranks them, highest first.
-        most: how many facts it takes at most; None: as many as fit.
+        most: maximum number of facts; None: as many as fit.
         kinds: kinds of memories it takes.
     """
 
@@ -83,48 +83,49 @@ BLOCKS: Final = (
 def candidates(
     memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy, *, as_of: datetime
 ) -> pl.DataFrame:
-    """Choose the facts of each block and word it by rule, within both limits.
+    """Selects the facts of each block and words it by rule, within both limits.
 
-    - user_profile: five semantic memories or opinions, most accessed first. A core memory counts as semantic: it has
-      become core because it is used.
-    - project_context: the five newest episodic ones.
+    - user_profile: five semantic memories or opinions, most accessed first. A core memory counts as semantic: it became
+      core through use.
+    - project_context: the five newest episodic memories.
     - behavioral_patterns: five of type Pattern or MetaPattern, most confident first.
-    - active_decisions: of type Decision with at least 3 accesses, most accessed first.
-    - learned_preferences: opinions and those of type Preference with confidence at least 0.7, most confident first.
+    - active_decisions: type Decision with at least 3 accesses, most accessed first.
+    - learned_preferences: opinions and type Preference with confidence at least 0.7, most confident first.
 
-    Taken are live memories that hold at `as_of` and that nothing superseded; of those of one text (core memories are
-    never merged) the first. Ties: the more important, then the older, then the smaller id; importance does not fade, so
-    the order changes only when something happens. Summaries whose members stay are left to behavioral_patterns.
+    Eligible are live memories that are valid at `as_of` and not superseded. Of memories with the same text (core
+    memories are never merged) the first one counts. Ties: higher importance, then older, then smaller id; importance
+    does not decay, so the order only changes when something happens. Summaries whose members stay live appear only in
+    behavioral_patterns.
 
     Args:
         memories: table `memories`.
-        scored: table `scored_memories`; a memory without a row counts with the importance it was given.
+        scored: table `scored_memories`; a memory without a row uses the importance it was stored with.
         enrichment: table `enrichment`, for gists; a text without a row is its own gist.
-        policy: limits in characters, separators counted.
-        as_of: instant at which facts must hold.
+        policy: limits in characters, separators included.
+        as_of: instant at which facts must be valid.
 
     Returns:
-        profile_id, block, members (in order) and content; blocks without facts have no row. Sorted by profile, then in
-        the order of `BLOCKS`.
+        profile_id, block, members (in order) and content; empty blocks have no row. Sorted by profile, then in the
+        order of `BLOCKS`.
 
-    Cost: a filter and a sort of the live memories a block.
+    Cost: a filter and a sort of the live memories per block.
     """
-    return _filled(_facts(memories, scored, enrichment, policy, as_of), {}, policy).drop("worded")
+    return _fill_blocks(_facts(memories, scored, enrichment, policy, as_of), {}, policy).drop("worded")
 
 
 def numbered(blocks: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
-    """Blocks with the highest version they ever had, so that a version names one text even after an undo.
+    """Adds to each block the highest version ever used, so that a version names one text even after an undo.
 
     Args:
-        blocks: table `core_memory_blocks`, as they stand.
-        used: profile_id, block and version of every text ever decided, undone ones too.
+        blocks: current table `core_memory_blocks`.
+        used: profile_id, block and version of every text ever decided, including undone ones.
 
     Returns:
-        profile_id, block, version and content; one that was undone before it stood a second time has no content.
+        profile_id, block, version and content; content is null for a block whose only texts were undone.
     """
-    said = [*_BLOCK, "version", "content"]
-    every = pl.concat([blocks.select(said), used.with_columns(content=pl.lit(None, pl.String)).select(said)])
-    return every.group_by(_BLOCK).agg(pl.col("version").max(), pl.col("content").drop_nulls().first()).sort(_BLOCK)
+    columns = [*_BLOCK, "version", "content"]
+    versions = pl.concat([blocks.select(columns), used.with_columns(content=pl.lit(None, pl.String)).select(columns)])
+    return versions.group_by(_BLOCK).agg(pl.col("version").max(), pl.col("content").drop_nulls().first()).sort(_BLOCK)
 
 
 def compile_blocks(
@@ -138,36 +139,36 @@ def compile_blocks(
     as_of: datetime,
     plan_id: str,
 ) -> pl.DataFrame:
-    """Compile the core memory blocks and return those whose text changes.
+    """Compiles the core memory blocks and returns those whose text changes.
 
-    Each block holds at most `block_char_limit` characters and all of a profile together at most
-    `core_memory_char_limit`, separators counted; they are filled in the order of `BLOCKS`.
+    Each block holds at most `block_char_limit` characters, and all blocks of a profile together at most
+    `core_memory_char_limit`, separators included; they are filled in the order of `BLOCKS`.
 
     Args:
         memories: table `memories`.
         scored: table `scored_memories`.
         enrichment: table `enrichment`.
-        blocks: profile_id, block, version (the highest so far) and content of blocks as they stand.
-        completions: table `completions`: what the policy's model made of the first two blocks. Where it gave no text
-            that may stand there and fits, the rules' text stands.
+        blocks: profile_id, block, version (the highest so far) and content of the current blocks.
+        completions: table `completions`: the wording of the first two blocks by the policy's model. The rules' text is
+            used where the model gave none that is acceptable and fits.
         policy: limits, and whether blocks are compiled at all.
-        as_of: instant at which facts must hold.
+        as_of: instant at which facts must be valid.
         plan_id: plan that the rows belong to.
 
     Returns:
-        Table `core_memory_blocks`, only blocks with another text than before, each with the next version. One that has
-        become empty has the text "" and no members.
+        Table `core_memory_blocks`: only the blocks whose text changes, each with the next version. A block that became
+        empty has the text "" and no members.
 
-    Cost: as of `candidates`.
+    Cost: that of `candidates`.
     """
     table = TABLES["core_memory_blocks"]
     if not policy.core_blocks:
         return table.empty()
     facts = _facts(memories, scored, enrichment, policy, as_of)
-    ruled = _filled(facts, {}, policy)
-    answers = prompting.accepted_blocks(ruled, completions, policy).drop_nulls("content")
+    by_rules = _fill_blocks(facts, {}, policy)
+    answers = prompting.accepted_blocks(by_rules, completions, policy).drop_nulls("content")
     wordings = {(profile_id, block): text for profile_id, block, text in answers.select(*_BLOCK, "content").iter_rows()}
-    filled = _filled(facts, wordings, policy) if wordings else ruled
+    filled = _fill_blocks(facts, wordings, policy) if wordings else by_rules
     before = blocks.select(*_BLOCK, "version", before="content")
     changed = (
         filled.join(before, on=_BLOCK, how="full", coalesce=True)
@@ -187,12 +188,12 @@ def compile_blocks(
 def _facts(
     memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy, as_of: datetime
 ) -> pl.DataFrame:
-    """Facts of each block, best first: profile_id, place (of the block), memory_id, text, gist; a list each."""
+    """The facts of each block as lists, best first: profile_id, place (of the block), memory_id, text, gist."""
     eligible = (
-        _dated(memories)
+        _with_member_dates(memories)
         .filter(pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null() & holds(as_of))
         .filter(_line("content") != "")
-        .with_columns(_told("content").alias("text"))
+        .with_columns(_attributed("content").alias("text"))
         .join(scored.select(*KEY, "importance"), on=KEY, how="left")
         .with_columns(pl.coalesce("importance", "importance_given"))
     )
@@ -214,58 +215,59 @@ def _facts(
     return (
         pl.concat(chosen)
         .join(gists, on=["profile_id", "content_hash"], how="left", maintain_order="left")
-        .with_columns(pl.coalesce(_told("gist"), "text").alias("gist"))
+        .with_columns(pl.coalesce(_attributed("gist"), "text").alias("gist"))
         .group_by("profile_id", "place", maintain_order=True)
         .agg("memory_id", "text", "gist")
         .sort("profile_id", "place")
     )
 
 
-def _dated(memories: pl.DataFrame) -> pl.DataFrame:
-    """Memories of which a summary is as new as its newest member, whenever a run made it."""
-    told = memories.select("profile_id", members="memory_id", told_at="created_at")
+def _with_member_dates(memories: pl.DataFrame) -> pl.DataFrame:
+    """Dates each summary by its newest member, regardless of when a run made it."""
+    member_dates = memories.select("profile_id", members="memory_id", dated_at="created_at")
     summaries = memories.filter(pl.col("kind") != folding.ORIGINAL).select(*KEY, "members").explode("members")
-    newest = summaries.join(told, on=["profile_id", "members"]).group_by(KEY).agg(pl.col("told_at").max())
+    newest = summaries.join(member_dates, on=["profile_id", "members"]).group_by(KEY).agg(pl.col("dated_at").max())
     return memories.join(newest, on=KEY, how="left", maintain_order="left").with_columns(
-        created_at=pl.coalesce("told_at", "created_at")
+        created_at=pl.coalesce("dated_at", "created_at")
     )
 
 
-def _told(column: str) -> pl.Expr:
-    """A text on one line; of a memory that stands for others, behind the name of who said them all."""
+def _attributed(column: str) -> pl.Expr:
+    """The text on one line; a summary's text is prefixed with the name of its speaker."""
     named = (pl.col("kind") != folding.ORIGINAL) & pl.col("speaker").is_not_null()
     return pl.when(named).then(pl.col("speaker") + ": " + _line(column)).otherwise(_line(column))
 
 
 def _line(column: str) -> pl.Expr:
+    """The text on one line."""
     return pl.col(column).str.replace_all(r"\s+", " ").str.strip_chars()
 
 
-def _filled(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], policy: Policy) -> pl.DataFrame:
-    """Fill the blocks of each profile in order, with a wording where one fits and else with facts.
+def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], policy: Policy) -> pl.DataFrame:
+    """Fills the blocks of each profile in order, with a model's wording where one fits and else with facts.
 
     Returns:
-        profile_id, block, members, content, and whether it is worded; a block without text has no row.
+        profile_id, block, members, content, and `worded` (a model wrote the content); a block without text has no row.
     """
-    rows, owner, left = [], None, 0
+    rows, current_profile, remaining = [], None, 0
     for profile_id, place, *lists in facts.iter_rows():
-        if profile_id != owner:
-            owner, left = profile_id, policy.core_memory_char_limit
+        if profile_id != current_profile:
+            current_profile, remaining = profile_id, policy.core_memory_char_limit
         block = BLOCKS[place].name
-        room = min(policy.block_char_limit, left)
-        members, content = _filling(zip(*lists, strict=True), policy.block_char_limit, room)
+        room = min(policy.block_char_limit, remaining)
+        members, content = _fill_block(zip(*lists, strict=True), policy.block_char_limit, room)
         wording = wordings.get((profile_id, block), "")
         worded = 0 < len(wording) <= room
         if text := wording if worded else content:
             rows.append((profile_id, block, members, text, worded))
-        left -= len(text)
+        remaining -= len(text)
     types = TABLES["core_memory_blocks"].empty().schema
     schema = {name: types[name] for name in (*_BLOCK, "members", "content")} | {"worded": pl.Boolean()}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _filling(facts: Iterable[Fact], limit: int, room: int) -> tuple[list[str], str]:
-    """As many of the facts, in order, as fit into the room that is left in a block: their memories and the text."""
+def _fill_block(facts: Iterable[Fact], limit: int, room: int) -> tuple[list[str], str]:
+    """Takes facts in order while they fit in `room`; returns their memories and the block's text."""
     members: list[str] = []
     content = ""
     for memory_id, text, gist in facts:
@@ -279,7 +281,7 @@ def _filling(facts: Iterable[Fact], limit: int, room: int) -> tuple[list[str], s
 
 
 def _clipped(line: str, room: int) -> str:
-    """A line of at most so many characters: whole, or cut at the end of a word, or within a word longer than that."""
+    """Shortens a line to at most `room` characters, at a word boundary where there is one."""
     if len(line) <= room:
         return line
     head = line[: max(0, room - 1)]

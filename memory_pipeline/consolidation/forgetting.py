@@ -1,7 +1,7 @@
-"""Which memories leave the live set, and why.
+"""Selects the memories that leave the live set, and why.
 
-What is not here: when a summary is made or has gone stale (`summarising`), what protects a live memory (`scoring`),
-where a superseded memory goes (`deciding`), and how many memories may leave in one run (`planning`).
+Not here: when a summary is made or is stale (`summarising`), what protects a live memory (`scoring`), the lifecycle of
+superseded memories (`decision_rows`), and the quota of one run (`planning`).
 """
 
 from datetime import datetime
@@ -27,60 +27,60 @@ def select(
     plan_id: str,
     promotions: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Choose what leaves the live set: members of superseding summaries, then what the policy forgets.
+    """Selects what leaves the live set: members of superseding summaries, then what the policy forgets.
 
-    - supersede: every member of a summary that supersedes, also one that an older summary already stands for. Only
-      explicit protection and core bar it, since the summary inherits every other protection. And what has left for the
-      sake of a summary which gives way to another that has it as a member.
-    - relevance (AutoMem): delete, then archive, what is strictly less relevant than the policy's threshold; a threshold
-      of 0 switches a rule off.
-    - age_tiers (ADR-0008): archive what is older than a week and neither important nor used, what is older than 30 days
-      and not very important, and of both also what is weaker than `cold_min_strength`; always only if a summary that
-      stays has it as a member. That summary is its `target_id`.
+    - supersede: every member of a superseding summary, even if an older summary supersedes it already. Only explicit
+      protection and core prevent it, since the summary inherits every other protection. Also memories whose summary is
+      replaced by another one that has them as members.
+    - relevance (AutoMem): delete, then archive, what is strictly less relevant than the policy's threshold; 0 disables
+      a rule.
+    - age_tiers (Engram, ADR-0008): archive memories older than a week that are neither important nor used, memories
+      older than 30 days that are not very important, and those of either age weaker than `cold_min_strength`; only if a
+      summary that stays has the memory as a member. That summary is the `target_id`.
     - energy (three-tier): expire working memories with less energy than `expire_energy`.
-    - retention (cognitive-memory): cold, what has been at the floor of its forgetting curve for `cold_after_days`;
-      stub, what has been cold for `stub_after_days` and, if a summary took its place, has that one live. Never core.
+    - retention (cognitive-memory): cold after `cold_after_days` at the floor of the forgetting curve; stub after
+      `stub_after_days` of being cold, for a superseded memory only while its summary is live. Never core.
 
-    Protection bars all but supersession. A memory has one row at most, by the first of supersede, delete, archive,
-    expire, cold and stub.
+    Protection prevents everything but supersession. Each memory has at most one row, by the first of supersede, delete,
+    archive, expire, cold and stub.
 
     Args:
         scored: table `scored_memories`.
         memories: table `memories`, of the same state.
-        summaries: table `summaries` of the same run, and live ones that stay as they are.
-        policy: what is forgotten, from which bounds on, and what is protected.
-        as_of: the one clock of the run.
+        summaries: table `summaries` of the same run, and the live summaries that stay.
+        policy: what is forgotten, the thresholds, and what is protected.
+        as_of: instant of the run.
         plan_id: plan that the rows belong to.
-        promotions: table `promotions` of the same run: a working memory whose tier rises, which takes effect earlier
-            than the run, does not expire. None: no tier rises.
+        promotions: table `promotions` of the same run: a working memory whose tier rises does not expire, because the
+            promotion takes effect before the run. None: no promotions.
 
     Returns:
-        Table `archived_set`. `strength` is the score that a rule looked at (energy as energy / (1 + energy)), else the
-        strength of the memory, null if it was not live; `threshold` is the bound that it fell below, if any.
+        Table `archived_set`. `strength` is the score that the rule used (energy as energy / (1 + energy)), else the
+        memory's strength, null if it was not live; `threshold` is the bound that the score fell below, if any.
 
     Cost: linear.
     """
-    known = memories.select(*KEY, "category", "access_count", "tier")
-    free = scored.filter(~pl.col("is_protected")).join(known, on=KEY, how="left", maintain_order="left")
+    uses = memories.select(*KEY, "category", "access_count", "tier")
+    unprotected = scored.filter(~pl.col("is_protected")).join(uses, on=KEY, how="left", maintain_order="left")
     leaving = [_superseded(scored, memories, summaries, policy), _handed_on(memories, summaries)]
     if "relevance" in policy.forgetting:
-        leaving.append(_irrelevant(free, Action.DELETE, policy.delete_threshold))
-        leaving.append(_irrelevant(free, Action.ARCHIVE, policy.archive_threshold))
+        leaving.append(_irrelevant(unprotected, Action.DELETE, policy.delete_threshold))
+        leaving.append(_irrelevant(unprotected, Action.ARCHIVE, policy.archive_threshold))
     if "energy" in policy.forgetting:
-        leaving.append(_spent(free, promotions, policy))
+        leaving.append(_spent(unprotected, promotions, policy))
     if "retention" in policy.forgetting:
-        leaving += [_faded(free, policy, as_of), _stubs(memories, policy, as_of)]
+        leaving += [_faded(unprotected, policy, as_of), _stubs(memories, policy, as_of)]
     if "age_tiers" in policy.forgetting:
-        staying = _staying(memories, summaries, pl.concat([rows.select(KEY) for rows in leaving]))
-        leaving.append(_aged(free, staying, policy))
-    place = pl.col("action").replace_strict({action.value: place for place, action in enumerate(Action)})
-    first = pl.concat(leaving, how="diagonal").sort(place, maintain_order=True)
-    chosen = first.unique(KEY, keep="first", maintain_order=True)
+        covered = _covered(memories, summaries, pl.concat([rows.select(KEY) for rows in leaving]))
+        leaving.append(_aged(unprotected, covered, policy))
+    rank = pl.col("action").replace_strict({action.value: rank for rank, action in enumerate(Action)})
+    ranked = pl.concat(leaving, how="diagonal").sort(rank, maintain_order=True)
+    chosen = ranked.unique(KEY, keep="first", maintain_order=True)
     return TABLES["archived_set"].conform(chosen.with_columns(plan_id=pl.lit(plan_id)))
 
 
 def _superseded(scored: pl.DataFrame, memories: pl.DataFrame, summaries: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Members that a summary takes the place of; of two such summaries, the one with the smaller id."""
+    """Members of superseding summaries; of two such summaries the one with the smaller id wins."""
     members = (
         summaries.filter("supersedes")
         .select("profile_id", "members", target_id="summary_id", others=pl.col("members").list.len() - 1)
@@ -106,14 +106,14 @@ def _superseded(scored: pl.DataFrame, memories: pl.DataFrame, summaries: pl.Data
 
 
 def _handed_on(memories: pl.DataFrame, summaries: pl.DataFrame) -> pl.DataFrame:
-    """Memories that have left for the sake of a summary, if another one takes its place that tells of them too."""
-    heirs = summaries.filter(~pl.col("supersedes")).select(
+    """Memories that left for a summary which is now replaced by another summary of theirs."""
+    replacements = summaries.filter(~pl.col("supersedes")).select(
         "profile_id", "members", superseded_by="replaces", target_id="summary_id"
     )
-    left = memories.filter(~pl.col("lifecycle").is_in([*LIVE, Lifecycle.DELETED.value]), pl.col("kind") == ORIGINAL)
+    departed = memories.filter(~pl.col("lifecycle").is_in([*LIVE, Lifecycle.DELETED.value]), pl.col("kind") == ORIGINAL)
     return (
-        left.select(*KEY, "superseded_by")
-        .join(heirs.explode("superseded_by").drop_nulls(), on=["profile_id", "superseded_by"])
+        departed.select(*KEY, "superseded_by")
+        .join(replacements.explode("superseded_by").drop_nulls(), on=["profile_id", "superseded_by"])
         .filter(pl.col("memory_id").is_in(pl.col("members")))
         .sort(*KEY, "target_id")
         .select(
@@ -128,9 +128,9 @@ def _handed_on(memories: pl.DataFrame, summaries: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _irrelevant(free: pl.DataFrame, action: Action, threshold: float) -> pl.DataFrame:
+def _irrelevant(unprotected: pl.DataFrame, action: Action, threshold: float) -> pl.DataFrame:
     """Memories with a relevance below the threshold."""
-    return free.filter(pl.col("relevance") < threshold).select(
+    return unprotected.filter(pl.col("relevance") < threshold).select(
         *KEY,
         action=pl.lit(action.value),
         rule=pl.lit(f"{action.value}_threshold"),
@@ -149,27 +149,27 @@ def _irrelevant(free: pl.DataFrame, action: Action, threshold: float) -> pl.Data
     )
 
 
-def _spent(free: pl.DataFrame, promotions: pl.DataFrame | None, policy: Policy) -> pl.DataFrame:
-    """Working memories whose energy is used up."""
-    least = policy.expire_energy
-    spent = free.filter((pl.col("tier") == "working") & (pl.col("energy") < least))
+def _spent(unprotected: pl.DataFrame, promotions: pl.DataFrame | None, policy: Policy) -> pl.DataFrame:
+    """Working memories whose energy is below the threshold."""
+    minimum = policy.expire_energy
+    spent = unprotected.filter((pl.col("tier") == "working") & (pl.col("energy") < minimum))
     if promotions is not None:
         spent = spent.join(promotions.drop_nulls("tier"), on=KEY, how="anti")
     return spent.select(
         *KEY,
         action=pl.lit(Action.EXPIRE.value),
         rule=pl.lit("expire_energy"),
-        reason=pl.format(f"Energy {{}} of a working memory is below {least:g}.", pl.col("energy").round(4)),
+        reason=pl.format(f"Energy {{}} of a working memory is below {minimum:g}.", pl.col("energy").round(4)),
         strength=1.0 - 1.0 / (1.0 + pl.col("energy")),
-        threshold=pl.lit(1.0 - 1.0 / (1.0 + least)),
+        threshold=pl.lit(1.0 - 1.0 / (1.0 + minimum)),
     )
 
 
-def _faded(free: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFrame:
-    """Memories that have been at the floor of their forgetting curve for long enough, counted by the calendar."""
+def _faded(unprotected: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFrame:
+    """Memories that have been at the floor of their forgetting curve for `cold_after_days`."""
     now = pl.lit(as_of, dtype=INSTANT)
     days = days_between(pl.col("floored_at"), now)
-    return free.filter(
+    return unprotected.filter(
         pl.col("category") != "core", pl.col("floored_at") <= now, days >= policy.cold_after_days
     ).select(
         *KEY,
@@ -187,10 +187,10 @@ def _faded(free: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFrame:
 
 
 def _stubs(memories: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFrame:
-    """Memories that have been cold for long enough.
+    """Memories that have been cold for `stub_after_days`.
 
-    What is cold has no score, so of the protections those count that need none. One that a summary took the place of
-    comes back when the summary leaves, so that it is cut short only while the summary lives and tells what it said.
+    Cold memories have no score, so only protections that need none apply. A superseded memory comes back when its
+    summary leaves, so its text is cut only while the summary is live.
     """
     days = days_between(pl.col("lifecycle_since"), pl.lit(as_of, dtype=INSTANT))
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(
@@ -201,7 +201,7 @@ def _stubs(memories: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFr
             pl.col("lifecycle") == Lifecycle.COLD.value,
             pl.col("category") != "core",
             days >= policy.stub_after_days,
-            ~_kept_unscored(policy),
+            ~_protected_without_score(policy),
         )
         .join(live, on=["profile_id", "superseded_by"], how="left", maintain_order="left")
         .filter(pl.col("superseded_kind").ne_missing("summary") | pl.col("replaced"))
@@ -220,16 +220,16 @@ def _stubs(memories: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFr
     )
 
 
-def _kept_unscored(policy: Policy) -> pl.Expr:
-    """Whether a row of `memories` is protected by what the agent said of it."""
+def _protected_without_score(policy: Policy) -> pl.Expr:
+    """Whether a row of `memories` is protected by what an agent stated about it."""
     types = [name.lower() for name in policy.protected_types]
     important = pl.col("importance_given") >= pl.lit(policy.protected_importance, pl.Float64)
     typed = pl.col("memory_type").str.to_lowercase().is_in(types)
     return bars_supersession(policy) | important.fill_null(value=False) | typed
 
 
-def _staying(memories: pl.DataFrame, summaries: pl.DataFrame, leaving: pl.DataFrame) -> pl.DataFrame:
-    """Members of summaries that are live after this run, each with the smallest of them: KEY, target_id."""
+def _covered(memories: pl.DataFrame, summaries: pl.DataFrame, leaving: pl.DataFrame) -> pl.DataFrame:
+    """Members of the summaries that are live after this run, each with its smallest summary: KEY, target_id."""
     live = memories.filter(pl.col("lifecycle").is_in(LIVE) & (pl.col("kind") != "original"))
     replaced = summaries.select("profile_id", memory_id="replaces").explode("memory_id").drop_nulls()
     after = pl.concat(
@@ -246,27 +246,27 @@ def _staying(memories: pl.DataFrame, summaries: pl.DataFrame, leaving: pl.DataFr
     )
 
 
-def _aged(free: pl.DataFrame, staying: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Members of summaries that are old, and not important, used or strong enough for their age."""
+def _aged(unprotected: pl.DataFrame, covered: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Covered memories that are old and not important, used or strong enough for their age."""
     cold = pl.col("age_tier") == "cold"
     bound = pl.when(cold).then(policy.cold_keep_importance).otherwise(policy.archive_keep_importance)
     unused = ~cold | (pl.col("access_count") < policy.cold_keep_access)
-    old = free.filter(pl.col("age_tier").is_in(["cold", "archive"])).with_columns(
-        slight=(pl.col("importance") < bound) & unused, weak=pl.col("strength") < policy.cold_min_strength
+    old = unprotected.filter(pl.col("age_tier").is_in(["cold", "archive"])).with_columns(
+        unimportant=(pl.col("importance") < bound) & unused, weak=pl.col("strength") < policy.cold_min_strength
     )
 
-    def told(slight: pl.Expr | str, weak: pl.Expr | str) -> pl.Expr:
-        return pl.when("slight").then(slight).otherwise(weak)
+    def by_rule(unimportant: pl.Expr | str, weak: pl.Expr | str) -> pl.Expr:
+        return pl.when("unimportant").then(unimportant).otherwise(weak)
 
     return (
-        old.filter(pl.col("slight") | pl.col("weak"))
-        .join(staying, on=KEY, maintain_order="left")
+        old.filter(pl.col("unimportant") | pl.col("weak"))
+        .join(covered, on=KEY, maintain_order="left")
         .with_columns(
             action=pl.lit(Action.ARCHIVE.value),
-            rule=told(pl.concat_str(pl.lit("age_tier_"), "age_tier"), pl.lit("cold_min_strength")),
-            looked_at=told(pl.lit("importance"), pl.lit("strength")),
-            strength=told("importance", "strength"),
-            threshold=told(bound, pl.lit(policy.cold_min_strength)),
+            rule=by_rule(pl.concat_str(pl.lit("age_tier_"), "age_tier"), pl.lit("cold_min_strength")),
+            score=by_rule(pl.lit("importance"), pl.lit("strength")),
+            strength=by_rule("importance", "strength"),
+            threshold=by_rule(bound, pl.lit(policy.cold_min_strength)),
         )
         .select(
             *(*KEY, "target_id", "action", "rule", "strength", "threshold"),
@@ -274,7 +274,7 @@ def _aged(free: pl.DataFrame, staying: pl.DataFrame, policy: Policy) -> pl.DataF
                 "{} days old, {} accesses, {} {} below {}: summary {} stands for it.",
                 pl.col("age_days").round(1),
                 "access_count",
-                "looked_at",
+                "score",
                 pl.col("strength").round(4),
                 "threshold",
                 "target_id",

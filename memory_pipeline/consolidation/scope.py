@@ -1,6 +1,6 @@
-"""What a run of scope recent decides: only what concerns sessions in which something was stored since the last one.
+"""Limits a run of scope `recent` to the sessions that received new memories since the last reflection.
 
-What is not here: since when (`lake.participation`), and what there is to decide (`stages`).
+Not here: since when (`runs.inputs`), and what the run would decide without the limit (`stages`).
 """
 
 import polars as pl
@@ -9,28 +9,36 @@ from memory_pipeline.consolidation.scoring import KEY
 
 
 def recent(profiles: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Memories of the sessions in which something was stored since the last reflection."""
+    """Selects the memories of all sessions in which something was stored since the last reflection.
+
+    Returns:
+        profile_id and memory_id, each memory once.
+    """
     originals = memories.filter(pl.col("kind") == "original").join(profiles, on="profile_id", suffix="_profile")
     new = originals.filter(pl.col("seq") > pl.col("since")).select(*KEY, "session_id")
     touched = originals.join(new, on=["profile_id", "session_id"], how="semi")
     return pl.concat([touched.select(KEY), new.select(KEY)]).unique()
 
 
-def about(found: pl.DataFrame, summaries: pl.DataFrame, archived: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Summaries with a recent member, and what they take the place of."""
-    made = touching(found, summaries.explode("members"), "members").select("profile_id", "summary_id").unique()
-    about = made.rename({"summary_id": "target_id"})
+def about(
+    recent_memories: pl.DataFrame, summaries: pl.DataFrame, archived: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Keeps the summaries that have a recent member, and the supersessions by those summaries."""
+    concerned = (
+        touching(recent_memories, summaries.explode("members"), "members").select("profile_id", "summary_id").unique()
+    )
+    targets = concerned.rename({"summary_id": "target_id"})
     return (
-        summaries.join(made, on=["profile_id", "summary_id"], how="semi"),
-        archived.join(about, on=["profile_id", "target_id"], how="semi"),
+        summaries.join(concerned, on=["profile_id", "summary_id"], how="semi"),
+        archived.join(targets, on=["profile_id", "target_id"], how="semi"),
     )
 
 
-def touching(found: pl.DataFrame, rows: pl.DataFrame, *ends: str) -> pl.DataFrame:
-    """Rows of which one end is recent."""
+def touching(recent_memories: pl.DataFrame, rows: pl.DataFrame, *ends: str) -> pl.DataFrame:
+    """Keeps the rows in which at least one of the columns `ends` names a recent memory."""
     numbered = rows.with_row_index("row")
-    met = [
-        numbered.join(found.rename({"memory_id": end}), on=["profile_id", end], how="semi").select("row")
+    matches = [
+        numbered.join(recent_memories.rename({"memory_id": end}), on=["profile_id", end], how="semi").select("row")
         for end in ends
     ]
-    return numbered.join(pl.concat(met).unique(), on="row", how="semi", maintain_order="left").drop("row")
+    return numbered.join(pl.concat(matches).unique(), on="row", how="semi", maintain_order="left").drop("row")

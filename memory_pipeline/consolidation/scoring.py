@@ -1,12 +1,13 @@
-"""Every score of a live memory, with each of its factors, and whether and why it is protected.
+"""Scores every live memory, with all factors, and says whether and why it is protected.
 
-Four published scores stand side by side: relevance, retention, recency and energy. All of them are closed forms of
-what the ledger's fold knows about a memory, so a score depends on the instant alone and never on earlier runs.
-What is not here: how central a memory is (`centrality`), and what follows from a score (`forgetting`, `clustering`).
+Four published scores stand side by side: relevance (AutoMem), retention (cognitive-memory), recency (Engram, ADR-0008)
+and energy (three-tier). All are closed forms of what the ledger's fold gives, so a score depends only on the instant
+and never on earlier runs. Not here: graph centrality (`edges.centrality`), and what follows from a score (`forgetting`,
+`clustering`).
 
-No formula divides by anything but takes the product with a reciprocal. Polars divides exactly by a column, but by what
-it knows to be one value (a constant, a single row, a column that happens to repeat one) it multiplies with the
-reciprocal; the last bit of a quotient would depend on which rows stand beside it.
+Formulas multiply by reciprocals instead of dividing. Polars divides exactly by a column, but multiplies by the
+reciprocal when it sees that the divisor is one value (a literal, a single row, a column that happens to be constant),
+so the last bit of a quotient would depend on which rows stand beside it.
 """
 
 from datetime import datetime
@@ -29,11 +30,11 @@ RETENTION_DAYS: Final[dict[str, float]] = {
     "opinion": 120.0,
     "procedural": float("inf"),
 }
-"""Time scale of the forgetting curve, in days: what is procedural is never forgotten, and a category that is not listed
-is forgotten like an episode."""
+"""Time scale of the forgetting curve in days. Procedural memories are never forgotten; an unlisted category decays
+like an episode."""
 
 RETENTION_FLOORS: Final[dict[str, float]] = {"core": 0.60}
-"""Retention below which a category never falls; others stop at `RETENTION_FLOOR`."""
+"""Lower bound of retention per category; other categories use `RETENTION_FLOOR`."""
 
 RETENTION_FLOOR: Final = 0.02
 
@@ -41,10 +42,10 @@ POWER: Final = 1.4427
 """Exponent of the power curve of retention, 1 / ln 2."""
 
 YIELDS: Final = "; a token budget goes before that"
-"""Ends a reason of protection that does not hold against the token budget that is set."""
+"""Suffix of a protection reason that a token budget overrides."""
 
 AGE_TIERS: Final[dict[str, float]] = {"hot": 1.0, "warm": 7.0, "cold": 30.0}
-"""Age in days at which each tier ends, exclusive; what is older is `archive`."""
+"""Age in days at which each tier ends, exclusive; older memories are in tier `archive` (ADR-0008)."""
 
 
 def score(
@@ -56,31 +57,31 @@ def score(
     as_of: datetime,
     plan_id: str,
 ) -> pl.DataFrame:
-    """Score every live memory.
+    """Scores every live memory.
 
     Args:
         memories: table `memories`.
-        importance: table `memory_importance`; one row for each live memory.
+        importance: table `memory_importance`; one row per live memory.
         edges: table `association_edges`; only CAUSED_BY is read.
         policy: constants of the formulas, the score that counts as `strength`, and what is protected.
-        as_of: instant of the scores. Ages are fractional days, and nothing is younger than zero.
+        as_of: instant of the scores. Ages are fractional days and never negative.
         plan_id: plan that the rows belong to.
 
     Returns:
-        Table `scored_memories`, one row a live memory.
+        Table `scored_memories`, one row per live memory.
 
     Raises:
         ValueError: a live memory has no row in `importance`.
 
-    Cost: linear, about a microsecond a memory; most of it is joining the tables.
+    Cost: linear, about a microsecond per memory, mostly for joining the tables.
     """
-    known = importance.select(*KEY, "importance", "importance_unraised", "relationship_count")
+    measured = importance.select(*KEY, "importance", "importance_unraised", "relationship_count")
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).join(
-        known, on=KEY, how="left", validate="1:1", maintain_order="left"
+        measured, on=KEY, how="left", validate="1:1", maintain_order="left"
     )
-    if unknown := live.filter(pl.col("importance").is_null()).head(1).rows(named=True):
+    if unmeasured := live.filter(pl.col("importance").is_null()).head(1).rows(named=True):
         raise ValueError(
-            f"memory {unknown[0]['memory_id']!r} of profile {unknown[0]['profile_id']!r} has no row in "
+            f"memory {unmeasured[0]['memory_id']!r} of profile {unmeasured[0]['profile_id']!r} has no row in "
             "memory_importance; compute memory_importance from the same memories first"
         )
     caused = edges.filter(pl.col("edge_type") == "CAUSED_BY").select("profile_id", "source", "target")
@@ -103,11 +104,12 @@ def score(
 
 
 def days_between(earlier: pl.Expr, later: pl.Expr) -> pl.Expr:
-    """Fractional days from `earlier` to `later`, never negative; whole days are exact up to a century."""
+    """Fractional days from `earlier` to `later`, never negative; whole days are exact for up to a century."""
     return ((later - earlier).dt.total_microseconds() * (1.0 / DAY)).clip(lower_bound=0.0)
 
 
 def _ages(as_of: datetime) -> list[pl.Expr]:
+    """Time since creation, last use and last touch, in days or hours."""
     now, created = pl.lit(as_of, dtype=INSTANT), pl.col("created_at")
     used = pl.coalesce("last_accessed_at", created)
     return [
@@ -121,13 +123,14 @@ def _ages(as_of: datetime) -> list[pl.Expr]:
 
 
 def _relevance_factors(policy: Policy) -> list[pl.Expr]:
-    """AutoMem: its design has access_base 0 and access_weight 1, its release 0.16 has .3 and .3.
+    """Factors of AutoMem's relevance.
 
-    What is less important than the threshold keeps the age and idleness that it had when it was used last.
+    AutoMem's design has access_base 0 and access_weight 1; its release 0.16 has 0.3 and 0.3. A memory below the
+    importance threshold does not decay further: it keeps the age and idle time of its last use.
     """
-    kept = (pl.col("importance") < pl.lit(policy.decay_importance_threshold, pl.Float64)).fill_null(value=False)
-    age = pl.when(kept).then("used_age_days").otherwise("age_days")
-    idle = pl.when(kept).then(0.0).otherwise("idle_days")
+    frozen = (pl.col("importance") < pl.lit(policy.decay_importance_threshold, pl.Float64)).fill_null(value=False)
+    age = pl.when(frozen).then("used_age_days").otherwise("age_days")
+    idle = pl.when(frozen).then(0.0).otherwise("idle_days")
     access = pl.when(idle < 1.0).then(1.0).otherwise((-0.05 * idle).exp())
     return [
         (-policy.base_decay_rate * age).exp().alias("age_factor"),
@@ -139,6 +142,7 @@ def _relevance_factors(policy: Policy) -> list[pl.Expr]:
 
 
 def _relevance(policy: Policy) -> pl.Expr:
+    """AutoMem's relevance: the product of its factors, at least the importance floor and at most 1."""
     product = pl.col("age_factor") * pl.col("access_factor") * pl.col("relationship_factor")
     product = product * pl.col("importance_factor") * pl.col("confidence_factor")
     floor = policy.importance_floor_factor * pl.col("importance")
@@ -146,15 +150,15 @@ def _relevance(policy: Policy) -> pl.Expr:
 
 
 def _curves(policy: Policy) -> list[pl.Expr]:
-    """Stability of retention (cognitive-memory), recency (ADR-0008), energy (three-tier) and the tier by age."""
-    given = pl.coalesce("stability_given", 0.1 + 0.3 * pl.col("importance"))
+    """Stability (cognitive-memory), recency (ADR-0008), energy (three-tier) and age tier."""
+    initial = pl.coalesce("stability_given", 0.1 + 0.3 * pl.col("importance"))
     decay = pl.col("tier").replace_strict(ENERGY_DECAY, return_dtype=pl.Float64)
-    uses = pl.col("access_count")
-    lengthened = uses.log1p() if policy.recency_stability == "log" else uses
-    lifetime = policy.recency_base_hours + policy.recency_access_hours * lengthened
+    access_count = pl.col("access_count")
+    growth = access_count.log1p() if policy.recency_stability == "log" else access_count
+    lifetime = policy.recency_base_hours + policy.recency_access_hours * growth
     tiers = [pl.when(pl.col("age_days") < end).then(pl.lit(tier)) for tier, end in AGE_TIERS.items()]
     return [
-        (given + pl.col("stability_gain")).clip(upper_bound=1.0).alias("stability"),
+        (initial + pl.col("stability_gain")).clip(upper_bound=1.0).alias("stability"),
         (-pl.col("untouched_hours") * (1.0 / lifetime)).exp().alias("recency"),
         (pl.col("energy_base") * (-decay * pl.col("energy_hours")).exp()).alias("energy"),
         pl.coalesce(*tiers, pl.lit("archive")).alias("age_tier"),
@@ -162,10 +166,10 @@ def _curves(policy: Policy) -> list[pl.Expr]:
 
 
 def _retention(policy: Policy) -> list[pl.Expr]:
-    """Forgetting curve of cognitive-memory, and the instant at which it reaches its floor if nothing happens.
+    """Forgetting curve of cognitive-memory, and when it reaches its floor if the memory is not used.
 
-    With a rate of S * B * scale days: exp(-days / rate), which reaches a floor f after rate * ln(1 / f) days; or the
-    power curve (1 + days / rate) ** -POWER, which does so after rate * (f ** (-1 / POWER) - 1) days.
+    The rate is S * B * scale days. The exponential curve exp(-days / rate) reaches a floor f after rate * ln(1 / f)
+    days; the power curve (1 + days / rate) ** -POWER does so after rate * (f ** (-1 / POWER) - 1) days.
     """
     category = pl.col("category")
     scale = category.replace_strict(RETENTION_DAYS, default=RETENTION_DAYS["episodic"], return_dtype=pl.Float64)
@@ -186,6 +190,7 @@ def _retention(policy: Policy) -> list[pl.Expr]:
 
 
 def _strength(policy: Policy) -> pl.Expr:
+    """The score that the policy decides by."""
     if policy.strength == "energy":
         return 1.0 - 1.0 / (1.0 + pl.col("energy"))
     if policy.strength == "recency_importance":
@@ -194,10 +199,10 @@ def _strength(policy: Policy) -> pl.Expr:
 
 
 def _protection(policy: Policy) -> pl.Expr:
-    """First reason that applies, else null; under a token budget first those that hold against it, of others that.
+    """The first protection reason that applies, else null.
 
-    Reasons hold the policy's numbers, not the memory's, so that rows can be grouped by them; the memory's own numbers
-    stand in the columns beside.
+    Under a token budget, reasons that the budget must respect come first; the others get the suffix `YIELDS`. Reasons
+    quote the policy's bounds and not the memory's own values, so that rows can be grouped by reason.
     """
     reasons = _reasons(policy)
     first = [pl.when(applies).then(reason) for applies, _, reason in reasons]
@@ -208,24 +213,24 @@ def _protection(policy: Policy) -> pl.Expr:
 
 
 def _firm(policy: Policy) -> pl.Expr:
-    """Whether a reason applies that holds against a token budget too."""
+    """Whether a protection reason applies that a token budget must respect."""
     return pl.any_horizontal(holds.fill_null(value=False) for _, holds, _ in _reasons(policy))
 
 
 def _reasons(policy: Policy) -> list[tuple[pl.Expr, pl.Expr, pl.Expr]]:
-    """What protects: whether it applies, whether it does so against a token budget too, and what it is called.
+    """Protection reasons in order: whether each applies, whether it holds against a token budget, and its text.
 
-    Against a budget, which somebody has set, age is no reason, since a young store could never keep one, nor is what
-    rules make of a text. A bound that is unset compares to null and so gives no reason.
+    A token budget is set by a person, so age does not protect from it (a young store could never meet its budget), nor
+    does anything inferred from a text. An unset bound compares to null and protects nothing.
     """
     types = [name.lower() for name in policy.protected_types]
     importance, flagged, core = pl.lit(policy.protected_importance), _flagged(policy), _core(policy)
     typed, original = pl.col("memory_type").str.to_lowercase().is_in(types), pl.col("kind") == "original"
     young = pl.col("age_days") < policy.grace_period_days
     cause = pl.col("effects") >= pl.lit(policy.protected_causes)
-    said = pl.coalesce("protected_reason", pl.lit("explicitly protected"))
+    stated = pl.coalesce("protected_reason", pl.lit("explicitly protected"))
     return [
-        (flagged, flagged, said),
+        (flagged, flagged, stated),
         (
             pl.col("importance_unraised") >= importance,
             original & (pl.col("importance_given") >= importance),
@@ -240,7 +245,7 @@ def _reasons(policy: Policy) -> list[tuple[pl.Expr, pl.Expr, pl.Expr]]:
 
 
 def bars_supersession(policy: Policy) -> pl.Expr:
-    """Whether a row of `memories` may not even give way to a summary: explicitly protected, or core."""
+    """Whether a row of `memories` must not be superseded even by a summary: explicitly protected, or core."""
     return _flagged(policy) | _core(policy)
 
 
@@ -253,7 +258,7 @@ def _core(policy: Policy) -> pl.Expr:
 
 
 def _effects(live: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:
-    """How many live memories each memory caused: in-degree over CAUSED_BY, which points from effect to cause."""
+    """Counts the live memories that each memory caused: in-degree over CAUSED_BY, which points from effect to cause."""
     return (
         caused.join(live, left_on=["profile_id", "source"], right_on=KEY, how="semi")
         .group_by("profile_id", memory_id="target")
@@ -262,7 +267,7 @@ def _effects(live: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:
 
 
 def _supersedes(memories: pl.DataFrame) -> pl.DataFrame:
-    """Summaries in whose place a superseded memory would have to come back."""
+    """Summaries that superseded a memory, which would have to return if the summary left."""
     return (
         memories.filter(pl.col("superseded_kind") == "summary")
         .select("profile_id", memory_id="superseded_by", supersedes=pl.lit(True))
