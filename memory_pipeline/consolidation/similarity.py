@@ -1,14 +1,14 @@
-"""Every comparison of vectors: exact joins, nearest neighbours and the similarity of given pairs.
+"""All comparisons of vectors: exact joins, nearest neighbours, and the similarity of given pairs.
 
-One rule holds everywhere. The *stored similarity* of two rows is their cosine, computed from these two rows alone (dot
-product and lengths in float64, in a fixed order of addition) and rounded once to float32. A pair *reaches* a threshold
-when its stored similarity is at least the threshold rounded to float32, so a cosine that lies exactly on the threshold
-counts. Matrix products, whose cells depend on the shape of their block and on the number of threads, only propose
-candidates, with a margin for their error: what is returned never depends on them.
+The *stored similarity* of two rows is their cosine, computed from these two rows alone (dot product and lengths in
+float64, in a fixed order of addition) and rounded once to float32. A pair *reaches* a threshold if its stored
+similarity is at least the threshold rounded to float32, so a cosine exactly at the threshold counts. Matrix products,
+whose cells depend on the block shape and the number of threads, only propose candidates, with a margin for their error;
+results never depend on them.
 
-A row that is zero or holds NaN or infinity is *unknown*: it matches nothing. Rows need not be of unit length.
+A row that is zero or holds NaN or infinity is *unknown* and matches nothing. Rows need not have unit length.
 
-What does not live here: what a similarity is used for (`grouping` and the stages), and the approximate index of recall.
+Not here: what a similarity is used for (the stages), and the approximate index of recall.
 """
 
 from collections.abc import Iterator
@@ -21,35 +21,35 @@ import polars as pl
 from numpy.typing import NDArray
 
 _TILE: Final = 2048
-"""Edge of the square blocks that are compared at once: small enough for the cache, and large enough that the threads of
-the matrix product seldom wait for each other (on a busy machine that wait is what costs)."""
+"""Edge of the square blocks compared at once: small enough for the cache, and large enough that the threads of the
+matrix product seldom wait for each other, which is the main cost on a busy machine."""
 _CELL_BYTES: Final = 48
-"""Scratch memory of one cell of a block at worst, when all of its cells are candidates."""
+"""Worst-case scratch bytes per cell of a block, when every cell is a candidate."""
 _CHUNK: Final = 1 << 17
-"""Numbers gathered at once when single pairs are compared: what fits in the cache of a core."""
+"""Numbers gathered at once when single pairs are compared: what fits in a core's cache."""
 _SMALL: Final = 4
-"""Groups of at most this many rows are compared pair by pair: a matrix product would not repay its start."""
+"""Groups of at most this many rows are compared pair by pair, because a matrix product would not pay."""
 _SAMPLE: Final = 1024
-"""Rows on which the length of the prefix is chosen."""
+"""Rows sampled to choose the prefix length."""
 _BASIS_SAMPLE: Final = 8192
-"""Rows from which the principal axes are taken."""
+"""Rows sampled to compute the principal axes."""
 _WIDTHS: Final = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-"""Lengths of the prefix that are tried, the column of the remainder included."""
+"""Prefix lengths that are tried, including the column of the remainder."""
 _SCAN_COST: Final = 7
-"""Cost of looking at one cell, in multiply-adds of a matrix product."""
+"""Cost of scanning one cell, in multiply-adds of a matrix product."""
 _VERIFY_COST: Final = 40
-"""Cost of comparing one single pair of rows, for each of its numbers, in the same unit."""
+"""Cost of comparing one pair of rows, per dimension, in the same unit."""
 _BLOCK_COST: Final = 2
-"""Cost of settling one cell of a whole block, likewise."""
+"""Cost of verifying one cell of a whole block, per dimension, in the same unit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs of rows with their stored similarity; three arrays of one length.
+    """Pairs of rows with their stored similarity: three arrays of equal length.
 
     Attributes:
-        left: int64, the first row's number (a query's number in `top_k`).
-        right: int64, the second row's number.
+        left: int64, number of the first row (of the query in `top_k`).
+        right: int64, number of the second row.
         similarity: float32, the stored similarity.
     """
 
@@ -62,9 +62,9 @@ class Pairs:
 
 
 def matrix(vectors: pl.Series) -> NDArray[np.float32]:
-    """A column of vectors as one matrix, float32 [n, d], where d is the length that most of them have.
+    """Stacks a column of vectors into a float32 matrix [n, d], where d is the most frequent length.
 
-    A missing vector, one of another length or one with a missing number becomes a row of NaN: unknown.
+    A vector that is missing, has another length or lacks a number becomes a row of NaN (unknown).
     """
     counts = vectors.cast(pl.List(pl.Float32)).list.len()
     frequent = counts.drop_nulls().mode().to_numpy()
@@ -80,7 +80,7 @@ def lengths(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
     """Euclidean length of each row; 0 marks an unknown row (zero, or with NaN or infinity). Costs O(n·d).
 
     Raises:
-        ValueError: If `vectors` is not a float32 matrix.
+        ValueError: `vectors` is not a float32 matrix.
     """
     if vectors.ndim != 2 or vectors.dtype != np.float32:  # noqa: PLR2004
         message = f"vectors are {vectors.dtype} with shape {vectors.shape}; pass a float32 matrix, one row a memory"
@@ -101,7 +101,7 @@ def unknown(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 
 def reaches(similarity: NDArray[np.float32], minimum: float) -> NDArray[np.bool_]:
-    """Which stored similarities reach `minimum` (inclusive, compared in float32); NaN never does."""
+    """Mask of the similarities that reach `minimum` (inclusive, compared in float32); NaN never does."""
     mask: NDArray[np.bool_] = similarity >= np.float32(minimum)
     return mask
 
@@ -109,21 +109,21 @@ def reaches(similarity: NDArray[np.float32], minimum: float) -> NDArray[np.bool_
 def pair_similarity(
     vectors: NDArray[np.float32], left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]
 ) -> NDArray[np.float32]:
-    """Stored similarity of the given pairs of rows; NaN where one of the two is unknown. Costs O(pairs·d)."""
+    """Stored similarity of the given pairs of rows; NaN where either row is unknown. Costs O(pairs·d)."""
     rows = _Rows(vectors, lengths(vectors))
     result = np.full(len(left), np.nan, dtype=np.float32)
-    known = np.flatnonzero((rows.lengths[left] > 0) & (rows.lengths[right] > 0))
-    result[known] = rows.stored(left[known], right[known])
+    comparable = np.flatnonzero((rows.lengths[left] > 0) & (rows.lengths[right] > 0))
+    result[comparable] = rows.stored(left[comparable], right[comparable])
     return result
 
 
 def similarity_matrix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Stored similarities of all pairs of a few rows, float32 [n, n]; bit for bit those of the joins.
+    """Stored similarities of all pairs of a few rows, float32 [n, n]; bit-identical to those of the joins.
 
     Costs O(n²·d) at the speed of a float64 matrix product, and O(n²) memory.
 
     Raises:
-        ValueError: If a row is unknown.
+        ValueError: a row is unknown.
     """
     rows = _Rows(vectors, lengths(vectors))
     if not rows.lengths.all():
@@ -146,24 +146,24 @@ def threshold_join(
     *,
     memory_budget_mb: int = 1024,
 ) -> Pairs:
-    """All pairs of rows of one group whose stored similarity reaches `minimum`; exact.
+    """All pairs of rows within a group whose stored similarity reaches `minimum`; exact.
 
-    Large groups are rotated to their principal axes. The leading coordinates of two rows and the lengths of what
-    remains bound their cosine from above (Cauchy-Schwarz on the remainder), so a short matrix product finds the few
-    candidates, and only these are compared in full. The number of coordinates is chosen on a sample; where no prefix
-    pays, whole rows are multiplied.
+    Large groups are rotated to their principal axes. The leading coordinates of two rows and the lengths of their
+    remainders bound the cosine from above (Cauchy-Schwarz on the remainder), so a narrow matrix product finds the few
+    candidates that are compared in full. The number of coordinates is chosen on a sample; where no prefix pays, whole
+    rows are multiplied.
 
     Args:
-        vectors: Rows to compare, float32 [n, d].
-        groups: A code for each row, integers [n]; only rows of one code are compared.
-        minimum: Smallest cosine, -1 to 1, inclusive.
-        memory_budget_mb: Bound on scratch memory; the input and the result come on top.
+        vectors: rows to compare, float32 [n, d].
+        groups: integer code of each row [n]; only rows with the same code are compared.
+        minimum: smallest cosine, -1 to 1, inclusive.
+        memory_budget_mb: bound on scratch memory; input and result come on top.
 
     Returns:
         Each pair once, left < right, sorted by (left, right).
 
     Raises:
-        ValueError: If shapes or types do not fit, or `minimum` or the budget is out of range.
+        ValueError: shapes or types do not fit, or `minimum` or the budget is out of range.
     """
     _check_minimum(minimum)
     if memory_budget_mb < 1:
@@ -171,9 +171,11 @@ def threshold_join(
         raise ValueError(message)
     rows = _Rows(vectors, lengths(vectors))
     segments = _segments(groups, rows)
-    found = [_join_small(rows, [places for places in segments if len(places) <= _SMALL], minimum)]
-    found += [_join_group(rows, places, minimum, memory_budget_mb << 20) for places in segments if len(places) > _SMALL]
-    pairs = _concatenate(found)
+    joined = [_join_small(rows, [places for places in segments if len(places) <= _SMALL], minimum)]
+    joined += [
+        _join_group(rows, places, minimum, memory_budget_mb << 20) for places in segments if len(places) > _SMALL
+    ]
+    pairs = _concatenate(joined)
     return _take(pairs, np.argsort(pairs.left * len(vectors) + pairs.right))
 
 
@@ -187,24 +189,24 @@ def top_k(
     *,
     exclude: NDArray[np.integer[Any]] | None = None,
 ) -> Pairs:
-    """The `k` nearest rows of each query within its group; exact, ties by the lower row number.
+    """The `k` nearest rows of each query within its group; exact, ties go to the lower row number.
 
     Costs O(m·n·d) within a group at the speed of a matrix product, and a copy of both inputs.
 
     Args:
         queries: float32 [m, d].
-        vectors: Rows to search, float32 [n, d].
-        groups_q: Group codes of the queries.
-        groups_v: Group codes of the rows.
-        k: Most rows a query gets, at least 1.
-        minimum: Smallest cosine, inclusive.
-        exclude: For each query the one row that it must not get (itself), -1 for none.
+        vectors: rows to search, float32 [n, d].
+        groups_q: group codes of the queries.
+        groups_v: group codes of the rows.
+        k: maximum number of rows per query, at least 1.
+        minimum: smallest cosine, inclusive.
+        exclude: one row per query that must not be returned (the query itself), -1 for none.
 
     Returns:
-        left = query, right = row, sorted by (query, similarity descending, row). An unknown query gets nothing.
+        left = query, right = row, sorted by (query, similarity descending, row). An unknown query has no rows.
 
     Raises:
-        ValueError: If shapes or types do not fit, or `k` or `minimum` is out of range.
+        ValueError: shapes or types do not fit, or `k` or `minimum` is out of range.
     """
     if k < 1:
         message = f"k is {k}; it must be at least 1"
@@ -212,14 +214,14 @@ def top_k(
     _check_minimum(minimum)
     stacked = np.concatenate([vectors, queries])
     rows = _Rows(stacked, lengths(stacked))
-    found = []
+    nearest = []
     for members in _segments(np.concatenate([groups_v, groups_q]), rows):
         first = int(np.searchsorted(members, len(vectors)))
         for low in range(first, len(members), _TILE):
-            asked = members[low : low + _TILE]
-            best = _nearest(rows, asked, members[:first], k + (exclude is not None), minimum)
-            found.append(Pairs(asked[best.left] - len(vectors), best.right, best.similarity))
-    pairs = _concatenate(found)
+            batch = members[low : low + _TILE]
+            best = _nearest(rows, batch, members[:first], k + (exclude is not None), minimum)
+            nearest.append(Pairs(batch[best.left] - len(vectors), best.right, best.similarity))
+    pairs = _concatenate(nearest)
     if exclude is not None:
         pairs = _take(pairs, np.flatnonzero(pairs.right != exclude[pairs.left]))
     return _best(pairs, k)
@@ -227,7 +229,7 @@ def top_k(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """Vectors with their lengths: the two ways to compare them, alone and as a block."""
+    """Vectors with their lengths, comparable as single pairs or as a block."""
 
     vectors: NDArray[np.float32]
     lengths: NDArray[np.float64]
@@ -242,7 +244,7 @@ class _Rows:
         return units
 
     def stored(self, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
-        """Stored similarities of pairs of known rows, each from its two rows alone."""
+        """Stored similarities of pairs of known rows, each computed from its two rows alone."""
         result = np.empty(len(left), dtype=np.float32)
         for part in _chunks(len(left), self.dimension):
             i, j = left[part], right[part]
@@ -253,10 +255,10 @@ class _Rows:
     def settled(
         self, left: NDArray[np.int64], right: NDArray[np.int64], wanted: NDArray[np.bool_] | np.bool_
     ) -> NDArray[np.float32]:
-        """Stored similarities of a whole block, exact where `wanted`, by one float64 product.
+        """Stored similarities of a whole block by one float64 product, exact where `wanted`.
 
-        The product differs from the row-wise sum by less than `slack`. Only where both ends of that interval round to
-        different float32 numbers (a few cells in a million) does the row-wise sum have to decide.
+        The product differs from the row-wise sum by less than `slack`. The row-wise sum decides only where the two ends
+        of that interval round to different float32 numbers (a few cells in a million).
         """
         product = self.units(left) @ self.units(right).T
         slack = (self.dimension + 8) * 2.0**-51
@@ -267,25 +269,25 @@ class _Rows:
 
 
 def _join_small(rows: _Rows, segments: list[NDArray[np.int64]], minimum: float) -> Pairs:
-    """The join of many small groups at once: rows that stand `lag` places apart, for every lag."""
+    """Joins many small groups at once: rows `lag` positions apart, for every lag."""
     sizes = [len(places) for places in segments]
     places = np.concatenate([np.empty(0, dtype=np.int64), *segments])
     group = np.repeat(np.arange(len(segments)), sizes)
-    found = []
+    joined = []
     for lag in range(1, max(sizes, default=0)):
         near = np.flatnonzero(group[lag:] == group[:-lag])
         left, right = places[near], places[near + lag]
-        found.append(_reaching(Pairs(left, right, rows.stored(left, right)), minimum))
-    return _concatenate(found)
+        joined.append(_reaching(Pairs(left, right, rows.stored(left, right)), minimum))
+    return _concatenate(joined)
 
 
 def _join_group(rows: _Rows, places: NDArray[np.int64], minimum: float, budget: int) -> Pairs:
-    """The join of one large group: ascending row numbers."""
+    """Joins one large group, given as ascending row numbers."""
     prefix = _prefix(rows, places, minimum, budget // 2)
     edge = min(_TILE, len(places), isqrt(budget // 2 // _CELL_BYTES))
     limit = np.float32(minimum - _margin(rows.dimension if prefix is None else prefix.shape[1]))
     cells, mask = np.empty(edge * edge, dtype=np.float32), np.empty(edge * edge, dtype=np.bool_)
-    found = []
+    joined = []
 
     def block(part: slice) -> NDArray[np.float32]:
         return rows.units(places[part]).astype(np.float32) if prefix is None else prefix[part]
@@ -302,14 +304,14 @@ def _join_group(rows: _Rows, places: NDArray[np.int64], minimum: float, budget: 
             hits = np.greater_equal(tile, limit, out=mask[:size].reshape(shape))
             if start == low:
                 hits &= places[lefts, None] < places[rights]
-            found.append(_verified(rows, places[lefts], places[rights], hits, minimum))
-    return _concatenate(found)
+            joined.append(_verified(rows, places[lefts], places[rights], hits, minimum))
+    return _concatenate(joined)
 
 
 def _verified(
     rows: _Rows, lefts: NDArray[np.int64], rights: NDArray[np.int64], hits: NDArray[np.bool_], minimum: float
 ) -> Pairs:
-    """The candidates of one block that do reach `minimum`, compared one by one or, where they are many, as a block."""
+    """The candidates of a block that reach `minimum`, compared one by one or, if there are many, as a block."""
     cells = np.flatnonzero(hits)
     i, j = np.divmod(cells, len(rights))
     left, right = lefts[i], rights[j]
@@ -320,31 +322,31 @@ def _verified(
     return _reaching(Pairs(left, right, similarity), minimum)
 
 
-def _nearest(rows: _Rows, asked: NDArray[np.int64], places: NDArray[np.int64], k: int, minimum: float) -> Pairs:
-    """The `k` best of `places` for each of the rows `asked`; left counts within `asked`."""
+def _nearest(rows: _Rows, queried: NDArray[np.int64], places: NDArray[np.int64], k: int, minimum: float) -> Pairs:
+    """The `k` best of `places` for each of the rows `queried`; left is a position in `queried`."""
     margin = _margin(rows.dimension)
-    queries = rows.units(asked).astype(np.float32)
-    least = np.full(len(asked), minimum, dtype=np.float32)
+    queries = rows.units(queried).astype(np.float32)
+    lower_bound = np.full(len(queried), minimum, dtype=np.float32)
     best = _concatenate([])
     for start in range(0, len(places), _TILE):
         part = places[start : start + _TILE]
         tile = queries @ rows.units(part).astype(np.float32).T
-        bound = least - margin
+        bound = lower_bound - margin
         if len(part) > k:
             bound = np.maximum(bound, np.partition(tile, -k, axis=1)[:, -k] - 2 * margin)
         i, j = np.nonzero(tile >= bound[:, None])
-        similarity = rows.stored(asked[i], part[j])
-        fresh = _take(Pairs(i, part[j], similarity), np.flatnonzero(similarity >= least[i]))
+        similarity = rows.stored(queried[i], part[j])
+        fresh = _take(Pairs(i, part[j], similarity), np.flatnonzero(similarity >= lower_bound[i]))
         best = _best(_concatenate([best, fresh]), k)
-        full = np.flatnonzero(np.bincount(best.left, minlength=len(asked)) == k)
-        least[full] = best.similarity[np.searchsorted(best.left, full, side="right") - 1]
+        full = np.flatnonzero(np.bincount(best.left, minlength=len(queried)) == k)
+        lower_bound[full] = best.similarity[np.searchsorted(best.left, full, side="right") - 1]
     return best
 
 
 def _prefix(rows: _Rows, places: NDArray[np.int64], minimum: float, budget: int) -> NDArray[np.float32] | None:
     """Leading principal coordinates of each row and the length of its remainder; None if whole rows are cheaper.
 
-    The product of two such rows is at least the cosine of the two whole ones, by the inequality of Cauchy and Schwarz.
+    By the Cauchy-Schwarz inequality, the product of two such rows is at least the cosine of the whole rows.
     """
     cells = len(places) ** 2 / 2
     if cells < max(16 * _SAMPLE**2, 64 * rows.dimension**2):
@@ -365,7 +367,7 @@ def _prefix(rows: _Rows, places: NDArray[np.int64], minimum: float, budget: int)
 
 
 def _width(sample: NDArray[np.float64], minimum: float, cells: float, count: int, budget: int) -> int:
-    """The cheapest length of prefix by a count of candidates on a rotated sample; the whole length if none pays."""
+    """The cheapest prefix length by counting candidates on a rotated sample; the full dimension if no prefix pays."""
     dimension = int(sample.shape[1])
     fitting = [width for width in _WIDTHS if width < dimension and 4 * width * count <= budget]
     costs = {}
@@ -379,14 +381,14 @@ def _width(sample: NDArray[np.float64], minimum: float, cells: float, count: int
 
 
 def _bounding(rotated: NDArray[np.float64], width: int) -> NDArray[np.float32]:
-    """The first `width - 1` coordinates of unit rows, and the length of the rest as the last column."""
+    """The first `width - 1` coordinates of unit rows, with the length of the rest as the last column."""
     head = rotated[:, : width - 1]
     rest = np.sqrt(np.maximum(0.0, 1.0 - np.einsum("ij,ij->i", head, head)))
     return np.concatenate([head, rest[:, None]], axis=1).astype(np.float32)
 
 
 def _margin(width: int) -> float:
-    """Bound on the error of a float32 product of two unit rows of `width` numbers, doubled, roundings included."""
+    """Twice the error bound of a float32 product of two unit rows of `width` numbers, rounding included."""
     return (width + 8) * 2.0**-23
 
 
@@ -422,7 +424,7 @@ def _reaching(pairs: Pairs, minimum: float) -> Pairs:
 
 
 def _best(pairs: Pairs, k: int) -> Pairs:
-    """The `k` best pairs of each left row, best first, ties by the lower right row."""
+    """The `k` best pairs of each left row, best first; ties go to the lower right row."""
     pairs = _take(pairs, np.lexsort((pairs.right, -pairs.similarity, pairs.left)))
     rank = np.arange(len(pairs)) - np.searchsorted(pairs.left, pairs.left)
     return _take(pairs, np.flatnonzero(rank < k))
@@ -432,10 +434,10 @@ def _take(pairs: Pairs, places: NDArray[np.int64]) -> Pairs:
     return Pairs(pairs.left[places], pairs.right[places], pairs.similarity[places])
 
 
-def _concatenate(found: list[Pairs]) -> Pairs:
+def _concatenate(parts: list[Pairs]) -> Pairs:
     empty = np.empty(0, dtype=np.int64)
     return Pairs(
-        np.concatenate([empty, *(pairs.left for pairs in found)]),
-        np.concatenate([empty, *(pairs.right for pairs in found)]),
-        np.concatenate([empty.astype(np.float32), *(pairs.similarity for pairs in found)]),
+        np.concatenate([empty, *(pairs.left for pairs in parts)]),
+        np.concatenate([empty, *(pairs.right for pairs in parts)]),
+        np.concatenate([empty.astype(np.float32), *(pairs.similarity for pairs in parts)]),
     )

@@ -1,8 +1,8 @@
-"""When something is due: tables in, tables out.
+"""Decides when a run is due, from tables of activity and of past runs.
 
-Every rule is told what happened since the last run that succeeded, never since the last one that was requested, so that
-a run that failed is due again. However much was missed, one run catches up with it.
-What is not here: how the counts are read (`runs/due_work.py`), who asks and what is launched (`sensors/`, `jobs/`).
+Every rule counts what happened since the last successful run, never since the last requested one, so a failed run is
+due again, and one run catches up with any backlog. Not here: how the counts are read (`runs/due_work.py`), and who asks
+and launches (`sensors/`, `jobs/`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,15 +16,15 @@ from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings import Policy, next_tick
 
 ACCESS_PAUSE: Final = timedelta(minutes=5)
-"""Accesses alone wait so long for a projection: they come in together."""
+"""Accesses alone trigger a projection only after this delay, so that they are batched."""
 
 NIGHT_GRACE: Final = timedelta(minutes=15)
-"""The schedule asks for the nightly run at its tick; so long after it, a night that was missed or failed is due."""
+"""Delay after the nightly schedule's tick from which a missed or failed nightly run is due."""
 
 DAY: Final = 86_400
 
 TASKS: Final = ("full", "reflect", "lightweight", "tick", "decay", "creative", "cluster", "forget", "promote")
-"""Tasks of which the last successful run matters."""
+"""Tasks whose last successful run is tracked."""
 
 INTERVALS: Final[Mapping[str, str]] = {
     "full": "reconsolidate_interval_seconds",
@@ -34,13 +34,13 @@ INTERVALS: Final[Mapping[str, str]] = {
     "cluster": "cluster_interval_seconds",
     "forget": "forget_interval_seconds",
 }
-"""Tasks that can have an interval of their own, and the setting that names it."""
+"""Tasks with an interval of their own, and the setting that holds it."""
 
 THROUGHPUT: Final = 200.0
-"""Memories a second that a run is taken to manage before any was measured."""
+"""Assumed memories per second until a run was measured."""
 
 MEASURED_RUNS: Final = 10
-"""Runs that the throughput is measured over."""
+"""Number of latest runs from which the throughput is measured."""
 
 _SWITCHES: Final = (
     "enabled",
@@ -57,10 +57,11 @@ _SWITCHES: Final = (
 DUE: Final = pl.Schema(
     {"profile_id": pl.String(), "trigger": pl.String(), "task": pl.String(), "reason": pl.String(), "since": INSTANT}
 )
-"""What is due: whose, by which rule, which task, why in one sentence, and the clock of its last run (null: none)."""
+"""Columns of what is due: profile, rule, task, a one-sentence reason, and the as_of of the task's last run (null:
+none)."""
 
 PROGRESS: Final = pl.Schema({"profile_id": pl.String(), "task": pl.String(), "as_of": INSTANT, "base_seq": pl.Int64()})
-"""Last successful run of each task: its clock, and the ledger position it read up to."""
+"""Last successful run of each task: its as_of, and the ledger position it read up to."""
 
 ACTIVITY: Final = pl.Schema(
     {
@@ -78,14 +79,14 @@ ACTIVITY: Final = pl.Schema(
         "access_since": INSTANT,
     }
 )
-"""What agents did, one row a profile with a memory; the pipeline's own events never count.
+"""Activity of agents, one row per profile with a memory; the pipeline's own events never count.
 
-`first_event_at` and `last_event_at` are when the ledger took the first and the last event. `untouched` (events of any
-kind) and `stored` (memories) came since the last run of lightweight or full, `sessions_ended` and `sessions_seen`
-(distinct sessions) since the last full one, `batches` (accepted batches of memories) since the last tick or full,
-`importance_score` (its sum over originals, by ledger position) since the last reflection or full. `new_events`,
-`new_accesses` and `access_since` (when the first of these accesses was taken) are what the lake does not hold yet.
-"""
+`first_event_at` and `last_event_at` are when the ledger received the first and the last event. `untouched` (events of
+any kind) and `stored` (memories) count since the last lightweight or full run, `sessions_ended` and `sessions_seen`
+(distinct sessions) since the last full run, `batches` (accepted batches of memories) since the last tick or full run,
+`importance_score` (summed over originals by ledger position) since the last reflection or full run. `new_events`,
+`new_accesses` and `access_since` (when the first of these accesses was received) describe what the lake does not hold
+yet."""
 
 
 @dataclass(frozen=True)
@@ -106,29 +107,28 @@ def due(
     now: datetime,
     night: datetime | None = None,
 ) -> pl.DataFrame:
-    """Return what is due now.
+    """Returns the runs that are due now.
 
-    A full run does what every other task would: where one is due, the others of that profile wait for it. A projection
-    does not.
+    A full run does the work of every other task, so where one is due, only projections are reported beside it.
 
     Args:
-        activity: what agents did (see `ACTIVITY`).
+        activity: activity of agents (see `ACTIVITY`).
         progress: last successful run of each task (see `PROGRESS`).
-        policies: policy of each profile of `activity`; without one, or with one that is not enabled, nothing is due.
+        policies: policy of each profile in `activity`; nothing is due for a profile without one or with `enabled` off.
         now: the present.
         night: last tick of the nightly schedule at or before `now`, if there is one.
 
     Returns:
-        See `DUE`; sorted by profile and trigger.
+        Columns of `DUE`, sorted by profile and trigger.
     """
-    known = (
+    state = (
         activity.match_to_schema(ACTIVITY)
         .join(_switches(policies), on="profile_id")
         .filter("enabled")
         .join(_settled(progress), on="profile_id", how="left")
     )
-    found = [
-        known.filter(rule.holds.fill_null(value=False)).select(
+    matches = [
+        state.filter(rule.holds.fill_null(value=False)).select(
             "profile_id",
             trigger=pl.lit(rule.trigger),
             task=pl.lit(rule.task),
@@ -137,25 +137,25 @@ def due(
         )
         for rule in _rules(now, night)
     ]
-    whole = pl.concat([DUE.to_frame(), *found])
-    full = whole.filter(pl.col("task") == "full").select("profile_id").unique()
-    lesser = whole.filter(~pl.col("task").is_in(["full", "projection"]))
-    kept = whole.join(lesser.join(full, on="profile_id", how="semi"), on=["profile_id", "trigger"], how="anti")
-    return kept.sort("profile_id", "trigger")
+    candidates = pl.concat([DUE.to_frame(), *matches])
+    full = candidates.filter(pl.col("task") == "full").select("profile_id").unique()
+    lesser = candidates.filter(~pl.col("task").is_in(["full", "projection"]))
+    reported = candidates.join(lesser.join(full, on="profile_id", how="semi"), on=["profile_id", "trigger"], how="anti")
+    return reported.sort("profile_id", "trigger")
 
 
 def reflection(memories: pl.DataFrame, reflected: Mapping[str, int], *, threshold: float) -> pl.DataFrame:
-    """Profiles in which more importance than `threshold` was stored since a position (ADR-0008, Park et al.).
+    """Profiles that stored more than `threshold` importance since their last reflection (ADR-0008; Park et al., 2023).
 
     Args:
         memories: `profile_id`, `kind`, `seq` (ledger position) and `importance` (0..1) of stored memories; only
-            originals count, so that a reflection never calls for the next.
-        reflected: ledger position up to which each profile was reflected on; a profile that is missing never was.
+            originals count, so that a reflection never triggers the next one.
+        reflected: ledger position up to which each profile was reflected on; 0 for a profile that is missing.
         threshold: sum of importance_score (importance x 10) that must be exceeded.
 
     Returns:
-        `profile_id`, `importance_score` (the sum, to six decimals, so that float noise cannot tip it over) and
-        `memories` (how many), sorted by profile.
+        `profile_id`, `importance_score` (the sum rounded to six decimals, so that float noise cannot exceed the
+        threshold) and `memories` (count), sorted by profile.
     """
     since = pl.col("profile_id").replace_strict(dict(reflected), default=0, return_dtype=pl.Int64)
     return (
@@ -171,23 +171,23 @@ def reflection(memories: pl.DataFrame, reflected: Mapping[str, int], *, threshol
 
 
 def settled_by(task: str) -> tuple[str, ...]:
-    """Return the tasks whose success settles a task: itself, and a full run."""
+    """Returns the tasks whose success counts as a run of `task`: itself, and a full run."""
     return ("full",) if task == "full" else (task, "full")
 
 
 def interval(policy: Policy, task: str) -> int:
-    """Return the seconds after which a task is due of its own, 0 for never.
+    """Returns the seconds after which a task is due on its own; 0 means never.
 
-    The nightly run does every task; where it is on, an interval of a day or more needs no run beside it.
+    The nightly run performs every task, so with it an interval of a day or more triggers no separate run.
     """
     seconds = int(getattr(policy, INTERVALS[task])) if task in INTERVALS else 0
     return 0 if policy.nightly_run and seconds >= DAY else seconds
 
 
 def next_due(last: datetime | None, interval_seconds: int, now: datetime) -> datetime | None:
-    """When a task is next due: None for an interval of 0 (never), `now` for what never ran or is overdue.
+    """Returns when a task is next due: None for interval 0 (never), `now` if it never ran or is overdue.
 
-    However many intervals were missed, one run catches up.
+    One run catches up with any number of missed intervals.
     """
     if interval_seconds == 0:
         return None
@@ -195,11 +195,11 @@ def next_due(last: datetime | None, interval_seconds: int, now: datetime) -> dat
 
 
 def last_tick(expression: str, timezone: str, now: datetime) -> datetime | None:
-    """Return the last instant at or before `now` that a cron expression names, in UTC; None if it never came.
+    """Returns the last instant at or before `now` that a cron expression names, in UTC; None if there is none.
 
     Args:
-        expression: minute, hour, day of the month, month, day of the week.
-        timezone: zone of the clock that it means.
+        expression: minute, hour, day of month, month, day of week.
+        timezone: time zone in which the expression is read.
         now: timezone-aware.
     """
     for days in (1, 8, 32, 367, 366 * 8 + 2):
@@ -212,12 +212,12 @@ def last_tick(expression: str, timezone: str, now: datetime) -> datetime | None:
 
 
 def row_limit(budget_seconds: int, runs: pl.DataFrame) -> int | None:
-    """Return how many memories a run can take on within its time budget; None: as many as there are.
+    """Returns how many memories a run can process within its time budget; None: no limit.
 
     Args:
         budget_seconds: the time budget; 0: no limit.
-        runs: rows of `consolidation_runs`. The last ten runs that did something count, all their profiles together:
-            long runs, which tell most, weigh most.
+        runs: rows of `consolidation_runs`. Throughput is measured over the last ten runs that did something, all
+            profiles together, so long runs weigh most.
     """
     if budget_seconds == 0:
         return None
@@ -233,7 +233,7 @@ def row_limit(budget_seconds: int, runs: pl.DataFrame) -> int | None:
 
 
 def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
-    """Every rule, over the joined rows of `due`."""
+    """All rules, as expressions over the joined rows of `due`."""
     pause, present = pl.duration(seconds="idle_timeout_seconds"), pl.lit(now, INSTANT)
     every, ended, cycles = pl.col("scheduled_sessions"), pl.col("sessions_ended"), pl.col("ingestion_cycles")
     step, stored, batches = pl.col("step_count_trigger"), pl.col("stored"), pl.col("batches")
@@ -288,7 +288,7 @@ def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
 
 
 def _timed(present: pl.Expr, night: datetime | None) -> Iterable[_Rule]:
-    """Rules that time alone makes hold."""
+    """Rules that depend on time alone."""
     if night is not None:
         tick = pl.lit(night, INSTANT)
         missed = pl.coalesce(_last("full"), "first_event_at") < tick
@@ -306,12 +306,12 @@ def _timed(present: pl.Expr, night: datetime | None) -> Iterable[_Rule]:
 
 
 def _last(task: str) -> pl.Expr:
-    """Clock of the last run that settled a task."""
+    """As_of of the last run that counts as `task`."""
     return pl.max_horizontal(f"{settler}_at" for settler in settled_by(task))
 
 
 def _switches(policies: Mapping[str, Policy]) -> pl.DataFrame:
-    """What the policies say about triggers, one row a profile."""
+    """Settings of the policies that concern triggers, one row per profile."""
     rows = [
         {"profile_id": profile_id}
         | {name: getattr(policy, name) for name in _SWITCHES}
@@ -326,7 +326,7 @@ def _switches(policies: Mapping[str, Policy]) -> pl.DataFrame:
 
 
 def _settled(progress: pl.DataFrame) -> pl.DataFrame:
-    """One row a profile: the clock of its last run of each task."""
+    """As_of of the last run of each task, one row per profile."""
     return (
         progress.match_to_schema(PROGRESS)
         .group_by("profile_id")

@@ -1,8 +1,8 @@
-"""Trimming: which clauses of which memories a token budget leaves to be shown.
+"""Trims memories to a token budget: selects the clauses that recall still shows.
 
-A memory that is trimmed stays: its content and the words of the index are untouched, only the text that recall returns
-shrinks. What is not here: how a text is cut (`text/parse/sentences`), what a clause is worth
-(`text/score/clause_value`), and how a trim takes effect (`deciding`, `settling`).
+A trimmed memory stays: its content and index words do not change, only the text that recall returns. Not here: how a
+text is split (`text/parse/sentences`), what a clause is worth (`text/score/clause_value`), and how a trim takes effect
+(`decision_rows`, `lifecycle`).
 """
 
 from typing import Final
@@ -18,12 +18,12 @@ from memory_pipeline.text.parse.tokens import count_tokens
 from memory_pipeline.text.score import clause_value
 
 _OPEN: Final = r"[\s,;:\u2013\u2014-]+$"
-"""What a clause may end with, but a text may not."""
+"""Trailing punctuation that a clause may end with, but a text may not."""
 _MARKED: Final = r"[,;:\u2013\u2014-]\s*$"
-_FIRST, _NEXT, _LAST = 0, 1, 2
-"""Turns of clauses: what must stay, what stays as it is worth, and summaries that repeat, whole or not at all."""
+_REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
+"""Priorities of clauses: required, optional by worth, and summaries that repeat their members (all or nothing)."""
 _OMITTED: Final = "\u2026"
-"""Stands where the rest of a sentence is left out, in place of its comma."""
+"""Replaces the omitted rest of a sentence and the comma before it."""
 
 
 def select(
@@ -35,32 +35,32 @@ def select(
     *,
     plan_id: str,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Choose what is left out so that what live memories show fits the token budget of their profile.
+    """Selects what to leave out so that the live memories of a profile fit its token budget.
 
-    Nothing changes in a profile that fits. In one that does not, live summaries that took no memory's place, which
-    repeat what their members say, leave first; then the clauses that are worth least a token, from what is shown now,
-    until the rest fits. What agents said to be important is worth up to half as much again, or half as much. A memory
-    without a clause left is archived, but for one that is protected from a budget too, or a summary that took the place
-    of its members: its best clause stays. Explicitly protected and core memories count, but are not touched.
+    Profiles within budget are unchanged. In the others, live summaries that superseded no memory, and so only repeat
+    their members, leave first; then the clauses of least worth per token are dropped until the rest fits. Importance
+    stated by agents scales the worth by 0.5 to 1.5. A memory without clauses left is archived, unless it is protected
+    against a budget or is a summary that superseded its members: then its best clause stays. Explicitly protected and
+    core memories count towards the budget but are not touched.
 
-    Of originals without a clause left no more are archived than are spare, those that are worth least. Of the others
-    the best clause stays until a later run: it exceeds the budget, and nothing else makes room for it.
+    At most `spare` originals without clauses left are archived, those of least worth. The others keep their best clause
+    until a later run, even though it exceeds the budget.
 
     Args:
         memories: table `memories`.
         scored: table `scored_memories`; `budget_protected` is read.
-        enrichment: table `enrichment`; `question` is read: an answer is worth more than what nobody asked for.
-        spare: `profile_id`, `spare`: how many originals the quota lets leave; none of a profile that is not there.
-        policy: `token_budget` (up to 1 as a share of the tokens of all originals ever stored in a profile, above as a
-            number), and what is protected.
+        enrichment: table `enrichment`; `question` is read: an answer to a question is worth more.
+        spare: `profile_id`, `spare`: how many originals the quota lets leave; 0 for a profile without a row.
+        policy: `token_budget` (up to 1: share of the tokens of all originals ever stored in the profile; above 1:
+            tokens), and what is protected.
         plan_id: plan that the rows belong to.
 
     Returns:
-        Tables `trims` and `archived_set`: `value` and `strength` are what the best clause is worth a token. Less than
-        one clause and a speaker's name of the budget stays unused, if nothing has to wait. With as many spare, the
-        outcome for a smaller budget is part of that for a larger one; where runs go on from each other that holds of
-        each run, not of where they end, since what words are worth depends on what else is left. Cost: linear, about
-        30 µs a memory of a profile that exceeds its budget, 2 µs a memory of one that does not.
+        Tables `trims` and `archived_set`; `value` and `strength` are the worth per token of the best clause. Unless a
+        memory had to wait, less than one clause and a speaker's name of the budget stays unused. For equal `spare`, the
+        result for a smaller budget is contained in that for a larger one; this holds for one run and not for sequences
+        of runs, since the worth of words depends on what else is left. Cost: linear, about 30 µs per memory of a
+        profile over budget, 2 µs otherwise.
     """
     if policy.token_budget is None:
         return TABLES["trims"].empty(), TABLES["archived_set"].empty()
@@ -70,21 +70,25 @@ def select(
     if rows.is_empty():
         return TABLES["trims"].empty(), TABLES["archived_set"].empty()
     clauses = ordered(clause_value.values(rows), rows)
-    fits = (pl.col("cost").cum_sum().over("profile_id") <= pl.col("room")) | (pl.col("turn") == _FIRST)
+    fits = (pl.col("cost").cum_sum().over("profile_id") <= pl.col("room")) | (pl.col("priority") == _REQUIRED)
     whole = pl.col("fits").all().over("row")
-    kept = clauses.with_columns(fits=fits).with_columns(kept=pl.col("fits") & (whole | (pl.col("turn") != _LAST)))
-    texts = _texts(kept)
-    waiting = _waiting(rows.join(texts, on="row", how="left"), spare)
-    best = _texts(kept.join(waiting, on="row", how="semi", maintain_order="left").with_columns(kept=pl.col("first")))
-    left = pl.concat([texts.join(waiting, on="row", how="anti"), best])
-    after = rows.join(left, on="row", how="left", maintain_order="left").with_columns(
+    clauses_kept = clauses.with_columns(fits=fits).with_columns(
+        kept=pl.col("fits") & (whole | (pl.col("priority") != _REPEATED))
+    )
+    remaining = _texts(clauses_kept)
+    waiting = _waiting(rows.join(remaining, on="row", how="left"), spare)
+    best = _texts(
+        clauses_kept.join(waiting, on="row", how="semi", maintain_order="left").with_columns(kept=pl.col("first"))
+    )
+    final = pl.concat([remaining.join(waiting, on="row", how="anti"), best])
+    after = rows.join(final, on="row", how="left", maintain_order="left").with_columns(
         waits=pl.col("row").is_in(waiting["row"].implode()), plan_id=pl.lit(plan_id)
     )
     return _trims(after), _archived(after)
 
 
 def _waiting(after: pl.DataFrame, spare: pl.DataFrame) -> pl.DataFrame:
-    """Originals without a clause left that have to wait for a later run: row. Those that are worth least go first."""
+    """Originals without a clause left that must wait for a later run: row. Those of least worth leave first."""
     gone = after.filter(_without_text(), pl.col("kind") == ORIGINAL).join(spare, on="profile_id", how="left")
     worst_first = gone.sort(
         "profile_id",
@@ -98,12 +102,12 @@ def _waiting(after: pl.DataFrame, spare: pl.DataFrame) -> pl.DataFrame:
 
 
 def _without_text() -> pl.Expr:
-    """Whether nothing is left of a memory of which nothing has to stay."""
+    """Whether a memory has no text left and need not keep any."""
     return (pl.col("left_text").fill_null("") == "") & ~pl.col("stands")
 
 
 def _shown(memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Every memory with what it shows and what that costs, in order of time within each session."""
+    """Every memory with the text it shows and its cost, by session and time."""
     replacing = memories.filter(pl.col("superseded_kind") == "summary").select("profile_id", memory_id="superseded_by")
     standing = pl.concat([replacing, scored.filter("budget_protected").select(KEY)]).unique()
     ordered = (
@@ -118,7 +122,11 @@ def _shown(memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFram
 
 
 def _priced(memories: pl.DataFrame) -> pl.DataFrame:
-    """Add what each memory shows, whether it is live, and what its name, its whole text and what it shows cost."""
+    """Adds what each memory shows and its cost in tokens.
+
+    Columns: text (shown), live, name (of the speaker), name_cost, whole_cost (of the whole text) and tokens_before (of
+    the text shown).
+    """
     named = memories.with_columns(
         text=pl.coalesce("trimmed", "content"),
         live=pl.col("lifecycle").is_in(LIVE),
@@ -133,7 +141,7 @@ def _priced(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rooms(shown: pl.DataFrame, budget: float) -> pl.DataFrame:
-    """Profiles that exceed their budget: profile_id, budget, room (what of it protected memories leave), in tokens."""
+    """Profiles over budget: profile_id, budget, and room (what protected memories leave of it), in tokens."""
     barred = pl.col("tokens_before").filter(pl.col("live") & pl.col("barred")).sum()
     used = shown.group_by("profile_id").agg(*_used(budget), barred=barred)
     over = used.filter(pl.col("shown") > pl.col("budget"))
@@ -149,39 +157,39 @@ def _used(budget: float) -> list[pl.Expr]:
 
 
 def used(memories: pl.DataFrame, budget: float) -> pl.DataFrame:
-    """How much of a token budget each profile needs.
+    """Returns how much of a token budget each profile uses.
 
     Args:
         memories: table `memories`.
-        budget: as `Policy.token_budget` says it.
+        budget: as in `Policy.token_budget`.
 
     Returns:
-        profile_id; stored (tokens of all originals ever), shown (of what recall shows of live memories) and budget,
-        names of speakers included. Cost: 2 µs a memory.
+        profile_id; stored (tokens of all originals ever stored), shown (tokens that recall shows of live memories) and
+        budget, speaker names included. Cost: 2 µs per memory.
     """
     return _priced(memories).group_by("profile_id").agg(_used(budget)).sort("profile_id")
 
 
 def ordered(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Put clauses in the order in which a growing budget takes them in.
+    """Orders clauses so that every budget is a prefix: the order in which a growing budget admits them.
 
-    Within a memory the best come first, and the first bears the cost of the speaker's name. Clauses behind it that
-    would raise the mean join it as one: worth a token then falls from each to the next, and taking clauses of all
-    memories in that order is the best choice for every budget up to its last clause (a knapsack with set-up costs,
-    relaxed).
+    Within a memory the best clauses come first, and the first one carries the cost of the speaker's name. Following
+    clauses that would raise the mean are merged with it, so that worth per token decreases from each item to the next;
+    taking items of all memories in that order is then optimal for every budget that ends at an item (the relaxed
+    knapsack problem with set-up costs).
 
     Args:
-        valued: clauses as `keeping.values` gives them.
-        rows: the memories, by `row`: profile_id, memory_id, created_at, kind, name_cost (tokens of the speaker's
-            name), stands (it has to stay), importance_given, importance_hint, room.
+        valued: clauses as `clause_value.values` returns them.
+        rows: the memories, by `row`: profile_id, memory_id, created_at, kind, name_cost (tokens of the speaker's name),
+            stands (must keep a clause), importance_given, importance_hint, room.
 
     Returns:
-        The clauses of each profile in order, with cost (tokens), worth (of a token) and turn: 0 for what must stay, 1
-        for what stays as it is worth, 2 for summaries that repeat what their members say.
+        The clauses of each profile in order, with cost (tokens), worth (per token) and priority: 0 required, 1 optional
+        by worth, 2 summaries that repeat their members.
     """
     of_row = pl.int_range(pl.len()).over("row")
     important = 0.5 + pl.coalesce("importance_given", "importance_hint", 0.5)
-    known = valued.join(
+    weighted = valued.join(
         rows.select(
             *("row", "profile_id", "memory_id", "created_at", "kind", "name_cost", "stands", "room"),
             important=important,
@@ -189,7 +197,7 @@ def ordered(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         on="row",
     ).with_columns(value=pl.col("value") * pl.col("important"))
     unmarked = ~pl.col("ends") & ~pl.col("clause").str.contains(_MARKED)
-    best_first = known.with_columns(cost=(pl.col("tokens") + unmarked).clip(1)).sort(
+    best_first = weighted.with_columns(cost=(pl.col("tokens") + unmarked).clip(1)).sort(
         "row", pl.col("value") * (1.0 / pl.col("cost")), "place", descending=[False, True, False]
     )
     priced = best_first.with_columns(
@@ -197,15 +205,17 @@ def ordered(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     ).with_columns(mean=pl.col("value").cum_sum().over("row") * (1.0 / pl.col("cost").cum_sum().over("row")))
     joined = of_row <= pl.col("mean").arg_max().over("row")
     repeats = (pl.col("kind") != ORIGINAL) & ~pl.col("stands")
-    turn = pl.when(repeats).then(_LAST).when(pl.col("stands") & pl.col("first")).then(_FIRST).otherwise(_NEXT)
+    priority = (
+        pl.when(repeats).then(_REPEATED).when(pl.col("stands") & pl.col("first")).then(_REQUIRED).otherwise(_OPTIONAL)
+    )
     return priced.with_columns(
         worth=pl.when(joined)
         .then(pl.col("mean").max().over("row"))
         .otherwise(pl.col("value") * (1.0 / pl.col("cost"))),
-        turn=turn,
+        priority=priority,
     ).sort(
         "profile_id",
-        "turn",
+        "priority",
         "worth",
         "created_at",
         "memory_id",
@@ -214,12 +224,12 @@ def ordered(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _texts(kept: pl.DataFrame) -> pl.DataFrame:
-    """What is left of each memory: row, trimmed, clauses, left (how many), worth (of its best clause, a token)."""
+def _texts(clauses: pl.DataFrame) -> pl.DataFrame:
+    """The text left of each memory: row, left_text, clauses, left (number of clauses), worth (per token)."""
     gap = ~pl.col("ends") & ~pl.col("kept").shift(-1).over("row").fill_null(value=True)
     piece = pl.when(gap).then(pl.col("clause").str.replace(_OPEN, "") + f"{_OMITTED} ").otherwise("clause")
     return (
-        kept.sort("row", "place")
+        clauses.sort("row", "place")
         .with_columns(piece=piece)
         .group_by("row", maintain_order=True)
         .agg(
@@ -232,6 +242,7 @@ def _texts(kept: pl.DataFrame) -> pl.DataFrame:
 
 
 def _trims(after: pl.DataFrame) -> pl.DataFrame:
+    """Table `trims`: memories of which some but not all clauses are left."""
     cut = after.filter((pl.col("left_text") != "") & (pl.col("left") < pl.col("clauses")))
     return TABLES["trims"].conform(
         cut.with_columns(
@@ -250,14 +261,15 @@ def _trims(after: pl.DataFrame) -> pl.DataFrame:
 
 
 def _archived(after: pl.DataFrame) -> pl.DataFrame:
-    gone = after.filter(_without_text(), ~pl.col("waits"))
+    """Table `archived_set`: memories without a clause left that need not wait."""
+    leaving = after.filter(_without_text(), ~pl.col("waits"))
     why = (
         pl.when(pl.col("kind") != ORIGINAL)
         .then(pl.lit("repeats what its members say"))
         .otherwise(pl.lit("says what is worth least"))
     )
     return TABLES["archived_set"].conform(
-        gone.with_columns(
+        leaving.with_columns(
             action=pl.lit(Action.ARCHIVE.value),
             rule=pl.lit(BUDGET),
             reason=pl.format("It {} for its {} tokens, and the budget is {} tokens.", why, "tokens_before", "budget"),

@@ -1,1 +1,1 @@
-"""Associations between memories: how they come to be, fade and are measured as a graph."""
+"""Associations between memories: how they arise, decay and are measured as a graph."""

@@ -1,12 +1,12 @@
-"""Associations between memories: those that follow from what is known, those that a run proposes, and how they fade.
+"""Associations between memories: derived edges, proposed edges, and how edges decay.
 
-Derived edges are made anew by every run and are never decisions; proposed edges become decided ones once their plan is
+Derived edges are recomputed by every run and are never decisions; proposed edges become decided ones once their plan is
 committed. Directed edges point from the later memory to the earlier one: a memory FOLLOWS the one before it, is
-CAUSED_BY its cause and REINFORCES what it resembles. Undirected ones are stored once, source < target.
+CAUSED_BY its cause and REINFORCES what it resembles. Undirected edges are stored once, source < target.
 
-This module is the door. The rules stand in `likeness` (what memories say), `coactivation` (sessions that accessed
-them), `co_recall` (answers that named them), `links` (auto-links, reinforcements, conflicts) and `creative`.
-What is not here: the comparison of vectors (`similarity`), and what the graph says about a memory (`centrality`).
+This module is the entry point. The rules are in `similarity_edges` (what memories say), `coactivation` (sessions that
+accessed them), `co_recall` (answers that named them), `links` (auto-links, reinforcements, conflicts) and `creative`.
+Not here: the comparison of vectors (`similarity`), and graph measures of memories (`centrality`).
 """
 
 from datetime import datetime
@@ -22,7 +22,7 @@ from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
 
 FADING: Final = ("DISCOVERED", "ASSOCIATED", "SIMILAR_TO", "SHORTCUT")
-"""Types whose weight decays, unless an agent asserted the edge."""
+"""Edge types whose weight decays, unless an agent asserted the edge."""
 
 _LINK: Final = pl.col("edge_type") == "ASSOCIATED"
 
@@ -37,56 +37,57 @@ def derive(
     *,
     as_of: datetime,
 ) -> pl.DataFrame:
-    """Edges that follow from the memories and their use, at their weight at `as_of`; what has faded is left out.
+    """Derives the edges that follow from the memories and their use, at their weight at `as_of`, without decayed ones.
 
-    Between memories of any lifecycle but deleted, for they tell how memories came about:
+    Between memories of any lifecycle but deleted, since they tell how memories came about:
 
     - FOLLOWS: consecutive originals of a session, by (created_at, seq); weight 1.
     - CAUSED_BY: a memory and the memory that its parent event stored; weight 1.
 
     Between live memories, by what they say:
 
-    - SIMILAR_TO: a cosine above the policy's threshold; the cosine is the weight. Once one of the two is a day old, a
-      cosine below `warm_prune_weight` is not enough any more (ADR-0008; for good, not only for a week).
-    - REFERENCES: mentions of the same entities; weight 1 - 1 / (1 + n) for n shared entities. An entity that more than
-      `reference_share` of the profile's live memories mention counts for nothing. An entity links each mention to the
-      five before it in time, so that one that k memories share makes 5 k edges at most, not k².
-    - REFERENCES/cross_session (ADR-0008): memories of two sessions that share such an entity, however many mentions lie
-      between them, and have a cosine of at least `auto_link_similarity`; the larger of cosine and weight.
+    - SIMILAR_TO: a cosine above the policy's threshold, which is the weight. Once one of the two memories is a day old,
+      the cosine must also reach `warm_prune_weight` (ADR-0008; permanently, not only for a week).
+    - REFERENCES: mentions of the same entities; weight 1 - 1 / (1 + n) for n shared entities. Entities that more than
+      `reference_share` of the profile's live memories mention do not count. Each mention is linked to the five before
+      it in time, so an entity shared by k memories makes at most 5 k edges instead of k².
+    - REFERENCES/cross_session (ADR-0008): memories of two sessions that share such an entity, with any number of
+      mentions in between, and have a cosine of at least `auto_link_similarity`; the weight is the larger of the cosine
+      and that of REFERENCES.
 
     Between live memories, by how they are used:
 
     - COACTIVATED (three-tier): `co_count` sessions accessed both; see `coactivation`.
-    - SHORTCUT (ADR-0008): used together, and far apart over all the other edges.
+    - SHORTCUT (ADR-0008): used together, and far apart over all other edges.
     - ASSOCIATED (cognitive-memory, only with `link_lifetime_days`): every event that accesses both strengthens the link
-      by `co_recall_gain`, the first one from nothing. A link that is asserted or decided is strengthened instead.
+      by `co_recall_gain`, starting from 0. An asserted or decided link is strengthened instead.
 
     Args:
         memories: table `memories`.
         enrichment: table `enrichment`; its `entities` are read.
         vectors: table `vectors`; rows of other models than the policy's are ignored.
-        accesses: table `accesses`; what is later than `as_of` does not count.
-        decided: table `decided_edges`: what agents asserted and runs decided.
-        policy: which associations are looked for, their thresholds, and how edges fade.
+        accesses: table `accesses`; those after `as_of` do not count.
+        decided: table `decided_edges`: edges that agents asserted and runs decided.
+        policy: which associations are enabled, their thresholds, and how edges decay.
         as_of: instant of the weights.
 
     Returns:
-        Table `derived_edges`. Nothing in it depends on earlier runs.
+        Table `derived_edges`, independent of earlier runs.
 
-    Cost: the exact join of similar memories, a sort of the pairs that were used together; all else is linear.
+    Cost: the exact join of similar memories and a sort of the pairs that were used together; the rest is linear.
     """
     present = memories.filter(pl.col("lifecycle") != Lifecycle.DELETED.value)
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).sort(KEY)
-    known = accesses.filter(pl.col("at") <= as_of)
-    found = [
+    past_accesses = accesses.filter(pl.col("at") <= as_of)
+    derived = [
         _follows(present),
         _caused_by(present),
         similarity_edges.derive(live, enrichment, vectors, policy, as_of=as_of),
-        _recalled_together(live, known, decided, policy),
+        _recalled_together(live, past_accesses, decided, policy),
     ]
-    edges = _standing(edge_rows.complete(pl.concat(found, how="diagonal")), policy, as_of=as_of)
-    used = _used_together(live, known, pl.concat([decided, edges]), policy, as_of=as_of)
-    return TABLES["derived_edges"].conform(pl.concat([edges, _standing(used, policy, as_of=as_of)]))
+    edges = _not_faded(edge_rows.complete(pl.concat(derived, how="diagonal")), policy, as_of=as_of)
+    usage_edges = _used_together(live, past_accesses, pl.concat([decided, edges]), policy, as_of=as_of)
+    return TABLES["derived_edges"].conform(pl.concat([edges, _not_faded(usage_edges, policy, as_of=as_of)]))
 
 
 def discover(
@@ -102,45 +103,45 @@ def discover(
     as_of: datetime,
     plan_id: str,
 ) -> pl.DataFrame:
-    """Propose the edges that a plan decides, as far as the policy names them.
+    """Proposes the edges that a plan decides, as far as the policy enables them.
 
     - DISCOVERED and CONTRADICTS/contrast by the rules in `creative`;
     - ASSOCIATED and REINFORCES by those in `links`;
-    - CONTRADICTS/conflict for every conflict of `fact_changes`.
+    - CONTRADICTS/conflict for every conflict in `fact_changes`.
 
-    A pair that has an asserted or decided edge of that type, in whichever direction, gets no second one. A link that
-    would weigh too little at `as_of`, after all recalls since its memories exist, is not proposed.
+    A pair that already has an asserted or decided edge of that type, in either direction, gets no second one. A link
+    that would weigh too little at `as_of`, after all recalls since its memories exist, is not proposed.
 
     Args:
         memories: table `memories`.
         scored: table `scored_memories`, of the same memories.
-        edges: every edge there is.
+        edges: all edges.
         vectors: table `vectors`; rows of other models than the policy's are ignored.
-        accesses: table `accesses`; what is later than `as_of` does not count.
+        accesses: table `accesses`; those after `as_of` do not count.
         tier_changes: table `tier_changes`.
         fact_changes: table `fact_changes`.
-        policy: which associations are looked for, and their thresholds.
+        policy: which associations are enabled, and their thresholds.
         as_of: instant of the run.
         plan_id: plan that proposes the edges.
 
     Returns:
-        Table `proposed_edges`, at the weight that the edges had when they came to be.
+        Table `proposed_edges`, at the weight with which the edges begin.
 
     Cost: one exact join of the live memories for auto-links and reinforcements, and the square of the creative sample.
     """
-    found = [
+    parts = [
         links.conflicts(fact_changes, memories),
         links.propose(memories, edges, vectors, tier_changes, policy),
     ]
     if "creative" in policy.associations:
-        found.append(creative.propose(memories, scored, edges, vectors, policy, as_of=as_of))
+        parts.append(creative.propose(memories, scored, edges, vectors, policy, as_of=as_of))
     pair = ["profile_id", "edge_type", "low", "high"]
-    joined = edge_rows.unordered(edges.filter(pl.col("origin") != "derived"))
-    whole = pl.concat(found, how="diagonal_relaxed")
+    existing = edge_rows.unordered(edges.filter(pl.col("origin") != "derived"))
+    candidates = pl.concat(parts, how="diagonal_relaxed")
     new = (
-        whole.hstack(edge_rows.unordered(whole).select("low", "high"))
+        candidates.hstack(edge_rows.unordered(candidates).select("low", "high"))
         .unique(pair, keep="first", maintain_order=True)
-        .join(joined, on=pair, how="anti")
+        .join(existing, on=pair, how="anti")
     )
     table = TABLES["proposed_edges"]
     proposed = table.conform(edge_rows.complete(new.drop("low", "high"), origin="decided", plan_id=plan_id))
@@ -149,29 +150,29 @@ def discover(
 
 
 def union(*edges: pl.DataFrame) -> pl.DataFrame:
-    """All edges of several tables; where two tables hold the same one, the table named first stands."""
+    """All edges of several tables; of equal edges, the one in the first table is kept."""
     table = TABLES["association_edges"]
     return table.conform(pl.concat(edges).unique(table.key, keep="first", maintain_order=True))
 
 
 def strengthen(edges: pl.DataFrame, accesses: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
-    """Return `edges` as recalls have left them: decided ASSOCIATED links whose ends one event accessed together.
+    """Returns `edges` as recalls have left them: decided ASSOCIATED links whose ends one event accessed together.
 
-    Each such event since the link was strengthened last makes its base min(1, weight at that instant + gain), where the
-    weight at that instant is what `decay` would give (SuperLocalMemory, cognitive-memory). The result follows from the
-    ledger alone: reading changes nothing, and no cadence of runs makes a difference. A second time it does nothing.
+    Each such event since the link was last strengthened sets its base to min(1, weight at that instant + gain), where
+    the weight at that instant is that of `decay` (SuperLocalMemory, cognitive-memory). The result follows from the
+    ledger alone, whatever the cadence of runs, and strengthening twice changes nothing.
 
     Args:
-        edges: edges of any kind, as the ledger gives them.
+        edges: edges of any kind, as the ledger has them.
         accesses: table `accesses`.
-        policy: what a recall adds, if co-recall is among its associations, and how links fade in between.
-        as_of: what is later does not count.
+        policy: the gain of a recall if co-recall is enabled, and how links decay in between.
+        as_of: later accesses do not count.
 
     Returns:
-        The same edges; of those strengthened `weight` and `base_weight` are what the last recall left,
-        `last_strengthened_at` is that recall, and `co_count` has grown by the recalls.
+        The same edges. Strengthened ones have the weight and `base_weight` after the last recall, its instant as
+        `last_strengthened_at`, and a `co_count` increased by the recalls.
 
-    Cost: linear in the pairs that events name, at most a hundred an access.
+    Cost: linear in the pairs that events name, at most a hundred per access.
     """
     chosen = edges.with_row_index("edge").filter(_LINK & (pl.col("origin") == "decided"))
     if chosen.is_empty() or "co_recall" not in policy.associations:
@@ -206,12 +207,12 @@ def strengthen(edges: pl.DataFrame, accesses: pl.DataFrame, policy: Policy, *, a
 
 
 def decay(edges: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
-    """Return `edges` with their weight at `as_of`.
+    """Returns `edges` with their weight at `as_of`.
 
-    An edge that was not strengthened for `edge_decay_days` weighs base_weight * exp(-edge_decay_rate * idle days)
+    An edge not strengthened for `edge_decay_days` weighs base_weight * exp(-edge_decay_rate * idle days)
     (SuperLocalMemory). With `link_lifetime_days`, ASSOCIATED links weigh base_weight * exp(-idle days / lifetime) from
-    the first day on instead (cognitive-memory). Only types in `FADING` decay, and nothing that an agent asserted. The
-    weight always follows from `base_weight`, so decaying at any cadence equals decaying once.
+    the first day on instead (cognitive-memory). Only types in `FADING` decay, and no asserted edge does. The weight
+    always follows from `base_weight`, so decaying at any cadence equals decaying once.
     """
     idle = days_between(pl.col("last_strengthened_at"), pl.lit(as_of, dtype=INSTANT))
     share = pl.when(_can_fade()).then(_share(idle, _LINK, policy)).otherwise(1.0)
@@ -219,7 +220,7 @@ def decay(edges: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFra
 
 
 def faded(edges: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Edges whose present weight is below `edge_prune_weight`; of the decided ones, those to prune."""
+    """Edges whose present weight is below `edge_prune_weight`; the decided ones among them are pruned."""
     return edges.filter(has_faded(policy))
 
 
@@ -231,8 +232,8 @@ def has_faded(policy: Policy) -> pl.Expr:
 def is_usable(policy: Policy) -> pl.Expr:
     """Whether an edge, at its present weight, can be followed.
 
-    One that has faded cannot; with `link_lifetime_days`, neither can an ASSOCIATED link below `link_usable_weight`,
-    which stays in the table because recalls can bring it back.
+    A faded edge cannot. With `link_lifetime_days`, neither can an ASSOCIATED link below `link_usable_weight`, which
+    stays in the table because recalls can strengthen it again.
     """
     if policy.link_lifetime_days is None:
         return ~has_faded(policy)
@@ -245,7 +246,7 @@ def _can_fade() -> pl.Expr:
 
 
 def _share(idle: pl.Expr, is_link: pl.Expr, policy: Policy) -> pl.Expr:
-    """What is left of the weight of an edge that can fade, after so many idle days."""
+    """Share of the weight that a decaying edge retains after a number of idle days."""
     slow = pl.when(idle >= policy.edge_decay_days).then((-policy.edge_decay_rate * idle).exp()).otherwise(1.0)
     if policy.link_lifetime_days is None:
         return slow
@@ -255,43 +256,43 @@ def _share(idle: pl.Expr, is_link: pl.Expr, policy: Policy) -> pl.Expr:
 def _strengths(
     base: NDArray[np.float64], link: NDArray[np.int64], recalls: pl.DataFrame, policy: Policy
 ) -> NDArray[np.float64]:
-    """Strengths of links after `recalls` (`at` and `since`, in microseconds, by link and time)."""
+    """Strengths of links after `recalls` (`at` and `since` in microseconds, by link and time)."""
     before = pl.when(pl.Series(link) == pl.Series(link).shift(1)).then(pl.col("at").shift(1)).otherwise("since")
     idle = (pl.col("at") - before) * (1.0 / DAY)
     share = recalls.select(_share(idle, pl.lit(value=True), policy)).to_series().to_numpy()
     return co_recall.strengths(base, link, share, gain=policy.co_recall_gain)
 
 
-def _standing(edges: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
+def _not_faded(edges: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
     return decay(edges, policy, as_of=as_of).filter(~has_faded(policy))
 
 
 def _used_together(
     live: pl.DataFrame, accesses: pl.DataFrame, edges: pl.DataFrame, policy: Policy, *, as_of: datetime
 ) -> pl.DataFrame:
-    """COACTIVATED and SHORTCUT; ways are looked for over `edges` that can be followed."""
-    found = [TABLES["association_edges"].empty()]
+    """COACTIVATED and SHORTCUT edges; paths are searched over the `edges` that can be followed."""
+    parts = [TABLES["association_edges"].empty()]
     if {"coactivation", "shortcut"} & set(policy.associations):
-        met = coactivation.sessions(live, accesses)
+        co_occurrences = coactivation.sessions(live, accesses)
     if "coactivation" in policy.associations:
-        found.append(edge_rows.complete(coactivation.coactivated(live, *met)))
+        parts.append(edge_rows.complete(coactivation.coactivated(live, *co_occurrences)))
     if "shortcut" in policy.associations:
         present = decay(strengthen(edges, accesses, policy, as_of=as_of), policy, as_of=as_of)
-        ways = present.filter(is_usable(policy))
-        found.append(edge_rows.complete(coactivation.shortcuts(live, *met, ways, policy)))
-    return pl.concat(found)
+        usable = present.filter(is_usable(policy))
+        parts.append(edge_rows.complete(coactivation.shortcuts(live, *co_occurrences, usable, policy)))
+    return pl.concat(parts)
 
 
 def _recalled_together(
     live: pl.DataFrame, accesses: pl.DataFrame, decided: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
-    """ASSOCIATED links that recalls alone have made; what is asserted or decided is strengthened instead."""
-    none = edge_rows.between(live, np.empty(0, np.int64), np.empty(0, np.int64))
+    """ASSOCIATED links that recalls alone have made; asserted or decided ones are strengthened instead."""
+    no_links = edge_rows.between(live, np.empty(0, np.int64), np.empty(0, np.int64))
     if "co_recall" not in policy.associations or policy.link_lifetime_days is None:
-        return none
+        return no_links
     recalls = co_recall.recalls(live, accesses)
     if recalls.is_empty():
-        return none
+        return no_links
     pairs = recalls.group_by("left", "right").agg(since=pl.col("at").min(), last=pl.col("at").max(), count=pl.len())
     pairs = pairs.sort("left", "right")
     recalls = recalls.join(pairs.with_row_index("link"), on=["left", "right"]).sort("link", "at")
@@ -308,6 +309,7 @@ def _recalled_together(
 
 
 def _follows(present: pl.DataFrame) -> pl.DataFrame:
+    """FOLLOWS edges between consecutive originals of a session."""
     session = ["profile_id", "session_id"]
     ordered = present.filter((pl.col("kind") == "original") & pl.col("session_id").is_not_null()).sort(
         *session, "created_at", "seq", "memory_id"
@@ -329,6 +331,7 @@ def _follows(present: pl.DataFrame) -> pl.DataFrame:
 
 
 def _caused_by(present: pl.DataFrame) -> pl.DataFrame:
+    """CAUSED_BY edges from a memory to the memory that its parent event stored."""
     causes = present.select("profile_id", parent_event_id="event_id", target="memory_id", caused_at="created_at")
     return (
         present.join(causes, on=["profile_id", "parent_event_id"])

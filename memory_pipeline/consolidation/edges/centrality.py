@@ -1,6 +1,6 @@
-"""How central each live memory is in the graph of its profile's associations.
+"""How central each live memory is in the graph of its profile.
 
-What is not here: where edges come from (`associations`), and the measures on plain arrays (`graph`).
+Not here: where edges come from (`associations`), and graph measures on plain arrays (`graph`).
 """
 
 from datetime import datetime
@@ -16,43 +16,43 @@ from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 
 NO_RELATION: Final = ("SUMMARIZES", "FOLLOWS", "SIMILAR_TO", "REFERENCES")
-"""Types that make no relationship, as little as links that a run decided: they come about by themselves."""
+"""Edge types that do not count as a relationship, like auto-links: they arise by themselves."""
 
 NO_POINTER: Final = (*edge_rows.UNDIRECTED, "FOLLOWS", "SUMMARIZES")
-"""Types that do not count for the in-degree."""
+"""Edge types that do not count for the in-degree."""
 
 UNKNOWN_IMPORTANCE: Final = 0.5
 
 RAISED: Final[dict[int, float]] = {3: 0.6, 5: 0.8, 10: 1.0}
-"""Importance that a memory has at least from such an in-degree on, where centrality raises importance (ADR-0008)."""
+"""Minimum importance by in-degree, where centrality raises importance (ADR-0008)."""
 
 
 def measure(
     memories: pl.DataFrame, importance: pl.DataFrame, edges: pl.DataFrame, policy: Policy, *, as_of: datetime
 ) -> pl.DataFrame:
-    """Measure every live memory in the graph of the live memories of its profile.
+    """Measures every live memory in the graph of the live memories of its profile.
 
     Args:
         memories: table `memories`.
-        importance: `profile_id`, `memory_id`, `importance` (0..1); 0.5 stands in where it is not known.
-        edges: table `association_edges` at present weight. Edges that are too light to be followed, and edges of
-            memories that are not live, do not count.
-        policy: below which weight an edge is not followed, and whether centrality raises importance.
-        as_of: the one clock of the run.
+        importance: `profile_id`, `memory_id`, `importance` (0..1); 0.5 where it is unknown.
+        edges: table `association_edges` at present weight. Edges too light to be followed, and edges of memories that
+            are not live, do not count.
+        policy: minimum weight of an edge that is followed, and whether centrality raises importance.
+        as_of: instant of the run.
 
     Returns:
-        Table `memory_importance`. With `centrality_importance`, memories that three, five or ten directed edges point
-        at have an importance of at least .6, .8 or 1, and none has less than before; `importance_unraised` is what it
-        was, which is what protection goes by. `relationship_count` counts neighbours over asserted and decided edges
-        and over CAUSED_BY from before `as_of`, without the types of `NO_RELATION` and auto-links; PageRank and
-        communities take every edge for undirected, with its weight.
+        Table `memory_importance`. With `centrality_importance`, memories with 3, 5 or 10 incoming directed edges have
+        an importance of at least 0.6, 0.8 or 1, and no importance falls; `importance_unraised` is the value before,
+        which protection uses. `relationship_count` counts neighbours over asserted and decided edges and CAUSED_BY from
+        before `as_of`, without the types in `NO_RELATION` and auto-links. PageRank and communities treat every edge as
+        undirected, with its weight.
 
-    Cost: O(memories + edges) for each step of PageRank, O(edges log edges) for each step of label propagation.
+    Cost: O(memories + edges) per step of PageRank, O(edges log edges) per step of label propagation.
     """
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(KEY)
-    known = importance.select(*KEY, "importance")
+    rated = importance.select(*KEY, "importance")
     nodes = (
-        live.join(known, on=KEY, how="left", validate="1:1")
+        live.join(rated, on=KEY, how="left", validate="1:1")
         .with_columns(pl.col("importance").fill_null(UNKNOWN_IMPORTANCE))
         .sort(KEY)
         .with_row_index("node")
@@ -89,14 +89,14 @@ def measure(
 
 
 def _floor(in_degree: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The least importance that so many edges pointing at a memory give it."""
+    """Minimum importance for each in-degree."""
     steps = np.array([0.0, *RAISED.values()])
     floor: NDArray[np.float64] = steps[np.searchsorted(list(RAISED), in_degree, side="right")]
     return floor
 
 
 def _ends(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """Edges between two live memories, with the number of the node at either end (`from`, `to`); no loops."""
+    """Edges between two live memories, with the node numbers of their ends (`from`, `to`); no loops."""
     for end, name in (("source", "from"), ("target", "to")):
         numbers = nodes.select("profile_id", pl.col("memory_id").alias(end), pl.col("node").cast(pl.Int64).alias(name))
         edges = edges.join(numbers, on=["profile_id", end])

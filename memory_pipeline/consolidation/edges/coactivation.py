@@ -1,8 +1,7 @@
-"""What follows from the sessions in which memories were accessed: co-activation, and shortcuts through the graph.
+"""Edges from sessions that accessed the same memories: co-activation and shortcuts.
 
-Both are made anew by every run from all accesses, so reading never writes and no cadence of runs changes anything.
-What is not here: what is recalled together in one answer (`co_recall`), and units of co-activated memories
-(`clustering`).
+Both are recomputed by every run from all accesses, so reading never writes and the cadence of runs does not matter. Not
+here: memories recalled together by one answer (`co_recall`), and units of co-activated memories (`groups.clustering`).
 """
 
 from typing import Any, Final
@@ -19,38 +18,38 @@ from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings import Policy
 
 REACH: Final = 100
-"""How many of the memories before it in a session a memory counts as co-activated with. A session of up to 101 memories
-counts every pair; a longer one makes at most a hundred a memory, not the square of its length."""
+"""Maximum distance, in order of first access within a session, of two co-activated memories. A session of up to 101
+memories counts every pair; a longer one yields at most 100 pairs per memory instead of the square of its length."""
 
 FULL_WEIGHT: Final = 10
-"""Shared sessions from which a co-activation has the weight 1."""
+"""Number of shared sessions from which a co-activation has weight 1."""
 
 NO_HOP: Final = ("COACTIVATED", "SHORTCUT", "SUMMARIZES")
-"""Types that are no way between two memories: with them no shortcut would ever be needed."""
+"""Edge types that do not count as a path; otherwise no shortcut would ever be needed."""
 
 _BLOCK: Final = 1 << 16
 """Pairs whose neighbourhoods are compared at once."""
 
 
 def sessions(live: pl.DataFrame, accesses: pl.DataFrame) -> tuple[Meetings, NDArray[np.int64]]:
-    """Which memories were accessed in how many common sessions.
+    """Counts the sessions in which pairs of memories were accessed together.
+
+    Memories of a session are ordered by their first access in it; those at most `REACH` positions apart form a pair.
 
     Args:
         live: memories that count, sorted by profile and memory.
-        accesses: table `accesses`; those without a session do not count.
+        accesses: table `accesses`; accesses without a session do not count.
 
     Returns:
-        Pairs of rows of `live` of one profile, and for each place the instant in microseconds: when the first and the
-        last of their common sessions came to hold both.
-
-    Memories of a session stand in the order of their first access in it; those up to `REACH` places apart are a pair.
+        Pairs of rows of `live` within one profile, and for each place an instant in microseconds: when the first and
+        the last of their common sessions came to contain both.
     """
     rows = live.select(*KEY, row=pl.int_range(pl.len()))
     session = ["profile_id", "session_id"]
-    named = accesses.drop_nulls("session_id")
-    numbers = named.select(session).unique().with_columns(session=pl.int_range(pl.len()))
+    in_sessions = accesses.drop_nulls("session_id")
+    numbers = in_sessions.select(session).unique().with_columns(session=pl.int_range(pl.len()))
     visits = (
-        named.join(rows, on=KEY)
+        in_sessions.join(rows, on=KEY)
         .join(numbers, on=session)
         .group_by("session", "row")
         .agg(pl.col("at").min().dt.epoch("us"))
@@ -61,9 +60,9 @@ def sessions(live: pl.DataFrame, accesses: pl.DataFrame) -> tuple[Meetings, NDAr
 
 
 def coactivated(live: pl.DataFrame, met: Meetings, at: NDArray[np.int64]) -> pl.DataFrame:
-    """COACTIVATED edges: `co_count` common sessions, weight min(1, co_count / 10).
+    """COACTIVATED edges (three-tier): `co_count` common sessions, weight min(1, co_count / 10).
 
-    `discovered_at` is when a session had accessed both for the first time, `last_strengthened_at` when one more did.
+    `discovered_at` is when a session had first accessed both, `last_strengthened_at` when the latest one had.
     """
     return _edges(live, met, at).with_columns(edge_type=pl.lit("COACTIVATED"), algorithm=pl.lit("shared_sessions"))
 
@@ -71,32 +70,32 @@ def coactivated(live: pl.DataFrame, met: Meetings, at: NDArray[np.int64]) -> pl.
 def shortcuts(
     live: pl.DataFrame, met: Meetings, at: NDArray[np.int64], edges: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
-    """SHORTCUT edges between memories that are used together and far apart in the graph.
+    """SHORTCUT edges (ADR-0008) between memories that are used together but far apart in the graph.
 
-    A pair gets one if at least `shortcut_accesses` sessions accessed both and every way between them over `edges` has
+    A pair gets one if at least `shortcut_accesses` sessions accessed both and every path between them over `edges` has
     more than `shortcut_hops` hops. Weight, count and instants are those of the co-activation.
 
     Args:
-        live: memories that count, sorted by profile and memory; ways lead over these alone.
-        met: common sessions of pairs of them, as of `sessions`.
+        live: memories that count, sorted by profile and memory; paths use these alone.
+        met: common sessions of pairs of them, from `sessions`.
         at: instants of its places.
-        edges: edges that can be followed; those of the types in `NO_HOP` are no hops.
-        policy: how often, and how far.
+        edges: edges that can be followed; types in `NO_HOP` are ignored.
+        policy: minimum number of sessions, and of hops.
     """
-    often = met.take(met.times >= policy.shortcut_accesses)
+    frequent = met.take(met.times >= policy.shortcut_accesses)
     hops = edges.filter(~pl.col("edge_type").is_in(NO_HOP))
     for end in ("source", "target"):
         rows = live.select("profile_id", pl.col("memory_id").alias(end), pl.int_range(pl.len()).alias(f"{end}_row"))
         hops = hops.join(rows, on=["profile_id", end])
-    near = within(
+    close = within(
         len(live),
         hops["source_row"].to_numpy(),
         hops["target_row"].to_numpy(),
-        often.left,
-        often.right,
+        frequent.left,
+        frequent.right,
         hops=policy.shortcut_hops,
     )
-    return _edges(live, often.take(~near), at).with_columns(
+    return _edges(live, frequent.take(~close), at).with_columns(
         edge_type=pl.lit("SHORTCUT"), algorithm=pl.lit("shared_sessions")
     )
 
@@ -110,10 +109,10 @@ def within(
     *,
     hops: int,
 ) -> NDArray[np.bool_]:
-    """Whether at most `hops` edges lead from the one row of each pair to the other.
+    """Mask of the pairs whose two rows are connected by at most `hops` edges.
 
-    Half of the hops are gone from either end, and the two neighbourhoods compared, so that the usual two hops never
-    look further than at direct neighbours. Costs the neighbourhoods of the pairs' ends.
+    Half of the hops are walked from either end and the two neighbourhoods compared, so that the usual two hops only
+    look at direct neighbours. Costs the neighbourhoods of the pairs' ends.
 
     Args:
         n: number of rows.
@@ -130,13 +129,13 @@ def within(
     result = np.empty(len(left), dtype=np.bool_)
     for start in range(0, len(left), _BLOCK):
         part = slice(start, start + _BLOCK)
-        here, there = step[left[part]], itself[right[part]]
+        from_left, from_right = step[left[part]], itself[right[part]]
         for hop in range(1, hops):
             if hop % 2:
-                there = _spread(there, step)
+                from_right = _spread(from_right, step)
             else:
-                here = _spread(here, step)
-        result[part] = here.multiply(there).sum(axis=1) > 0
+                from_left = _spread(from_left, step)
+        result[part] = from_left.multiply(from_right).sum(axis=1) > 0
     return result
 
 

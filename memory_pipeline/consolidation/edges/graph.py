@@ -1,8 +1,8 @@
-"""Measures of an undirected weighted graph: centrality, communities, degrees.
+"""Measures of an undirected weighted graph: PageRank, communities, degrees.
 
-Rows are numbers 0 to n - 1. An edge given several times, in whichever direction, counts as one with the summed weight;
-an edge of a row to itself counts for nothing. A result depends on the set of edges, never on their order, and what one
-part of the graph gets never depends on the parts it is not connected to. What does not live here: which edges count.
+Rows are numbers 0 to n - 1. Parallel edges in either direction count as one with the summed weight; loops are ignored.
+A result depends on the set of edges and not on their order, and the result for one connected part never depends on the
+others. Not here: which edges count.
 """
 
 from typing import Any, Final
@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from memory_pipeline.consolidation.groups.grouping import check_ends, components
 
 _GAIN: Final = 1e-9
-"""Share by which a label must be better than the present one; less is the rounding of sums."""
+"""Relative gain by which a label must beat the present one; smaller differences are rounding."""
 
 
 def pagerank(
@@ -30,26 +30,27 @@ def pagerank(
 ) -> NDArray[np.float64]:
     """PageRank of each row within its group; the ranks of a group sum to 1.
 
-    A walker follows an edge in proportion to its weight with probability `damping`, else jumps to any row of its group;
-    from a row without edges it always jumps (Page, Brin, Motwani and Winograd, 1999). On an undirected graph the
-    eigenvalues of the walk are real, so the iteration is accelerated by Chebyshev polynomials (Golub and Varga, 1961):
-    at .85 the error falls by .557 a step instead of .85. A group stops when it has converged, whatever others do.
+    A walker follows an edge in proportion to its weight with probability `damping`, else jumps to a random row of its
+    group; from a row without edges it always jumps (Page, Brin, Motwani and Winograd, 1999). On an undirected graph the
+    eigenvalues of the walk are real, so Chebyshev polynomials accelerate the iteration (Golub and Varga, 1961): at
+    damping .85 the error falls by .557 per step instead of .85. Each group stops when it has converged, independently
+    of the others.
 
     Args:
-        n: Number of rows.
-        source: One end of each edge.
-        target: The other end.
-        weight: Weight of each edge, finite and not negative.
-        groups: The group of each row, integers [n]; no edge may join two groups.
-        damping: Probability of following an edge, 0 to below 1.
-        tolerance: A group has converged when the absolute changes of its ranks sum to less.
-        max_iterations: Most steps.
+        n: number of rows.
+        source: one end of each edge.
+        target: the other end.
+        weight: weight of each edge, finite and not negative.
+        groups: group of each row, integers [n]; no edge may join two groups.
+        damping: probability of following an edge, 0 to below 1.
+        tolerance: a group has converged when the absolute changes of its ranks sum to less.
+        max_iterations: maximum number of steps.
 
     Returns:
-        float64 [n]. Costs O(n + edges) a step.
+        float64 [n]. Costs O(n + edges) per step.
 
     Raises:
-        ValueError: If an end lies outside the rows, an edge joins two groups, or a weight or `damping` is out of range.
+        ValueError: an end lies outside the rows, an edge joins two groups, or a weight or `damping` is out of range.
     """
     if not 0.0 <= damping < 1.0:
         message = f"damping is {damping}; it must be at least 0 and below 1"
@@ -62,16 +63,16 @@ def pagerank(
     jump = 1.0 / np.bincount(group)[group]
     strength = graph.sum(axis=1)
     share = np.divide(damping, strength, out=np.zeros(n), where=strength > 0)
-    stuck = np.where(strength > 0, 0.0, damping)
-    before, rank = jump, jump
+    dangling = np.where(strength > 0, 0.0, damping)
+    previous, rank = jump, jump
     moving = np.ones(len(codes), dtype=np.bool_)
     omega = 1.0
     for step in range(max_iterations):
-        lost = np.bincount(group, weights=stuck * rank, minlength=len(codes))
-        walked = graph @ (share * rank) + (lost[group] + 1.0 - damping) * jump
-        following = np.where(moving[group], omega * (walked - before) + before, rank)
-        change = np.bincount(group, weights=np.abs(following - rank), minlength=len(codes))
-        before, rank = rank, following
+        jumping = np.bincount(group, weights=dangling * rank, minlength=len(codes))
+        followed = graph @ (share * rank) + (jumping[group] + 1.0 - damping) * jump
+        updated = np.where(moving[group], omega * (followed - previous) + previous, rank)
+        change = np.bincount(group, weights=np.abs(updated - rank), minlength=len(codes))
+        previous, rank = rank, updated
         moving &= change >= tolerance
         if not moving.any():
             break
@@ -87,26 +88,26 @@ def label_propagation(
     *,
     max_iterations: int = 50,
 ) -> NDArray[np.int64]:
-    """Communities: each row takes the label with the largest weight among its neighbours, until none wants another.
+    """Communities: each row adopts the label of largest weight among its neighbours, until none changes.
 
     All rows move at once (Raghavan, Albert and Kumara, 2007), except that of two neighbours of which one wants the
-    label that the other is leaving only the smaller moves. The weight inside communities therefore grows at every
-    step and no oscillation is possible. Ties: the present label, else the one nearest in number to the row, counted
-    within its component (so that no single label wins every tie), else the smallest.
+    label the other is leaving only the smaller moves. The weight inside communities therefore grows with every step and
+    cannot oscillate. Ties: the present label, else the one nearest in number to the row, counted within its component
+    (so that no single label wins every tie), else the smallest.
 
     Args:
-        n: Number of rows.
-        source: One end of each edge.
-        target: The other end.
-        weight: Weight of each edge, finite and not negative.
-        max_iterations: Most steps, each O(edges·log edges).
+        n: number of rows.
+        source: one end of each edge.
+        target: the other end.
+        weight: weight of each edge, finite and not negative.
+        max_iterations: maximum number of steps, each O(edges·log edges).
 
     Returns:
-        The smallest row of its community for each row, int64 [n]. A community is connected; a row without edges is
-        one of its own.
+        The smallest row of its community for each row, int64 [n]. Communities are connected; a row without edges is its
+        own community.
 
     Raises:
-        ValueError: If an end lies outside the rows or a weight is out of range.
+        ValueError: an end lies outside the rows, or a weight is out of range.
     """
     graph = _adjacency(n, source, target, weight).tocoo()
     place = np.empty(n, dtype=np.int64)
@@ -135,7 +136,7 @@ def degrees(n: int, source: NDArray[np.integer[Any]], target: NDArray[np.integer
 def _wanted(
     labels: NDArray[np.int64], row: NDArray[np.int64], near: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """The label each row would take: the heaviest among its neighbours, its own if none is heavier."""
+    """The label each row would adopt: the heaviest among its neighbours, or its own if none is heavier."""
     wanted = labels.copy()
     if not len(row):
         return wanted
@@ -159,7 +160,7 @@ def _wanted(
 def _adjacency(
     n: int, source: NDArray[np.integer[Any]], target: NDArray[np.integer[Any]], weight: NDArray[np.float64]
 ) -> csr_array:
-    """Symmetric matrix of the summed weights, each row's neighbours ascending; the same for any order of the edges."""
+    """Symmetric matrix of the summed weights, neighbours ascending; independent of the order of the edges."""
     check_ends(n, source, target)
     if not (np.isfinite(weight) & (weight >= 0)).all():
         message = "a weight is negative, NaN or infinite; leave such edges out"

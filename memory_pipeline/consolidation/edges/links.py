@@ -1,9 +1,8 @@
-"""Links that a run decides from what memories say: auto-links, reinforcements and conflicts of facts.
+"""Links that a run decides from what memories say: auto-links, reinforcements and conflicts.
 
-Every one of them dates from the later of its two memories, and is a function of the memories, not of the run that
-finds it: runs at any cadence come to the same links.
-What is not here: creative associations (`creative`), which exist because a run drew them, and how conflicts are
-recognised (`validity`).
+Each link dates from the later of its two memories and is a function of the memories, not of the run that finds it, so
+runs at any cadence decide the same links. Not here: creative associations (`creative`), which exist because a run
+sampled them, and how conflicts are recognised (`change_detection`).
 """
 
 from typing import Final
@@ -29,24 +28,25 @@ RISEN: Final = ("short_term", "long_term")
 def propose(
     memories: pl.DataFrame, edges: pl.DataFrame, vectors: pl.DataFrame, tier_changes: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
-    """Auto-links and reinforcements among live memories, each once and whether or not it exists already.
+    """Proposes auto-links and reinforcements among live memories, each once, whether or not it exists already.
 
-    - ASSOCIATED: each memory, original or summary, with its `auto_link_neighbours` nearest older memories of a cosine
-      of at least `auto_link_similarity` (SuperLocalMemory). A summary is not linked to its own members.
-    - REINFORCES: a new original that is alike (cosine > `reinforcement_similarity`) to an older memory which was
-      short-term or long-term by then reinforces it (three-tier).
+    - ASSOCIATED (SuperLocalMemory): each memory, original or summary, with its `auto_link_neighbours` nearest older
+      memories of a cosine of at least `auto_link_similarity`. A summary is not linked to its own members.
+    - REINFORCES (three-tier): a new original with a cosine > `reinforcement_similarity` to an older memory that was
+      short-term or long-term by then reinforces it.
 
-    The later of two is the one created later, at the same instant the one with the larger id. The cosine is the weight.
+    The later of two memories is the one created later, or with the larger id at the same instant. The cosine is the
+    weight.
 
     Args:
         memories: table `memories`.
-        edges: every edge there is; SUMMARIZES is read.
+        edges: all edges; SUMMARIZES is read.
         vectors: table `vectors`; rows of other models than the policy's are ignored.
         tier_changes: table `tier_changes`.
-        policy: which of the two are looked for, and their thresholds.
+        policy: which of the two are enabled, and their thresholds.
 
-    Cost: one exact join for both, and a sort of its pairs; no join where nothing has risen and only reinforcement is
-    looked for.
+    Cost: one exact join for both, and a sort of its pairs; no join if only reinforcement is enabled and no memory has
+    risen.
     """
     minima = {}
     if "auto_link" in policy.associations:
@@ -61,16 +61,16 @@ def propose(
     age = live.with_row_index("row").sort("profile_id", "created_at", "memory_id")["row"].to_numpy()
     rank = np.empty(len(live), dtype=np.int64)
     rank[age] = np.arange(len(live))
-    found = []
+    proposals = []
     if "auto_link" in minima:
-        found.append(_auto_links(live, pairs, rank, edges, policy))
+        proposals.append(_auto_links(live, pairs, rank, edges, policy))
     if "reinforcement" in minima:
-        found.append(_reinforcements(live, pairs, rank, tier_changes, policy))
-    return pl.concat(found, how="diagonal")
+        proposals.append(_reinforcements(live, pairs, rank, tier_changes, policy))
+    return pl.concat(proposals, how="diagonal")
 
 
 def conflicts(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """CONTRADICTS/conflict between memories that state different values of a fact, neither of which is an update.
+    """CONTRADICTS/conflict edges between memories that state different values of a fact, neither being an update.
 
     Args:
         fact_changes: table `fact_changes`; updates make no edge.
@@ -100,34 +100,35 @@ def conflicts(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFram
 def _auto_links(
     live: pl.DataFrame, pairs: Pairs, rank: NDArray[np.int64], edges: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
-    """The nearest older memories of each; ties by the earlier, then the smaller id."""
-    near = similarity.reaches(pairs.similarity, policy.auto_link_similarity) & ~_summarised(live, pairs, edges)
-    left, right, cosine = pairs.left[near], pairs.right[near], pairs.similarity[near]
+    """The nearest older memories of each memory; ties go to the earlier, then the smaller id."""
+    eligible = similarity.reaches(pairs.similarity, policy.auto_link_similarity) & ~_summarised(live, pairs, edges)
+    left, right, cosine = pairs.left[eligible], pairs.right[eligible], pairs.similarity[eligible]
     later, earlier = np.maximum(rank[left], rank[right]), np.minimum(rank[left], rank[right])
     order = np.lexsort((earlier, -cosine, later))
     place = np.arange(len(order)) - np.searchsorted(later[order], later[order])
     chosen = order[place < policy.auto_link_neighbours]
-    return _alike(edge_rows.between(live, left[chosen], right[chosen]), cosine[chosen]).with_columns(
+    return _with_cosine(edge_rows.between(live, left[chosen], right[chosen]), cosine[chosen]).with_columns(
         edge_type=pl.lit("ASSOCIATED"), algorithm=pl.lit("auto_link")
     )
 
 
 def _summarised(live: pl.DataFrame, pairs: Pairs, edges: pl.DataFrame) -> NDArray[np.bool_]:
-    """Which pairs are a summary and its member."""
+    """Mask of the pairs that are a summary and its member."""
     members = edges.filter(pl.col("edge_type") == "SUMMARIZES")
     for end in ("source", "target"):
         rows = live.select("profile_id", pl.col("memory_id").alias(end), pl.int_range(pl.len()).alias(f"{end}_row"))
         members = members.join(rows, on=["profile_id", end])
-    one, other = members["source_row"].to_numpy(), members["target_row"].to_numpy()
-    codes = np.minimum(one, other) * len(live) + np.maximum(one, other)
+    source, target = members["source_row"].to_numpy(), members["target_row"].to_numpy()
+    codes = np.minimum(source, target) * len(live) + np.maximum(source, target)
     return np.isin(pairs.left * len(live) + pairs.right, codes)
 
 
 def _reinforcements(
     live: pl.DataFrame, pairs: Pairs, rank: NDArray[np.int64], tier_changes: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
+    """REINFORCES edges from new originals to similar memories of a higher tier."""
     risen = tier_changes.filter(pl.col("to_tier").is_in(RISEN)).group_by(KEY).agg(pl.col("at").min())
-    known = live.join(risen, on=KEY, how="left", maintain_order="left").select(
+    timing = live.join(risen, on=KEY, how="left", maintain_order="left").select(
         risen=pl.col("at").dt.epoch("us").fill_null(np.iinfo(np.int64).max),
         created=pl.col("created_at").dt.epoch("us"),
         new=pl.col("kind") == "original",
@@ -136,15 +137,15 @@ def _reinforcements(
     later, earlier = np.where(forward, pairs.left, pairs.right), np.where(forward, pairs.right, pairs.left)
     chosen = (
         (pairs.similarity > np.float32(policy.reinforcement_similarity))
-        & known["new"].to_numpy()[later]
-        & (known["risen"].to_numpy()[earlier] <= known["created"].to_numpy()[later])
+        & timing["new"].to_numpy()[later]
+        & (timing["risen"].to_numpy()[earlier] <= timing["created"].to_numpy()[later])
     )
     ends = edge_rows.between(live, later[chosen], earlier[chosen])
-    return _alike(ends, pairs.similarity[chosen]).with_columns(
+    return _with_cosine(ends, pairs.similarity[chosen]).with_columns(
         edge_type=pl.lit("REINFORCES"), algorithm=pl.lit("reinforcement")
     )
 
 
-def _alike(ends: pl.DataFrame, cosine: NDArray[np.float32]) -> pl.DataFrame:
+def _with_cosine(ends: pl.DataFrame, cosine: NDArray[np.float32]) -> pl.DataFrame:
     similar = pl.Series(cosine)
     return ends.with_columns(similarity=similar, weight=similar.cast(pl.Float64).clip(0.0, 1.0))

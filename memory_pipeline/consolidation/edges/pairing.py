@@ -1,7 +1,7 @@
-"""Pairs of rows that stand near each other in a group: who was used together, and who is mentioned together.
+"""Pairs of rows that occur near each other in a group: memories used together, entities mentioned together.
 
-Everything here works on plain arrays of integers; no pair is made in Python, and scratch memory is bounded. What is not
-here: which groups there are (`coactivation`, `co_recall`, `likeness`).
+Works on plain integer arrays with bounded scratch memory; no pair is made in Python. Not here: which groups there are
+(`coactivation`, `co_recall`, `similarity_edges`).
 """
 
 from collections.abc import Iterator
@@ -13,47 +13,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLOCK: Final = 1 << 24
-"""Pairs that are counted at once: bounds the scratch memory to about half a gigabyte."""
+"""Pairs counted at once; bounds the scratch memory to about half a gigabyte."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Meetings:
-    """Pairs of rows that met, each once, sorted by (left, right); left < right. int64 arrays of one length."""
+    """Pairs of rows that co-occur, each once, sorted by (left, right); left < right. int64 arrays of equal length."""
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]
     times: NDArray[np.int64]
-    """In how many groups they met."""
+    """Number of groups in which they co-occur."""
     first: NDArray[np.int64]
-    """Place that made them meet for the first time."""
+    """Place that completes their first co-occurrence."""
     last: NDArray[np.int64]
-    """Place that made them meet for the last time."""
+    """Place that completes their last co-occurrence."""
 
     def __len__(self) -> int:
         return len(self.left)
 
     def take(self, chosen: NDArray[np.bool_]) -> "Meetings":
-        """The pairs for which a mask holds."""
+        """The pairs selected by a mask."""
         columns = (self.left, self.right, self.times, self.first, self.last)
         return Meetings(*(column[chosen] for column in columns))
 
 
 def meetings(rows: NDArray[np.int64], groups: NDArray[np.int64], *, count: int, reach: int) -> Meetings:
-    """Which rows met in how many groups, and at which places.
+    """Counts in how many groups each pair of rows co-occurs, and at which places.
 
-    Two rows meet in a group if they stand at most `reach` places of that group apart; the later of their two places is
-    what makes them meet.
+    Two rows co-occur in a group if they are at most `reach` places of that group apart; the later of their two places
+    completes the pair.
 
     Args:
-        rows: a row number for each place, 0 to count - 1; a row stands at most once in a group.
-        groups: a code for each place, not negative. The places of a group are in order, not necessarily together.
+        rows: row number at each place, 0 to count - 1; a row appears at most once in a group.
+        groups: non-negative code of each place. The places of a group are in order, but need not be contiguous.
         count: number of rows.
-        reach: largest distance of two places of a group that count as a pair, at least 1.
+        reach: maximum distance of two places of a group that form a pair, at least 1.
 
     Returns:
-        Every pair once; it does not depend on the codes of the groups.
+        Every pair once, independent of the group codes.
 
-    Cost: a sort of the pairs, of which there are at most `reach` a place, about a tenth of a microsecond each.
+    Cost: a sort of the pairs, at most `reach` per place, about 0.1 µs each.
     """
     order = ordered(groups, np.arange(len(groups)))
     rows, ahead = rows[order], _ahead(groups[order], reach)
@@ -61,7 +61,7 @@ def meetings(rows: NDArray[np.int64], groups: NDArray[np.int64], *, count: int, 
     cuts = np.searchsorted(through, np.arange(_BLOCK, int(ahead.sum()), _BLOCK), side="right").tolist()
     blocks = [slice(*bounds) for bounds in pairwise([0, *cuts, len(rows)])]
     parts = [_counted(rows, order, ahead, block, count) for block in blocks]
-    codes, times, first, last = _summed(parts)
+    codes, times, first, last = _combined(parts)
     left, right = np.divmod(codes, max(1, count))
     return Meetings(left, right, times, first, last)
 
@@ -70,22 +70,22 @@ def lagged(groups: NDArray[np.integer[Any]], reach: int) -> Iterator[tuple[NDArr
     """Pairs of places at most `reach` apart in the same group, lag by lag.
 
     Args:
-        groups: a code for each place; the places of a group stand together.
-        reach: largest distance, at least 1.
+        groups: code of each place; the places of a group are contiguous.
+        reach: maximum distance, at least 1.
 
     Yields:
-        The earlier and the later places. Linear in the pairs, of which there are at most `reach` a place.
+        The earlier and the later places. Linear in the pairs, at most `reach` per place.
     """
     return _lagged(_ahead(groups, reach), slice(0, len(groups)))
 
 
 def ordered(major: NDArray[np.int64], minor: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The minor numbers, sorted by (major, minor); neither is negative."""
+    """The minor numbers sorted by (major, minor); both are non-negative."""
     return _sorted(major.copy(), minor)[1]
 
 
 def _ahead(groups: NDArray[np.integer[Any]], reach: int) -> NDArray[np.int64]:
-    """How many places of its group follow each place, at most `reach`."""
+    """Number of places of its group that follow each place, at most `reach`."""
     starts = np.flatnonzero(_changes(groups))
     sizes = np.diff(starts, append=len(groups))
     ahead: NDArray[np.int64] = np.minimum(np.repeat(starts + sizes, sizes) - np.arange(len(groups)) - 1, reach)
@@ -104,13 +104,13 @@ def _lagged(ahead: NDArray[np.int64], block: slice) -> Iterator[tuple[NDArray[np
 def _counted(
     rows: NDArray[np.int64], order: NDArray[np.int64], ahead: NDArray[np.int64], block: slice, count: int
 ) -> tuple[NDArray[np.int64], ...]:
-    """Each pair of a block once, as left * count + right, how often it meets there, and its first and last place."""
+    """Each pair of a block once, as left * count + right, with its count, first and last place in the block."""
     codes, places = np.empty((2, int(ahead[block].sum())), dtype=np.int64)
     start = 0
-    for one, other in _lagged(ahead, block):
-        part = slice(start, start + len(one))
-        codes[part] = np.minimum(rows[one], rows[other]) * count + np.maximum(rows[one], rows[other])
-        places[part] = order[other]
+    for earlier, later in _lagged(ahead, block):
+        part = slice(start, start + len(earlier))
+        codes[part] = np.minimum(rows[earlier], rows[later]) * count + np.maximum(rows[earlier], rows[later])
+        places[part] = order[later]
         start = part.stop
     codes, places = _sorted(codes, places)
     starts = np.flatnonzero(_changes(codes))
@@ -119,9 +119,9 @@ def _counted(
 
 
 def _sorted(major: NDArray[np.int64], minor: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of numbers sorted by both; takes the array `major` for scratch.
+    """Sorts pairs of numbers by both; overwrites the array `major`.
 
-    Where both numbers fit in one integer, sorting that is several times faster than sorting places.
+    Where both numbers fit in one integer, sorting that is several times faster than an indirect sort.
     """
     shift = int(minor.max(initial=0)).bit_length()
     if int(major.max(initial=0)).bit_length() + shift > 63:  # noqa: PLR2004
@@ -134,14 +134,14 @@ def _sorted(major: NDArray[np.int64], minor: NDArray[np.int64]) -> tuple[NDArray
 
 
 def _changes(sorted_codes: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
-    """Where another code begins."""
+    """Mask of the positions at which a new code begins."""
     result = np.ones(len(sorted_codes), dtype=np.bool_)
     np.not_equal(sorted_codes[1:], sorted_codes[:-1], out=result[1:])
     return result
 
 
-def _summed(parts: list[tuple[NDArray[np.int64], ...]]) -> tuple[NDArray[np.int64], ...]:
-    """Each code of several counts once: times added, earliest first, latest last."""
+def _combined(parts: list[tuple[NDArray[np.int64], ...]]) -> tuple[NDArray[np.int64], ...]:
+    """Merges counts of blocks: each code once, with times added, the earliest first and the latest last place."""
     if len(parts) == 1:
         return parts[0]
     codes, times, first, last = (np.concatenate(column) for column in zip(*parts, strict=True))

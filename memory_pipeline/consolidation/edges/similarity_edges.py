@@ -1,6 +1,6 @@
-"""Associations that follow from what memories say: SIMILAR_TO, REFERENCES, and links across sessions.
+"""Edges from what memories say: SIMILAR_TO, REFERENCES, and references across sessions.
 
-What is not here: the comparison of vectors itself (`similarity`), and links that a run decides (`links`).
+Not here: the comparison of vectors (`similarity`), and links that a run decides (`links`).
 """
 
 from datetime import datetime
@@ -19,10 +19,10 @@ from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings import Policy
 
 MENTIONS_LINKED: Final = 5
-"""How many of the mentions before it a mention of an entity is linked to; bounds REFERENCES to 5 edges a mention."""
+"""Number of earlier mentions of an entity that a mention is linked to; bounds REFERENCES to 5 edges per mention."""
 
 ROUNDING: Final = 1e-9
-"""Keeps a share of memories that is a whole number from falling short of it."""
+"""Tolerance of a share of memories that is a whole number but for rounding."""
 
 
 def derive(
@@ -53,7 +53,7 @@ def derive(
 
 
 def _similar(live: pl.DataFrame, pairs: Pairs, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
-    """Pairs above the threshold; equality does not count, and is judged in float32 like the stored similarity."""
+    """SIMILAR_TO edges: pairs strictly above the threshold, compared in float32 like the stored similarity."""
     chosen = pairs.similarity > np.float32(policy.similar_to_threshold)
     if policy.warm_prune_weight is not None:
         age = live.select(days_between(pl.col("created_at"), pl.lit(as_of, dtype=INSTANT))).to_series().to_numpy()
@@ -89,6 +89,7 @@ def _mentions(
 
 
 def _references(live: pl.DataFrame, rows: NDArray[np.int64], entities: NDArray[np.int64]) -> pl.DataFrame:
+    """REFERENCES edges between each mention of an entity and the mentions before it."""
     met = pairing.meetings(rows, entities, count=len(live), reach=MENTIONS_LINKED)
     return edge_rows.between(live, met.left, met.right).with_columns(
         edge_type=pl.lit("REFERENCES"), weight=pl.Series(_shared_weight(met.times)), algorithm=pl.lit("shared_entities")
@@ -96,20 +97,21 @@ def _references(live: pl.DataFrame, rows: NDArray[np.int64], entities: NDArray[n
 
 
 def _mentioned(rows: NDArray[np.int64], entities: NDArray[np.int64], count: int) -> csr_array:
+    """Sparse matrix of memories by entities."""
     shape = (count, int(entities.max(initial=-1)) + 1)
     return csr_array((np.ones(len(rows), dtype=np.int64), (rows, entities)), shape=shape)
 
 
 def _across_sessions(live: pl.DataFrame, pairs: Pairs, mentioned: csr_array, policy: Policy) -> pl.DataFrame:
-    """Alike memories of two sessions that mention the same rare entity, however many others mention it in between."""
+    """REFERENCES/cross_session edges (ADR-0008): similar memories of two sessions that mention the same rare entity."""
     code = live["session_id"].rank("dense").cast(pl.Int64).fill_null(-1).to_numpy()
-    known = (code >= 0) & (np.diff(mentioned.indptr) > 0)
+    linkable = (code >= 0) & (np.diff(mentioned.indptr) > 0)
     left, right = pairs.left, pairs.right
     chosen = np.flatnonzero(
         similarity.reaches(pairs.similarity, policy.auto_link_similarity)
         & (code[left] != code[right])
-        & known[left]
-        & known[right]
+        & linkable[left]
+        & linkable[right]
     )
     shared = np.asarray(mentioned[left[chosen]].multiply(mentioned[right[chosen]]).sum(axis=1))
     chosen, shared = chosen[shared > 0], shared[shared > 0]
@@ -124,5 +126,5 @@ def _across_sessions(live: pl.DataFrame, pairs: Pairs, mentioned: csr_array, pol
 
 
 def _shared_weight(count: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How much so many shared entities weigh."""
+    """Weight of a number of shared entities: 1 - 1 / (1 + count)."""
     return 1.0 - 1.0 / (1.0 + count.astype(np.float64))

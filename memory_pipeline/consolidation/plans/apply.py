@@ -1,6 +1,6 @@
-"""What a plan does: the state after it, described by the same stages, and whether it breaks an invariant.
+"""Applies a plan: the state after it, described by the same stages, and the invariants it breaks.
 
-What is not here: how a plan is made (`stages`), and when it is committed (`lake.history`).
+Not here: how a plan is made (`stages`), and when it is committed (`runs.commit`).
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ from memory_pipeline.consolidation.state import projection
 from memory_pipeline.schemas import LIVE, TABLES, Lifecycle
 
 TOMBSTONE: Final = "[deleted]"
-"""Stands where a deleted memory's text stood."""
+"""Replaces the text of a deleted memory."""
 
 
 def settle(
@@ -44,11 +44,11 @@ def settle(
     reverted: pl.DataFrame,
     derived: pl.DataFrame,
 ) -> Frames:
-    """Apply a plan and describe the state after it; `derived` edges are made anew if the state changes what they are.
+    """Applies a plan and describes the state after it; `derived` edges are recomputed only if the state changes.
 
     Returns:
-        The tables of `SETTLED`: the state, and what describes it, once the plan is committed; then the rows that new
-        summaries add to `enrichment` and `vectors`.
+        The tables of `SETTLED`: the state after the commit and what describes it; `enrichment` and `vectors` hold only
+        the rows added for new summaries.
     """
     before = projection.State(memories, decided, accesses, tier_changes, blocks)
     state = planning.post_state(before, plan, present(turn, decisions, reverted))
@@ -65,7 +65,7 @@ def settle(
 
 
 def _buried(memories: pl.DataFrame) -> pl.DataFrame:
-    """Leave a tombstone of each deleted memory: what it said stands in the ledger alone; a stub shows its own text."""
+    """Replaces deleted memories by tombstones (their text is in the ledger alone); a stub shows its own text."""
     gone = pl.col("lifecycle") == Lifecycle.DELETED.value
     return memories.with_columns(
         content=pl.when(gone).then(pl.lit(TOMBSTONE)).otherwise("content"),
@@ -83,7 +83,7 @@ SETTLED: Final = (
     "enrichment",
     "vectors",
 )
-"""What `settle` returns, in order."""
+"""The tables that `settle` returns, in order."""
 
 
 def inspect(
@@ -97,7 +97,7 @@ def inspect(
     after_edges: pl.DataFrame,
     vectors: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Rows of a plan that break an invariant: `profile_id`, `check`, `memory_id`, `detail`; none if all is well."""
+    """Returns the rows of a plan that break an invariant; the columns are those of `invariants.violations`."""
     post = projection.State(after, after_edges)
     return invariants.violations(
         plan,
@@ -111,15 +111,14 @@ def inspect(
 
 
 def retrievable(turn: Turn, memories: pl.DataFrame, vectors: pl.DataFrame) -> pl.DataFrame:
-    """Live summaries that a search for their own words finds, or a memory in the very place of theirs.
+    """Live summaries that a search for their own text finds (or a memory at the same point).
 
-    These are the ones whose vector can be compared with those of the other live memories. Nothing has to be searched:
-    the nearest memories of such a summary either hold it, or as many others that are at least as near to its words as
-    it is itself.
+    These are the summaries whose vector is comparable. No search is needed: the nearest neighbours of such a summary
+    contain either itself or as many others at least as near to its text.
     """
     keys = ["profile_id", "memory_id"]
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(*keys, "kind", "content_hash")
-    own = vectors.filter(pl.col("model") == turn.policy.embedder).drop("model")
-    points = live.join(own, on=["profile_id", "content_hash"]).sort(keys)
+    embedded = vectors.filter(pl.col("model") == turn.policy.embedder).drop("model")
+    points = live.join(embedded, on=["profile_id", "content_hash"]).sort(keys)
     comparable = pl.Series(~similarity.unknown(similarity.matrix(points["vector"])))
     return points.filter(comparable & (pl.col("kind") != "original")).select(keys)

@@ -1,9 +1,9 @@
-"""What a decision says: the desired changes of a run as rows, and how their JSON is written and read.
+"""Decisions as rows: the desired changes of a run, and their canonical JSON.
 
-The `after` of a decision holds all that applying it needs, so that a plan can be carried out, kept and replayed without
-the tables it was made from. Canonical JSON: sorted keys, no spaces, numbers that read back to the same bits, instants
-in UTC with microseconds.
-What is not here: which changes become a plan (`planning`) and what they do to a state (`projection`).
+The `after` of a decision holds everything that applying it needs, so that a plan can be applied, stored and replayed
+without the tables it was made from. Canonical JSON: sorted keys, no spaces, numbers that read back bit for bit,
+instants in UTC with microseconds. Not here: which changes become a plan (`planning`), and what they do to a state
+(`state.projection`).
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
 Fields = Mapping[str, pl.DataType]
 
 ORDER: Final = {action.value: place for place, action in enumerate(Action)}
-"""Place of an action among the decisions of one plan."""
+"""Rank of an action within a plan."""
 
 EDGE_KEY: Final = TABLES["decided_edges"].key
 INSTANT_FORMAT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
@@ -33,13 +33,14 @@ EDGE: Final = _fields(
     *("source", "target", "edge_type", "kind", "weight", "base_weight", "confidence", "similarity"),
     *("algorithm", "discovered_at", "last_strengthened_at", "co_count"),
 )
-"""What a decision says of the edge it makes or prunes."""
+"""Fields of an edge that a decision adds or prunes."""
 
 MOVE: Final = _fields("memories", "lifecycle", "superseded_by", "superseded_kind")
-"""What a decision about a memory sets."""
+"""Fields that a decision about a memory's lifecycle sets."""
 
 SAID: Final = _fields("memories", "content_hash", "protected", "valid_from", "valid_until")
-"""What an original said when a summary took its place: the decision holds for that, and for nothing said later."""
+"""What an original stated when a summary superseded it: the decision holds for that, and not for anything stated
+later."""
 
 SUMMARY: Final = _fields(
     "memories",
@@ -48,27 +49,27 @@ SUMMARY: Final = _fields(
     *("valid_until", "protected", "protected_reason", "seq", "access_count", "members", "cluster_id", "index_text"),
     *("stability_given", "speaker", "session_id", "agent_id", "user_id", "tags", "said_at"),
 )
-"""What a decision says of the summary it makes."""
+"""Fields of a summary that a decision makes."""
 
 WORDED: Final = _fields("summaries", "compiled_by", "fallback")
-"""What a decision says of who worded the summary it makes."""
+"""Who worded the summary."""
 
 CLOSED: Final = _fields("memories", "valid_until", "superseded_by", "superseded_kind", "content_hash") | {
     "other_hash": pl.String()
 }
-"""What a decision says of a memory whose fact a newer one changed: its end, and the texts for which that holds."""
+"""Fields of a closed memory: its end of validity, and the two texts for which the closing holds."""
 
 TRIMMED: Final = _fields("memories", "trimmed", "content_hash")
-"""What a decision leaves of a text, and the text for which that holds; null gives the whole text back."""
+"""What a trim leaves of a text, and the text for which it holds; null restores the whole text."""
 
 BUDGET: Final = "token_budget"
-"""Rule by which words, and memories of which none is worth keeping, leave for want of room."""
+"""Rule of the trims and archivals that a token budget causes."""
 
 PROMOTED: Final = _fields("promotions", "tier", "at", "energy", "lifecycle", "category")
-"""What a decision raises; null means unchanged."""
+"""Fields that a promotion raises; null means unchanged."""
 
 _RISES: Final = {"tier": ("tier", "at", "energy"), "lifecycle": ("lifecycle",), "category": ("category",)}
-"""What can rise, with the columns that say so."""
+"""What a promotion can raise, with the columns that describe it."""
 
 _ENDED: Final = ("valid_until", "superseded_by", "superseded_kind")
 
@@ -79,31 +80,31 @@ LEAVES: Final = {
     Action.COLD.value: Lifecycle.COLD.value,
     Action.STUB.value: Lifecycle.STUB.value,
 }
-"""Where a memory goes by an action that takes it out of the live set; a superseded one goes where the policy says."""
+"""Lifecycle after each action that removes a memory from the live set; the policy names that of superseded ones."""
 
 BLOCK: Final = _fields("core_memory_blocks", "content", "members", "version", "compiled_by")
-"""What a decision says of a core memory block."""
+"""Fields of a core memory block."""
 
 CHANGES: Final = pl.Schema(
     {name: pl.String() for name in (*KEY, "action", "target_id", "rule", "reason", "factors", "before", "after")}
     | {"subject": pl.String()}
 )
-"""A desired change: a decision that belongs to no plan yet. `subject` is the content that it is about."""
+"""A desired change: a decision that belongs to no plan yet. `subject` is the content that it concerns."""
 
 
 def write(fields: Fields, *, suffix: str = "") -> pl.Expr:
-    """Columns of a row as canonical JSON; `suffix` is what their names end in."""
+    """Columns of a row as canonical JSON; `suffix` is the end of their names."""
     return pl.struct(_written(name, kind, suffix) for name, kind in sorted(fields.items())).struct.json_encode()
 
 
 def read(column: str, fields: Fields) -> list[pl.Expr]:
-    """Columns that the JSON in `column` holds; what it does not say is null."""
-    wire = {name: pl.String() if kind == INSTANT else _wide(kind) for name, kind in fields.items()}
-    said = pl.col(column).str.json_decode(pl.Struct(wire)).struct
+    """Columns held by the JSON in `column`; null where it has no value."""
+    json_types = {name: pl.String() if kind == INSTANT else _wide(kind) for name, kind in fields.items()}
+    decoded = pl.col(column).str.json_decode(pl.Struct(json_types)).struct
     return [
-        said.field(name).str.to_datetime(INSTANT_FORMAT, time_unit="us", time_zone="UTC")
+        decoded.field(name).str.to_datetime(INSTANT_FORMAT, time_unit="us", time_zone="UTC")
         if kind == INSTANT
-        else said.field(name).cast(kind)
+        else decoded.field(name).cast(kind)
         for name, kind in fields.items()
     ]
 
@@ -114,7 +115,7 @@ def _written(name: str, kind: pl.DataType, suffix: str) -> pl.Expr:
 
 
 def _wide(kind: pl.DataType) -> pl.DataType:
-    """Single precision is written as the double it equals, so that it reads back exactly."""
+    """Writes single precision as the equal double, so that it reads back exactly."""
     return pl.Float64() if kind == pl.Float32 else kind
 
 
@@ -146,7 +147,7 @@ def links(proposed: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def prunes(faded: pl.DataFrame) -> pl.DataFrame:
-    """Changes that take away the edges of `faded`, rows of `decided_edges` at their present weight."""
+    """Changes that remove the edges of `faded`, rows of `decided_edges` at their present weight."""
     return _changes(
         _about_edges(faded),
         action=pl.lit(Action.PRUNE.value),
@@ -175,13 +176,13 @@ def _about_edges(edges: pl.DataFrame) -> pl.DataFrame:
 
 
 def summaries(made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Changes that add the summaries of table `summaries`, or bring back those that are no longer live.
+    """Changes that add the summaries of table `summaries`, or restore those that are no longer live.
+
+    A summary's id is a hash of its members and their texts, so it needs no further subject.
 
     Args:
         made: table `summaries` with `seq`, the ledger position its plan was made from.
         memories: table `memories`.
-
-    A summary's id is a hash of its members and their texts, so it needs no other subject.
     """
     rows = made.with_columns(
         memory_id="summary_id",
@@ -209,18 +210,19 @@ def summaries(made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 def moves(
     archived: pl.DataFrame, made: pl.DataFrame, memories: pl.DataFrame, *, superseded_lifecycle: str = "archived"
 ) -> pl.DataFrame:
-    """Changes that take memories out of the live set, or from the cold to a stub: one a memory, the strongest.
+    """Changes that take memories out of the live set, or from cold to stub: one per memory, by the first action.
 
-    What a summary stands for, superseded or archived, is marked so; what a newer memory changed before stays marked.
+    A memory superseded by a summary, or archived because a summary covers it, is marked so; a closing by a newer memory
+    before stays marked.
 
     Args:
         archived: table `archived_set`.
-        made: table `summaries`; those they replace are superseded too.
+        made: table `summaries`; the summaries they replace are superseded too.
         memories: table `memories`.
-        superseded_lifecycle: where memories go whose place a summary takes.
+        superseded_lifecycle: lifecycle of memories superseded by a summary.
     """
     replaced = made.select("profile_id", "replaces", target_id="summary_id").explode("replaces").drop_nulls()
-    found = pl.concat(
+    candidates = pl.concat(
         [
             archived.select(*KEY, "action", "target_id", "rule", "reason", "strength", "threshold"),
             replaced.select(
@@ -234,22 +236,22 @@ def moves(
         ],
         how="diagonal",
     )
-    first = found.sort(_place(), "rule", "target_id").unique(KEY, keep="first", maintain_order=True)
+    first = candidates.sort(_place(), "rule", "target_id").unique(KEY, keep="first", maintain_order=True)
     superseded = (pl.col("action") == Action.SUPERSEDE.value) | (
         (pl.col("action") == Action.ARCHIVE.value) & pl.col("target_id").is_not_null()
     )
     original = pl.col("kind_before") == "original"
-    stands = memories.select(*KEY, "superseded_by", "superseded_kind")
-    rows = first.join(stands, on=KEY, how="left", maintain_order="left").with_columns(
+    present = memories.select(*KEY, "superseded_by", "superseded_kind")
+    rows = first.join(present, on=KEY, how="left", maintain_order="left").with_columns(
         lifecycle=pl.when(superseded)
         .then(pl.lit(superseded_lifecycle))
         .otherwise(pl.col("action").replace_strict(LEAVES, default=Lifecycle.ARCHIVED.value, return_dtype=pl.String)),
         superseded_by=pl.when(superseded).then("target_id").otherwise("superseded_by"),
         superseded_kind=pl.when(superseded).then(pl.lit("summary")).otherwise("superseded_kind"),
     )
-    said = _with_before(rows, memories).with_columns(pl.col(f"{name}_before").alias(name) for name in SAID)
+    changed = _with_before(rows, memories).with_columns(pl.col(f"{name}_before").alias(name) for name in SAID)
     return _changes(
-        said,
+        changed,
         factors=write({"strength": pl.Float64(), "threshold": pl.Float64()}),
         before=_before(),
         after=pl.when(superseded & original).then(write({**MOVE, **SAID})).otherwise(write(MOVE)),
@@ -258,17 +260,17 @@ def moves(
 
 
 def closings(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Changes that end the validity of memories whose fact a newer memory states anew; both stay where they are.
+    """Changes that end the validity of memories whose fact a newer memory updates; both keep their lifecycle.
 
     Args:
-        fact_changes: table `fact_changes`; conflicts end nothing.
+        fact_changes: table `fact_changes`; conflicts close nothing.
         memories: table `memories`.
     """
-    stands = memories.select(*KEY, "content_hash", pl.col("valid_until", "superseded_by", "superseded_kind"))
+    present = memories.select(*KEY, "content_hash", pl.col("valid_until", "superseded_by", "superseded_kind"))
     newer = memories.select("profile_id", other_id="memory_id", other_hash="content_hash")
     rows = (
         fact_changes.filter(pl.col("relation") == "update")
-        .join(stands.rename({name: f"{name}_before" for name in _ENDED}), on=KEY)
+        .join(present.rename({name: f"{name}_before" for name in _ENDED}), on=KEY)
         .join(newer, on=["profile_id", "other_id"])
         .filter(pl.col("superseded_by_before").ne_missing(pl.col("other_id")))
         .with_columns(
@@ -292,11 +294,11 @@ def trims(cut: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     """Changes of what recall shows of texts.
 
     Args:
-        cut: table `trims`; what is shown already, or says something about another text, changes nothing.
-        memories: table `memories`; a memory that is not there is one that the same run makes.
+        cut: table `trims`; a row that is already in effect, or that concerns another text, changes nothing.
+        memories: table `memories`; a memory that is missing there is made by the same run.
     """
-    stands = memories.select(*KEY, pl.col("trimmed", "content_hash").name.suffix("_before"))
-    rows = cut.join(stands, on=KEY, how="left", maintain_order="left").filter(
+    present = memories.select(*KEY, pl.col("trimmed", "content_hash").name.suffix("_before"))
+    rows = cut.join(present, on=KEY, how="left", maintain_order="left").filter(
         pl.col("content_hash_before").is_null()
         | (
             (pl.col("content_hash") == pl.col("content_hash_before"))
@@ -316,34 +318,34 @@ def trims(cut: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def promotions(risen: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Changes that raise memories in tier, lifecycle or category: one for each, so that each can be undone for itself.
+    """Changes that raise memories in tier, lifecycle or category: one each, so that each can be undone separately.
 
     Args:
-        risen: table `promotions`; where several things rise, its rules and sentences stand in the order of `_RISES`.
+        risen: table `promotions`; where several things rise, its rules and sentences are in the order of `_RISES`.
         memories: table `memories`.
     """
-    stands = memories.select(*KEY, pl.col(tuple(_RISES)).name.suffix("_before"))
-    rows = risen.join(stands, on=KEY).with_columns(
+    present = memories.select(*KEY, pl.col(tuple(_RISES)).name.suffix("_before"))
+    rows = risen.join(present, on=KEY).with_columns(
         rules=pl.col("rule").str.split("+"),
         reasons=pl.col("reason").str.replace_all(". ", ".\n", literal=True).str.split("\n"),
         rising=pl.sum_horizontal(pl.col(name).is_not_null() for name in _RISES),
         place=pl.lit(0),
     )
-    found = []
+    changes = []
     for name, fields in _RISES.items():
         others = [column for column in PROMOTED if column not in fields]
-        own = rows.filter(pl.col(name).is_not_null()).with_columns(
+        raised = rows.filter(pl.col(name).is_not_null()).with_columns(
             pl.lit(None, PROMOTED[column]).alias(column) for column in others
         )
-        found.append(_rise(own, name))
+        changes.append(_rise(raised, name))
         rows = rows.with_columns(place=pl.col("place") + pl.col(name).is_not_null())
-    return pl.concat(found)
+    return pl.concat(changes)
 
 
 def _rise(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Changes of one kind; `place` is that of its rule and sentence among those of the memory."""
+    """Changes of one kind; `place` is the position of its rule and sentence among those of the memory."""
 
-    def said(column: str) -> pl.Expr:
+    def own_part(column: str) -> pl.Expr:
         parts = pl.col(f"{column}s").list
         return pl.when(parts.len() == pl.col("rising")).then(parts.get("place", null_on_oob=True)).otherwise(column)
 
@@ -351,8 +353,8 @@ def _rise(rows: pl.DataFrame, name: str) -> pl.DataFrame:
         rows,
         action=pl.lit(Action.PROMOTE.value),
         target_id=pl.lit(None, pl.String),
-        rule=said("rule"),
-        reason=said("reason"),
+        rule=own_part("rule"),
+        reason=own_part("reason"),
         factors=write({"energy": PROMOTED["energy"]}),
         before=write({name: PROMOTED[name]}, suffix="_before"),
         after=write(PROMOTED),
@@ -361,7 +363,7 @@ def _rise(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def deferrals(deferred: pl.DataFrame) -> pl.DataFrame:
-    """Changes that change nothing but say what a run left for the next one: table `deferred`."""
+    """Changes that record what a run left for the next one: table `deferred`."""
     return _changes(
         deferred,
         action=pl.lit(Action.DEFER.value),
@@ -376,15 +378,15 @@ def deferrals(deferred: pl.DataFrame) -> pl.DataFrame:
 
 
 def blocks(proposed: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
-    """Changes that give core memory blocks a new text; the block's name stands where others name a memory.
+    """Changes that give core memory blocks a new text; `memory_id` is the block's name.
 
     Args:
         proposed: table `proposed_blocks`.
         present: table `core_memory_blocks`.
     """
-    stands = present.select("profile_id", "block", *(pl.col(name).name.suffix("_before") for name in BLOCK))
-    rows = proposed.join(stands, on=["profile_id", "block"], how="left", maintain_order="left")
-    known = pl.col("content_before").is_not_null()
+    current = present.select("profile_id", "block", *(pl.col(name).name.suffix("_before") for name in BLOCK))
+    rows = proposed.join(current, on=["profile_id", "block"], how="left", maintain_order="left")
+    exists = pl.col("content_before").is_not_null()
     return _changes(
         rows.with_columns(size=pl.col("members").list.len().cast(pl.Int64)),
         action=pl.lit(Action.COMPILE.value),
@@ -393,14 +395,14 @@ def blocks(proposed: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
         rule=pl.col("compiled_by"),
         reason=pl.format("Version {} of the block {}, from {} memories.", "version", "block", "size"),
         factors=write({"size": pl.Int64()}),
-        before=pl.when(known).then(write(BLOCK, suffix="_before")).otherwise(pl.lit("{}")),
+        before=pl.when(exists).then(write(BLOCK, suffix="_before")).otherwise(pl.lit("{}")),
         after=write(BLOCK),
         subject=pl.concat_str(pl.col("version").cast(pl.String), "content", separator=" "),
     )
 
 
 def withdrawals(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Changes that take back decisions of the same instant."""
+    """Changes that withdraw decisions of the same instant."""
     return _changes(
         decisions,
         target_id=pl.col("decision_id"),
@@ -415,11 +417,11 @@ def withdrawals(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_before(rows: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Add where each memory stands, and leave out what would change nothing.
+    """Adds the present state of each memory, and drops what would change nothing.
 
     Only live memories can leave, and only cold ones become stubs; a superseded one can get another summary.
     """
-    stands = memories.select(*KEY, pl.col(*MOVE, *SAID, "kind").name.suffix("_before"))
+    present = memories.select(*KEY, pl.col(*MOVE, *SAID, "kind").name.suffix("_before"))
     live = pl.col("lifecycle_before").is_in(LIVE)
     deleted = pl.col("lifecycle_before") == Lifecycle.DELETED.value
     other_summary = pl.col("superseded_by").is_not_null() & pl.col("superseded_by").ne_missing(
@@ -434,7 +436,7 @@ def _with_before(rows: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         .then(cold)
         .otherwise(live | (other_summary & ~deleted))
     )
-    return rows.join(stands, on=KEY, how="left", maintain_order="left").filter(
+    return rows.join(present, on=KEY, how="left", maintain_order="left").filter(
         pl.col("lifecycle_before").is_null() | changes
     )
 

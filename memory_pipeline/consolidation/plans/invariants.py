@@ -1,7 +1,7 @@
-"""What must hold of a plan, whatever was decided: its rows that break an invariant.
+"""Invariants of a plan: the rows that break one, whatever was decided.
 
-What is not here: what a plan proposes and how it is held back (`planning`), and who stops a run (`assets.checks`,
-`lake.history`).
+Not here: what a plan proposes and how the quota holds it back (`planning`), and what stops a run (`assets.checks`,
+`runs.commit`).
 """
 
 import polars as pl
@@ -25,40 +25,41 @@ def violations(
     post: State,
     retrievable: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return what would break an invariant if `plan` were committed.
+    """Returns the rows that would break an invariant if `plan` were committed.
 
-    - `protected`: a protected memory leaves the live set, or an explicitly protected or core one is superseded, trimmed
-      or becomes a stub. What protects a summary is no bar to replacing it, nor to archiving it once it is stale. For
-      want of room everything may be trimmed that is neither explicitly protected nor core, and of that everything may
-      leave whose protection gives way to a token budget (`scored_memories.budget_protected`).
-    - `isolation`: a decision or an edge names a memory that its profile does not have, or no profile of the run.
-    - `retrievable`: a superseded original has no live summary, or one in this plan has a summary that no search finds.
-    - `finite`: a number is NaN, infinite, or missing where there must be one.
-    - `conservation`: a memory is lost, doubled, stands nowhere, appears from nowhere, or shows nothing of its text.
+    - `protected`: a protected memory leaves the live set, or an explicitly protected or core memory is superseded,
+      trimmed or cut to a stub. The protection of a summary prevents neither its replacement nor its archival once it is
+      stale. A token budget may trim everything that is neither explicitly protected nor core, and archive whatever is
+      not `scored_memories.budget_protected`.
+    - `isolation`: a decision or an edge names a memory of another profile, or a profile that is not part of the run.
+    - `retrievable`: a superseded original has no live summary, or one superseded by this plan has a summary that no
+      search finds.
+    - `finite`: a number is NaN, infinite, or null although it is required.
+    - `conservation`: a memory is lost, duplicated, in no lifecycle, created from nothing, or has no text left.
     - `decided_twice`: two decisions move the same memory.
 
     Args:
         plan: table `consolidation_plan`.
-        state: the state before it.
-        profiles: who takes part.
-        policy: what bars supersession.
+        state: the state before the plan.
+        profiles: table `profiles` of the run.
+        policy: what prevents supersession.
         scored: table `scored_memories` of `state`.
-        post: the state after it (see `post_state`).
+        post: the state after the plan (see `post_state`).
         retrievable: `profile_id`, `memory_id` of the memories that a search of `post` finds.
 
     Returns:
-        `profile_id`, `check`, `memory_id`, `detail` (a sentence), one row a violation; empty if all is well.
+        `profile_id`, `check`, `memory_id`, `detail` (a sentence), one row per violation; empty if there are none.
     """
-    effect = plan.filter(pl.col("status") != "held")
-    found = [
-        _leaves_protected(effect, state.memories, scored, policy),
-        *_strays(plan, profiles, post),
-        *_without_summary(effect, post.memories, retrievable),
+    effective = plan.filter(pl.col("status") != "held")
+    violating = [
+        _leaves_protected(effective, state.memories, scored, policy),
+        *_foreign(plan, profiles, post),
+        *_without_summary(effective, post.memories, retrievable),
         *_not_finite(plan, scored, post),
         *_not_conserved(plan, state.memories, post.memories),
         _decided_twice(plan),
     ]
-    return pl.concat(found).sort("profile_id", "check", "memory_id", "detail")
+    return pl.concat(violating).sort("profile_id", "check", "memory_id", "detail")
 
 
 def _bad(rows: pl.DataFrame, check: str, detail: pl.Expr, *, memory_id: str = "memory_id") -> pl.DataFrame:
@@ -68,6 +69,7 @@ def _bad(rows: pl.DataFrame, check: str, detail: pl.Expr, *, memory_id: str = "m
 
 
 def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Decisions against protected memories."""
     moved = plan.join(memories.select(*KEY, "kind", barred=bars_supersession(policy)), on=KEY).join(
         scored.select(*KEY, "is_protected", "budget_protected", "protection_reason"), on=KEY, how="left"
     )
@@ -75,20 +77,21 @@ def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.Dat
     replaced = pl.col("action") == Action.SUPERSEDE.value
     lost = pl.col("action").is_in(list(decision_rows.LEAVES))
     stale = ~original & (pl.col("rule") == "stale_summary")
-    kept = pl.col("is_protected").fill_null(value=False) | (original & pl.col("barred"))
+    is_protected = pl.col("is_protected").fill_null(value=False) | (original & pl.col("barred"))
     for_room = pl.col("barred") | (lost & pl.col("budget_protected").fill_null(value=False))
-    otherwise = (replaced & original & pl.col("barred")) | (lost & ~stale & kept)
+    otherwise = (replaced & original & pl.col("barred")) | (lost & ~stale & is_protected)
     bad = moved.filter(pl.when(pl.col("rule") == decision_rows.BUDGET).then(for_room).otherwise(otherwise))
     why = pl.coalesce("protection_reason", pl.lit("explicit flag or category core"))
     return _bad(bad, "protected", pl.format("{} by rule {}, but it is protected: {}.", "action", "rule", why))
 
 
-def _strays(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl.DataFrame]:
-    made = plan.filter(pl.col("action") == Action.SUMMARISE.value)
-    known = pl.concat([post.memories.select(KEY), made.select(KEY)])
+def _foreign(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl.DataFrame]:
+    """Decisions and edges that name an unknown memory, plan or instant."""
+    created = plan.filter(pl.col("action") == Action.SUMMARISE.value)
+    existing = pl.concat([post.memories.select(KEY), created.select(KEY)])
     compiled = plan.filter(pl.col("action") == Action.COMPILE.value)
     listed = decision_rows.read("after", {"members": pl.List(pl.String())})
-    members = pl.concat([made, compiled]).with_columns(listed).explode("members")
+    members = pl.concat([created, compiled]).with_columns(listed).explode("members")
     concerned = plan.filter(~pl.col("action").is_in([Action.WITHDRAW.value, Action.COMPILE.value]))
     named = pl.concat(
         [
@@ -101,7 +104,7 @@ def _strays(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl.
             ),
         ]
     ).unique()
-    unknown = named.join(known, on=KEY, how="anti")
+    unknown = named.join(existing, on=KEY, how="anti")
     outside = plan.join(profiles, on=["profile_id", "plan_id", "as_of"], how="anti")
     return [
         _bad(unknown, "isolation", pl.format("{} names a memory that the profile does not have.", "action")),
@@ -110,6 +113,7 @@ def _strays(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl.
 
 
 def _without_summary(plan: pl.DataFrame, memories: pl.DataFrame, retrievable: pl.DataFrame) -> list[pl.DataFrame]:
+    """Superseded originals whose summary is not live, or not found by any search."""
     named = ["profile_id", "superseded_by"]
     summaries = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", superseded_by="memory_id")
     # A summary that was replaced holds nothing of its own: only what agents stored must be found in some summary.
@@ -127,27 +131,31 @@ def _without_summary(plan: pl.DataFrame, memories: pl.DataFrame, retrievable: pl
 
 
 def _not_finite(plan: pl.DataFrame, scored: pl.DataFrame, post: State) -> list[pl.DataFrame]:
+    """Numbers that are NaN, infinite or missing, in the plan and in the tables after it."""
     texts = pl.concat_str("factors", "before", "after", separator=" ")
-    spelled = plan.filter(texts.str.contains(r"[:\[,]\s*-?(?:NaN|Infinity)"))
+    unwritable = plan.filter(texts.str.contains(r"[:\[,]\s*-?(?:NaN|Infinity)"))
     summaries = post.memories.filter(pl.col("kind") != "original")
     return [
-        _bad(spelled, "finite", pl.format("{} has a number that is NaN or infinite.", "action")),
-        _odd(scored, "memory_id", required=(), optional=cs.float()),
-        _odd(post.edges, "source", required=("weight", "base_weight"), optional=cs.float()),
-        _odd(post.memories, "memory_id", required=("confidence", "stability_gain", "energy_base"), optional=cs.float()),
-        _odd(summaries, "memory_id", required=("importance_given", "stability_given"), optional=cs.empty()),
+        _bad(unwritable, "finite", pl.format("{} has a number that is NaN or infinite.", "action")),
+        _nonfinite(scored, "memory_id", required=(), optional=cs.float()),
+        _nonfinite(post.edges, "source", required=("weight", "base_weight"), optional=cs.float()),
+        _nonfinite(
+            post.memories, "memory_id", required=("confidence", "stability_gain", "energy_base"), optional=cs.float()
+        ),
+        _nonfinite(summaries, "memory_id", required=("importance_given", "stability_given"), optional=cs.empty()),
     ]
 
 
-def _odd(rows: pl.DataFrame, memory_id: str, *, required: tuple[str, ...], optional: cs.Selector) -> pl.DataFrame:
-    """Rows with a number that is not finite, or null though it is required."""
-    odd = [~column.is_finite() for column in (pl.col(name) for name in rows.select(optional).columns)]
-    odd += [pl.col(name).is_null() for name in required]
-    bad = rows.filter(pl.any_horizontal(pl.lit(value=False), *odd))
+def _nonfinite(rows: pl.DataFrame, memory_id: str, *, required: tuple[str, ...], optional: cs.Selector) -> pl.DataFrame:
+    """Rows with a number that is not finite, or null although it is required."""
+    invalid = [~column.is_finite() for column in (pl.col(name) for name in rows.select(optional).columns)]
+    invalid += [pl.col(name).is_null() for name in required]
+    bad = rows.filter(pl.any_horizontal(pl.lit(value=False), *invalid))
     return _bad(bad, "finite", pl.lit("One of its numbers is NaN, infinite or missing."), memory_id=memory_id)
 
 
 def _not_conserved(plan: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> list[pl.DataFrame]:
+    """Memories lost, created from nothing, duplicated, in no lifecycle, or without text."""
     lost = before.join(after, on=KEY, how="anti")
     new = after.filter(pl.col("kind") == "original").join(before, on=KEY, how="anti")
     unplanned = plan.filter(pl.col("action") == Action.SUMMARISE.value, pl.col("status") != "held").join(
@@ -166,6 +174,7 @@ def _not_conserved(plan: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame
 
 
 def _decided_twice(plan: pl.DataFrame) -> pl.DataFrame:
+    """Memories moved by more than one decision."""
     moves = plan.filter(pl.col("action").is_in(projection.MOVES)).sort(*KEY, "ordinal")
     twice = moves.group_by(KEY, maintain_order=True).agg("action").filter(pl.col("action").list.len() > 1)
     return _bad(

@@ -1,6 +1,6 @@
-"""A plan as a JSON document: what a dry run writes and `apply` reads, with a checksum over its content.
+"""A plan as a JSON document with a checksum, written by a dry run and read by `apply`.
 
-What is not here: how a plan is made (`planning`), and where the document is kept.
+Not here: how a plan is made (`planning`), and where the document is stored.
 """
 
 import hashlib
@@ -15,16 +15,16 @@ from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.schemas import INSTANT, TABLES
 
 FORMAT: Final = "memory-pipeline/plan@1"
-"""Name and version of the portable form of a plan."""
+"""Name and version of the document format."""
 
 
 def write(plan: pl.DataFrame, profiles: pl.DataFrame, completions: pl.DataFrame | None = None) -> dict[str, Any]:
-    """Return a plan as a JSON document that `read` understands, with a SHA-256 of its content.
+    """Returns a plan as a JSON document that `read` understands, with a SHA-256 of its content.
 
     Args:
         plan: table `consolidation_plan`.
         profiles: table `profiles` of the same run.
-        completions: what a language model answered in it, so that nobody has to ask again when the plan is applied.
+        completions: answers of a language model, so that applying the plan needs no further request.
     """
     content = {
         "format": FORMAT,
@@ -37,10 +37,10 @@ def write(plan: pl.DataFrame, profiles: pl.DataFrame, completions: pl.DataFrame 
 
 
 def read(document: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the tables `consolidation_plan` and `profiles` of a document.
+    """Returns the tables `consolidation_plan` and `profiles` of a document.
 
     Raises:
-        ValueError: it is no plan of this format, or it was changed since it was written.
+        ValueError: the document has another format, or was changed after it was written.
     """
     content = {name: value for name, value in document.items() if name != "sha256"}
     if content.get("format") != FORMAT:
@@ -53,12 +53,12 @@ def read(document: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def carried(document: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the table `completions` that a document carries."""
+    """Returns the table `completions` that a document carries."""
     return _table("completions", document.get("completions", []))
 
 
 def _rows(name: str, frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """Rows as JSON takes them; decisions in the order in which they are applied."""
+    """Rows as JSON values; decisions in order of application."""
     instants = cs.datetime().dt.strftime(decision_rows.INSTANT_FORMAT)
     rows = TABLES[name].conform(frame)
     return (rows.sort("profile_id", "ordinal") if "ordinal" in rows.columns else rows).with_columns(instants).to_dicts()
