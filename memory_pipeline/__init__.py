@@ -1,7 +1,8 @@
 """Consolidates the long-term memory of AI agents as a Dagster data pipeline.
 
-The public door: `MemoryClient` (and `AsyncMemoryClient`) for agents, `Settings` (or `load_settings`) and `build_defs`
-for whoever runs the pipeline. Everything else is reached through its own module.
+The public interface: `MemoryClient` and `AsyncMemoryClient` for agents, with the `Answer` and `Memory` they return and
+the `UnknownMemory` they raise; `Settings`, `load_settings` and `build_defs` for running the pipeline. Everything else
+is imported from its own module.
 """
 
 from importlib import import_module
@@ -12,20 +13,34 @@ from memory_pipeline.settings import load as load_settings
 
 if TYPE_CHECKING:
     from memory_pipeline.definitions import build_defs
+    from memory_pipeline.ledger.database import UnknownMemory
     from memory_pipeline.recall.client.async_client import AsyncMemoryClient
     from memory_pipeline.recall.client.memory_client import MemoryClient
+    from memory_pipeline.recall.models import Answer, Memory
 
-__all__ = ["AsyncMemoryClient", "MemoryClient", "Settings", "build_defs", "load_settings"]
+__all__ = [
+    "Answer",
+    "AsyncMemoryClient",
+    "Memory",
+    "MemoryClient",
+    "Settings",
+    "UnknownMemory",
+    "build_defs",
+    "load_settings",
+]
 
-_ROOMS: Final = {
+_MODULES: Final = {
+    "Answer": "memory_pipeline.recall.models",
     "AsyncMemoryClient": "memory_pipeline.recall.client.async_client",
+    "Memory": "memory_pipeline.recall.models",
     "MemoryClient": "memory_pipeline.recall.client.memory_client",
+    "UnknownMemory": "memory_pipeline.ledger.database",
     "build_defs": "memory_pipeline.definitions",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Load on first use: Dagster takes seconds, the client a part of one, and the pure rooms do without either."""
-    if name in _ROOMS:
-        return getattr(import_module(_ROOMS[name]), name)
+    """Import on first use: Dagster takes seconds, the client a fraction of one, and the pure rooms need neither."""
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'memory_pipeline' has no attribute {name!r}")

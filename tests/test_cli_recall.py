@@ -144,6 +144,12 @@ def test_single_memories_are_shown_and_changed(copy):
     assert shown.startswith("Ana: I am allergic to peanuts.\n")
     assert "user: u1" in shown
     text("update", "m2", "--content", "I am allergic to all nuts.", "--valid-from", "2026-03-01", "-p", ANA, home=copy)
+    changes = ["--importance", ".75", "--tag", "food", "--tag", "health"]
+    text("update", "m2", *changes, "--metadata", '{"form": 7}', "-p", ANA, home=copy)
+    changed = told("get", "m2", "-p", ANA, home=copy)
+    assert (changed["importance"], changed["tags"], changed["metadata"]) == (0.75, ["food", "health"], '{"form":7}')
+    text("update", "m2", "--clear-tags", "-p", ANA, home=copy)
+    assert told("get", "m2", "-p", ANA, home=copy)["tags"] == []
     text("protect", "m2", "--reason", "health", "-p", ANA, home=copy)
     text("feedback", "m2", "--helpful", "-p", ANA, home=copy)
     found = told("get", "m2", "-p", ANA, home=copy)
@@ -252,6 +258,11 @@ def test_a_session_starts_with_core_memory_and_what_is_relevant(tmp_path):
         (("remember", "x", "--tag", " "), 2, ("tags", "' '")),
         (("update", "m1"), 2, ("nothing to change", "--content", "--valid-until")),
         (("update", "m1", "--valid-from", "soon"), 2, ("--valid-from 'soon' is no instant",)),
+        (("update", "m1", "--tag", "x", "--clear-tags"), 2, ("--tag and --clear-tags exclude each other",)),
+        (("update", "m1", "--metadata", "{"), 2, ("--metadata is not JSON",)),
+        (("update", "m1", "--metadata", "[1]"), 2, ("--metadata is [1]; give a JSON object",)),
+        (("update", "m1", "--importance", "2"), 1, ("importance is 2",)),
+        (("recall", "x", "--min-score", "2"), 2, ("--min-score",)),
         (("update", "m9", "--content", "x"), 1, ("m9",)),
         (("update", "m1", "--content", " "), 1, ("content",)),
         (("protect", "m9"), 1, ("m9",)),

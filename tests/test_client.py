@@ -1,5 +1,8 @@
 """What an agent does through `MemoryClient`, over real stores."""
 
+import subprocess
+import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import homes
@@ -102,9 +105,25 @@ def test_what_was_remembered_a_moment_ago_is_found(client):
     assert later in names(client.recall("What does Ana work as?", 2))
 
 
-def test_the_package_offers_the_clients():
+def test_the_package_exports_the_clients_and_what_they_return_and_raise(client):
     assert memory_pipeline.MemoryClient is MemoryClient
     assert memory_pipeline.AsyncMemoryClient.__name__ == "AsyncMemoryClient"
+    client.remember("Ana keeps bees.", memory_id="bees")
+    assert isinstance(client.recall("bees"), memory_pipeline.Answer)
+    assert isinstance(client.get("bees"), memory_pipeline.Memory)
+    with pytest.raises(memory_pipeline.UnknownMemory):
+        client.get("wasps")
+    assert all(getattr(memory_pipeline, name) for name in memory_pipeline.__all__)
+
+
+def test_opening_a_client_imports_no_dagster(tmp_path):
+    code = (
+        "import sys, memory_pipeline; "
+        f"memory_pipeline.MemoryClient({str(tmp_path)!r}).remember('Ana keeps bees.'); "
+        "memory_pipeline.Answer, memory_pipeline.Memory, memory_pipeline.UnknownMemory; "
+        "assert 'dagster' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_what_another_client_remembered_is_found(client, tmp_path, clock):
@@ -274,6 +293,49 @@ def test_an_update_counts_at_once(client, clock):
     assert (changed.content, changed.valid_until) == ("Ben prefers mate.", datetime(2026, 4, 1, tzinfo=UTC))
     assert client.recall("mate", 1)[0].text == "Ben prefers mate."
     assert "green tea" not in client.recall("green tea", 50).text()
+
+
+def test_an_update_of_tags_importance_and_metadata_shows_at_once_and_after_a_run(client, clock):
+    ids = told(client, clock=clock, tags=["x"], metadata={"page": 3}, importance=0.4)
+    clock.pass_(minutes=1)
+    changed = client.update(ids[1], tags=("drinks", "ben"), importance=0.9, metadata={"source": [1]})
+    assert (changed.tags, changed.importance, changed.metadata) == (("drinks", "ben"), 0.9, '{"source":[1]}')
+    assert (changed.content, changed.updated_at) == (OTHERS[1], clock())
+    assert names(client.recall("Who lives where?", filters={"tags": "drinks"})) == [ids[1]]
+    cleared = client.update(ids[2], tags=[])
+    assert (cleared.tags, cleared.importance, cleared.metadata) == ((), 0.4, '{"page":3}')
+    before = {one: client.get(one) for one in ids}
+    clock.pass_(hours=1)
+    client.consolidate(task="decay")
+    assert {one: client.get(one) for one in ids} == before
+    assert ids[1] not in names(client.recall("Who lives where?", filters={"tags": "x"}))
+
+
+def test_a_lowest_score_bounds_an_answer(client):
+    told(client)
+    whole = client.recall("Where does Ana live?", 50)
+    limit = whole[1].score
+    bounded = client.recall("Where does Ana live?", 50, min_score=limit)
+    assert names(bounded) == [one.memory_id for one in whole if one.score >= limit]
+    assert 0 < len(bounded) < len(whole)
+    assert len(client.recall("Where does Ana live?", 50, min_score=0)) == len(whole)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "line"),
+    [
+        ("original", "The launch is on Monday.", "- [2026-03-01] Ana: The launch is on Monday."),
+        ("original", "2026-03-01: the launch.", "- [2026-03-01] Ana: the launch."),
+        ("original", "2026-03-09: the launch.", "- [2026-03-01] Ana: 2026-03-09: the launch."),
+        ("original", "2026-03-01", "- [2026-03-01] Ana: 2026-03-01"),
+        ("episode", "2026-01-08: Ana: I keep bees.", "- [2026-01-08] Ana: Ana: I keep bees."),
+    ],
+)
+def test_a_line_has_each_date_once(client, kind, text, line):
+    client.remember("Ana keeps bees.")
+    (found,) = client.recall("bees")
+    at = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert replace(found, kind=kind, text=text, created_at=at, speaker="Ana").line() == line
 
 
 def test_feedback_counts_at_once(client):
@@ -470,6 +532,17 @@ def test_what_an_erasure_that_broke_off_left_is_hidden_until_it_is_done(client, 
         (lambda client: client.recall("x", 0), "k is 0"),
         (lambda client: client.recall("x", token_budget=0), "token_budget is 0"),
         (lambda client: client.recall("x", ranking="best"), "best"),
+        (lambda client: client.recall("x", min_score=2), "min_score is 2; give a number from 0 to 1"),
+        (lambda client: client.recall("x", min_score=float("nan")), "min_score is nan; give a number from 0 to 1"),
+        (lambda client: client.recall("x", min_score="0.5"), "min_score is '0.5'; give a number from 0 to 1"),
+        (lambda client: client.recall("x", min_score=True), "min_score is True; give a number from 0 to 1"),
+        (lambda client: client.update(client.list()[0].memory_id), "changes nothing"),
+        (lambda client: client.update(client.list()[0].memory_id, importance=2), "importance is 2; give a number"),
+        (lambda client: client.update(client.list()[0].memory_id, tags="a"), "tags is 'a'; give a list"),
+        (lambda client: client.update(client.list()[0].memory_id, tags=[5]), r"tags\[0\] is 5; give a string"),
+        (lambda client: client.update(client.list()[0].memory_id, metadata=[1]), "metadata is"),
+        (lambda client: client.session_start(5), "query is 5; give a text that is not blank"),
+        (lambda client: client.session_start(" ", session_id="s"), "query is ' '; give a text that is not blank"),
         (lambda client: client.recall("x", as_of="tomorrow"), "as_of is 'tomorrow'"),
         (lambda client: client.recall("x", as_of="2030-01-01"), "future"),
         (lambda client: client.recall("x", filters={"sesion_id": "s"}), "'session_id'"),

@@ -77,6 +77,8 @@ def test_any_number_may_be_listed(client):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
+        ({"home": 5}, "home is 5; give the path of a data folder"),
+        ({"settings": 5}, "settings is 5; give Settings"),
         ({"session_id": ""}, "session_id is ''; give a string of 1 to 256 characters"),
         ({"clock": 5}, "clock is 5; give a function that returns a datetime with a time zone"),
         ({"clock": lambda: datetime(2026, 3, 1)}, "clock tells datetime.*; give a function that returns"),  # noqa: DTZ001
@@ -84,7 +86,7 @@ def test_any_number_may_be_listed(client):
 )
 def test_a_client_is_not_opened_with_what_no_call_could_use(tmp_path, given, words):
     with pytest.raises(ValueError, match=words):
-        MemoryClient(tmp_path, **given)
+        MemoryClient(**{"home": tmp_path} | given)
 
 
 def test_a_clock_of_any_time_zone_is_taken(tmp_path):

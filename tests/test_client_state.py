@@ -62,6 +62,12 @@ def happening(chance, known, number):
             {"event_type": "memory.stored", "memory_id": f"new{number}", "payload": {"content": text(chance)}},
             {"event_type": "memory.updated", "memory_id": one, "payload": {"content": text(chance)}},
             {"event_type": "memory.updated", "memory_id": one, "payload": {"protected": True}},
+            {
+                "event_type": "memory.updated",
+                "memory_id": one,
+                "payload": {"tags": chance.sample(WORDS, chance.randint(0, 2)), "importance": chance.random()},
+            },
+            {"event_type": "memory.updated", "memory_id": one, "payload": {"metadata": {"page": chance.random()}}},
             {"event_type": "memory.updated", "memory_id": one, "payload": {"valid_until": "2026-05-03T00:00:00Z"}},
             {"event_type": "feedback.given", "memory_id": one, "payload": {"helpful": chance.random() < 0.5}},
             {"event_type": "memory.accessed", "payload": {"memory_ids": sorted({one, other})}},

@@ -77,11 +77,20 @@ links = st.fixed_dictionaries(
     {"target_id": labels.map(lambda label: f"{label}>"), "edge_type": labels},
     optional={"kind": labels, "weight": shares},
 )
+updates = st.builds(
+    lambda changed, rest: changed | rest,
+    st.one_of(
+        st.fixed_dictionaries({"content": texts}),
+        st.fixed_dictionaries({"tags": st.lists(labels, max_size=3)}, optional={"importance": shares}),
+        st.builds(lambda said: {"metadata": said.get("metadata") or {}}, noted),
+    ),
+    validity,
+)
 about = {"memory_id": labels.map(lambda label: f"{label}<")}
 kinds: list[tuple[EventType, st.SearchStrategy[dict[str, Any]], dict[str, st.SearchStrategy[str]]]] = [
     (EventType.STORED, memories, about),
     (EventType.ACCESSED, accesses, {}),
-    (EventType.UPDATED, st.builds(lambda text, rest: {"content": text} | rest, texts, validity), about),
+    (EventType.UPDATED, updates, about),
     (EventType.LINKED, links, about),
     (EventType.SESSION_STARTED, noted, {"session_id": labels}),
     (EventType.SESSION_ENDED, noted, {"session_id": labels}),

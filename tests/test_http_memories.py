@@ -78,6 +78,9 @@ def test_single_memories_are_shown_and_changed(ana):
     assert ana.get("/memories/a1").json()["content"] == TEXTS[1]
     changed = ana.patch("/memories/a1", json={"content": "The office moved to Bern in March."})
     assert changed.json()["content"] == "The office moved to Bern in March."
+    more = ana.patch("/memories/a1", json={"tags": ["office"], "importance": 0.5, "metadata": {"page": 3}}).json()
+    assert (more["tags"], more["importance"], more["metadata"]) == (["office"], 0.5, '{"page":3}')
+    assert ana.patch("/memories/a1", json={"tags": []}).json()["tags"] == []
     assert ana.post("/memories/a1/protect", json={"reason": "address"}).json()["protected_reason"] == "address"
     assert ana.post("/memories/a1/protect").status_code == 200
     before = ana.get("/memories/a1").json()["access_count"]
@@ -234,6 +237,9 @@ def test_a_memory_is_shown_as_it_stood(ana):
             422,
             ("token_budget is 0; give a whole number from 1,",),
         ),
+        ("POST", "/recall", {"query": "x", "min_score": 2}, 422, ("min_score is 2; give a number from 0 to 1",)),
+        ("PATCH", "/memories/a0", {"importance": 2}, 422, ("importance is 2; give a number from 0 to 1",)),
+        ("PATCH", "/memories/a0", {"tags": "a"}, 422, ("tags is 'a'; give a list",)),
         ("POST", "/recall", {"query": "x", "filters": {"tags": []}}, 422, ("filters.tags is []; give a list of 1 or",)),
         (
             "POST",

@@ -159,6 +159,8 @@ def test_an_agent_lists_changes_protects_and_erases_as_over_the_other_faces(tmp_
             "ranked": await ask("recall", query="Who drinks green tea?", ranking="lexical", k=1),
             "listed": await ask("list", filters={"tags": ["drinks"]}),
             "updated": await ask("update", memory_id="m1", content="Ana drinks white tea."),
+            "tagged": await ask("update", memory_id="m1", tags=["tea"], importance=0.5, metadata={"page": 3}),
+            "bounded": await ask("recall", query="Who drinks tea?", min_score=1.0),
             "protected": await ask("protect", memory_id="m1", reason="she asked"),
             "lifted": await ask("protect", memory_id="m1", protected=False),
             "shown": await ask("get", memory_id="m1"),
@@ -173,6 +175,12 @@ def test_an_agent_lists_changes_protects_and_erases_as_over_the_other_faces(tmp_
     assert [row["memory_id"] for row in told["ranked"]["memories"]] == ["m1"]
     assert [row["text"] for row in told["listed"]["memories"]] == ["Ana drinks green tea."]
     assert told["updated"]["content"] == "Ana drinks white tea."
+    assert (told["tagged"]["tags"], told["tagged"]["importance"], told["tagged"]["metadata"]) == (
+        ["tea"],
+        0.5,
+        '{"page":3}',
+    )
+    assert told["bounded"]["memories"] == []
     assert (told["protected"]["protected"], told["protected"]["protected_reason"]) == (True, "she asked")
     assert told["lifted"]["protected"] is False
     assert (told["shown"]["content"], told["shown"]["session_id"]) == ("Ana drinks white tea.", "s1")
@@ -229,6 +237,7 @@ WRONG = {
     "as_of": ("recall", {"query": "x", "as_of": "2999-01-01T00:00:00Z"}),
     "m8": ("feedback", {"memory_id": "m8", "helpful": False}),
     "m7": ("get", {"memory_id": "m7"}),
+    "min_score is 2; give a number from 0 to 1": ("recall", {"query": "x", "min_score": 2}),
     "nothing to change": ("update", {"memory_id": "m8"}),
     "filters.'sesion_id' is no known field; the nearest known one is 'session_id'": (
         "recall",

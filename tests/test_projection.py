@@ -222,10 +222,26 @@ NAMES = st.sampled_from(["a", "b", "c", "d"])
 COMMON = {"occurred_at": MOMENTS, "profile_id": st.sampled_from(["p", "q"])}
 SESSIONS = st.sampled_from([None, "s", "t"])
 EVENT = st.one_of(
-    st.builds(stored, NAMES, content=st.sampled_from(["one", "two"]), confidence=st.none() | st.floats(0, 1), **COMMON),
+    st.builds(
+        stored,
+        NAMES,
+        content=st.sampled_from(["one", "two"]),
+        confidence=st.none() | st.floats(0, 1),
+        tags=st.sampled_from([None, [], ["x"]]),
+        importance=st.none() | st.just(0.25),
+        **COMMON,
+    ),
     st.builds(accessed, NAMES, session_id=SESSIONS, **COMMON),
     st.builds(feedback, NAMES, helpful=st.booleans(), session_id=SESSIONS, **COMMON),
     st.builds(updated, NAMES, content=st.none() | st.just("new"), protected=st.none() | st.booleans(), **COMMON),
+    st.builds(
+        updated,
+        NAMES,
+        tags=st.none() | st.lists(st.sampled_from(["x", "y"]), max_size=2, unique=True),
+        importance=st.none() | st.floats(0, 1),
+        metadata=st.none() | st.sampled_from(['{"a":1}', "{}"]),
+        **COMMON,
+    ),
     st.builds(linked, NAMES, NAMES, edge_type=st.sampled_from(["SIMILAR_TO", "RELATES_TO"]), **COMMON),
 )
 STREAMS = st.lists(EVENT, max_size=40).map(events)
@@ -252,6 +268,7 @@ def one_by_one(stream):
                 "content": row["content"], "created_at": row["occurred_at"], "confidence": confidence,
                 "protected": False, "access_count": 0, "last": None, "sessions": set(), "stability": 0.0,
                 "energy": 1.0, "energy_at": row["occurred_at"],
+                "tags": row["tags"] or [], "importance_given": row["importance"], "metadata": row["metadata"],
             }  # fmt: skip
     for row in rows:
         memory = known.get((row["profile_id"], row["memory_id"]))
@@ -261,6 +278,9 @@ def one_by_one(stream):
         if row["event_type"] == "memory.updated":
             memory["content"] = row["content"] or memory["content"]
             memory["protected"] = memory["protected"] if row["protected"] is None else row["protected"]
+            memory["tags"] = memory["tags"] if row["tags"] is None else row["tags"]
+            memory["metadata"] = row["metadata"] or memory["metadata"]
+            memory["importance_given"] = memory["importance_given"] if row["importance"] is None else row["importance"]
         elif row["helpful"] is False:
             memory["confidence"] = max(0.0, memory["confidence"] - 0.1)
         else:
@@ -281,7 +301,10 @@ def test_the_fold_equals_the_plainest_one(stream):
     assert set(folded.select("profile_id", "memory_id").iter_rows()) == set(known)
     for row in folded.iter_rows(named=True):
         wanted = known[row["profile_id"], row["memory_id"]]
-        exact = ("content", "created_at", "protected", "access_count", "energy_at")
+        exact = (
+            *("content", "created_at", "protected", "access_count", "energy_at"),
+            *("tags", "importance_given", "metadata"),
+        )
         assert [row[name] for name in exact] == [wanted[name] for name in exact]
         assert (row["last_accessed_at"], row["access_sessions"]) == (wanted["last"], len(wanted["sessions"]))
         close = (row["confidence"], row["stability_gain"], row["energy_base"])

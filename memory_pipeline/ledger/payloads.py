@@ -163,6 +163,11 @@ class Updated(_Validity):
 
     example: ClassVar[dict[str, Any]] = {"valid_until": "2026-03-01T00:00:00Z"}
     content: Text | None = Field(None, description="The new text.")
+    importance: Share | None = Field(None, description="The new importance.")
+    tags: tuple[Identifier, ...] | None = Field(
+        None, description="The new tags, all of them; an empty list clears them."
+    )
+    metadata: Metadata | None = Field(None, description="The new metadata, replacing the old object as a whole.")
 
     @model_validator(mode="after")
     def _changes(self) -> Self:

@@ -13,9 +13,12 @@ import polars as pl
 
 from memory_pipeline.consolidation.core_memory import SEPARATOR
 from memory_pipeline.consolidation.plans import plan_document
+from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.ledger.validation_errors import nearest, shown
 from memory_pipeline.recall.index.queries import USERS
 
+_DAY: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}): *(?=\S)")
+"""A date at the start of a text."""
 _BEFORE: Final = rf"(?:(?:[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}|{'|'.join(sorted(USERS))}):\s+)*"
 _CUT: Final = re.compile(rf"(?:(?:^|(?<=[.!?])\s+|\n+){_BEFORE})+")
 
@@ -92,6 +95,8 @@ class Recalled:
     """A memory that answers a query."""
 
     memory_id: str
+    kind: str
+    """original, or the kind of summary."""
     text: str
     """What to read: the trimmed text where it was trimmed and the recall was not deep, else the whole."""
     content: str
@@ -121,16 +126,26 @@ class Recalled:
     """An ordinary recall would not have found it."""
 
     def line(self) -> str:
-        """Return the memory as one paragraph of a prompt, with what one must know to believe it."""
+        """Return the memory as one paragraph of a prompt, with its date and any reason to doubt it.
+
+        The date at the start of a summary's text replaces that of its making, and no date is written twice.
+        """
         over = self.current is False and self.holds_from is None
         marks = [f"holds only from {self.holds_from:%Y-%m-%d}"] if self.holds_from else []
         marks += [f"no longer current, see {self.closed_by}"] if over and self.closed_by else []
         marks += ["no longer current"] if over and not self.closed_by else []
         marks += [f"contradicted by {', '.join(self.conflicts)}"] if self.conflicts else []
         marks += [self.lifecycle] if self.deep else []
-        said = f"{self.speaker}: {self.text}" if self.speaker else self.text
+        day, text = self._dated()
         note = f" ({'; '.join(marks)})" if marks else ""
-        return f"- [{self.created_at:%Y-%m-%d}] {said}{note}"
+        return f"- [{day}] {f'{self.speaker}: {text}' if self.speaker else text}{note}"
+
+    def _dated(self) -> tuple[str, str]:
+        """The date to show, and the text without that date at its start."""
+        day, leading = f"{self.created_at:%Y-%m-%d}", _DAY.match(self.text)
+        if leading is not None and (self.kind != ORIGINAL or leading[1] == day):
+            return leading[1], self.text[leading.end() :]
+        return day, self.text
 
 
 @dataclass(frozen=True, kw_only=True)

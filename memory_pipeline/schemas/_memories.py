@@ -42,7 +42,7 @@ class Memories(dy.Schema):
     seq = count("Ledger position of that event.")
     created_at = instant("When it was stored.")
     said_at = instant("For a summary that takes its members' place: when the newest of them was stored.", nullable=True)
-    updated_at = instant("Last change of content, validity or protection.", nullable=True)
+    updated_at = instant("Last change of content, importance, tags, metadata, validity or protection.", nullable=True)
     access_count = count("Accesses so far; a helpful feedback counts as one.")
     last_accessed_at = instant("Last access.", nullable=True)
     access_sessions = count("Distinct sessions with an access.")

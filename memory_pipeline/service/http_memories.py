@@ -35,6 +35,7 @@ class Question(Told):
     query: Id = Field(description="What is to be known, in plain words.")
     k: int = Field(10, ge=1, le=1000, description="At most so many memories.")
     token_budget: int | None = Field(None, ge=1, description="At most so many tokens in all.")
+    min_score: float | None = Field(None, ge=0, le=1, description="Only memories with at least this score.")
     as_of: Instant | None = Field(None, description="Search the state of this instant; default: now.")
     deep: bool = Field(False, description="Also what is archived, cold or superseded, with half its lead.")
     filters: Conditions | None = Field(None, description="Only among these.")
@@ -61,6 +62,9 @@ class Change(Told):
     """What changes of a memory; what is left out stays."""
 
     content: Id | None = Field(None, description="Its new text.")
+    importance: float | None = Field(None, ge=0, le=1, description="Its new importance.")
+    tags: list[str] | None = Field(None, description="Its new tags, all of them; an empty list clears them.")
+    metadata: dict[str, Any] | None = Field(None, description="Its new metadata, replacing the old as a whole.")
     valid_from: Instant | None = Field(None, description="It holds from this instant on.")
     valid_until: Instant | None = Field(None, description="It holds until this instant.")
 
@@ -157,9 +161,9 @@ def get_memory(client: Client, memory_id: Memory, as_of: AsOf = None) -> JSONRes
 
 @router.patch("/memories/{memory_id}")
 def update(client: Client, memory_id: Memory, asked: Change) -> JSONResponse:
-    """Change a memory's text or the time in which it holds; the ledger keeps what it was."""
+    """Change a memory's text, importance, tags, metadata or validity; the ledger keeps the old values."""
     if not (change := given(asked)):
-        raise HTTPException(422, "nothing to change: give content, valid_from or valid_until")
+        raise HTTPException(422, f"nothing to change: give at least one of {', '.join(Change.model_fields)}")
     return JSONResponse(client.update(memory_id, **change).to_dict())
 
 

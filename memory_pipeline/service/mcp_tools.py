@@ -71,6 +71,9 @@ class Tools:
         token_budget: Annotated[
             int | None, Field(ge=1, description="At most so many tokens in all; leave out for no limit.")
         ] = None,
+        min_score: Annotated[
+            float | None, Field(ge=0, le=1, description="Only memories with at least this score; leave out for all.")
+        ] = None,
         as_of: Annotated[
             Instant | None, Field(description="What was known at this instant, such as 2026-03-01T00:00:00Z.")
         ] = None,
@@ -93,6 +96,7 @@ class Tools:
                 query,
                 k,
                 token_budget=token_budget,
+                min_score=min_score,
                 as_of=as_of,
                 deep=deep,
                 filters=None if filters is None else given(filters),
@@ -185,18 +189,29 @@ class Tools:
         memory_id: MemoryId,
         profile_id: Profile = "default",
         content: Annotated[str | None, Field(min_length=1, description="Its new text; leave out to keep it.")] = None,
+        importance: Annotated[float | None, Field(ge=0, le=1, description="0 trivial, 1 vital.")] = None,
+        tags: Annotated[list[str] | None, Field(description="Its new tags, all of them; [] clears them.")] = None,
+        metadata: Annotated[dict[str, Any] | None, Field(description="Replaces its metadata as a whole.")] = None,
         valid_from: Annotated[Instant | None, Field(description="It holds from this instant on.")] = None,
         valid_until: Annotated[Instant | None, Field(description="It holds until this instant.")] = None,
     ) -> dict[str, Any]:
-        """Correct a memory's text or the time in which it holds; what is left out stays.
+        """Correct a memory's text, importance, tags, metadata or validity; what is left out stays.
 
         For what was stored wrongly. What has become out of date needs no update: remember the new fact, and the old
         one is marked.
         """
-        if content is None and valid_from is None and valid_until is None:
-            raise ToolError("nothing to change: give content, valid_from or valid_until")
+        changes = {
+            "content": content,
+            "importance": importance,
+            "tags": tags,
+            "metadata": metadata,
+            "valid_from": valid_from,
+            "valid_until": valid_until,
+        }
+        if all(value is None for value in changes.values()):
+            raise ToolError(f"nothing to change: give at least one of {', '.join(changes)}")
         with self._memory(profile_id) as memory:
-            return _shown(memory.update(memory_id, content=content, valid_from=valid_from, valid_until=valid_until))
+            return _shown(memory.update(memory_id, **changes))  # type: ignore[arg-type]
 
     def protect(
         self,

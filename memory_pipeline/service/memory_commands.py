@@ -1,6 +1,7 @@
 """The commands that change single memories: `remember`, `update`, `protect`, `restore`, `feedback`, `end-session`."""
 
-from typing import Annotated
+import json
+from typing import Annotated, Any
 
 import typer
 
@@ -73,17 +74,37 @@ def remember(
 def update(
     memory_id: MemoryArgument,
     content: Annotated[str | None, typer.Option("--content", metavar="TEXT", help="Its new text.")] = None,
+    importance: Annotated[float | None, typer.Option(metavar="0..1", help="Its new importance.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="TAG", help="Replace all its tags; repeat for several.")
+    ] = None,
+    clear_tags: Annotated[bool, typer.Option("--clear-tags", help="Remove all its tags.")] = False,
+    metadata: Annotated[
+        str | None, typer.Option("--metadata", metavar="JSON", help="Replace its metadata by this JSON object.")
+    ] = None,
     valid_from: Annotated[str | None, typer.Option(metavar="T", help="It holds from this instant on.")] = None,
     valid_until: Annotated[str | None, typer.Option(metavar="T", help="It holds until this instant.")] = None,
     profile: OwnerOption = "default",
     as_json: JsonOption = False,
 ) -> None:
-    """Change a memory's text or the time in which it holds. The ledger keeps what it was."""
-    if content is None and valid_from is None and valid_until is None:
-        raise Misused("nothing to change: give --content, --valid-from or --valid-until")
-    start, end = instant(valid_from, "--valid-from"), instant(valid_until, "--valid-until")
+    """Change a memory's text, importance, tags, metadata or validity. The ledger keeps the old values."""
+    if tag and clear_tags:
+        raise Misused("--tag and --clear-tags exclude each other; give one of them")
+    changes: dict[str, Any] = {
+        "content": content,
+        "importance": importance,
+        "tags": [] if clear_tags else tag or None,
+        "metadata": None if metadata is None else _json_object(metadata, "--metadata"),
+        "valid_from": instant(valid_from, "--valid-from"),
+        "valid_until": instant(valid_until, "--valid-until"),
+    }
+    if all(value is None for value in changes.values()):
+        raise Misused(
+            "nothing to change: give --content, --importance, --tag, --clear-tags, --metadata, --valid-from or "
+            "--valid-until"
+        )
     with existing_client(profile) as client:
-        client.update(memory_id, content=content, valid_from=start, valid_until=end)
+        client.update(memory_id, **changes)
     _say(memory_id, profile, "changed", as_json=as_json)
 
 
@@ -137,6 +158,16 @@ def end_session(
         show_json({"profile_id": profile, "session_id": session, "done": "ended"})
     else:
         line(out(), f"ended: session {session}")
+
+
+def _json_object(text: str, option: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise Misused(f'{option} is not JSON ({error}); give an object such as \'{{"source": "import"}}\'') from error
+    if not isinstance(value, dict):
+        raise Misused(f'{option} is {text}; give a JSON object such as \'{{"source": "import"}}\'')
+    return value
 
 
 def _say(memory_id: str, profile: str, done: str, *, as_json: bool) -> None:

@@ -85,6 +85,10 @@ def recall(
     tokens: Annotated[
         int | None, typer.Option("--tokens", min=1, metavar="N", help="At most so many tokens in all.")
     ] = None,
+    min_score: Annotated[
+        float | None,
+        typer.Option("--min-score", min=0, max=1, metavar="0..1", help="Only memories with at least this score."),
+    ] = None,
     as_of: InstantOption = None,
     deep: Annotated[
         bool, typer.Option("--deep", help="Also what is archived, cold or superseded, with half its lead.")
@@ -106,6 +110,7 @@ def recall(
             query,
             k,
             token_budget=tokens,
+            min_score=min_score,
             as_of=clock,
             deep=deep,
             filters=filters,

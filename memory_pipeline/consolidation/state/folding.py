@@ -34,8 +34,17 @@ DIRECT_GAIN: Final = 0.1
 EXPANDED_GAIN: Final = 0.03
 """The same for an access that reached the memory only over an association."""
 
-_GIVEN: Final = ("content", "valid_from", "valid_until", "protected", "protected_reason")
-"""What an update can change."""
+_UPDATABLE: Final = {
+    "content": "content",
+    "importance": "importance_given",
+    "tags": "tags",
+    "metadata": "metadata",
+    "valid_from": "valid_from",
+    "valid_until": "valid_until",
+    "protected": "protected",
+    "protected_reason": "protected_reason",
+}
+"""Fields of an update and the columns of `memories` that they set."""
 
 
 @dataclass(frozen=True)
@@ -159,21 +168,21 @@ def _about(happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
 
 def _updated(memories: pl.DataFrame, happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     """Give each field the value that was given last."""
-    updates = _about(happened.filter(_of(EventType.UPDATED)).select(*KEY, "at", "seq", *_GIVEN), known)
+    updates = _about(happened.filter(_of(EventType.UPDATED)).select(*KEY, "at", "seq", *_UPDATABLE), known)
     if updates.is_empty():
         return memories
     last = (
         updates.sort("at", "seq")
         .group_by(KEY)
         .agg(
-            pl.col(_GIVEN).drop_nulls().last().name.suffix("_said"),
+            pl.col(*_UPDATABLE).drop_nulls().last().name.suffix("_said"),
             changed_at=pl.col("at").max(),
         )
     )
     changed = memories.join(last, on=KEY, how="left", maintain_order="left").with_columns(
         content_hash=pl.when(pl.col("content_said").is_null()).then("content_hash"),
         updated_at=pl.coalesce("changed_at", "updated_at"),
-        **{name: pl.coalesce(f"{name}_said", name) for name in _GIVEN},
+        **{column: pl.coalesce(f"{field}_said", column) for field, column in _UPDATABLE.items()},
     )
     return changed.with_columns(protected_reason=pl.when("protected").then("protected_reason")).select(memories.columns)
 

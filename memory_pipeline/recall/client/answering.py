@@ -13,7 +13,7 @@ from memory_pipeline.recall.live.state import Pool
 from memory_pipeline.recall.models import Answer, Part, Recalled
 from memory_pipeline.schemas import LIVE, EventType
 
-_SHOWN: Final = ("content", "speaker", "memory_type", "session_id", "created_at", "said_at", "lifecycle")
+_SHOWN: Final = ("kind", "content", "speaker", "memory_type", "session_id", "created_at", "said_at", "lifecycle")
 """What an answer tells of a memory, from its row of the table."""
 _FOUND: Final = ("memory_id", "text", "score", "rank", "tokens", "current", "holds_from", "closed_by")
 """Likewise, from the ranking."""

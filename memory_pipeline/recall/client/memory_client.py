@@ -26,7 +26,17 @@ from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.recall.client import answering, restoring, validation
 from memory_pipeline.recall.client.access_writer import Recorder
 from memory_pipeline.recall.client.explain import Explanation, explain
-from memory_pipeline.recall.client.validation import Fields, check_recall, named, several, spoken, stored, switch, whole
+from memory_pipeline.recall.client.validation import (
+    Fields,
+    as_list,
+    check_recall,
+    named,
+    several,
+    spoken,
+    stored,
+    switch,
+    whole,
+)
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.live.state import State, States
 from memory_pipeline.recall.models import Answer, Block, Consolidated, Filters, Memory, Opening
@@ -80,6 +90,7 @@ class MemoryClient:
             ValueError: an id is no id, the clock tells no time zone, or a setting is out of range; names it.
             LakeError: the store cannot be opened.
         """
+        validation.check_opening(home, settings)
         self._settings = settings or load(home)
         self._clock = clock
         given = {"profile_id": profile_id, "session_id": session_id, "agent_id": agent_id, "user_id": user_id}
@@ -157,6 +168,7 @@ class MemoryClient:
         k: int = 10,
         *,
         token_budget: int | None = None,
+        min_score: float | None = None,
         as_of: datetime | str | None = None,
         deep: bool = False,
         filters: Filters | Mapping[str, Any] | None = None,
@@ -169,6 +181,10 @@ class MemoryClient:
             query: the question.
             k: most memories to return.
             token_budget: most tokens that they may cost together.
+            min_score: lowest score to return, 0..1. What a score means depends on the ranking: that of `default` is a
+                weighted mean of features, several of them relative to the best candidate, so it separates good answers
+                from weak ones within one answer, and says little about whether the query has an answer at all; that of
+                `cosine` is the cosine similarity of the vectors and comparable between queries.
             as_of: instant whose state is searched; default now. A new instant is folded from the ledger: seconds at
                 100,000 memories.
             deep: also search what is cold, a stub, archived, expired or superseded, with half its lead.
@@ -181,7 +197,9 @@ class MemoryClient:
             LakeError: the store cannot be read, or the accesses of an earlier recall could not be written.
         """
         self._open()
-        check_recall(query, k, token_budget, ranking, deep=deep, record=record)
+        check_recall(query, k=k, token_budget=token_budget, min_score=min_score, ranking=ranking)
+        switch("deep", deep)
+        switch("record", record)
         now, wanted = self._now(), Filters.of(filters)
         past = validation.past(as_of, now)
         state = self._states.current() if past is None else self._states.past(past)
@@ -191,6 +209,7 @@ class MemoryClient:
             now=past or now,
             k=k,
             token_budget=token_budget,
+            min_score=min_score,
             deep=deep,
             allowed=state.pool.allowed(wanted),
             ranking=ranking,
@@ -245,17 +264,36 @@ class MemoryClient:
         memory_id: str,
         *,
         content: str | None = None,
+        importance: float | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
         valid_from: datetime | str | None = None,
         valid_until: datetime | str | None = None,
     ) -> Memory:
-        """Change a memory and return it; what is not given stays.
+        """Change a memory and return it; arguments left out keep their values.
+
+        Args:
+            memory_id: the memory.
+            content: its new text.
+            importance: its new importance, 0..1.
+            tags: its new tags, all of them; an empty list clears them.
+            metadata: its new metadata, replacing the old object as a whole.
+            valid_from: the instant from which it holds.
+            valid_until: the instant at which it ceases to hold.
 
         Raises:
-            UnknownMemory: no memory has that id.
-            ValueError: nothing is given, or a value is out of range; names it.
+            UnknownMemory: no memory has this id.
+            ValueError: nothing is to be changed, or a value is out of range; names it.
             LakeError: the store cannot be written.
         """
-        payload = {"content": content, "valid_from": valid_from, "valid_until": valid_until}
+        payload = {
+            "content": content,
+            "importance": importance,
+            "tags": as_list(tags),
+            "metadata": metadata,
+            "valid_from": valid_from,
+            "valid_until": valid_until,
+        }
         return self._said(memory_id, EventType.UPDATED, payload)
 
     def protect(self, memory_id: str, reason: str | None = None, *, protected: bool = True) -> Memory:
@@ -318,6 +356,8 @@ class MemoryClient:
             LakeError: the store cannot be read or written.
         """
         self._open()
+        if query is not None:
+            spoken("query", query)
         own = self._own.get("session_id") if session_id is None else session_id
         if own is not None:
             self._append({"event_type": EventType.SESSION_STARTED.value, "session_id": own})

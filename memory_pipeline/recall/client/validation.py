@@ -6,6 +6,7 @@ What is not here: the fields and limits of events themselves (`ledger/event`), a
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final, TypedDict
 
 from memory_pipeline.ledger.event import Event, parse
@@ -14,6 +15,7 @@ from memory_pipeline.ledger.validation_errors import WHOLE_LETTERS, nearest, sho
 from memory_pipeline.recall.models import instant
 from memory_pipeline.recall.rank.ranking import RANKINGS
 from memory_pipeline.schemas import EventType
+from memory_pipeline.settings import Settings
 
 
 class Fields(TypedDict, total=False):
@@ -64,7 +66,11 @@ def stored(row: Mapping[str, Any] | str) -> dict[str, Any]:
     text = given.get("text")
     spoken("text", text)
     kept = {name: value for name, value in given.items() if value is not None}
-    payload = {name: _listed(name, value) for name, value in kept.items() if name not in {*_BESIDE, "text"}}
+    payload = {
+        name: as_list(value) if name == "tags" else value
+        for name, value in kept.items()
+        if name not in {*_BESIDE, "text"}
+    }
     beside = {name: value for name, value in kept.items() if name in _BESIDE}
     return {"event_type": EventType.STORED.value, **beside, "payload": {**payload, "content": text}}
 
@@ -102,8 +108,20 @@ def by_row() -> Iterator[None]:
         raise ValueError(f"rows[{min(error.refused)}]: {error}") from error
 
 
-def check_recall(query: Any, k: Any, token_budget: Any, ranking: Any, **switches: Any) -> None:
-    """Check what a recall is asked.
+def check_opening(home: Any, settings: Any) -> None:
+    """Check the data folder and the settings with which a client is opened.
+
+    Raises:
+        ValueError: the folder is not a path, or the settings are not `Settings`.
+    """
+    if not isinstance(home, str | Path | None):
+        raise ValueError(f"home is {shown(home)}; give the path of a data folder, or leave it out")  # noqa: TRY004 - one class of error
+    if not isinstance(settings, Settings | None):
+        raise ValueError(f"settings is {shown(settings)}; give Settings, or leave it out")  # noqa: TRY004 - one class of error
+
+
+def check_recall(query: Any, *, k: Any, token_budget: Any, min_score: Any, ranking: Any) -> None:
+    """Check the arguments of a recall.
 
     Raises:
         ValueError: an argument is out of range; names it.
@@ -112,10 +130,12 @@ def check_recall(query: Any, k: Any, token_budget: Any, ranking: Any, **switches
     whole("k", k)
     if token_budget is not None:
         whole("token_budget", token_budget)
+    if min_score is not None and (
+        not isinstance(min_score, int | float) or isinstance(min_score, bool) or not 0 <= min_score <= 1
+    ):
+        raise ValueError(f"min_score is {shown(min_score)}; give a number from 0 to 1, or leave it out")
     if ranking not in RANKINGS:
         raise ValueError(f"ranking is {shown(ranking)}; {nearest(ranking, RANKINGS)}")
-    for name, value in switches.items():
-        switch(name, value)
 
 
 def past(as_of: Any, now: datetime) -> datetime | None:
@@ -186,8 +206,6 @@ def spoken(name: str, value: Any) -> None:
         raise ValueError(f"{name} is {shown(value)}; give {WHOLE_LETTERS}")
 
 
-def _listed(name: str, value: Any) -> Any:
-    """Return tags of any kind of collection as the list that an event takes."""
-    return (
-        [*value] if name == "tags" and isinstance(value, Iterable) and not isinstance(value, str | Mapping) else value
-    )
+def as_list(value: Any) -> Any:
+    """Return a collection as a list, and anything else, text and mappings included, as it is."""
+    return [*value] if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping) else value

@@ -4,7 +4,7 @@ The default is one linear model over named features (`features`), its coefficien
 formulas are there by name (`named`). What is not here: reading the store and recording what was recalled.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from typing import Final
@@ -78,6 +78,7 @@ def rank(
     now: datetime,
     k: int = 10,
     token_budget: int | None = None,
+    min_score: float | None = None,
     deep: bool = False,
     allowed: Marks | None = None,
     ranking: str = "default",
@@ -94,6 +95,7 @@ def rank(
         now: the instant at which it is asked; dates such as "last week" are seen from there.
         k: how many at most.
         token_budget: tokens that the answer may cost at most, "speaker: text" of each together.
+        min_score: lowest score to return; default none.
         deep: search cold, stub, archived and expired memories too, at a penalty, and give whole texts.
         allowed: memories of the index that may be returned; default all.
         ranking: one of `RANKINGS`.
@@ -130,6 +132,8 @@ def rank(
             ranking, index, question, cosines=index.vectors.cosines(asked), now=now, scored=scored, context=context
         )
         found = _by_formula(index, within, every, factors)
+    if min_score is not None:
+        found = replace(found, order=found.order[found.scores[found.order] >= min_score])
     return _answer(index, found, k=k, depth=depth, budget=token_budget, deep=deep, now=now, pairs=pairs)
 
 
