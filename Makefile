@@ -8,34 +8,49 @@ HOME_FOLDER ?= data
 SHARED ?= ../shared
 export MEMORY_PIPELINE_HOME := $(HOME_FOLDER)
 
-.PHONY: help demo test ui docs bench quality lint install clean
+.PHONY: help check demo test quick drill ui docs bench quality lint install dev clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-$(BIN)/memory-pipeline: pyproject.toml
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "error: Python 3.11 or newer is needed, $(PYTHON) is $$($(PYTHON) -V 2>/dev/null || echo not there); name another: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@command -v g++ c++ clang++ >/dev/null || { echo "error: hnswlib is built from source and no C++ compiler was found; install one (Debian: apt-get install g++; macOS: xcode-select --install)" >&2; exit 1; }
 	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || { echo "error: hnswlib is built from source and $(PYTHON) has no headers; install them (Debian: apt-get install python3-dev)" >&2; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "error: no virtual environment could be made; install it (Debian: apt-get install python3-venv)" >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@$(PYTHON) -m venv $(VENV) || { echo "error: the virtual environment could not be created; install venv (Debian: apt-get install python3-venv)" >&2; exit 1; }
+
+# Stamps of what is installed: the package with what it needs to run, and the tools of its developers on top.
+$(VENV)/.package: pyproject.toml | $(BIN)/python
+	.ci/uv $(VENV) pip install --quiet --editable .
 	@touch $@
 
-install: $(BIN)/memory-pipeline ## Make .venv and install everything into it
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	.ci/uv $(VENV) pip install --quiet --editable . --group dev
+	@touch $@ $(VENV)/.package
+
+install: $(VENV)/.package ## Make .venv and install the package into it
+
+dev: $(VENV)/.dev ## Add what tests, checks and documentation need
 
 demo: install ## Sample data, one nightly run through Dagster, a report, and an empty second plan
-	@.ci/demo $(BIN)
+	@$(BIN)/python .ci/demo.py
 
-test: install ## Everything CI runs: format, lint, types, definitions, tests
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/dagster definitions validate
-	$(BIN)/dagster definitions validate -w workspace.yaml
+test: check ## Everything CI runs: format, lint, types, tests
 	$(BIN)/pytest -n 2
 
-lint: install ## Format and mend what can be mended
+quick: check ## The same in a minute: only the tests of the pure rooms, and one run through the pipeline
+	$(BIN)/pytest -n 2 --quick
+
+drill: dev ## What is too long for each push: every crash, and properties on many random examples
+	$(BIN)/pytest -n 2 -m "drill or hypothesis" --hypothesis-profile=drill
+
+check: dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	@for script in .ci/*; do case $$script in *.py) ;; *) bash -n $$script || exit 1;; esac; done
+	$(BIN)/mypy
+
+lint: dev ## Format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -43,14 +58,14 @@ ui: install ## Dagster UI with daemon on http://localhost:3000
 	$(BIN)/memory-pipeline init
 	DAGSTER_HOME=$(abspath $(HOME_FOLDER))/dagster $(BIN)/dagster dev
 
-docs: install ## Write the pages of docs/ that are made from the code
+docs: dev ## Write the pages of docs/ that are made from the code
 	$(BIN)/python -m memory_pipeline.service.documentation docs
 	$(BIN)/typer memory_pipeline.service.commands utils docs --name memory-pipeline --title Commands --output docs/cli.md
 
-bench: install ## Benchmarks: ratios against a peer or a limit in the same run, and growth
+bench: dev ## Benchmarks: ratios against a peer or a limit in the same run, and growth
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-quality: install ## Write docs/quality.md: recall before and after forgetting, on the data in SHARED
+quality: dev ## Write docs/quality.md: recall before and after forgetting, on the data in SHARED
 	POLARS_MAX_THREADS=1 $(BIN)/python -m memory_pipeline.evaluation.quality $(SHARED) --out docs/quality.md
 
 clean: ## Remove the environment and what tools left; keeps data

@@ -1,6 +1,8 @@
 """What every test can ask for. Being here, it also puts this folder on the path: `import frames` works anywhere."""
 
+import ast
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,3 +27,32 @@ def real_system():
         return {case["id"]: case for case in cases}
 
     return read
+
+
+ONE_RUN = "test_one_run.py"
+"""The tests that `--quick` runs besides those of the pure rooms."""
+PURE = {"schemas", "settings", "text", "llm", "consolidation"}
+
+
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="only the tests of the pure rooms, and one run")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave out, before they are imported, files that use more than the pure rooms."""
+    if not config.getoption("quick") or collection_path.suffix != ".py" or collection_path.name == ONE_RUN:
+        return None
+    return True if rooms(collection_path) - PURE else None
+
+
+@cache
+def rooms(path):
+    """Return the rooms that a test file uses, itself or through the helpers beside it."""
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    found = {name.split(".")[1] for name in names if name.startswith("memory_pipeline.")}
+    helpers = {Path(__file__).parent / f"{name.split('.')[0]}.py" for name in names}
+    return found.union(*(rooms(helper) for helper in helpers if helper.is_file()))
