@@ -1,5 +1,6 @@
-"""The examples, run as a reader runs them: each to its end, without a key, a network or anything of this machine."""
+"""The examples run to their end as a reader would run them, without API key, network or local state."""
 
+import re
 import subprocess
 import sys
 import time
@@ -12,13 +13,16 @@ from nbclient import NotebookClient
 
 from memory_pipeline.lake import snapshot
 
+CHARTS = 3
+"""Charts of the notebook: strength by age, fading, decisions."""
 EXAMPLES = homes.HERE.parent / "examples"
 
 
 def store(folder, told):
-    """Return a data folder with some events, consolidated once."""
+    """Return a data folder with events, consolidated on two nights."""
     with homes.filled(folder / "data", told) as lake:
-        homes.night(lake)
+        for number, as_of in enumerate((homes.START + homes.days(40), homes.NIGHT)):
+            homes.night(lake, as_of=as_of, run_id=f"run {number}")
         snapshot.publish(lake)
     return folder / "data"
 
@@ -44,8 +48,10 @@ def test_the_notebook_runs_over_any_snapshot_and_plots(tmp_path, monkeypatch, me
     shown = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [output for output in shown if output.output_type in {"error", "stream"}]
     pages = [output.data.get("text/html", "") for output in shown]
-    assert sum("vega-lite" in page for page in pages) == 2
-    assert sum("<table" in page for page in pages) >= 6
+    assert sum("<table" in page for page in pages) == 7
+    assert sum("image/png" in output.data for output in shown) == CHARTS
+    text = " ".join(str(value) for output in shown for kind, value in output.data.items() if kind != "image/png")
+    assert not re.search(r"https?:|<script|//cdn", text), "outputs load nothing from the network"
 
 
 def test_the_agent_remembers_across_conversations(tmp_path):
