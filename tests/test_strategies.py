@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from memory_pipeline.consolidation.groups import clustering, strategies
 from memory_pipeline.consolidation.groups.strategies import episodes
-from memory_pipeline.consolidation.groups.strategies.strategy import Found, Strategy
+from memory_pipeline.consolidation.groups.strategies.strategy import ClusteringResult, Strategy
 from memory_pipeline.schemas import LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.settings.values import clustering_methods
@@ -410,10 +410,10 @@ def test_copies_group_as_if_each_were_compared_with_each():
 
 
 def test_a_new_way_of_grouping_is_one_function_and_its_line(monkeypatch):
-    def of_one_speaker(scene):
-        spoken = scene.points.filter("live").drop_nulls("speaker")
+    def of_one_speaker(inputs):
+        spoken = inputs.points.filter("live").drop_nulls("speaker")
         groups = spoken.select("row", group=pl.struct("profile_id", "speaker").rank("dense").cast(pl.Int64))
-        return Found(groups.filter(pl.len().over("group") > 1))
+        return ClusteringResult(groups.filter(pl.len().over("group") > 1))
 
     monkeypatch.setitem(strategies.STRATEGIES, "speakers", Strategy(of_one_speaker, "portrait"))
     memories = frames.memories(

@@ -218,7 +218,7 @@ def _summaries(
     )
     told = enrich.enrich(enrich.texts(originals.join(members, on="memory_id", how="semi")))
     facts = told.select("content_hash", "tokens", *extracts.FACTS)
-    ordered = lineage.unnamed(members).join(facts, on="content_hash", how="left")
+    ordered = lineage.without_shared_speaker(members).join(facts, on="content_hash", how="left")
     versions = ordered.with_columns(whole=pl.col("kind") == KINDS["near_duplicates"])
     texts = extracts.extracts(versions, joined=policy.summary_text == "concat").select(
         "summary_id", "content", "index_text"

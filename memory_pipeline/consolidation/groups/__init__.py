@@ -1,1 +1,1 @@
-"""Groups of memories: which belong together, by which method, and which group continues which."""
+"""Groups of memories: which belong together by which method, and what their summary inherits."""

@@ -1,6 +1,6 @@
-"""Clusters: what is known of the memories that can be grouped, which methods group them, and what a group is like.
+"""Clusters memories: prepares the memories that can be grouped, runs the methods, and describes the groups.
 
-What is not here: the methods themselves (`strategies`, one module each), and what is made of a group (`summarising`).
+Not here: the methods themselves (`strategies`, one module each), and what is made of a group (`summarising`).
 """
 
 import hashlib
@@ -15,26 +15,27 @@ import polars as pl
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.groups import grouping
 from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES
-from memory_pipeline.consolidation.groups.strategies.strategy import Scene, Space
+from memory_pipeline.consolidation.groups.strategies.strategy import ClusteringInput, Space
 from memory_pipeline.consolidation.scoring import KEY, bars_supersession, days_between
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.score import importance
 
 LABEL_WORDS: Final = 5
-"""Words of a label."""
+"""Number of words in a label."""
 _TEXT: Final = ["profile_id", "content_hash"]
 _KNOWN: Final = (
     *(*KEY, "content_hash", "content", "speaker", "memory_type", "category", "created_at", "valid_from", "valid_until"),
     *("session_id", "agent_id", "user_id", "superseded_by"),
 )
+"""Columns of `memories` that the methods and the descriptions use."""
 _EXTRAS: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "level": pl.String,
     "parent": pl.Int64,
     "strength": pl.Float64,
     "first_coactivated_at": INSTANT,
 }
-"""What only some methods say of a group."""
+"""Columns that only some methods fill."""
 
 
 @dataclass(frozen=True)
@@ -57,22 +58,22 @@ def cluster(
     as_of: datetime,
     plan_id: str,
 ) -> Clustering:
-    """Group memories by each of the policy's methods.
+    """Groups memories by each of the policy's methods.
 
-    Each method says in its own module of `strategies` what it groups. They run in the order of the registry, whatever
-    order the policy names them in: those whose summaries supersede come first, and what they take is left out of later
-    ones, so that the next run, which finds it gone, finds the same clusters. Summaries are never members, nothing joins
-    two profiles, and a memory without a vector (or with one of another length than the others) is in no group that
-    needs one.
+    Each method is documented in its own module of `strategies`. They run in the order of the registry and not in that
+    of the policy: methods whose summaries supersede come first, and the memories they take are left out of later
+    methods, so that the next run, which finds them superseded, finds the same clusters. Summaries are never members, no
+    group spans two profiles, and a memory without a vector (or with one of another length) is in no group that needs
+    one.
 
     Args:
         memories: table `memories`, of any number of profiles under one policy.
         scored: table `scored_memories` of the same state.
         enrichment: table `enrichment`; a text without a row counts as one without facts.
         vectors: table `vectors`; only those of the policy's embedder are read.
-        edges: table `association_edges`, at present weight; COACTIVATED and CONTRADICTS are read.
+        edges: table `association_edges` at present weight; COACTIVATED and CONTRADICTS are read.
         policy: methods, thresholds and sizes.
-        as_of: instant of the state; what begins to hold later gives way to no summary yet.
+        as_of: instant of the state; memories valid only later are not superseded yet.
         plan_id: plan that the rows belong to.
 
     Returns:
@@ -83,22 +84,24 @@ def cluster(
     points = _points(memories, scored, enrichment, vectors, policy, as_of)
     space = similarity.matrix(points["vector"])
     comparable, free = ~similarity.unknown(space), np.ones(len(points), dtype=np.bool_)
-    found, refused = [_described(_named(points, points.select("row", group="row").clear(), ""), space)], []
+    described_parts, refusals = [_described(_named(points, points.select("row", group="row").clear(), ""), space)], []
     for method, strategy in STRATEGIES.items():
         if method not in policy.methods:
             continue
-        scene = Scene(points=points, space=space, comparable=comparable, free=free, edges=edges, policy=policy)
-        groups = strategy.find(scene)
-        found.append(_described(_named(points, groups.members, method), space))
-        refused.append(groups.refusals)
+        inputs = ClusteringInput(
+            points=points, space=space, comparable=comparable, free=free, edges=edges, policy=policy
+        )
+        groups = strategy.find(inputs)
+        described_parts.append(_described(_named(points, groups.members, method), space))
+        refusals.append(groups.refusals)
         if strategy.supersedes and method in policy.summarised:
             free = free & ~np.isin(np.arange(len(points)), groups.members["row"].to_numpy())
-    described = pl.concat(found)
-    own = described.with_columns(plan_id=pl.lit(plan_id)).unique(["profile_id", "cluster_id"])
+    described = pl.concat(described_parts)
+    one_per_cluster = described.with_columns(plan_id=pl.lit(plan_id)).unique(["profile_id", "cluster_id"])
     return Clustering(
-        TABLES["clusters"].conform(own),
+        TABLES["clusters"].conform(one_per_cluster),
         TABLES["cluster_members"].conform(described),
-        TABLES["merge_refusals"].conform(pl.concat([TABLES["merge_refusals"].empty(), *refused])),
+        TABLES["merge_refusals"].conform(pl.concat([TABLES["merge_refusals"].empty(), *refusals])),
     )
 
 
@@ -116,16 +119,16 @@ def _points(
     policy: Policy,
     as_of: datetime,
 ) -> pl.DataFrame:
-    """Originals that can be in a group, with what is known of their texts, by profile and age; `row` numbers them."""
+    """Originals that can be in a group, with the features of their texts, by profile and age; `row` numbers them."""
     live = pl.col("lifecycle").is_in(LIVE)
-    stub = pl.col("lifecycle") == Lifecycle.STUB.value  # its text is cut: nothing can be told from it
+    stub = pl.col("lifecycle") == Lifecycle.STUB.value  # its text is cut, so its facts are unknown
     summaries = memories.filter(live).select("profile_id", superseded_by="memory_id", stands="kind")
     originals = memories.filter((pl.col("kind") == "original") & (pl.col("lifecycle") != Lifecycle.DELETED.value))
-    begun = pl.col("valid_from").is_null() | (pl.col("valid_from") <= pl.lit(as_of, dtype=INSTANT))
-    own = vectors.filter(pl.col("model") == policy.embedder).select(*_TEXT, "vector")
+    has_begun = pl.col("valid_from").is_null() | (pl.col("valid_from") <= pl.lit(as_of, dtype=INSTANT))
+    embedded = vectors.filter(pl.col("model") == policy.embedder).select(*_TEXT, "vector")
     facts = enrichment.select(*_TEXT, "keywords", "entities", "numbers", "dates", "negated")
     return (
-        originals.with_columns(live=live, mergeable=live & begun & ~bars_supersession(policy))
+        originals.with_columns(live=live, mergeable=live & has_begun & ~bars_supersession(policy))
         .join(summaries, on=["profile_id", "superseded_by"], how="left")
         .select(
             *(*_KNOWN, "live", "mergeable"),
@@ -137,7 +140,7 @@ def _points(
         .join(importance.effective(originals, enrichment), on=KEY, how="left")
         .join(scored.select(*KEY, "relevance", "retention"), on=KEY, how="left")
         .join(facts, on=_TEXT, how="left")
-        .join(own, on=_TEXT, how="left")
+        .join(embedded, on=_TEXT, how="left")
         .with_columns(
             pl.col("keywords", "entities", "numbers", "dates").fill_null([]), pl.col("negated").fill_null(value=False)
         )
@@ -147,13 +150,13 @@ def _points(
 
 
 def _named(points: pl.DataFrame, members: pl.DataFrame, method: str) -> pl.DataFrame:
-    """Members with all that is known of them, the id of their cluster and that of its parent.
+    """Members with the columns of `_KNOWN`, the id of their cluster and that of its parent.
 
     Raises:
-        RuntimeError: a group spans two profiles; nothing may be built on it.
+        RuntimeError: a group spans two profiles; no result may be built on it.
     """
-    unsaid = [pl.lit(None, kind).alias(name) for name, kind in _EXTRAS.items() if name not in members.columns]
-    grouped = members.with_columns(*unsaid, method=pl.lit(method)).join(points, on="row", maintain_order="left")
+    missing = [pl.lit(None, kind).alias(name) for name, kind in _EXTRAS.items() if name not in members.columns]
+    grouped = members.with_columns(*missing, method=pl.lit(method)).join(points, on="row", maintain_order="left")
     groups = grouped.group_by("group", maintain_order=True).agg(
         pl.col("profile_id").n_unique().alias("profiles"),
         pl.col("level").first(),
@@ -163,34 +166,34 @@ def _named(points: pl.DataFrame, members: pl.DataFrame, method: str) -> pl.DataF
         raise RuntimeError(f"the cluster of memories {mixed[0]} spans profiles; report this, and do not use the result")
     ids = [cluster_id(method, members, level) for level, members in groups.select("level", "members").iter_rows()]
     named = groups.select("group", cluster_id=pl.Series(ids, dtype=pl.String))
-    above = named.select(parent="group", parent_id="cluster_id")
+    parents = named.select(parent="group", parent_id="cluster_id")
     return (
         grouped.join(named, on="group", maintain_order="left")
-        .join(above, on="parent", how="left", maintain_order="left")
+        .join(parents, on="parent", how="left", maintain_order="left")
         .select(*_KNOWN, "row", "group", "method", "keywords", *_EXTRAS, "cluster_id", "parent_id")
     )
 
 
 def _described(members: pl.DataFrame, space: Space) -> pl.DataFrame:
-    """Members with what their cluster is like: label, dominant type, size, span and cohesion."""
-    tight = grouping.cohesion(members["group"].to_numpy(), space[members["row"].to_numpy()])
+    """Members with a description of their cluster: label, dominant type, size, time span and cohesion."""
+    cohesion = grouping.cohesion(members["group"].to_numpy(), space[members["row"].to_numpy()])
     types = members.group_by("group", "memory_type").len().sort("len", "memory_type", descending=[True, False])
     dominant = types.group_by("group", maintain_order=True).agg(dominant_type=pl.col("memory_type").first())
-    span = days_between(pl.col("created_at").min(), pl.col("created_at").max())
+    span_days = days_between(pl.col("created_at").min(), pl.col("created_at").max())
     return (
         members.join(dominant, on="group", how="left", maintain_order="left")
         .join(_labels(members), on="group", how="left", maintain_order="left")
         .with_columns(
             pl.col("label").fill_null(pl.col("dominant_type")),
             pl.len().over("group").cast(pl.Int64).alias("cluster_size"),
-            span.over("group").alias("temporal_span_days"),
-            pl.Series("cohesion", tight, dtype=pl.Float64).fill_nan(None),
+            span_days.over("group").alias("temporal_span_days"),
+            pl.Series("cohesion", cohesion, dtype=pl.Float64).fill_nan(None),
         )
     )
 
 
 def _labels(members: pl.DataFrame) -> pl.DataFrame:
-    """The keywords that most members of a group share, the most telling first; single ones where they share none."""
+    """The keywords that most members of a group share, most informative first; single ones if none is shared."""
     ranked = members.select("group", "keywords", rank=pl.int_ranges(pl.col("keywords").list.len())).explode(
         "keywords", "rank"
     )

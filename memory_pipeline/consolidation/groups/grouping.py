@@ -1,8 +1,8 @@
-"""Groups of rows made from pairs: components, unions under limits, average linkage, and how tight a group is.
+"""Groups rows by pairs: components, unions under limits, average linkage, and cohesion.
 
-Rows are numbers 0 to n - 1 and a grouping is one label a row, so a caller keeps its own table beside it. A result
-depends on the set of pairs, never on their order. What does not live here: which pairs there are (`similarity`), and
-which groups are large enough, guarded or worth a summary (the stages), and groups taken one after the other (`greedy`).
+Rows are numbers 0 to n - 1 and a grouping is one label per row, so callers keep their own tables. A result depends on
+the set of pairs and not on their order. Not here: which pairs there are (`similarity`), which groups are large enough
+or worth a summary (the stages), and greedy groups (`greedy`).
 """
 
 from collections import defaultdict
@@ -18,15 +18,15 @@ from scipy.sparse.csgraph import connected_components
 from memory_pipeline.consolidation import similarity as vector_similarity
 
 _SLACK: Final = 1e-12
-"""What the rounding of an average may fall short of the threshold."""
+"""Rounding error that a mean may fall short of the threshold by."""
 _CELL_BYTES: Final = 24
-"""Scratch memory of one cell while a component is linked: its similarity in float32 and float64, and a block."""
+"""Scratch bytes per cell while a component is linked: its similarity in float32 and float64, and a block."""
 _COLUMNS: Final = 64
-"""Coordinates of unit vectors that are summed at once, which bounds the scratch memory to 512 bytes a row."""
+"""Coordinates of unit vectors summed at once; bounds the scratch memory to 512 bytes per row."""
 
 
 def check_ends(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> None:
-    """Raise ValueError unless the pairs have two ends each, and all ends are rows from 0 to n - 1."""
+    """Raises ValueError unless left and right have equal length and contain only rows 0 to n - 1."""
     if len(left) != len(right):
         message = f"left has {len(left)} ends and right {len(right)}; give two ends for each pair"
         raise ValueError(message)
@@ -39,21 +39,21 @@ def components(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer
     """Connected components of a graph of n rows.
 
     Args:
-        n: Number of rows.
-        left: One end of each edge, 0 to n - 1.
-        right: The other end.
+        n: number of rows.
+        left: one end of each edge, 0 to n - 1.
+        right: the other end.
 
     Returns:
-        The smallest row number of its component for each row, int64 [n]. Costs O(n + edges).
+        The smallest row of its component for each row, int64 [n]. Costs O(n + edges).
 
     Raises:
-        ValueError: If an end lies outside the rows.
+        ValueError: an end lies outside the rows.
     """
     check_ends(n, left, right)
     edges = coo_array((np.ones(len(left), dtype=np.bool_), (left, right)), shape=(n, n))
-    _, found = connected_components(edges, directed=False)
-    _, smallest = np.unique(found, return_index=True)
-    labels: NDArray[np.int64] = smallest[found]
+    _, codes = connected_components(edges, directed=False)
+    _, smallest = np.unique(codes, return_index=True)
+    labels: NDArray[np.int64] = smallest[codes]
     return labels
 
 
@@ -67,26 +67,26 @@ def united(
     max_size: int | None = None,
     sizes: NDArray[np.integer[Any]] | None = None,
 ) -> NDArray[np.int64]:
-    """Components of pairs, split so that none holds a pair of `apart` or is larger than `max_size`.
+    """Components of pairs, split so that none contains a pair of `apart` or exceeds `max_size`.
 
-    Where one would, the closest pairs unite first, ties to the smallest rows, and a pair that would bring together what
-    must stay apart, or too many, does not.
+    Where one would, the closest pairs are united first, ties to the smallest rows, and a pair that would violate a
+    limit is skipped.
 
     Args:
-        n: Number of rows.
-        left: One row of each pair.
-        right: The other row.
-        similarity: How close each pair is.
-        apart: Pairs of rows that no group may hold together: both ends.
-        max_size: Largest group; None: no limit.
-        sizes: What each row counts for; None: one.
+        n: number of rows.
+        left: one row of each pair.
+        right: the other row.
+        similarity: similarity of each pair.
+        apart: pairs of rows that no group may contain together: both ends.
+        max_size: largest group; None: no limit.
+        sizes: what each row counts for; None: 1.
 
     Returns:
-        The smallest row of its group for each row, int64 [n]. Costs O(n + pairs), with about 2 µs for each pair of a
+        The smallest row of its group for each row, int64 [n]. Costs O(n + pairs), and about 2 µs for each pair of a
         component that has to be split.
 
     Raises:
-        ValueError: If an end lies outside the rows.
+        ValueError: an end lies outside the rows.
     """
     labels = components(n, left, right)
     weights = np.ones(n, dtype=np.int64) if sizes is None else sizes.astype(np.int64)
@@ -94,21 +94,21 @@ def united(
     totals = np.zeros(n, dtype=np.int64)
     np.add.at(totals, labels, weights)
     broken = totals > limit
-    enemies: dict[int, set[int]] = defaultdict(set)
+    conflicts: dict[int, set[int]] = defaultdict(set)
     if apart is not None:
         check_ends(n, *apart)
         together = labels[apart[0]] == labels[apart[1]]
         broken[labels[apart[0][together]]] = True
-        for one, other in zip(apart[0][together].tolist(), apart[1][together].tolist(), strict=True):
-            enemies[one].add(other)
-            enemies[other].add(one)
-    torn = np.flatnonzero(broken[labels])
+        for first_row, second_row in zip(apart[0][together].tolist(), apart[1][together].tolist(), strict=True):
+            conflicts[first_row].add(second_row)
+            conflicts[second_row].add(first_row)
+    split = np.flatnonzero(broken[labels])
     inside = np.flatnonzero(broken[labels[left]])
     low, high = np.minimum(left[inside], right[inside]), np.maximum(left[inside], right[inside])
     order = np.lexsort((high, low, -similarity[inside]))
-    roots = _roots(low[order].tolist(), high[order].tolist(), enemies, weights, limit)
-    _, first, group = np.unique([roots.get(row, row) for row in torn.tolist()], return_index=True, return_inverse=True)
-    labels[torn] = torn[first[group]] if len(torn) else torn
+    roots = _roots(low[order].tolist(), high[order].tolist(), conflicts, weights, limit)
+    _, first, group = np.unique([roots.get(row, row) for row in split.tolist()], return_index=True, return_inverse=True)
+    labels[split] = split[first[group]] if len(split) else split
     return labels
 
 
@@ -123,35 +123,35 @@ def average_linkage(
     sizes: NDArray[np.integer[Any]] | None = None,
     memory_budget_mb: int = 1024,
 ) -> NDArray[np.int64]:
-    """Clusters by average linkage: the closest two merge while their mean cosine reaches `minimum`.
+    """Clusters by average linkage: the closest two clusters merge while their mean cosine reaches `minimum`.
 
-    The mean runs over all pairs between the two clusters, those below the threshold included. Two clusters that would
-    be larger than `max_size` together never merge. Equal means: the cluster with the smallest member merges first,
-    with the partner whose smallest member is smallest. Clusters whose mean reaches `minimum` hold at least one pair
-    that does, so each component of the threshold graph is linked alone.
+    The mean runs over all pairs between the two clusters, including those below the threshold. Two clusters that would
+    exceed `max_size` together never merge. For equal means, the cluster with the smallest member merges first, with the
+    partner whose smallest member is smallest. Clusters whose mean reaches `minimum` contain at least one pair that
+    does, so each component of the threshold graph is linked separately.
 
-    A component in which every pair reaches `minimum` and which is small enough is one cluster at once; the others cost
-    O(m²·d) for their cosines and about O(m²) to link m rows. A component whose matrix does not fit in the budget is
-    linked from above: first what merges within the pieces that its closest pairs hold together, then, with the clusters
-    found so far in the place of rows, what merges further down. The closest merge first in either way, so the clusters
-    are the same but for equal means; a mean between clusters is then rounded to float32.
+    A small enough component in which every pair reaches `minimum` is one cluster at once; the others cost O(m²·d) for
+    their cosines and about O(m²) to link m rows. A component whose matrix exceeds the budget is linked from the top:
+    first whatever merges within the pieces that its closest pairs hold together, then, with the clusters found so far
+    in place of rows, what merges at lower means. Either way the closest merge first, so the clusters are the same
+    except for equal means; a mean between clusters is then rounded to float32.
 
     Args:
         vectors: float32 [n, d].
-        left: One row of each pair that reaches `minimum`, each pair once, as a join returns them.
-        right: The other row.
-        similarity: Stored similarity of each pair; pairs below `minimum` are ignored.
-        minimum: Smallest mean cosine between two clusters that merge, inclusive.
-        max_size: Most members of a cluster; None: no limit.
-        sizes: How many equal members each row stands for; None: one. Equal members merge before all others, so the
+        left: one row of each pair that reaches `minimum`, each pair once, as a join returns them.
+        right: the other row.
+        similarity: stored similarity of each pair; pairs below `minimum` are ignored.
+        minimum: smallest mean cosine between two clusters that merge, inclusive.
+        max_size: maximum number of members of a cluster; None: no limit.
+        sizes: how many equal members each row stands for; None: 1. Equal members merge before all others, so the
             clusters are those of the members themselves, without the pairs among them.
-        memory_budget_mb: Bound on the scratch memory of one component.
+        memory_budget_mb: bound on the scratch memory of one component.
 
     Returns:
         The smallest member of its cluster for each row, int64 [n].
 
     Raises:
-        ValueError: If a row number lies outside the vectors, a pair repeats, or a limit is out of range.
+        ValueError: a row number lies outside the vectors, a pair repeats, or a limit is out of range.
     """
     if not 0.0 <= minimum <= 1.0 or (max_size is not None and max_size < 1) or memory_budget_mb < 1:
         message = (
@@ -162,14 +162,14 @@ def average_linkage(
     check_distinct(len(vectors), left, right)
     weights = np.ones(len(vectors), dtype=np.int64) if sizes is None else sizes.astype(np.int64)
     limit = int(weights.sum()) if max_size is None else max_size
-    least = float(np.float32(minimum))
+    threshold = float(np.float32(minimum))
     clusters = _Clusters.of(np.arange(len(vectors)), vectors, weights)
     ends, means = np.sort(np.stack([left, right]), axis=0), similarity.astype(np.float64)
     while True:
-        near = (means >= least - _SLACK) & (clusters.sizes[ends].sum(axis=0) <= limit)
-        pieces = _Pieces.of(len(clusters.sizes), ends[:, near], means[near], least, memory_budget_mb)
+        eligible = (means >= threshold - _SLACK) & (clusters.sizes[ends].sum(axis=0) <= limit)
+        pieces = _Pieces.of(len(clusters.sizes), ends[:, eligible], means[eligible], threshold, memory_budget_mb)
         labels = clusters.labels[_merge(clusters, pieces, limit)][clusters.place]
-        if (pieces.floor == least).all():
+        if (pieces.floor == threshold).all():
             return labels
         clusters = _Clusters.of(labels, vectors, weights)
         ends = _distinct(len(clusters.sizes), clusters.place[left], clusters.place[right])
@@ -179,11 +179,11 @@ def average_linkage(
 def cohesion(labels: NDArray[np.integer[Any]], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
     """Mean cosine over all pairs of each group, for each row that of its group.
 
-    With s the sum of a group's m unit vectors, the mean is (s·s - m) / (m·(m - 1)). Unknown vectors do not count; a
+    With s the sum of a group's m unit vectors, the mean is (s·s - m) / (m·(m - 1)). Unknown vectors are ignored; a
     group with fewer than two known ones has NaN. Costs O(n·d).
 
     Args:
-        labels: The group of each row, integers [n].
+        labels: group of each row, integers [n].
         vectors: float32 [n, d].
 
     Returns:
@@ -203,9 +203,9 @@ def cohesion(labels: NDArray[np.integer[Any]], vectors: NDArray[np.float32]) -> 
 
 
 def _roots(
-    left: list[int], right: list[int], enemies: dict[int, set[int]], weights: NDArray[np.int64], limit: int
+    left: list[int], right: list[int], conflicts: dict[int, set[int]], weights: NDArray[np.int64], limit: int
 ) -> dict[int, int]:
-    """Unite the ends of pairs in order, unless enemies would meet or a group outgrow the limit: a root for each row."""
+    """Unites the ends of pairs in order unless a limit would be violated; returns the root of each row."""
     parents: dict[int, int] = {}
     sizes = weights.tolist()
 
@@ -214,22 +214,26 @@ def _roots(
             parents[row] = row = parents.get(parent, parent)
         return row
 
-    for one, other in zip(left, right, strict=True):
-        kept, gone = sorted((root(one), root(other)), key=lambda row: (-len(enemies[row]), row))
-        if kept == gone or gone in enemies[kept] or sizes[kept] + sizes[gone] > limit:
+    for first, second in zip(left, right, strict=True):
+        root_kept, root_merged = sorted((root(first), root(second)), key=lambda row: (-len(conflicts[row]), row))
+        if (
+            root_kept == root_merged
+            or root_merged in conflicts[root_kept]
+            or sizes[root_kept] + sizes[root_merged] > limit
+        ):
             continue
-        parents[gone] = kept
-        sizes[kept] += sizes[gone]
-        for enemy in enemies.pop(gone):
-            enemies[enemy].discard(gone)
-            enemies[enemy].add(kept)
-            enemies[kept].add(enemy)
+        parents[root_merged] = root_kept
+        sizes[root_kept] += sizes[root_merged]
+        for conflict in conflicts.pop(root_merged):
+            conflicts[conflict].discard(root_merged)
+            conflicts[conflict].add(root_kept)
+            conflicts[root_kept].add(conflict)
     return {row: root(row) for row in parents}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Clusters:
-    """Clusters found so far, each as one point: its mean with another is their cosine times both scales."""
+    """Clusters found so far, each as one point: the mean of two is their cosine times both scales."""
 
     labels: NDArray[np.int64]
     place: NDArray[np.int64]
@@ -239,7 +243,7 @@ class _Clusters:
 
     @classmethod
     def of(cls, labels: NDArray[np.int64], vectors: NDArray[np.float32], weights: NDArray[np.int64]) -> "_Clusters":
-        """The clusters by the label of each row; a single row is its own point, exactly."""
+        """The clusters by the label of each row; a single row is exactly its own point."""
         heads, place, counts = np.unique(labels, return_inverse=True, return_counts=True)
         sizes = np.zeros(len(heads), dtype=np.int64)
         np.add.at(sizes, place, weights)
@@ -257,16 +261,16 @@ class _Clusters:
         means: NDArray[np.float64] = cosines * (self.scales[ends[0]] * self.scales[ends[1]])
         return means
 
-    def matrix(self, some: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The same for all pairs of some clusters."""
-        cosines = vector_similarity.similarity_matrix(self.points[some])
-        means: NDArray[np.float64] = cosines * np.outer(self.scales[some], self.scales[some])
+    def matrix(self, selected: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Mean cosines between all pairs of the selected clusters."""
+        cosines = vector_similarity.similarity_matrix(self.points[selected])
+        means: NDArray[np.float64] = cosines * np.outer(self.scales[selected], self.scales[selected])
         return means
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pieces:
-    """Components small enough to be linked: the label and the floor of each cluster, and the edges of each label."""
+    """Components small enough to be linked: label and floor of each cluster, and the edges of each label."""
 
     labels: NDArray[np.int64]
     floor: NDArray[np.float64]
@@ -274,11 +278,11 @@ class _Pieces:
 
     @classmethod
     def of(
-        cls, n: int, ends: NDArray[np.int64], means: NDArray[np.float64], least: float, memory_budget_mb: int
+        cls, n: int, ends: NDArray[np.int64], means: NDArray[np.float64], threshold: float, memory_budget_mb: int
     ) -> "_Pieces":
-        """Drop the looser half of a large component's pairs until its pieces fit; the floor is the loosest one kept."""
+        """Drops the looser half of a large component's pairs until its pieces fit; the floor is the loosest kept."""
         most = isqrt((memory_budget_mb << 20) // _CELL_BYTES)
-        floor = np.full(n, least)
+        floor = np.full(n, threshold)
         while True:
             labels = components(n, ends[0], ends[1])
             large = np.flatnonzero(np.bincount(labels, minlength=n) > most)
@@ -286,8 +290,8 @@ class _Pieces:
                 return cls(labels, floor, np.bincount(labels[ends[0]], minlength=n))
             keep = ~np.isin(labels[ends[0]], large)
             for label in large:
-                own = np.flatnonzero(labels[ends[0]] == label)
-                closer = own[np.lexsort((ends[1, own], ends[0, own], -means[own]))][: len(own) // 2]
+                members = np.flatnonzero(labels[ends[0]] == label)
+                closer = members[np.lexsort((ends[1, members], ends[0, members], -means[members]))][: len(members) // 2]
                 keep[closer] = True
                 floor[labels == label] = means[closer[-1]]
             ends, means = ends[:, keep], means[keep]
@@ -303,21 +307,21 @@ def _merge(clusters: _Clusters, pieces: _Pieces, limit: int) -> NDArray[np.int64
     result = np.where(whole[pieces.labels], pieces.labels, np.arange(n))
     rest = np.flatnonzero(~whole[pieces.labels])
     rest = rest[np.argsort(pieces.labels[rest], kind="stable")]
-    for some in np.split(rest, np.flatnonzero(np.diff(pieces.labels[rest])) + 1) if len(rest) else ():
-        slots = _link(clusters.matrix(some), clusters.sizes[some], float(pieces.floor[some[0]]), limit)
-        result[some] = some[slots]
+    for piece in np.split(rest, np.flatnonzero(np.diff(pieces.labels[rest])) + 1) if len(rest) else ():
+        slots = _link(clusters.matrix(piece), clusters.sizes[piece], float(pieces.floor[piece[0]]), limit)
+        result[piece] = piece[slots]
     return result
 
 
 def _link(means: NDArray[np.float64], sizes: NDArray[np.int64], minimum: float, limit: int) -> NDArray[np.int64]:
-    """Average linkage from the means of all pairs, in place of them: the smallest place of its cluster for each place.
+    """Average linkage from the means of all pairs, which it overwrites: the first position of each cluster.
 
-    A mean of two means is never above the larger one, so the best partner that a row once had stays an upper bound. A
-    row is looked at again only when its bound is the highest of all; two clusters too large for each other are barred
-    for ever, because clusters only grow.
+    The mean of two means never exceeds the larger one, so the best partner that a row once had remains an upper bound.
+    A row is examined again only when its bound is the highest of all; two clusters too large for each other are
+    excluded for good, since clusters only grow.
     """
     labels = np.arange(len(means))
-    dead = np.zeros(len(means))  # -inf where a place was merged away; its column is never written again
+    removed = np.zeros(len(means))  # -inf where a place was merged away; its column is never written again
     if 2 * sizes.max() > limit:
         means[np.add.outer(sizes, sizes) > limit] = -np.inf
     np.fill_diagonal(means, -np.inf)
@@ -326,20 +330,20 @@ def _link(means: NDArray[np.float64], sizes: NDArray[np.int64], minimum: float, 
         row = int(bounds.argmax())
         if bounds[row] < minimum - _SLACK:
             return labels
-        candidates = means[row] + dead
+        candidates = means[row] + removed
         partner = int(candidates.argmax())
         if candidates[partner] < bounds[row]:
             bounds[row] = candidates[partner]
             continue
-        kept, gone = min(row, partner), max(row, partner)
-        total = sizes[kept] + sizes[gone]
-        dead[gone] = -np.inf
-        merged = (sizes[kept] * means[kept] + sizes[gone] * means[gone]) / total + dead
+        target, merged_row = min(row, partner), max(row, partner)
+        total = sizes[target] + sizes[merged_row]
+        removed[merged_row] = -np.inf
+        merged = (sizes[target] * means[target] + sizes[merged_row] * means[merged_row]) / total + removed
         merged[sizes + total > limit] = -np.inf
-        means[kept] = means[:, kept] = merged
-        bounds[kept], bounds[gone] = merged.max(), -np.inf
-        sizes[kept] = total
-        labels[labels == gone] = kept
+        means[target] = means[:, target] = merged
+        bounds[target], bounds[merged_row] = merged.max(), -np.inf
+        sizes[target] = total
+        labels[labels == merged_row] = target
 
 
 def _sums(
@@ -363,7 +367,7 @@ def _distinct(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[
 
 
 def check_distinct(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> None:
-    """Raise ValueError unless each pair joins two different rows from 0 to n - 1 and stands there once."""
+    """Raises ValueError unless each pair joins two different rows from 0 to n - 1 and occurs once."""
     check_ends(n, left, right)
     if _distinct(n, left, right).shape[1] < len(left):
         message = "a pair repeats or joins a row to itself; give each pair of two rows once"

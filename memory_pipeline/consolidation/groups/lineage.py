@@ -1,8 +1,8 @@
-"""Which summaries are due, who their members are, and what a summary takes over from them.
+"""Determines which summaries are due, who their members are, and what a summary inherits from them.
 
 A summary is made of originals only, never of other summaries, and its id follows from its members and their texts: the
-same group gives the same summary at any instant. What is not here: which memories belong together (`clustering`), and
-how a summary is worded (`wording`, `prompting`).
+same group gives the same summary at any instant. Not here: which memories belong together (`clustering`), and how a
+summary is worded (`extracts`, `prompting`).
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from memory_pipeline.settings import Policy
 from memory_pipeline.text.score import importance
 
 META_PATTERN: Final = "MetaPattern"
-"""Type of the memory that stands for a cluster of similar memories."""
+"""Memory type of the summary of a cluster of similar memories."""
 CLUSTER: Final = ["profile_id", "cluster_id"]
 SUMMARY: Final = ["profile_id", "summary_id"]
 VOICE: Final = ("speaker", "agent_id", "user_id", "session_id", "tags", "said_at")
@@ -34,9 +34,9 @@ def due(
     enrichment: pl.DataFrame,
     policy: Policy,
 ) -> pl.DataFrame:
-    """The members of every summary that is due: of clusters that get one and whose summary is not live already.
+    """Returns the members of every summary that is due: of clusters that get one and whose summary is not live already.
 
-    Under a token budget only summaries that take the place of their members are due: others repeat what stays.
+    Under a token budget only superseding summaries are due, since others repeat their members.
 
     Args:
         clusters: table `clusters`.
@@ -47,12 +47,12 @@ def due(
         policy: which methods get a summary, and whether there is a token budget.
 
     Returns:
-        One row a summary and member, by cluster and age: summary_id, cluster_id, kind, method, supersedes, and what the
-        cluster is like; of the member all columns of `memories`, the facts of its text, `importance` and `stability`
-        (from the ledger alone where it is not live).
+        One row per summary and member, by cluster and age: summary_id, cluster_id, kind, method, supersedes, and the
+        description of the cluster; of the member all columns of `memories`, the facts of its text, `importance` and
+        `stability` (from the ledger alone if it is not live).
 
     Raises:
-        ValueError: a member is no original memory.
+        ValueError: a member is not an original memory.
     """
     methods = [name for name in policy.summarised if policy.token_budget is None or name in SUPERSEDING]
     members = _members(clusters.filter(pl.col("method").is_in(methods)), cluster_members, memories)
@@ -73,18 +73,18 @@ def summary_id(method: str, kind: str, members: Iterable[str], content_hashes: I
 
 
 def inherited(members: pl.DataFrame) -> pl.DataFrame:
-    """What each summary takes over from its members.
+    """Returns what each summary inherits from its members (cognitive-memory).
 
     The largest importance and access count, the mean stability, the smallest confidence, the earliest start of
-    validity, its end if they share it, explicit protection, and their most frequent type and category (ties
-    alphabetical); a meta pattern has its own type and is semantic. One that takes the place of its members also says
-    who said them, when and where (see `voice`).
+    validity, its end if all share it, explicit protection, and the most frequent type and category (ties alphabetical);
+    a meta pattern has its own type and is semantic. A superseding summary also inherits speaker, time and place (see
+    `voice`).
 
     Args:
         members: as `due` returns them.
 
     Returns:
-        One row a summary, in the order of `members`.
+        One row per summary, in the order of `members`.
     """
     pattern = pl.col("kind") == "meta_pattern"
     return (
@@ -111,9 +111,10 @@ def inherited(members: pl.DataFrame) -> pl.DataFrame:
 
 
 def voice() -> list[pl.Expr]:
-    """What a memory in the place of others says of who said it, when and where; its members' rows in order of age.
+    """Aggregations that give a superseding memory its speaker, time and place; rows are its members by age.
 
-    Speaker, agent and person if all share them; session and instant of the newest; all tags. Columns as in `VOICE`.
+    Speaker, agent and user if all members share them; session and instant of the newest; all tags. Columns as in
+    `VOICE`.
     """
     shared = (
         pl.when(pl.col(name).n_unique() == 1).then(pl.col(name).first()).alias(name)
@@ -123,34 +124,34 @@ def voice() -> list[pl.Expr]:
     return [*shared, pl.col("session_id").last(), tags, pl.col("created_at").max().alias("said_at")]
 
 
-def unnamed(members: pl.DataFrame) -> pl.DataFrame:
-    """Members without their speaker where the memory that takes their place names it: its text need not.
+def without_shared_speaker(members: pl.DataFrame) -> pl.DataFrame:
+    """Removes the speaker of members whose superseding memory has the same speaker: its text need not repeat it.
 
     Args:
-        members: one row a group and member: profile_id, summary_id, supersedes, speaker.
+        members: one row per group and member: profile_id, summary_id, supersedes, speaker.
     """
-    one = pl.col("supersedes") & (pl.col("speaker").n_unique().over(SUMMARY) == 1)
-    return members.with_columns(speaker=pl.when(~one).then("speaker"))
+    shared = pl.col("supersedes") & (pl.col("speaker").n_unique().over(SUMMARY) == 1)
+    return members.with_columns(speaker=pl.when(~shared).then("speaker"))
 
 
 def _members(clusters: pl.DataFrame, cluster_members: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """One row a cluster and member, by cluster and age."""
+    """One row per cluster and member, by cluster and age."""
     originals = memories.filter(pl.col("kind") == "original").drop("kind", "cluster_id", "plan_id", "members")
-    if strange := cluster_members.join(originals, on=KEY, how="anti").rows(named=True):
+    if unknown := cluster_members.join(originals, on=KEY, how="anti").rows(named=True):
         raise ValueError(
-            f"memory {strange[0]['memory_id']!r} of cluster {strange[0]['cluster_id']!r} is no original memory; "
+            f"memory {unknown[0]['memory_id']!r} of cluster {unknown[0]['cluster_id']!r} is no original memory; "
             "cluster the memories of the same state"
         )
-    about = clusters.select(
+    described = clusters.select(
         *(*CLUSTER, "method", "label", "dominant_type", "cluster_size", "temporal_span_days"),
         kind=summary_kind(),
         supersedes=pl.col("method").is_in(SUPERSEDING),
     )
-    return cluster_members.join(about, on=CLUSTER).join(originals, on=KEY).sort(*CLUSTER, "created_at", "memory_id")
+    return cluster_members.join(described, on=CLUSTER).join(originals, on=KEY).sort(*CLUSTER, "created_at", "memory_id")
 
 
 def _rated(members: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:
-    """Members with the facts of their texts, and with their scores, by what the ledger knows where they have none."""
+    """Adds the facts of the members' texts, and their scores, derived from the ledger where they have none."""
     rated = importance.effective(members.unique(KEY), enrichment).rename({"importance": "effective"})
     facts = enrichment.select(*_TEXT, "keywords", "entities", "numbers", "dates", "tokens", "gist")
     initial = (0.1 + 0.3 * pl.col("importance") + pl.col("stability_gain")).clip(0.0, 1.0)

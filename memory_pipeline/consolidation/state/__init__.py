@@ -1,1 +1,1 @@
-"""The state of every memory: what agents wrote, folded, and what runs decided, applied to it."""
+"""The state of every memory: what agents wrote, folded, and the decisions of runs applied to it."""

@@ -1,11 +1,10 @@
-"""Energy of memories (three-tier): what every touch adds, and what each tier lets fade.
+"""Energy of memories (three-tier): what each touch adds, and how it decays in each tier.
 
-A memory has energy 1 when it is created; an access adds 1, a reinforcement half the similarity of what reinforced it;
-in between energy fades exponentially, at the rate of the tier that the memory is in during each stretch of time. All of
-it is reckoned from the touches and the changes of tier, never from energy that was stored before, so it does not matter
-when or how often anybody asks.
-What is not here: when energy raises or ends a memory (`promotion`, `forgetting`), and the energy of a run's instant
-(`scoring`, from the last touch on).
+A memory has energy 1 at creation; an access adds 1, a reinforcement half the cosine of the memory that reinforced it;
+in between energy decays exponentially at the rate of the tier that the memory is in. Energy is always computed from the
+touches and tier changes and never from a stored value, so it does not depend on when or how often it is computed. Not
+here: when energy raises or expires a memory (`promotion`, `forgetting`), and the energy at a run's instant (`scoring`,
+from the last touch on).
 """
 
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from memory_pipeline.schemas import INSTANT, TABLES
 
 ENERGY_DECAY: Final[dict[str, float]] = {"working": 0.5, "short_term": 0.05, "long_term": 0.001}
-"""Energy lost per hour in each tier, from the lowest to the highest."""
+"""Decay rate per hour in each tier, from the lowest to the highest tier."""
 
 CREATION: Final = 1.0
 """Energy of a new memory."""
@@ -27,7 +26,7 @@ ACCESS: Final = 1.0
 """Energy that an access adds."""
 
 REINFORCEMENT: Final = 0.5
-"""Energy that a reinforcement adds, for each unit of cosine."""
+"""Energy that a reinforcement adds per unit of cosine."""
 
 _KEY: Final = TABLES["memories"].key
 _TIERS: Final = tuple(ENERGY_DECAY)
@@ -40,37 +39,37 @@ class _Touches:
     """Touches of memories as arrays, by memory and instant; instants are microseconds."""
 
     keys: pl.DataFrame
-    """Key of each memory; `row` counts in it."""
+    """Key of each memory; `row` is its position here."""
     starts: tuple[NDArray[np.int64], ...]
     """When each memory enters each tier above the lowest."""
     row: NDArray[np.int64]
     rank: NDArray[np.int64]
-    """Place of a touch among those of its memory, from 0."""
+    """Position of a touch among those of its memory, from 0."""
     at: NDArray[np.int64]
     amount: NDArray[np.float64]
     energy: NDArray[np.float64]
-    """Just after the touch."""
+    """Energy just after the touch."""
 
 
 def history(
     memories: pl.DataFrame, accesses: pl.DataFrame, edges: pl.DataFrame, tier_changes: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the energy of every memory just after each of its touches.
+    """Returns the energy of every memory just after each of its touches.
 
     Args:
         memories: table `memories`; the key and `created_at` are read.
         accesses: table `accesses`.
         edges: any table of edges; REINFORCES edges of known cosine are read: the source reinforced the target at
             `discovered_at`.
-        tier_changes: table `tier_changes`; from `at` on a memory fades at the rate of `to_tier`.
+        tier_changes: table `tier_changes`; from `at` on, a memory decays at the rate of `to_tier`.
 
     Returns:
-        `profile_id`, `memory_id`, `ordinal` (0 is the creation), `at`, `amount` (what the touch added), `energy` (just
-        after it), `tier` (in force from that instant on), one row a touch, sorted by the first three. A touch before
-        the creation counts as at the creation. The rows of a memory depend on nothing but its own rows.
+        `profile_id`, `memory_id`, `ordinal` (0 is the creation), `at`, `amount` (energy added), `energy` (just after
+        the touch), `tier` (in force from then on), one row per touch, sorted by the first three. A touch before the
+        creation counts as at the creation. The rows of a memory depend on its own rows alone.
 
-    Cost: a sort of the touches, and one pass over them for each doubling of the most touches that a memory has; about
-    a second a million.
+    Cost: a sort of the touches, and one pass over them per doubling of the largest number of touches of a memory; about
+    a second per million.
     """
     touched = _touches(memories, accesses, edges, tier_changes)
     return (
@@ -93,7 +92,7 @@ def at(
     tier_changes: pl.DataFrame,
     instants: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the energy of memories at given instants, touches and changes of tier at the instant itself included.
+    """Returns the energy of memories at given instants, including touches and tier changes at the instant itself.
 
     Args:
         memories: table `memories`.
@@ -103,21 +102,21 @@ def at(
         instants: `profile_id`, `memory_id`, `at`.
 
     Returns:
-        `instants` with `energy` and `tier`, in the same order; both null where no such memory exists by then.
+        `instants` with `energy` and `tier`, in the same order; both null if the memory does not exist at that instant.
 
-    Cost: that of `history` for the memories asked for, and a sort of the instants.
+    Cost: that of `history` for the given memories, and a sort of the instants.
     """
-    asked = instants.select(*_KEY, "at").with_row_index("place")
-    own = [frame.join(asked, on=_KEY, how="semi") for frame in (memories, accesses, tier_changes)]
-    touched = _touches(own[0], own[1], edges, own[2])
+    queries = instants.select(*_KEY, "at").with_row_index("place")
+    relevant = [frame.join(queries, on=_KEY, how="semi") for frame in (memories, accesses, tier_changes)]
+    touched = _touches(relevant[0], relevant[1], edges, relevant[2])
     last = (
         pl.DataFrame({"row": touched.row, "touched_at": touched.at, "base": touched.energy})
         .unique(["row", "touched_at"], keep="last", maintain_order=True)
         .sort("touched_at", "row")
     )
-    known = asked.join(touched.keys.with_row_index("row").cast({"row": pl.Int64}), on=_KEY)
-    found = (
-        known.with_columns(asked_at=pl.col("at").dt.epoch("us"))
+    numbered = queries.join(touched.keys.with_row_index("row").cast({"row": pl.Int64}), on=_KEY)
+    matched = (
+        numbered.with_columns(asked_at=pl.col("at").dt.epoch("us"))
         .sort("asked_at", "place")
         .join_asof(
             last,
@@ -129,56 +128,57 @@ def at(
         )
         .drop_nulls("touched_at")
     )
-    row, then, now = (found[name].to_numpy() for name in ("row", "touched_at", "asked_at"))
-    energy = found["base"].to_numpy() * np.exp(-_faded(touched, row, then, now))
-    values = found.select("place", energy=pl.Series(energy), tier=_tiers(touched, row, now))
+    row, last_touch, now = (matched[name].to_numpy() for name in ("row", "touched_at", "asked_at"))
+    energy = matched["base"].to_numpy() * np.exp(-_decay_exponent(touched, row, last_touch, now))
+    values = matched.select("place", energy=pl.Series(energy), tier=_tiers(touched, row, now))
     return instants.with_row_index("place").join(values, on="place", how="left", maintain_order="left").drop("place")
 
 
 def latest(
     memories: pl.DataFrame, accesses: pl.DataFrame, edges: pl.DataFrame, tier_changes: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return where the energy of every memory stands: the arguments are those of `history`.
+    """Returns the energy base of every memory; the arguments are those of `history`.
 
     Returns:
-        `profile_id`, `memory_id`, `tier`, `tier_since`, `energy_at` (the last touch or change of tier, whichever is
-        later) and `energy_base` (the energy then), one row a memory, in their order. From `energy_at` on, energy fades
-        at the rate of `tier` alone.
+        `profile_id`, `memory_id`, `tier`, `tier_since`, `energy_at` (the last touch or tier change, whichever is later)
+        and `energy_base` (the energy then), one row per memory, in their order. From `energy_at` on, energy decays at
+        the rate of `tier` alone.
     """
     touched = _touches(memories, accesses, edges, tier_changes)
     final = np.append(touched.row[1:] != touched.row[:-1], [True][: len(touched.row)]).astype(bool)
-    row, then, energy = touched.row[final], touched.at[final], touched.energy[final]
+    row, last_touch, energy = touched.row[final], touched.at[final], touched.energy[final]
     created = touched.at[touched.rank == 0]
     since = created.copy()
     for start in touched.starts:
         since = np.where(start < _NEVER, np.maximum(since, start), since)
-    now = np.maximum(then, since)
+    now = np.maximum(last_touch, since)
     return touched.keys.with_columns(
         tier=_tiers(touched, row, now),
         tier_since=pl.Series(since).cast(INSTANT),
         energy_at=pl.Series(now).cast(INSTANT),
-        energy_base=pl.Series(energy * np.exp(-_faded(touched, row, then, now))),
+        energy_base=pl.Series(energy * np.exp(-_decay_exponent(touched, row, last_touch, now))),
     )
 
 
 def _touches(
     memories: pl.DataFrame, accesses: pl.DataFrame, edges: pl.DataFrame, tier_changes: pl.DataFrame
 ) -> _Touches:
+    """All touches of the memories, with the energy after each."""
     keys = memories.select(*_KEY, created=pl.col("created_at").dt.epoch("us"))
-    known = keys.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
-    starts = _starts(known, tier_changes)
-    creations = known.select("row", at="created", amount=pl.lit(CREATION), kind=pl.lit(0))
-    uses = accesses.select(*_KEY, "seq", "ordinal", used=pl.col("at").dt.epoch("us")).join(known, on=_KEY)
-    said, when = pl.col("similarity").cast(pl.Float64), pl.max_horizontal("used", "created")
+    numbered = keys.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+    starts = _starts(numbered, tier_changes)
+    creations = numbered.select("row", at="created", amount=pl.lit(CREATION), kind=pl.lit(0))
+    access_touches = accesses.select(*_KEY, "seq", "ordinal", used=pl.col("at").dt.epoch("us")).join(numbered, on=_KEY)
+    cosine, when = pl.col("similarity").cast(pl.Float64), pl.max_horizontal("used", "created")
     reinforced = (
-        edges.filter((pl.col("edge_type") == "REINFORCES") & said.is_finite())
-        .select("profile_id", "source", memory_id="target", used=pl.col("discovered_at").dt.epoch("us"), amount=said)
-        .join(known, on=_KEY)
+        edges.filter((pl.col("edge_type") == "REINFORCES") & cosine.is_finite())
+        .select("profile_id", "source", memory_id="target", used=pl.col("discovered_at").dt.epoch("us"), amount=cosine)
+        .join(numbered, on=_KEY)
     )
     touches = pl.concat(
         [
             creations,
-            uses.select("row", "seq", "ordinal", at=when, amount=pl.lit(ACCESS), kind=pl.lit(1)),
+            access_touches.select("row", "seq", "ordinal", at=when, amount=pl.lit(ACCESS), kind=pl.lit(1)),
             reinforced.select("row", "source", at=when, amount=REINFORCEMENT * pl.col("amount"), kind=pl.lit(2)),
         ],
         how="diagonal",
@@ -187,19 +187,19 @@ def _touches(
     first = np.searchsorted(row, np.arange(len(keys)))
     rank = np.arange(len(row)) - first[row]
     before = np.where(rank > 0, np.concatenate([at[:1], at[:-1]]), at)
-    waiting = _Touches(keys.select(_KEY), starts, row, rank, at, amount, amount)
-    energy = _summed(np.exp(-_faded(waiting, row, before, at)), amount, rank)
-    return _Touches(waiting.keys, starts, row, rank, at, amount, energy)
+    without_energy = _Touches(keys.select(_KEY), starts, row, rank, at, amount, amount)
+    energy = _energies(np.exp(-_decay_exponent(without_energy, row, before, at)), amount, rank)
+    return _Touches(without_energy.keys, starts, row, rank, at, amount, energy)
 
 
-def _starts(known: pl.DataFrame, tier_changes: pl.DataFrame) -> tuple[NDArray[np.int64], ...]:
-    """When each memory enters each tier above the lowest; one that it skips lasts no time."""
+def _starts(numbered: pl.DataFrame, tier_changes: pl.DataFrame) -> tuple[NDArray[np.int64], ...]:
+    """When each memory enters each tier above the lowest; a tier that it skips lasts no time."""
     starts: list[NDArray[np.int64]] = []
-    above = np.full(len(known), _NEVER)
+    above = np.full(len(numbered), _NEVER)
     for tier in reversed(_TIERS[1:]):
         changes = tier_changes.filter(pl.col("to_tier") == tier)
         since = changes.group_by(_KEY).agg(since=pl.col("at").min().dt.epoch("us"))
-        joined = known.join(since, on=_KEY, how="left", maintain_order="left")
+        joined = numbered.join(since, on=_KEY, how="left", maintain_order="left")
         start = pl.max_horizontal("since", "created").fill_null(_NEVER)
         entered = joined.select(pl.when(pl.col("since").is_null()).then(_NEVER).otherwise(start)).to_series().to_numpy()
         above = np.minimum(entered, above)
@@ -207,10 +207,10 @@ def _starts(known: pl.DataFrame, tier_changes: pl.DataFrame) -> tuple[NDArray[np
     return tuple(starts)
 
 
-def _faded(
+def _decay_exponent(
     touched: _Touches, row: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """How often energy falls by a factor of e between two instants: each tier's rate times the hours in it."""
+    """Decay exponent between two instants: each tier's rate times the hours spent in it."""
     folds = np.zeros(len(row))
     bounds = [begin, *(start[row] for start in touched.starts), end]
     for rate, since, until in zip(ENERGY_DECAY.values(), bounds[:-1], bounds[1:], strict=True):
@@ -224,19 +224,19 @@ def _tiers(touched: _Touches, row: NDArray[np.int64], now: NDArray[np.int64]) ->
     return pl.Series("tier", _TIERS, dtype=pl.String)[sum(entered, np.zeros(len(row), dtype=np.int64))]
 
 
-def _summed(kept: NDArray[np.float64], amount: NDArray[np.float64], rank: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Energy after each touch: what it adds, and what is kept of the energy after the touch before.
+def _energies(share: NDArray[np.float64], amount: NDArray[np.float64], rank: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Energy after each touch: what it adds, plus the share of the previous energy that is left.
 
-    A scan by doubling: after each pass every touch knows the sum over twice as many. Nothing but shares between 0 and 1
-    are multiplied, so nothing overflows, whatever the ages; and the order of additions depends on the place of a touch
-    among those of its memory alone.
+    A scan by doubling: after each pass every touch has the sum over twice as many. Only shares between 0 and 1 are
+    multiplied, so nothing overflows at any age; and the order of additions depends only on a touch's position among
+    those of its memory.
     """
-    energy, kept = amount.copy(), kept.copy()
+    energy, share = amount.copy(), share.copy()
     step, open_ = 1, np.flatnonzero(rank >= 1)
     while open_.size:
         earlier = open_ - step
-        energy[open_] += kept[open_] * energy[earlier]
-        kept[open_] *= kept[earlier]
+        energy[open_] += share[open_] * energy[earlier]
+        share[open_] *= share[earlier]
         step *= 2
         open_ = open_[rank[open_] >= step]
     return energy

@@ -1,8 +1,7 @@
-"""What agents wrote, as memories: their texts, uses and links, before any run decided anything about them.
+"""Folds the events of agents into memories, accesses and asserted edges, before any decision of a run.
 
-Events count by when they happened and their ledger position, so it does not matter in which order they arrive or are
-given; what is delivered twice counts once.
-What is not here: what runs decided (`applying`), how energy is reckoned (`energy`), and who reads all this
+Events count by when they occurred and their ledger position, so the order of arrival does not matter; an event
+delivered twice counts once. Not here: decisions (`lifecycle`), energy (`energy`), and the complete state
 (`projection`).
 """
 
@@ -23,16 +22,16 @@ ORIGINAL: Final = "original"
 """Kind of a memory that an agent stored."""
 
 TOMBSTONE: Final = "[erased]"
-"""Stands where an erased memory's text stood."""
+"""Replaces the text of an erased memory."""
 
 WRONG_TO_NOTHING: Final = 10
-"""So often must somebody say that a memory was wrong until full confidence is gone."""
+"""Number of `wrong` feedbacks that reduce full confidence to 0."""
 
 DIRECT_GAIN: Final = 0.1
-"""Stability that an access gains a week after the one before; twice as much from two weeks on."""
+"""Stability gained by an access 7 days after the previous one, at most twice that (cognitive-memory)."""
 
 EXPANDED_GAIN: Final = 0.03
-"""The same for an access that reached the memory only over an association."""
+"""Same for an access that reached the memory only through an association."""
 
 _UPDATABLE: Final = {
     "content": "content",
@@ -54,40 +53,40 @@ class Written:
     memories: pl.DataFrame
     """Table `memories`; energy and tier are those of a new memory."""
     edges: pl.DataFrame
-    """Table `decided_edges`: those that agents asserted."""
+    """Table `decided_edges`: the edges that agents asserted."""
     accesses: pl.DataFrame
     """Table `accesses`."""
 
 
 def fold(events: pl.DataFrame, summaries: pl.DataFrame) -> Written:
-    """Fold events about originals, and about summaries that decisions made.
+    """Folds events about originals, and about summaries that decisions made.
 
-    An event about an original counts whenever it happened, at the earliest at the creation. An event about a summary
-    counts if it happened later than the summary: an earlier one was about one that was undone since. Of a memory that
-    was erased only a tombstone is left, at any instant, and no event about it counts.
+    An event about an original counts at the creation at the earliest, whenever it occurred. An event about a summary
+    counts if it occurred after the summary was made: an earlier one concerned a summary undone since. An erased memory
+    is only a tombstone, at any instant, and no event about it counts.
 
     Args:
-        events: table `events`; other events than agents' have no effect.
+        events: table `events`; only events of agents have an effect.
         summaries: table `memories`: summaries as they were made.
     """
-    happened = events.with_columns(at=pl.min_horizontal("occurred_at", "recorded_at"))
-    stored = _stored(happened)
-    erased = stored.join(_erased(happened), on=KEY, maintain_order="left")
+    dated = events.with_columns(at=pl.min_horizontal("occurred_at", "recorded_at"))
+    stored = _stored(dated)
+    erased = stored.join(_erased(dated), on=KEY, maintain_order="left")
     stored = stored.join(erased, on=KEY, how="anti", maintain_order="left")
     memories = pl.concat([stored, summaries.join(stored, on=KEY, how="anti").join(erased, on=KEY, how="anti")])
-    known = memories.select(*KEY, "created_at", original=pl.col("kind") == ORIGINAL)
-    updated = _updated(memories, happened, known)
-    uses = _uses(happened, known)
-    accesses = TABLES["accesses"].conform(uses.filter(~pl.col("wrong")))
-    used = _used(updated, accesses, uses.filter("wrong"))
+    creations = memories.select(*KEY, "created_at", original=pl.col("kind") == ORIGINAL)
+    updated = _updated(memories, dated, creations)
+    access_events = _uses(dated, creations)
+    accesses = TABLES["accesses"].conform(access_events.filter(~pl.col("wrong")))
+    used = _used(updated, accesses, access_events.filter("wrong"))
     described = pl.concat([TABLES["memories"].conform(_described(used)), _tombstones(erased)])
-    return Written(TABLES["memories"].conform(described), _asserted(happened, known), accesses)
+    return Written(TABLES["memories"].conform(described), _asserted(dated, creations), accesses)
 
 
 def complete(memories: pl.DataFrame) -> pl.DataFrame:
-    """Add the columns of a memory that nothing has happened to yet."""
+    """Adds the default values of a memory that has no history yet."""
     table = TABLES["memories"]
-    fresh = {
+    defaults = {
         "confidence": pl.lit(0.5),
         "protected": pl.lit(False),
         "tags": pl.lit([], pl.List(pl.String)),
@@ -105,7 +104,7 @@ def complete(memories: pl.DataFrame) -> pl.DataFrame:
     }
     filled = memories.with_columns(
         pl.col(name).fill_null(value) if name in memories.columns else value.alias(name)
-        for name, value in fresh.items()
+        for name, value in defaults.items()
     )
     missing = [pl.lit(None).alias(name) for name in table.schema.columns() if name not in filled.columns]
     return table.conform(filled.with_columns(missing))
@@ -115,10 +114,10 @@ def _of(kind: EventType) -> pl.Expr:
     return pl.col("event_type") == kind.value
 
 
-def _stored(happened: pl.DataFrame) -> pl.DataFrame:
-    """One memory for each id, by the first event that stored it; what is to be read out of the text is null."""
+def _stored(dated: pl.DataFrame) -> pl.DataFrame:
+    """One memory per id, from the first event that stored it; columns to be inferred from the text are null."""
     first = (
-        happened.filter(_of(EventType.STORED) & pl.col("memory_id").is_not_null())
+        dated.filter(_of(EventType.STORED) & pl.col("memory_id").is_not_null())
         .sort("at", "seq")
         .unique(KEY, keep="first", maintain_order=True)
     )
@@ -132,14 +131,14 @@ def _stored(happened: pl.DataFrame) -> pl.DataFrame:
     return complete(named.with_columns(inferred))
 
 
-def _erased(happened: pl.DataFrame) -> pl.DataFrame:
-    """Memories that were erased, and since when: nothing that was or will be said about them counts."""
-    gone = happened.filter(_of(EventType.STORED), pl.col("erased_at").is_not_null())
+def _erased(dated: pl.DataFrame) -> pl.DataFrame:
+    """Erased memories and when they were erased; no event about them counts."""
+    gone = dated.filter(_of(EventType.STORED), pl.col("erased_at").is_not_null())
     return gone.group_by(KEY).agg(gone_at=pl.col("erased_at").min())
 
 
 def _tombstones(erased: pl.DataFrame) -> pl.DataFrame:
-    """What is left of erased memories: that there was one, and when it came and went."""
+    """Rows of erased memories: only that there was one, and when it came and went."""
     rows = erased.select(
         *KEY,
         *("seq", "created_at"),
@@ -157,18 +156,18 @@ def _tombstones(erased: pl.DataFrame) -> pl.DataFrame:
     return complete(rows)
 
 
-def _about(happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Events about known memories that count, `at` the creation at the earliest."""
+def _about(dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
+    """Events about known memories that count, dated by the creation at the earliest."""
     return (
-        happened.join(known, on=KEY)
+        dated.join(creations, on=KEY)
         .filter(pl.col("original") | (pl.col("at") > pl.col("created_at")))
         .with_columns(pl.max_horizontal("at", "created_at").alias("at"))
     )
 
 
-def _updated(memories: pl.DataFrame, happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Give each field the value that was given last."""
-    updates = _about(happened.filter(_of(EventType.UPDATED)).select(*KEY, "at", "seq", *_UPDATABLE), known)
+def _updated(memories: pl.DataFrame, dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
+    """Sets each field to the value given last."""
+    updates = _about(dated.filter(_of(EventType.UPDATED)).select(*KEY, "at", "seq", *_UPDATABLE), creations)
     if updates.is_empty():
         return memories
     last = (
@@ -187,11 +186,11 @@ def _updated(memories: pl.DataFrame, happened: pl.DataFrame, known: pl.DataFrame
     return changed.with_columns(protected_reason=pl.when("protected").then("protected_reason")).select(memories.columns)
 
 
-def _uses(happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Accesses and feedback about known memories, each once: a helpful feedback is an access, a `wrong` one is none."""
+def _uses(dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
+    """Accesses and feedback about known memories, each once; helpful feedback is an access, `wrong` feedback is not."""
     feedback = _of(EventType.FEEDBACK)
     uses = (
-        happened.filter(_of(EventType.ACCESSED) | feedback)
+        dated.filter(_of(EventType.ACCESSED) | feedback)
         .select(
             *("event_id", "ordinal", *KEY, "at", "seq", "session_id"),
             expanded=pl.col("expanded").fill_null(value=False) & ~feedback,
@@ -201,11 +200,11 @@ def _uses(happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
         .sort("seq", "ordinal")
         .unique(["profile_id", "event_id", "ordinal"], keep="first", maintain_order=True)
     )
-    return _about(uses, known)
+    return _about(uses, creations)
 
 
 def _used(memories: pl.DataFrame, accesses: pl.DataFrame, wrong: pl.DataFrame) -> pl.DataFrame:
-    """Count what memories were used, by whom and when, and how stable that made them."""
+    """Adds access counts, confidence and stability gain from accesses and feedback."""
     rows = memories.select(*KEY, "created_at").with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
     doubts = wrong.join(rows, on=KEY)["row"].to_numpy()
     used = accesses.join(rows, on=KEY).sort("row", "at", "seq", "ordinal")
@@ -225,9 +224,9 @@ def _used(memories: pl.DataFrame, accesses: pl.DataFrame, wrong: pl.DataFrame) -
 
 
 def _gains(used: pl.DataFrame) -> NDArray[np.float64]:
-    """Stability that each access gains: by the days since the access before, else since the creation.
+    """Stability gained by each access, from the days since the previous access or the creation.
 
-    That is `DIRECT_GAIN` or `EXPANDED_GAIN` times min(2, days / 7) (cognitive-memory 0.4.0).
+    `DIRECT_GAIN` or `EXPANDED_GAIN` times min(2, days / 7) (cognitive-memory 0.4.0).
 
     Args:
         used: `row` of the memory, `at`, `created_at`, `expanded`; sorted by the first two.
@@ -241,12 +240,13 @@ def _gains(used: pl.DataFrame) -> NDArray[np.float64]:
 
 
 def _sums(row: NDArray[np.int64], values: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    """Sum the values of each row, in the order given; without any value NumPy would count integers."""
+    """Sums the values of each row in the given order."""
+    # Without any value NumPy would count integers.
     return np.bincount(row, values, minlength=rows).astype(np.float64, copy=False)
 
 
 def _described(memories: pl.DataFrame) -> pl.DataFrame:
-    """Give originals a type and category, inferred from the text where none is known, and new texts their hash."""
+    """Adds type and category, inferred from the text where an agent gave none, and the content hash of new texts."""
     original = memories.filter(pl.col("kind") == ORIGINAL).with_columns(
         memory_type=classification.canonical_type(pl.col("memory_type")),
         category=classification.canonical_category(pl.col("category")),
@@ -255,30 +255,30 @@ def _described(memories: pl.DataFrame) -> pl.DataFrame:
         memory_type_inferred=pl.col("memory_type").is_null(), category_inferred=pl.col("category").is_null()
     )
     for column, inferred in (("memory_type", classification.memory_type), ("category", classification.category)):
-        read = (
+        inferred_values = (
             described.filter(pl.col(column).is_null())
             .select("content")
             .unique()
             .with_columns(inferred(pl.col("content")).alias("inferred"))
         )
         described = (
-            described.join(read, on="content", how="left", maintain_order="left")
+            described.join(inferred_values, on="content", how="left", maintain_order="left")
             .with_columns(pl.coalesce(column, "inferred").alias(column))
             .drop("inferred")
         )
-    every = pl.concat([described, memories.filter(pl.col("kind") != ORIGINAL)])
-    texts = every.select("speaker", "content").iter_rows()
+    described_all = pl.concat([described, memories.filter(pl.col("kind") != ORIGINAL)])
+    texts = described_all.select("speaker", "content").iter_rows()
     hashes = pl.Series([content_hash.content_hash(*text) for text in texts], dtype=pl.String)
-    return every.with_columns(content_hash=pl.coalesce("content_hash", hashes))
+    return described_all.with_columns(content_hash=pl.coalesce("content_hash", hashes))
 
 
-def _asserted(happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Edges that agents asserted between known memories; the last assertion of an edge gives its weight."""
+def _asserted(dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
+    """Edges that agents asserted between known memories; the last assertion of an edge sets its weight."""
     undirected = pl.col("edge_type").is_in(UNDIRECTED)
     smaller, larger = pl.min_horizontal("memory_id", "target_id"), pl.max_horizontal("memory_id", "target_id")
-    ends = known.rename({"memory_id": "target_id"})
-    said = (
-        _about(happened.filter(_of(EventType.LINKED), pl.col("memory_id") != pl.col("target_id")), known)
+    ends = creations.rename({"memory_id": "target_id"})
+    assertions = (
+        _about(dated.filter(_of(EventType.LINKED), pl.col("memory_id") != pl.col("target_id")), creations)
         .drop("created_at", "original")
         .join(ends, on=["profile_id", "target_id"])
         .filter(pl.col("original") | (pl.col("at") > pl.col("created_at")))
@@ -289,7 +289,7 @@ def _asserted(happened: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
         )
     )
     edges = (
-        said.sort("at", "seq")
+        assertions.sort("at", "seq")
         .group_by(decision_rows.EDGE_KEY)
         .agg(
             kind=pl.col("edge_kind").drop_nulls().last(),

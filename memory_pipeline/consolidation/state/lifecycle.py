@@ -1,9 +1,8 @@
-"""Where decisions leave memories: live or not, in whose place, for how long valid, as what.
+"""The lifecycle of memories after decisions: live or not, superseded by what, valid until when, of which category.
 
-Takes decisions in order of application, numbered by `turn`, and memories from before them. Whether decisions come in
-one lot or in several makes no difference.
-What is not here: the order itself, and what decisions do to edges, tiers and blocks (`projection`); what their JSON
-holds (`deciding`); what agents wrote (`folding`).
+Takes decisions in order of application, numbered by `turn`, and memories from before them; applying decisions in one
+batch or in several gives the same result. Not here: the order itself, and the effect of decisions on edges, tiers and
+blocks (`projection`); the JSON of decisions (`decision_rows`); the fold of events (`folding`).
 """
 
 from typing import Final
@@ -17,10 +16,10 @@ from memory_pipeline.schemas import INSTANT, LIVE, Action, Lifecycle
 
 STUB_MARK: Final = "[archived] "
 STUB_CHARACTERS: Final = 200
-"""So much of its text is left to a stub, after the mark."""
+"""Number of characters of its text that a stub keeps, after the mark."""
 
 _RESTING: Final = (Action.EXPIRE.value, Action.COLD.value, Action.STUB.value)
-"""Moves after which a memory comes back once an agent turns to it again."""
+"""Moves that end when an agent uses or changes the memory again."""
 
 MOVES: Final = (
     Action.SUMMARISE.value,
@@ -29,7 +28,7 @@ MOVES: Final = (
     Action.ARCHIVE.value,
     *_RESTING,
 )
-"""Actions that set where a memory stands; a promotion to warm does so too."""
+"""Actions that set the lifecycle of a memory; a promotion to warm does so too."""
 
 _ABOUT: Final = (*MOVES, Action.CLOSE.value, Action.TRIM.value, Action.PROMOTE.value)
 _RETRACTED: Final = (Lifecycle.DELETED.value, Lifecycle.ARCHIVED.value)
@@ -37,23 +36,23 @@ _NONE: Final = pl.lit(-1, pl.Int64)
 
 
 def made(ordered: pl.DataFrame) -> pl.DataFrame:
-    """Return summaries as table `memories`, as the first decision for each made them."""
+    """Returns the summaries that decisions made, as table `memories`, each as the first decision made it."""
     first = ordered.filter(_is(Action.SUMMARISE)).unique(KEY, keep="first", maintain_order=True)
-    said = first.select(
+    summaries = first.select(
         *KEY,
         *decision_rows.read("after", decision_rows.SUMMARY),
         "plan_id",
         event_id="decision_id",
         created_at="as_of",
     )
-    return complete(said.with_columns(memory_type_inferred=pl.lit(False), category_inferred=pl.lit(False)))
+    return complete(summaries.with_columns(memory_type_inferred=pl.lit(False), category_inferred=pl.lit(False)))
 
 
 def unclosed(memories: pl.DataFrame) -> pl.DataFrame:
-    """Return new memories, whose validity no newer memory has ended yet.
+    """Initialises the validity of new memories, which no newer memory has closed yet.
 
-    `valid_until_given` is what agents said; `closed_by` and `closed_until` is what a newer memory does to it, whether
-    or not it shows in `valid_until`.
+    `valid_until_given` is what agents stated; `closed_by` and `closed_until` record a closing by a newer memory,
+    whether or not it shows in `valid_until`.
     """
     return memories.with_columns(
         valid_until_given="valid_until", closed_by=pl.lit(None, pl.String), closed_until=pl.lit(None, INSTANT)
@@ -61,17 +60,17 @@ def unclosed(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
-    """Return memories as the decisions leave them.
+    """Returns memories as the decisions leave them.
 
-    - The last move of a memory says where it stands.
-    - A summary stands for what an original said when it was merged, for as long as the summary is live: an original
-      that an agent has changed since, or whose summary has left the live set, is live again.
-    - What expired, went cold or became a stub is active again from the moment an agent uses or changes it, unless a
-      summary took its place. Until then a stub shows but the beginning of its text.
-    - A newer memory ends the validity of an older one for as long as both say what they said then, and the newer was
-      neither deleted nor archived without a successor.
-    - What was trimmed last is shown of a text, for as long as it is that text.
-    - What is promoted to core or warm is so from then on.
+    - The last move of a memory sets its lifecycle.
+    - A supersession by a summary holds for what the original stated when it was merged, and while the summary is live:
+      an original that an agent changed since, or whose summary left the live set, is live again.
+    - Expired, cold and stub memories are active again from the moment an agent uses or changes them, unless a summary
+      superseded them. Until then a stub shows only the beginning of its text.
+    - A newer memory closes an older one while both state what they stated then, and while the newer is neither deleted
+      nor archived without a successor.
+    - The last trim of a text is shown while it is the memory's text.
+    - A promotion to core or warm holds from then on.
 
     Args:
         memories: table `memories`; new ones as `unclosed` returns them.
@@ -80,7 +79,7 @@ def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFram
     """
     restored = _restored(_moved(_closed(memories, ordered), ordered))
     ended = _ended(_shown(restored, accesses))
-    return _crowned(_trimmed(ended, ordered), ordered).select(memories.columns)
+    return _with_category(_trimmed(ended, ordered), ordered).select(memories.columns)
 
 
 def _is(action: Action) -> pl.Expr:
@@ -88,13 +87,13 @@ def _is(action: Action) -> pl.Expr:
 
 
 def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Let the last move of each memory say where it stands; `_after` is what it says, `turn` its place."""
-    said = {**decision_rows.MOVE, **decision_rows.SAID, "content": pl.String()}
+    """Applies the last move of each memory; columns `_after` are its fields, `turn` its number."""
+    fields = {**decision_rows.MOVE, **decision_rows.SAID, "content": pl.String()}
     moves = (
         ordered.filter(pl.col("action").is_in(MOVES) | _is(Action.PROMOTE))
         .select(
             *(*KEY, "turn", "action"),
-            *(value.name.suffix("_after") for value in decision_rows.read("after", said)),
+            *(value.name.suffix("_after") for value in decision_rows.read("after", fields)),
             moved_at="as_of",
         )
         .filter(pl.col("lifecycle_after").is_not_null())
@@ -109,8 +108,8 @@ def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     )
     latest = ordered.filter(pl.col("action").is_in(_ABOUT)).unique(KEY, keep="last", maintain_order=True)
     rows = memories.with_columns(was_stub=pl.col("lifecycle") == Lifecycle.STUB.value)
-    for news in (last, stubs, turns, latest.select(*KEY, moved_by="plan_id")):
-        rows = rows.join(news, on=KEY, how="left", maintain_order="left")
+    for columns in (last, stubs, turns, latest.select(*KEY, moved_by="plan_id")):
+        rows = rows.join(columns, on=KEY, how="left", maintain_order="left")
     moved = pl.col("turn").is_not_null()
     merged = pl.when(moved).then("superseded_kind_after").otherwise("superseded_kind") == "summary"
     return rows.with_columns(
@@ -125,55 +124,55 @@ def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _restored(moved: pl.DataFrame) -> pl.DataFrame:
-    """Find originals whose summary fails them (`back`), and what an agent turned to since it `slept_at` (`woken`)."""
-    asleep = ~pl.col("lifecycle").is_in(LIVE) & ~_woken("moved_at")
-    gone = moved.filter(pl.col("turn").is_not_null() & asleep)
+    """Finds originals whose supersession no longer holds (`back`), and resting memories used since (`woken`)."""
+    inactive = ~pl.col("lifecycle").is_in(LIVE) & ~_woken("moved_at")
+    departed = moved.filter(pl.col("turn").is_not_null() & inactive)
     rows = moved.join(
-        gone.select("profile_id", superseded_by="memory_id", gone="turn", gone_at="moved_at"),
+        departed.select("profile_id", superseded_by="memory_id", departed="turn", departed_at="moved_at"),
         on=["profile_id", "superseded_by"],
         how="left",
         maintain_order="left",
     )
     merged = (pl.col("kind") == ORIGINAL) & (pl.col("superseded_kind") == "summary")
-    orphaned = pl.col("gone") > pl.col("turn").fill_null(_NONE)
+    orphaned = pl.col("departed") > pl.col("turn").fill_null(_NONE)
     since = pl.col("lifecycle_since")
     back_at = pl.min_horizontal(
         pl.when(_changed()).then(pl.max_horizontal(since, "updated_at")),
-        pl.when(orphaned).then(pl.max_horizontal(since, "gone_at")),
+        pl.when(orphaned).then(pl.max_horizontal(since, "departed_at")),
     )
     return (
         rows.with_columns(back_at=pl.when(merged).then(back_at))
         .with_columns(back=pl.col("back_at").is_not_null())
         .with_columns(
             *(pl.when(~pl.col("back")).then(name).alias(name) for name in ("superseded_by", "superseded_kind")),
-            slept_at=pl.when("back").then(pl.max_horizontal("moved_at", "gone_at")).otherwise("moved_at"),
+            slept_at=pl.when("back").then(pl.max_horizontal("moved_at", "departed_at")).otherwise("moved_at"),
         )
         .with_columns(woken=_woken("slept_at"))
     )
 
 
 def _woken(slept_at: str) -> pl.Expr:
-    """Whether an agent changed a memory since it came to rest, or used one that no summary stands for."""
+    """Whether an agent changed a resting memory, or used one that no summary superseded."""
     used = (pl.col("last_accessed_at") > pl.col(slept_at)) & pl.col("superseded_by").is_null()
     touched = used.fill_null(value=False) | (pl.col("updated_at") > pl.col("moved_at")).fill_null(value=False)
     return pl.col("action").is_in(_RESTING).fill_null(value=False) & touched
 
 
 def _changed() -> pl.Expr:
-    """Whether an original says something else than when it was merged (`_after`), but for what a newer memory ended."""
-    until, given = pl.col("valid_until_after"), pl.col("valid_until_given")
-    ended = until.ne_missing(given) & until.ne_missing(pl.min_horizontal(given, "closed_until"))
+    """Whether an original states something else than when it was merged (`_after`), apart from closings."""
+    until, stated = pl.col("valid_until_after"), pl.col("valid_until_given")
+    ended = until.ne_missing(stated) & until.ne_missing(pl.min_horizontal(stated, "closed_until"))
     differs = [pl.col(name).ne_missing(pl.col(f"{name}_after")) for name in decision_rows.SAID if name != "valid_until"]
     return pl.col("content_hash_after").is_not_null() & pl.any_horizontal(ended, *differs)
 
 
 def _shown(restored: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
-    """Give what came back its life, and stubs their short text.
+    """Restores the lifecycle of memories that came back, and cuts the text of stubs.
 
-    A stub stays one, whatever else is decided, until it is woken, deleted or summarised anew: it has no other text. One
-    that has lost its summary waits for an agent to use it.
+    A stub stays one, whatever else is decided, until it is woken, deleted or summarised anew, since it has no other
+    text. A stub that has lost its summary waits for an agent to use it.
     """
-    again = (
+    wakings = (
         accesses.select(*KEY, "at")
         .join(restored.filter(pl.col("woken") & pl.col("superseded_by").is_null()).select(*KEY, "slept_at"), on=KEY)
         .filter(pl.col("at") > pl.col("slept_at"))
@@ -192,7 +191,7 @@ def _shown(restored: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
     live = (pl.col("back") | pl.col("woken")) & ~stub
     changed_at = pl.when(pl.col("updated_at") > pl.col("moved_at")).then("updated_at")
     since = pl.when("woken").then(pl.min_horizontal("used_at", changed_at)).otherwise("back_at")
-    return restored.join(again, on=KEY, how="left", maintain_order="left").with_columns(
+    return restored.join(wakings, on=KEY, how="left", maintain_order="left").with_columns(
         content=pl.when(new & ~old).then(short).otherwise(text),
         lifecycle=pl.when(stub)
         .then(pl.lit(Lifecycle.STUB.value))
@@ -205,7 +204,7 @@ def _shown(restored: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
 
 
 def _closed(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Note which newer memory ended the validity of an older one, and when: the last that still says so."""
+    """Records which newer memory closed an older one, and when: the last closing whose texts still match."""
     texts = memories.select(*KEY, "content_hash")
     newer = texts.rename({"memory_id": "newer", "content_hash": "newer_hash"})
     ends = {name: decision_rows.CLOSED[name] for name in ("valid_until", "content_hash", "other_hash")}
@@ -227,7 +226,7 @@ def _closed(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ended(shown: pl.DataFrame) -> pl.DataFrame:
-    """End the validity of memories by newer ones that were not retracted; a summary's place goes before theirs."""
+    """Applies the closings by newer memories that were not retracted; a supersession by a summary takes precedence."""
     succeeded = pl.col("superseded_by").is_not_null() | pl.col("closed_by").is_not_null()
     retracted = shown.filter(pl.col("lifecycle").is_in(_RETRACTED) & ~succeeded)
     rows = shown.join(
@@ -246,7 +245,7 @@ def _ended(shown: pl.DataFrame) -> pl.DataFrame:
 
 
 def _trimmed(ended: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Show of each text what the last trim of this very text left of it."""
+    """Applies the last trim of each memory's present text."""
     trims = (
         ordered.filter(_is(Action.TRIM))
         .select(
@@ -263,14 +262,16 @@ def _trimmed(ended: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(trimmed=pl.when("cut").then("trimmed_after").otherwise("trimmed"))
 
 
-def _crowned(closed: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Give promoted memories their category."""
-    said = decision_rows.read("after", {"category": decision_rows.PROMOTED["category"]})
-    risen = ordered.filter(_is(Action.PROMOTE)).select(*KEY, "as_of", *(value.name.suffix("_after") for value in said))
+def _with_category(closed: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
+    """Applies the category of promoted memories."""
+    category = decision_rows.read("after", {"category": decision_rows.PROMOTED["category"]})
+    risen = ordered.filter(_is(Action.PROMOTE)).select(
+        *KEY, "as_of", *(value.name.suffix("_after") for value in category)
+    )
     last = risen.drop_nulls("category_after").unique(KEY, keep="last", maintain_order=True)
     rows = closed.join(last, on=KEY, how="left", maintain_order="left")
-    counts = (pl.col("as_of") >= pl.col("created_at")).fill_null(value=False)
+    in_force = (pl.col("as_of") >= pl.col("created_at")).fill_null(value=False)
     return rows.with_columns(
-        category=pl.when(counts).then("category_after").otherwise("category"),
-        category_inferred=pl.col("category_inferred") & ~counts,
+        category=pl.when(in_force).then("category_after").otherwise("category"),
+        category_inferred=pl.col("category_inferred") & ~in_force,
     )

@@ -1,11 +1,10 @@
-"""The state of every memory: a pure fold of what agents wrote and what runs decided.
+"""Projects the state of every memory: a pure fold of what agents wrote and what runs decided.
 
-Events are folded by (when they happened, ledger position), so it does not matter in which order they arrive or are
-given; decisions are applied on top, by (clock of the run, ledger position, action, place in the plan). The same `apply`
-makes the state after a plan, so a snapshot equals a rebuild.
-What is not here: which events and decisions belong to a state (the caller filters them), what a decision's JSON holds
-(`deciding`), what agents wrote (`folding`), where decisions leave a memory (`settling`), how energy is reckoned
-(`energy`), and edges that follow from the memories themselves (`associations`).
+Events are folded by (occurred_at, ledger position), so the order of arrival does not matter; decisions are applied on
+top, by (as_of of the run, ledger position, action, position in the plan). The same `apply` makes the state after a
+plan, so a snapshot equals a rebuild. Not here: which events and decisions belong to a state (the caller filters them),
+the JSON of a decision (`decision_rows`), the fold of events (`folding`), the lifecycle after decisions (`lifecycle`),
+energy (`energy`), and edges derived from the memories themselves (`associations`).
 """
 
 from dataclasses import dataclass, field, replace
@@ -19,26 +18,26 @@ from memory_pipeline.consolidation.state import energy, folding, lifecycle
 from memory_pipeline.schemas import TABLES, Action
 
 MEMBER_WEIGHT: Final = 0.8
-"""Weight of the edge from a summary to each of its members."""
+"""Weight of the edge from a summary to each of its members (cognitive-memory)."""
 
 ERASED: Final = '{"erased":'
-"""How the documents of a decision begin that was erased, since they told of an erased memory."""
+"""Prefix of the documents of a decision that was erased because it quoted an erased memory."""
 
 MOVES: Final = lifecycle.MOVES
-"""Actions that set where a memory stands."""
+"""Actions that set the lifecycle of a memory."""
 
 _LINEAGE: Final = {"short_term": ("working", "PROMOTED_TO"), "long_term": ("short_term", "CRYSTALLIZED_INTO")}
-"""Tier before, and name of the change, by the tier that a memory rises to."""
+"""Previous tier, and name of the change, by the tier that a memory rises to (three-tier)."""
 
 
 @dataclass(frozen=True)
 class State:
-    """Every memory, how it was used and rose, every edge that an agent asserted or a run decided, and the blocks."""
+    """Every memory with its accesses and tier changes, every asserted or decided edge, and the core memory blocks."""
 
     memories: pl.DataFrame
     """Table `memories`."""
     edges: pl.DataFrame
-    """Table `decided_edges`, at the weight last given, undecayed."""
+    """Table `decided_edges`, at the weight last set, undecayed."""
     accesses: pl.DataFrame = field(default_factory=TABLES["accesses"].empty)
     """Table `accesses`."""
     tier_changes: pl.DataFrame = field(default_factory=TABLES["tier_changes"].empty)
@@ -48,40 +47,40 @@ class State:
 
 
 def fold(events: pl.DataFrame, decisions: pl.DataFrame) -> State:
-    """Return the state after these events and decisions.
+    """Returns the state after these events and decisions.
 
     Args:
-        events: table `events` up to an instant and a ledger position; other events than agents' have no effect.
+        events: table `events` up to an instant and a ledger position; only events of agents have an effect.
         decisions: table `decisions`, those in force at that state (see `unmasked`).
 
-    Cost: sorts of the accesses, hash joins, and one SHA-256 a memory; a million events take a few seconds.
+    Cost: sorts of the accesses, hash joins, and one SHA-256 per memory; a few seconds per million events.
     """
     ordered = _ordered(decisions)
     return _applied(_written(events, lifecycle.made(ordered)), ordered)
 
 
 def project(events: pl.DataFrame) -> State:
-    """Return the state after these events alone, as if no run had decided anything."""
+    """Returns the state after these events alone, as if no run had decided anything."""
     return _applied(_written(events, TABLES["memories"].empty()), _ordered(TABLES["decisions"].empty()))
 
 
 def _written(events: pl.DataFrame, summaries: pl.DataFrame) -> State:
-    """Return what agents wrote, about summaries too."""
+    """Returns what agents wrote, including what they wrote about summaries."""
     written = folding.fold(events, summaries)
     state = State(lifecycle.unclosed(written.memories), written.edges, written.accesses)
-    reckoned = energy.latest(state.memories, state.accesses, state.edges, state.tier_changes)
-    return replace(state, memories=state.memories.with_columns(reckoned.drop(KEY)))
+    energies = energy.latest(state.memories, state.accesses, state.edges, state.tier_changes)
+    return replace(state, memories=state.memories.with_columns(energies.drop(KEY)))
 
 
 def unmasked(decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
-    """Return the decisions in force: not undone, withdrawn or erased, and not for a summary that is not in force.
+    """Returns the decisions in force: not undone, withdrawn or erased, and not about a summary that is not in force.
 
     Args:
         decisions: table `decisions`.
-        reverted: table `reverted`; what it names counts as undone. An undone withdrawal withdraws nothing.
+        reverted: table `reverted`; the decisions it names are undone. An undone withdrawal withdraws nothing.
     """
-    said = decisions.filter(~pl.col("after").str.starts_with(ERASED))
-    standing = said.join(reverted, on=["profile_id", "decision_id"], how="anti")
+    readable = decisions.filter(~pl.col("after").str.starts_with(ERASED))
+    standing = readable.join(reverted, on=["profile_id", "decision_id"], how="anti")
     withdrawals = standing.filter(_is(Action.WITHDRAW)).select("profile_id", decision_id="target_id")
     standing = standing.join(withdrawals, on=["profile_id", "decision_id"], how="anti")
     summaries = decisions.filter(_is(Action.SUMMARISE)).select("profile_id", target_id="memory_id").unique()
@@ -104,26 +103,27 @@ def _is(action: Action) -> pl.Expr:
 
 
 def apply(state: State, decisions: pl.DataFrame) -> State:
-    """Return the state after these decisions, which must all be in force (see `unmasked`).
+    """Returns the state after these decisions, which must all be in force (see `unmasked`).
 
-    - summarise makes a memory, or brings it back, with an edge to each member;
-    - link makes an edge, and prune takes away what was decided, never what an agent asserted;
-    - supersede, delete, archive, expire, cold and stub move a memory; the last decision about it holds. A deleted one
-      loses its edges; one that a summary stands for comes back once it is changed or the summary leaves the live set;
-      one that expired, went cold or became a stub once an agent turns to it again;
-    - close ends the validity of a memory whose fact a newer one states anew;
+    - summarise makes a memory, or restores it, with an edge to each member;
+    - link adds an edge; prune removes a decided edge, never one that an agent asserted;
+    - supersede, delete, archive, expire, cold and stub move a memory; the last decision about it counts. A deleted
+      memory loses its edges; a superseded one comes back once it is changed or its summary leaves the live set; an
+      expired, cold or stub one once an agent uses or changes it;
+    - close ends the validity of a memory whose fact a newer one updates;
     - promote raises tier, lifecycle or category; a tier holds from its instant on, one step at a time;
-    - compile gives a core memory block its text, also the empty one.
+    - compile sets the text of a core memory block, possibly to the empty text.
 
-    Applying decisions in two lots, in order, is the same as applying them at once.
+    Applying decisions in two batches, in order, equals applying them at once.
     """
     return _applied(state, _ordered(decisions))
 
 
 def _applied(state: State, ordered: pl.DataFrame) -> State:
+    """The state after decisions that are ordered already."""
     new = lifecycle.made(ordered).join(state.memories, on=KEY, how="anti")
-    known = pl.concat([state.memories, lifecycle.unclosed(new)])
-    memories = lifecycle.settled(known, ordered, state.accesses)
+    existing = pl.concat([state.memories, lifecycle.unclosed(new)])
+    memories = lifecycle.settled(existing, ordered, state.accesses)
     edges = _connected(state.edges, memories, ordered)
     tier_changes = _raised(state.tier_changes, memories, ordered)
     after = State(memories, edges, state.accesses, tier_changes, _compiled(state.blocks, ordered))
@@ -141,13 +141,13 @@ def _ordered(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _connected(edges: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Add the edges that were decided, take away those that were pruned or that a deleted memory had.
+    """Adds the decided edges, and removes pruned ones and those of deleted memories.
 
-    What stood before has turn -1. An edge stands unless a later turn pruned it or deleted one of its ends; of two that
-    are the same, what an agent asserted goes before what was decided, and the later before the earlier.
+    Edges from before have turn -1. An edge stands unless a later turn pruned it or deleted one of its ends; of equal
+    edges, asserted ones precede decided ones, and later ones precede earlier ones.
     """
-    stood = edges.with_columns(turn=pl.lit(-1, pl.Int64))
-    candidates = pl.concat([stood, _decided(memories, ordered).select(stood.columns)])
+    earlier = edges.with_columns(turn=pl.lit(-1, pl.Int64))
+    candidates = pl.concat([earlier, _decided(memories, ordered).select(earlier.columns)])
     by_agent = pl.col("origin") == "asserted"
     pruned = (
         ordered.filter(_is(Action.PRUNE))
@@ -190,23 +190,23 @@ def _decided(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
         last_strengthened_at="as_of",
         co_count=pl.lit(0, pl.Int64),
     )
-    found = pl.concat([links, memberships], how="diagonal").with_columns(origin=pl.lit("decided"))
+    edges = pl.concat([links, memberships], how="diagonal").with_columns(origin=pl.lit("decided"))
     for end in ("source", "target"):
-        born = memories.select("profile_id", "created_at", memory_id="memory_id").rename({"memory_id": end})
-        found = (
-            found.join(born, on=["profile_id", end], maintain_order="left")
+        created = memories.select("profile_id", "created_at", memory_id="memory_id").rename({"memory_id": end})
+        edges = (
+            edges.join(created, on=["profile_id", end], maintain_order="left")
             .filter(pl.col("created_at") <= pl.col("as_of"))
             .drop("created_at")
         )
-    return found
+    return edges
 
 
 def _raised(tier_changes: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Add the first promotion of each memory to each tier, of those that take it from the tier below.
+    """Adds the first promotion of each memory to each tier, among those that raise it from the tier below.
 
-    A change takes effect after the one before, by a microsecond at least: a promotion by one touch after another.
+    A change takes effect at least a microsecond after the previous one: a promotion by one touch after another.
     """
-    asked = (
+    requested = (
         ordered.filter(_is(Action.PROMOTE))
         .select(
             *(*KEY, "turn", "plan_id", "as_of"),
@@ -216,14 +216,14 @@ def _raised(tier_changes: pl.DataFrame, memories: pl.DataFrame, ordered: pl.Data
         .filter(pl.col("as_of") >= pl.col("created_at"))
         .with_columns(at=pl.max_horizontal(pl.coalesce("at", "as_of"), "created_at"))
     )
-    stood = tier_changes.with_columns(turn=pl.lit(-1, pl.Int64))
+    changes = tier_changes.with_columns(turn=pl.lit(-1, pl.Int64))
     for tier, (below, edge_type) in _LINEAGE.items():
-        start = stood.filter(pl.col("to_tier") == below).select(*KEY, since="at", from_turn="turn")
-        steps = asked.filter(pl.col("tier") == tier).join(start, on=KEY, how="left")
+        start = changes.filter(pl.col("to_tier") == below).select(*KEY, since="at", from_turn="turn")
+        steps = requested.filter(pl.col("tier") == tier).join(start, on=KEY, how="left")
         if below in _LINEAGE:
             steps = steps.filter(pl.col("turn") > pl.col("from_turn"))
         new = (
-            steps.join(stood.filter(pl.col("to_tier") == tier), on=KEY, how="anti")
+            steps.join(changes.filter(pl.col("to_tier") == tier), on=KEY, how="anti")
             .sort("turn")
             .unique(KEY, keep="first", maintain_order=True)
             .with_columns(
@@ -233,43 +233,43 @@ def _raised(tier_changes: pl.DataFrame, memories: pl.DataFrame, ordered: pl.Data
                 edge_type=pl.lit(edge_type),
             )
         )
-        stood = pl.concat([stood, new.select(stood.columns)])
-    return TABLES["tier_changes"].conform(stood)
+        changes = pl.concat([changes, new.select(changes.columns)])
+    return TABLES["tier_changes"].conform(changes)
 
 
 def _charged(after: State, before: State) -> pl.DataFrame:
-    """Return the memories of `after` with the energy of those that were reinforced or rose otherwise than before."""
-    was, now = _reinforcements(before.edges), _reinforcements(after.edges)
-    concerned = pl.concat(
+    """Returns the memories of `after`, with new energy where reinforcements or tier changes differ from `before`."""
+    previous, current = _reinforcements(before.edges), _reinforcements(after.edges)
+    affected = pl.concat(
         [
             after.tier_changes.join(before.tier_changes, on=[*KEY, "to_tier"], how="anti").select(KEY),
-            was.join(now, on=was.columns, how="anti").select(KEY),
-            now.join(was, on=was.columns, how="anti").select(KEY),
+            previous.join(current, on=previous.columns, how="anti").select(KEY),
+            current.join(previous, on=previous.columns, how="anti").select(KEY),
         ]
     ).unique()
-    own = after.memories.join(concerned, on=KEY, how="semi")
-    counts = now.group_by(KEY).agg(
+    affected_memories = after.memories.join(affected, on=KEY, how="semi")
+    counts = current.group_by(KEY).agg(
         reinforcement_count=pl.len().cast(pl.Int64), last_reinforced_at=pl.col("discovered_at").max()
     )
-    reckoned = (
-        energy.latest(own, after.accesses, after.edges, after.tier_changes)
+    updated = (
+        energy.latest(affected_memories, after.accesses, after.edges, after.tier_changes)
         .join(counts, on=KEY, how="left")
         .with_columns(pl.col("reinforcement_count").fill_null(0), anew=pl.lit(value=True))
     )
-    news = [name for name in reckoned.columns if name not in {*KEY, "anew"}]
-    return after.memories.join(reckoned, on=KEY, how="left", suffix="_news", maintain_order="left").with_columns(
-        pl.when("anew").then(f"{name}_news").otherwise(name).alias(name) for name in news
+    columns = [name for name in updated.columns if name not in {*KEY, "anew"}]
+    return after.memories.join(updated, on=KEY, how="left", suffix="_news", maintain_order="left").with_columns(
+        pl.when("anew").then(f"{name}_news").otherwise(name).alias(name) for name in columns
     )
 
 
 def _reinforcements(edges: pl.DataFrame) -> pl.DataFrame:
-    """What reinforced which memory, when and how much."""
-    known = edges.filter(pl.col("edge_type") == "REINFORCES", pl.col("similarity").is_finite())
-    return known.select("profile_id", "source", "discovered_at", "similarity", memory_id="target")
+    """Which memory reinforced which, when and how much."""
+    reinforcing = edges.filter(pl.col("edge_type") == "REINFORCES", pl.col("similarity").is_finite())
+    return reinforcing.select("profile_id", "source", "discovered_at", "similarity", memory_id="target")
 
 
 def _compiled(blocks: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Give each core memory block the text that was decided last; of an emptied one the version stays."""
+    """Sets each core memory block to the text decided last; an emptied block keeps its version."""
     texts = (
         ordered.filter(_is(Action.COMPILE))
         .unique(KEY, keep="last", maintain_order=True)
@@ -281,5 +281,5 @@ def _compiled(blocks: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
             compiled_at="as_of",
         )
     )
-    stood = blocks.join(texts, on=["profile_id", "block"], how="anti")
-    return TABLES["core_memory_blocks"].conform(pl.concat([stood, texts.select(stood.columns)]))
+    unchanged = blocks.join(texts, on=["profile_id", "block"], how="anti")
+    return TABLES["core_memory_blocks"].conform(pl.concat([unchanged, texts.select(unchanged.columns)]))

@@ -1,1 +1,1 @@
-"""Summaries of groups: their texts by rules or by a language model, and whether these are faithful."""
+"""Summaries of groups: texts by rules or by a language model, and whether those are faithful."""

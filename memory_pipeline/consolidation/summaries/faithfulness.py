@@ -1,9 +1,8 @@
-"""Faithfulness: does a text written by a model say what it was written from, and nothing else?
+"""Checks whether a text written by a model states what its sources state, and nothing else.
 
-Numbers, dates and names are compared in normal form. A date may be said in another way as long as it is the same day
-("March 12, 2024" and, under "In March 2024", "Mar 12"; "yesterday" and the day before it was said). What is not here:
-how texts are read (`text/parse/facts`, `text/parse/dates`), and extracts, which are made of the members' own sentences
-(`wording`).
+Numbers, dates and names are compared in normal form. A date may be written differently if it is the same day ("March
+12, 2024" and, under "In March 2024", "Mar 12"; "yesterday" and the day before it was said). Not here: how texts are
+parsed (`text/parse/facts`, `text/parse/dates`), and extracts, which consist of the members' own sentences (`extracts`).
 """
 
 import re
@@ -17,7 +16,7 @@ import polars as pl
 from memory_pipeline.text.parse import dates, facts
 
 _SHOWN: Final = 3
-"""Facts that a reason names."""
+"""Maximum number of facts that a reason names."""
 _WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _LINK: Final = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]+|[\w.+-]+@[\w-]+\.[\w.-]+", re.IGNORECASE)
 _DATE: Final = re.compile(r"(?P<year>[0-9]{4}|-)(?:-(?P<month>[0-9]{2}))?(?:-(?P<day>[0-9]{2}))?")
@@ -29,15 +28,15 @@ _NO_NAMES: Final = frozenset(
         *("assistant", "project", "speaker", "speakers", "user", "users"),
     }
 )
-"""Words that summaries use, often at the start of a sentence, and that name nobody."""
+"""Words that summaries use, often at the start of a sentence, and that are not names."""
 
 Parts = tuple[str, str, str]
-"""Year, month and day as written; empty where a date does not name them."""
+"""Year, month and day as written; empty where a date does not have them."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What one memory says that a text may repeat.
+    """What one memory states that a text may repeat.
 
     Attributes:
         numbers: its numbers in normal form.
@@ -45,7 +44,7 @@ class Source:
         names: its names.
         words: all its words, and its speaker's, in lower case.
         links: its web and mail addresses, in lower case.
-        day: the day it was said, if that is known.
+        day: the day it was said, if known.
     """
 
     numbers: frozenset[str]
@@ -57,36 +56,40 @@ class Source:
 
 
 def unfaithful(texts: pl.DataFrame, members: pl.DataFrame, *, on: list[str], whole: bool = True) -> pl.DataFrame:
-    """Say what each text invents or leaves out.
+    """Returns what each text invents or leaves out.
 
     Args:
         texts: the columns `on`, and content.
-        members: any number of rows a text: the columns `on`; content, speaker and created_at (null if unknown);
+        members: any number of rows per text: the columns `on`; content, speaker and created_at (null if unknown);
             numbers, dates and entities of the content (as in `enrichment`).
         on: columns that identify a text.
-        whole: a text must hold every number, date and name of its members; else it may only not invent any.
+        whole: whether a text must hold every number, date and name of its members; otherwise it only must not invent
+            any.
 
     Returns:
-        The columns `on`, and reason, such as "invented 2027" or "lacks 12 June": one row a text with a fault, in the
-        order of `texts`. Cost: about 1.5 ms a text of ten members.
+        The columns `on`, and reason, such as "invented 2027" or "lacks 12 June": one row per text with a fault, in the
+        order of `texts`. Cost: about 1.5 ms per text of ten members.
     """
     read = facts.facts(texts.select(*on, "content"))
     sources: dict[tuple[Any, ...], list[Source]] = {}
     for row in members.iter_rows(named=True):
         sources.setdefault(tuple(row[name] for name in on), []).append(_source(row))
-    found = []
+    faults = []
     for row in read.iter_rows(named=True):
         key = tuple(row[name] for name in on)
-        own = sources.get(key, [])
-        reasons = _told("invented", _invented(row, own)) or (_told("lacks", _lost(row, own)) if whole else None)
+        text_sources = sources.get(key, [])
+        reasons = _fault("invented", _invented(row, text_sources)) or (
+            _fault("lacks", _lost(row, text_sources)) if whole else None
+        )
         if reasons:
-            found.append((*key, reasons))
+            faults.append((*key, reasons))
     schema = {name: texts.schema[name] for name in on} | {"reason": pl.String()}
-    return pl.DataFrame(found, schema=schema, orient="row")
+    return pl.DataFrame(faults, schema=schema, orient="row")
 
 
-def _told(fault: str, found: Iterable[str]) -> str | None:
-    shown = [_readable(fact) for fact in sorted(set(found))[:_SHOWN]]
+def _fault(fault: str, facts_at_fault: Iterable[str]) -> str | None:
+    """A reason that names the first few facts, or None if there are none."""
+    shown = [_readable(fact) for fact in sorted(set(facts_at_fault))[:_SHOWN]]
     return f"{fault} {', '.join(shown)}" if shown else None
 
 
@@ -104,7 +107,7 @@ def _source(row: dict[str, Any]) -> Source:
 
 
 def _meant(said: str, day: date) -> list[str]:
-    """The day, month or year that a date means when it is said on a certain day."""
+    """The day, month or year that a date means when it is said on a given day."""
     span = dates.span(said, day)
     if span is None:
         return []
@@ -120,67 +123,74 @@ def _meant(said: str, day: date) -> list[str]:
 
 
 def _invented(text: dict[str, Any], sources: list[Source]) -> list[str]:
-    """Facts of a text that none of its members states."""
-    numbers = {one for source in sources for one in source.numbers}
-    said = {one for source in sources for ways in source.dates.values() for one in ways}
-    allowed = said | {source.day for source in sources if source.day} | {one for one in numbers if _YEAR.fullmatch(one)}
-    links = {one for source in sources for one in source.links}
+    """Facts of a text that no source states."""
+    numbers = {fact for source in sources for fact in source.numbers}
+    stated = {fact for source in sources for ways in source.dates.values() for fact in ways}
+    allowed = (
+        stated | {source.day for source in sources if source.day} | {fact for fact in numbers if _YEAR.fullmatch(fact)}
+    )
+    links = {fact for source in sources for fact in source.links}
     return [
-        *(one for one in text["numbers"] if one not in numbers | said),
-        *(one for one in text["dates"] if not any(_covers(other, one) for other in allowed)),
+        *(fact for fact in text["numbers"] if fact not in numbers | stated),
+        *(fact for fact in text["dates"] if not any(_covers(other, fact) for other in allowed)),
         *(name for name in text["entities"] if not _named(name, sources)),
-        *(one for one in _links(text["content"]) if one not in links),
+        *(fact for fact in _links(text["content"]) if fact not in links),
     ]
 
 
 def _named(name: str, sources: list[Source]) -> bool:
-    """Whether one memory has all words of a name, or it is none."""
+    """Whether one source has all words of a name, or they are not a name."""
     words = _words(name)
     return _NO_NAMES.issuperset(words) or any(source.words.issuperset(words) for source in sources)
 
 
 def _lost(text: dict[str, Any], sources: list[Source]) -> list[str]:
-    """Facts of the members that a text does not state."""
-    numbers, said = set(text["numbers"]), set(text["dates"])
+    """Facts of the sources that a text does not state."""
+    numbers, stated = set(text["numbers"]), set(text["dates"])
     words = f" {' '.join(_words(text['content']))} "
-    years = said | numbers
+    years = stated | numbers
     return [
-        *(one for source in sources for one in source.numbers if one not in years and not _said(one, said)),
         *(
-            one
+            fact
             for source in sources
-            for one, ways in source.dates.items()
-            if one not in years and not any(_said(way, years) for way in ways)
+            for fact in source.numbers
+            if fact not in years and not _states_date(fact, stated)
+        ),
+        *(
+            fact
+            for source in sources
+            for fact, ways in source.dates.items()
+            if fact not in years and not any(_states_date(way, years) for way in ways)
         ),
         *(name for source in sources for name in source.names if f" {' '.join(_words(name))} " not in words),
     ]
 
 
-def _said(one: str, said: set[str]) -> bool:
-    """Whether dates say one: at once, or its year or month in one place and the rest in another."""
-    if any(_covers(other, one) for other in said):
+def _states_date(wanted: str, stated: set[str]) -> bool:
+    """Whether dates state one date: in one place, or its year or month in one place and the rest in another."""
+    if any(_covers(other, wanted) for other in stated):
         return True
-    parts = _parts(one)
+    parts = _parts(wanted)
     if parts is None or not all(parts):
         return False
     year, month, day = parts
-    return f"--{month}-{day}" in said and any(other.startswith(year) for other in said)
+    return f"--{month}-{day}" in stated and any(other.startswith(year) for other in stated)
 
 
 def _covers(full: str, part: str) -> bool:
-    """Whether a date in normal form is the same as another or names all that the other names."""
+    """Whether a date in normal form equals another or names all parts that the other names."""
     if full == part:
         return True
     ours, theirs = _parts(full), _parts(part)
     return bool(
         ours
         and theirs
-        and all(not theirs_own or theirs_own == own for own, theirs_own in zip(ours, theirs, strict=True))
+        and all(not their_part or their_part == our_part for our_part, their_part in zip(ours, theirs, strict=True))
     )
 
 
 def _parts(said: str) -> Parts | None:
-    """Year, month and day of a date in normal form; None for all that has other words."""
+    """Year, month and day of a date in normal form; None for anything with other words."""
     found = _DATE.fullmatch(said)
     return None if found is None else (found["year"].strip("-"), found["month"] or "", found["day"] or "")
 
@@ -195,7 +205,7 @@ def _links(text: str) -> list[str]:
 
 
 def _readable(fact: str) -> str:
-    """A date without a year as people write it; all else as it is."""
+    """A date without a year as people write it; anything else unchanged."""
     parts = _parts(fact)
     if parts is None or parts[0] or not parts[1]:
         return fact

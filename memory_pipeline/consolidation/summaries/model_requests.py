@@ -1,8 +1,8 @@
-"""Completing: what a run has to ask a language model, and what of its answers is kept.
+"""Collects what a run asks a language model, and the answers to record.
 
-An answer is kept for ever and never asked for again. A try without an answer is kept too, with its reason, but is no
-answer: the next run that needs the text asks again. What is not here: prompts and which answers are taken
-(`prompting`), and who answers (`llm/protocol`, `interop`).
+An answer is recorded for good and never requested again. A failed attempt is recorded with its reason but is not an
+answer: the next run that needs the text asks again. Not here: prompts and the acceptance of answers (`prompting`), and
+clients of models (`llm/protocol`, `llm/openai`).
 """
 
 from datetime import datetime
@@ -29,7 +29,7 @@ def requests(
     as_of: datetime,
     actions: frozenset[Action] = frozenset(Action),
 ) -> pl.DataFrame:
-    """Collect what a run needs a model's words for: new summaries and core memory blocks.
+    """Collects the texts that a run needs from a model: new summaries and core memory blocks.
 
     Args:
         clusters: table `clusters`.
@@ -38,69 +38,71 @@ def requests(
         scored: table `scored_memories`, of the same state.
         enrichment: table `enrichment`.
         policy: the model, whose clusters get summaries, and the limits of blocks.
-        as_of: instant at which the facts of blocks must hold.
-        actions: what the run may decide; only for that is anything asked.
+        as_of: instant at which the facts of blocks must be valid.
+        actions: what the run may decide; only texts for these are requested.
 
     Returns:
-        The columns of `prompting.REQUESTS`, in the order in which they are to be asked: by profile, first blocks, then
-        summaries, those with the most important member first. Empty if no model is set.
+        The columns of `prompting.REQUESTS` in the order of asking: by profile, blocks first, then summaries, those with
+        the most important member first. Empty if no model is set.
 
     Raises:
-        ValueError: a member is no original memory.
+        ValueError: a member is not an original memory.
     """
     if policy.llm_model is None:
         return REQUESTS.to_frame()
-    asked = []
+    parts = []
     if policy.core_blocks and Action.COMPILE in actions:
         blocks = core_memory.candidates(memories, scored, enrichment, policy, as_of=as_of)
-        asked.append(prompting.block_requests(blocks, policy).with_columns(rank=pl.lit(2.0)))
+        parts.append(prompting.block_requests(blocks, policy).with_columns(rank=pl.lit(2.0)))
     if Action.SUMMARISE in actions:
         members = lineage.due(clusters, cluster_members, memories, scored, enrichment, policy)
         ranks = members.group_by("profile_id", subject="cluster_id").agg(rank=pl.col("importance").max())
-        wanted = prompting.summary_requests(members, policy)
-        asked.append(wanted.join(ranks, on=["profile_id", "subject"], how="left"))
-    if not asked:
+        summary_requests = prompting.summary_requests(members, policy)
+        parts.append(summary_requests.join(ranks, on=["profile_id", "subject"], how="left"))
+    if not parts:
         return REQUESTS.to_frame()
     order = [pl.col("profile_id"), -pl.col("rank").fill_null(0.0), pl.col("subject")]
-    return pl.concat(asked).sort(order).select(REQUESTS.names())
+    return pl.concat(parts).sort(order).select(REQUESTS.names())
 
 
 def complete(
-    requests: pl.DataFrame, known: pl.DataFrame, completer: Completer, settings: LanguageModel
+    requests: pl.DataFrame, recorded: pl.DataFrame, completer: Completer, settings: LanguageModel
 ) -> pl.DataFrame:
-    """Ask what nobody has answered yet, as far as the budget goes.
+    """Asks for the texts that have no recorded answer, as far as the budget allows.
 
-    Requests are asked in their order. One is asked only if the budget covers the most it can cost beside all others on
-    their way; when their real cost is known, what is left over goes to those that had to wait.
+    Requests are sent in order. One is sent only if the budget covers its maximum cost beside all others in flight; when
+    their real cost is known, the remainder goes to the requests that had to wait.
 
     Args:
-        requests: the columns of `prompting.REQUESTS`, in the order in which they are to be asked.
-        known: table `completions` so far.
-        completer: what answers.
+        requests: the columns of `prompting.REQUESTS`, in the order of asking.
+        recorded: table `completions` so far.
+        completer: client of the language model.
         settings: the budget of the run.
 
     Returns:
-        The rows to add to `completions`: one a request, with the answer, or with the reason why there is none.
+        The rows to add to `completions`: one per request, with the answer or with the reason why there is none.
 
     Raises:
-        ValueError: the completer gives more or fewer answers than prompts.
+        ValueError: the completer returns more or fewer answers than prompts.
     """
     table = TABLES["completions"]
-    answered = known.filter(pl.col("outcome") == Outcome.ANSWERED.value)
-    wanted = requests.unique(KEY, keep="first", maintain_order=True).join(
+    answered = recorded.filter(pl.col("outcome") == Outcome.ANSWERED.value)
+    open_requests = requests.unique(KEY, keep="first", maintain_order=True).join(
         answered, on=KEY, how="anti", maintain_order="left"
     )
-    if wanted.is_empty():
+    if open_requests.is_empty():
         return table.empty()
-    answers = _asked(
-        [Prompt(*row) for row in wanted.select("model", "prompt", "input_tokens").iter_rows()], completer, settings
+    answers = _ask(
+        [Prompt(*row) for row in open_requests.select("model", "prompt", "input_tokens").iter_rows()],
+        completer,
+        settings,
     )
     tries = (
-        known.filter(pl.col("outcome") != Outcome.ANSWERED.value)
+        recorded.filter(pl.col("outcome") != Outcome.ANSWERED.value)
         .group_by("profile_id", pl.col("request_hash").str.head(HASH_DIGITS))
         .agg(tries=pl.len())
     )
-    given = pl.DataFrame(
+    outcomes = pl.DataFrame(
         {
             "content": pl.Series([answer.content for answer in answers], dtype=pl.String),
             "outcome": [answer.outcome.value for answer in answers],
@@ -112,26 +114,26 @@ def complete(
     failed = pl.col("outcome") != Outcome.ANSWERED.value
     number = pl.format("{}.{}", "request_hash", pl.col("tries").fill_null(0) + 1)
     return table.conform(
-        wanted.drop("input_tokens")
-        .hstack(given)
+        open_requests.drop("input_tokens")
+        .hstack(outcomes)
         .join(tries, on=KEY, how="left", maintain_order="left")
         .with_columns(request_hash=pl.when(failed).then(number).otherwise("request_hash"))
     )
 
 
-def _asked(prompts: list[Prompt], completer: Completer, settings: LanguageModel) -> list[Answer]:
-    """One answer a prompt; those that the budget does not cover have that as their outcome."""
+def _ask(prompts: list[Prompt], completer: Completer, settings: LanguageModel) -> list[Answer]:
+    """One answer per prompt; prompts that the budget does not cover have that as their outcome."""
     answers: dict[int, Answer] = {}
-    waiting, so_far = list(range(len(prompts))), Spent()
+    waiting, total = list(range(len(prompts))), Spent()
     while waiting:
-        chosen = affordable([worst(settings, prompts[place].input_tokens) for place in waiting], so_far, settings)
+        chosen = affordable([worst(settings, prompts[place].input_tokens) for place in waiting], total, settings)
         now = [place for place, fits in zip(waiting, chosen, strict=True) if fits]
         if not now:
             break
-        given = completer.complete([prompts[place] for place in now])
-        if len(given) != len(now):
-            raise ValueError(f"the completer gave {len(given)} answers to {len(now)} prompts; it must give one each")
-        answers |= dict(zip(now, given, strict=True))
-        so_far += spent(given)
+        batch = completer.complete([prompts[place] for place in now])
+        if len(batch) != len(now):
+            raise ValueError(f"the completer gave {len(batch)} answers to {len(now)} prompts; it must give one each")
+        answers |= dict(zip(now, batch, strict=True))
+        total += spent(batch)
         waiting = [place for place, fits in zip(waiting, chosen, strict=True) if not fits]
     return [answers.get(place) or Answer(None, Outcome.BUDGET) for place in range(len(prompts))]

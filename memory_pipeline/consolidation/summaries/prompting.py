@@ -1,9 +1,10 @@
-"""Prompts: what a language model is asked to word, and which of its answers are taken.
+"""Prompts for a language model, and which of its answers are accepted.
 
-A prompt is a pure function of the memories it is about, so that the same memories are never asked about twice. Memories
-are untrusted: they stand on single lines between marks that nobody can foresee, and the model is told to follow nothing
-they say. An answer is taken only if it says what the memories say. What is not here: asking (`llm/protocol`), which
-requests a run has and which answers are kept (`completing`), and texts by rule (`wording`, `core_memory`).
+A prompt is a pure function of the memories it concerns, so that nothing is asked twice about the same memories.
+Memories are untrusted: each is one line between markers that nobody can predict, and the model is told not to follow
+anything they say. An answer is accepted only if it states what the memories state. Not here: clients of models
+(`llm/protocol`), which requests a run has and which answers are recorded (`model_requests`), and texts by rule
+(`extracts`, `core_memory`).
 """
 
 import hashlib
@@ -26,10 +27,10 @@ BLOCK: Final = "block"
 WORDED: Final = ("user_profile", "project_context")
 """Core memory blocks that a model words; structured facts gain nothing by it."""
 NOT_ASKED: Final = "not asked"
-"""Why there is no text where no run has asked for one."""
+"""Value of `fallback` if no run has requested the text."""
 KEY: Final = ["profile_id", "request_hash"]
 HASH_DIGITS: Final = 32
-"""Length of a request's hash. A try without an answer is kept under the hash, a full stop and its number."""
+"""Length of a request's hash. A failed attempt is recorded under the hash, a full stop and its number."""
 REQUESTS: Final = pl.Schema(
     {
         "profile_id": pl.String,
@@ -41,10 +42,10 @@ REQUESTS: Final = pl.Schema(
         "input_tokens": pl.Int64,
     }
 )
-"""Columns of a frame of requests; subject is the cluster's id or the block's name."""
+"""Columns of requests; subject is the cluster's id or the block's name."""
 
 _TOKENS_PER_FACT: Final = 8
-"""Tokens that it takes to state a number, date or name; facts win over the budget."""
+"""Tokens needed to state a number, date or name; facts take precedence over the budget."""
 _WORDS_PER_TOKEN: Final = 0.75
 _MARK_DIGITS: Final = 12
 _CLUSTER: Final = ["profile_id", "cluster_id"]
@@ -82,7 +83,7 @@ _ABOUT: Final = {
     "project_context": "what a person is working on at present",
 }
 _THOUGHT: Final = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
-"""What some models think aloud before they answer."""
+"""Reasoning that some models emit before their answer."""
 _FENCED: Final = re.compile(r"```\w*\n(?P<text>.*)\n```", re.DOTALL)
 _REFUSAL: Final = re.compile(
     r"(?:i['\u2019]m sorry|i am sorry|sorry),? (?:but )?i\b|as an ai\b"
@@ -92,14 +93,14 @@ _REFUSAL: Final = re.compile(
 
 
 def summary_requests(members: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Make one request a group of memories.
+    """Makes one request per group of memories.
 
     Args:
-        members: one row a group and member: profile_id, cluster_id, memory_id, created_at, speaker, content.
+        members: one row per group and member: profile_id, cluster_id, memory_id, created_at, speaker, content.
         policy: the model.
 
     Returns:
-        The columns of `REQUESTS`, one row a group, sorted by profile and cluster; no row if no model is set.
+        The columns of `REQUESTS`, one row per group, sorted by profile and cluster; no row if no model is set.
     """
     if policy.llm_model is None or members.is_empty():
         return REQUESTS.to_frame()
@@ -112,27 +113,27 @@ def summary_requests(members: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def block_requests(candidates: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Make one request a core memory block that a model words.
+    """Makes one request per core memory block that a model words.
 
     Args:
-        candidates: profile_id, block, members and content, as `core_memory.candidates` chooses them.
-        policy: the model, and the longest block.
+        candidates: profile_id, block, members and content, as `core_memory.candidates` returns them.
+        policy: the model, and the maximum length of a block.
 
     Returns:
-        The columns of `REQUESTS`, one row a block, sorted by profile and block; no row if no model is set.
+        The columns of `REQUESTS`, one row per block, sorted by profile and block; no row if no model is set.
     """
     if policy.llm_model is None:
         return REQUESTS.to_frame()
-    own = _facts(candidates).group_by(_BLOCK, maintain_order=True).agg("content")
+    blocks = _facts(candidates).group_by(_BLOCK, maintain_order=True).agg("content")
     prompts = [
         _prompt(_BLOCK_PROMPT, _numbered(lines), most=policy.block_char_limit, about=_ABOUT[block])
-        for block, lines in own.select("block", "content").iter_rows()
+        for block, lines in blocks.select("block", "content").iter_rows()
     ]
-    return _requests(own.select("profile_id", subject="block"), prompts, BLOCK, policy.llm_model)
+    return _requests(blocks.select("profile_id", subject="block"), prompts, BLOCK, policy.llm_model)
 
 
 def accepted(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Choose the model's texts that may stand for their groups.
+    """Selects the model's texts that are accepted for their groups.
 
     A text is refused if it is empty, a refusal, longer than the members allow, or if it lacks or invents a number, a
     date, a name or an address.
@@ -143,8 +144,8 @@ def accepted(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -
         policy: the model.
 
     Returns:
-        profile_id, cluster_id, content (null if refused), fallback (why, else null): one row a group; none if no model
-        is set.
+        profile_id, cluster_id, content (null if refused), fallback (the reason, else null): one row per group; none if
+        no model is set.
     """
     requests = summary_requests(members, policy)
     answers = _answers(requests, completions).rename({"subject": "cluster_id"})
@@ -159,18 +160,19 @@ def accepted(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -
 
 
 def accepted_blocks(candidates: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Choose the model's texts that may stand in core memory blocks.
+    """Selects the model's texts that are accepted for core memory blocks.
 
-    A block is a view, its memories stay: a text may leave facts out, but invent none. It may be as long as a block.
+    A block is a view whose memories stay, so a text may leave facts out but must not invent any. It may be as long as a
+    block.
 
     Args:
         candidates: as for `block_requests`.
         completions: table `completions`.
-        policy: the model, and the longest block.
+        policy: the model, and the maximum length of a block.
 
     Returns:
-        profile_id, block, content (null if refused), fallback (why, else null): one row a block that a model words;
-        none if no model is set.
+        profile_id, block, content (null if refused), fallback (the reason, else null): one row per block that a model
+        words; none if no model is set.
     """
     requests = block_requests(candidates, policy)
     answers = _answers(requests, completions).rename({"subject": "block"})
@@ -199,17 +201,17 @@ def _numbered(lines: Iterable[str]) -> str:
 
 
 def _groups(members: pl.DataFrame) -> pl.DataFrame:
-    """One row a group: its memories, a line each, and the most tokens of its summary."""
+    """One row per group: its memories as numbered lines, and the maximum number of tokens of its summary."""
     ordered = members.select(*_CLUSTER, "created_at", "memory_id", "speaker", "content").sort(
         *_CLUSTER, "created_at", "memory_id"
     )
-    said = pl.concat_str("speaker", "content", separator=": ", ignore_nulls=True).str.replace_all(_BREAKS, " ")
-    told = facts.facts(ordered).with_columns(
+    spoken = pl.concat_str("speaker", "content", separator=": ", ignore_nulls=True).str.replace_all(_BREAKS, " ")
+    with_facts = facts.facts(ordered).with_columns(
         tokens.count_tokens(ordered["content"]).alias("tokens"),
         held=pl.concat_list("numbers", "dates", "entities"),
-        line=pl.format("[{}] {}", pl.col("created_at").dt.to_string("%Y-%m-%d"), said.str.strip_chars()),
+        line=pl.format("[{}] {}", pl.col("created_at").dt.to_string("%Y-%m-%d"), spoken.str.strip_chars()),
     )
-    return told.group_by(_CLUSTER, maintain_order=True).agg(
+    return with_facts.group_by(_CLUSTER, maintain_order=True).agg(
         lines="line",
         most=pl.max_horizontal(
             pl.lit(LEAST_BUDGET),
@@ -219,17 +221,17 @@ def _groups(members: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _prompt(form: str, memories: str, *, most: int, about: str = "") -> str:
-    """Fill a form; the mark follows from the memories, so that no memory can hold it."""
+def _prompt(template: str, memories: str, *, most: int, about: str = "") -> str:
+    """Fills a template; the marker is a hash of the memories, so that no memory can contain it."""
     mark = hashlib.sha256(memories.encode("utf-8", "surrogatepass")).hexdigest()[:_MARK_DIGITS]
-    return form.format(care=_CARE.format(mark=mark), mark=mark, memories=memories, most=most, about=about)
+    return template.format(care=_CARE.format(mark=mark), mark=mark, memories=memories, most=most, about=about)
 
 
-def _requests(about: pl.DataFrame, prompts: list[str], purpose: str, model: str) -> pl.DataFrame:
-    return about.with_columns(
+def _requests(subjects: pl.DataFrame, prompts: list[str], purpose: str, model: str) -> pl.DataFrame:
+    return subjects.with_columns(
         pl.Series("prompt", prompts, dtype=pl.String),
-        pl.Series("request_hash", [request_hash(model, purpose, one) for one in prompts], dtype=pl.String),
-        pl.Series("input_tokens", [estimated_tokens(one) for one in prompts], dtype=pl.Int64),
+        pl.Series("request_hash", [request_hash(model, purpose, prompt) for prompt in prompts], dtype=pl.String),
+        pl.Series("input_tokens", [estimated_tokens(prompt) for prompt in prompts], dtype=pl.Int64),
         model=pl.lit(model),
         purpose=pl.lit(purpose),
     ).select(REQUESTS.names())
@@ -242,8 +244,8 @@ def request_hash(model: str, purpose: str, prompt: str) -> str:
 
 
 def _answers(requests: pl.DataFrame, completions: pl.DataFrame) -> pl.DataFrame:
-    """What the model said to each request: profile_id, subject, content (cleaned), fallback (why there is none)."""
-    tries = (
+    """The model's answer to each request: profile_id, subject, content (cleaned), fallback (why there is none)."""
+    attempts = (
         completions.with_columns(
             pl.col("request_hash").str.head(HASH_DIGITS),
             answered=pl.col("outcome") == Outcome.ANSWERED.value,
@@ -254,9 +256,9 @@ def _answers(requests: pl.DataFrame, completions: pl.DataFrame) -> pl.DataFrame:
         .unique(KEY, keep="first", maintain_order=True)
         .select(*KEY, "content", "outcome", "answered")
     )
-    found = requests.join(tries, on=KEY, how="left", maintain_order="left")
-    texts = [None if content is None else _cleaned(content) for content in found["content"]]
-    said = found.with_columns(
+    matched = requests.join(attempts, on=KEY, how="left", maintain_order="left")
+    texts = [None if content is None else _cleaned(content) for content in matched["content"]]
+    cleaned = matched.with_columns(
         pl.Series("content", texts, dtype=pl.String),
         pl.Series("refused", [bool(text and _REFUSAL.match(text)) for text in texts], dtype=pl.Boolean),
     )
@@ -270,21 +272,21 @@ def _answers(requests: pl.DataFrame, completions: pl.DataFrame) -> pl.DataFrame:
         .when("refused")
         .then(pl.lit(Outcome.REFUSED.value))
     )
-    return said.with_columns(fallback=reason).select("profile_id", "subject", "content", "fallback")
+    return cleaned.with_columns(fallback=reason).select("profile_id", "subject", "content", "fallback")
 
 
 def _cleaned(content: str) -> str:
-    """An answer without thoughts, fences and blank space around it."""
+    """An answer without reasoning, code fences and surrounding blank space."""
     text = _THOUGHT.sub("", content, count=1).strip()
     fenced = _FENCED.fullmatch(text)
     return (fenced["text"] if fenced else text).strip()
 
 
 def _judged(answers: pl.DataFrame, wrong: pl.DataFrame, key: list[str], length: pl.Series) -> pl.DataFrame:
-    """Take the texts that are neither too long nor wrong, and say why of the others."""
-    long = pl.when(length > pl.col("most")).then(pl.lit("too long"))
+    """Accepts the texts that are neither too long nor unfaithful, and gives the reason for the others."""
+    too_long = pl.when(length > pl.col("most")).then(pl.lit("too long"))
     judged = answers.join(wrong, on=key, how="left", maintain_order="left").with_columns(
-        fallback=pl.coalesce("fallback", long, "reason")
+        fallback=pl.coalesce("fallback", too_long, "reason")
     )
-    taken = pl.when(pl.col("fallback").is_null()).then("content")
-    return judged.select(*key, taken.alias("content"), "fallback")
+    accepted_content = pl.when(pl.col("fallback").is_null()).then("content")
+    return judged.select(*key, accepted_content.alias("content"), "fallback")

@@ -1,8 +1,8 @@
-"""Ways to group memories: one module each, and nothing else to register.
+"""Clustering methods: one module each, registered by existing.
 
-A module of this package that has a `STRATEGY` is a method of its own name: what it finds, what kind of summary its
-groups get, and whether their members leave the live set for it. A policy names the methods it uses. What is not here:
-what is known of the memories, and how groups are described (`clustering`), and what is made of them (`summarising`).
+A module of this package with a `STRATEGY` is a method named after the module: what it groups, the kind of summary its
+groups get, and whether the summary supersedes their members. A policy names the methods it uses. Not here: the memories
+to group and the description of groups (`clustering`), and what is made of them (`summarising`).
 """
 
 import pkgutil
@@ -14,26 +14,26 @@ import polars as pl
 from memory_pipeline.consolidation.groups.strategies.strategy import Strategy
 
 
-def _found() -> dict[str, Strategy]:
+def _discovered() -> dict[str, Strategy]:
     """Every method by its name, in the order in which they run.
 
-    Those that supersede come first, so that what they take is gone for the others already in this run, as it will be in
-    the next.
+    Superseding methods come first, so that the memories they take are unavailable to the others in this run as they
+    will be in the next.
     """
     modules = {module.name: import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)}
-    known = {name: module.STRATEGY for name, module in modules.items() if hasattr(module, "STRATEGY")}
-    return dict(sorted(known.items(), key=lambda one: (not one[1].supersedes, one[1].place, one[0])))
+    methods = {name: module.STRATEGY for name, module in modules.items() if hasattr(module, "STRATEGY")}
+    return dict(sorted(methods.items(), key=lambda item: (not item[1].supersedes, item[1].place, item[0])))
 
 
-STRATEGIES: Final[dict[str, Strategy]] = _found()
+STRATEGIES: Final[dict[str, Strategy]] = _discovered()
 """Every method by its name, in the order in which they run."""
 
 KINDS: Final = {name: strategy.kind for name, strategy in STRATEGIES.items()}
 """Kind of the summary that a cluster of each method gets."""
 SUPERSEDING: Final = frozenset(name for name, strategy in STRATEGIES.items() if strategy.supersedes)
-"""Methods whose members leave the live set."""
+"""Methods whose summaries supersede their members."""
 SUCCESSORS: Final = frozenset(KINDS[name] for name in SUPERSEDING)
-"""Kinds of the summaries that take their place."""
+"""Kinds of superseding summaries."""
 
 
 def summary_kind() -> pl.Expr:

@@ -1,7 +1,7 @@
-"""Episodes: what was said in one go, and above them sessions and agents.
+"""Episodes (Engram, ADR-0008): what was said in one go, and above them sessions and agents.
 
-Episodes are history. A memory that has left the live set still belongs to its episode, so that a summary keeps standing
-for all that happened when parts of it are forgotten. What is not here: what such a summary says (`wording`).
+Episodes are history. A memory that has left the live set still belongs to its episode, so that a summary covers
+everything that happened even when parts of it are forgotten. Not here: how such a summary is worded (`extracts`).
 """
 
 from datetime import timedelta
@@ -9,52 +9,59 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.groups.strategies.strategy import Found, Scene, Strategy
+from memory_pipeline.consolidation.groups.strategies.strategy import ClusteringInput, ClusteringResult, Strategy
 
 AGENT_SESSIONS: Final = 100
-"""Most sessions that the summary of an agent draws on: it is to be read, however long the agent has lived."""
+"""Maximum number of sessions that an agent's summary draws on, so that it stays readable however long the agent
+lives."""
 _LEVELS: Final = 3
 _SESSION: Final = ["profile_id", "session_id"]
 
 
-def find(scene: Scene) -> Found:
-    """Group memories by session and time, at the levels that `episode_levels` names.
+def find(inputs: ClusteringInput) -> ClusteringResult:
+    """Groups memories by session and time, at the levels that `episode_levels` names.
 
-    - episode: memories of one session, without a pause longer than `episode_gap_minutes` between one and the next;
-      after `cluster_max_size` of them the next episode begins, so that a session that goes on changes none before.
-    - session: all memories of a session that has several episodes; if no episodes are asked for, of any session.
-    - agent: of each session that an agent began, its most important memory (of equals the oldest); of more than
+    - episode: memories of one session without a pause longer than `episode_gap_minutes`; after `cluster_max_size`
+      memories the next episode begins, so that a continuing session never changes an earlier episode.
+    - session: all memories of a session that has several episodes; of any session if episodes are not enabled.
+    - agent: the most important memory (of equals the oldest) of each session that an agent began; of more than
       `AGENT_SESSIONS` sessions those whose memory is most important. A session belongs to the first agent named in it.
-      What has left the live set for the sake of the agent's summary goes before: no other summary tells of it.
+      Memories that left the live set for the agent's summary come first, since no other summary covers them.
 
-    A group has at least two memories, and its parent is the next larger group that its session is in. Memories without
-    a session are in no episode. Costs O(n·log n).
+    A group has at least two memories, and its parent is the next larger group that contains its session. Memories
+    without a session are in no episode. Costs O(n·log n).
     """
-    told = _told(scene.points, timedelta(minutes=scene.policy.episode_gap_minutes), scene.policy.cluster_max_size)
-    levels = scene.policy.episode_levels
+    numbered = _numbered(
+        inputs.points, timedelta(minutes=inputs.policy.episode_gap_minutes), inputs.policy.cluster_max_size
+    )
+    levels = inputs.policy.episode_levels
     several = pl.lit("episode" not in levels) | (pl.col("episode").n_unique().over("session") > 1)
-    made = {
-        level: found.filter((pl.len().over(level) > 1) & (level in levels))
-        for level, found in (("episode", told), ("session", told.filter(several)), ("agent", _telling(told)))
+    by_level = {
+        level: members.filter((pl.len().over(level) > 1) & (level in levels))
+        for level, members in (
+            ("episode", numbered),
+            ("session", numbered.filter(several)),
+            ("agent", _representative(numbered)),
+        )
     }
     session, agent = (
-        pl.when(pl.col(level).is_in(made[level][level].unique().implode())).then(level)
+        pl.when(pl.col(level).is_in(by_level[level][level].unique().implode())).then(level)
         for level in ("session", "agent")
     )
-    nobody = pl.lit(None, pl.Int64)
-    parents = {"episode": pl.coalesce(session, agent), "session": agent, "agent": nobody}
-    return Found(
+    no_parent = pl.lit(None, pl.Int64)
+    parents = {"episode": pl.coalesce(session, agent), "session": agent, "agent": no_parent}
+    return ClusteringResult(
         pl.concat(
-            found.select("row", group=level, level=pl.lit(level), parent=parents[level])
-            for level, found in made.items()
+            members.select("row", group=level, level=pl.lit(level), parent=parents[level])
+            for level, members in by_level.items()
         )
     )
 
 
-def _told(points: pl.DataFrame, pause: timedelta, longest: int | None) -> pl.DataFrame:
+def _numbered(points: pl.DataFrame, pause: timedelta, longest: int | None) -> pl.DataFrame:
     """Memories with a session, in order of time, with the numbers of their episode, session and agent.
 
-    A group is numbered by its first row, and numbers of different levels never meet.
+    A group is numbered by its first row; numbers of different levels are distinct.
     """
     ordered = (
         points.filter(pl.col("session_id").is_not_null())
@@ -73,10 +80,10 @@ def _told(points: pl.DataFrame, pause: timedelta, longest: int | None) -> pl.Dat
     )
 
 
-def _telling(told: pl.DataFrame) -> pl.DataFrame:
+def _representative(numbered: pl.DataFrame) -> pl.DataFrame:
     """The most important memory of each session, and of each agent the most important of these."""
     best = (
-        told.drop_nulls("agent")
+        numbered.drop_nulls("agent")
         .sort("told_by_agent", "importance", "created_at", "memory_id", descending=[True, True, False, False])
         .filter(pl.col("told_by_agent") | (pl.col("row").cum_count().over("session") == 1))
     )

@@ -1,6 +1,6 @@
-"""Memories about one thing: components of similar vectors, or clusters by average linkage.
+"""Memories about one topic (AutoMem): components of similar vectors, or clusters by average linkage.
 
-What is not here: the comparison of vectors (`similarity`), and the linking of rows (`grouping`).
+Not here: the comparison of vectors (`similarity`), and the linkage of rows (`grouping`).
 """
 
 from typing import Final
@@ -11,9 +11,9 @@ import polars as pl
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.groups import grouping
 from memory_pipeline.consolidation.groups.strategies.strategy import (
-    Found,
+    ClusteringInput,
+    ClusteringResult,
     Rows,
-    Scene,
     Space,
     Strategy,
     grouped,
@@ -22,27 +22,27 @@ from memory_pipeline.consolidation.groups.strategies.strategy import (
 from memory_pipeline.settings import Policy
 
 
-def find(scene: Scene) -> Found:
-    """Group live memories with relevance above `cluster_min_relevance`, by a cosine of at least `cluster_similarity`.
+def find(inputs: ClusteringInput) -> ClusteringResult:
+    """Groups live memories of relevance above `cluster_min_relevance` by a cosine of at least `cluster_similarity`.
 
-    Linked as `linkage` says; a group has `cluster_min_size` to `cluster_max_size` members. Memories of one text, word
-    for word, unite before all others, the oldest first: groups are the same as if each were compared with each, but
-    thousands of copies cost no more than one.
+    Linked by `policy.linkage`; a group has `cluster_min_size` to `cluster_max_size` members. Identical texts are united
+    before all others, oldest first: the groups are the same as if all pairs were compared, but thousands of copies cost
+    no more than one.
     """
-    policy = scene.policy
-    rows = scene.rows(pl.col("live") & (pl.col("relevance") > policy.cluster_min_relevance))
-    points = scene.points[rows]
+    policy = inputs.policy
+    rows = inputs.rows(pl.col("live") & (pl.col("relevance") > policy.cluster_min_relevance))
+    points = inputs.points[rows]
     heads = _copies(points, policy.cluster_max_size)
     sizes = np.bincount(heads, minlength=len(rows))
     open_ended = sizes > 0 if policy.cluster_max_size is None else (sizes > 0) & (sizes < policy.cluster_max_size)
     nodes = np.flatnonzero(open_ended)
     labels = np.arange(len(rows))
-    labels[nodes] = nodes[_linked(scene.space[rows[nodes]], profiles(points)[nodes], sizes[nodes], policy)]
-    return Found(grouped(rows, labels[heads], policy.cluster_min_size))
+    labels[nodes] = nodes[_linked(inputs.space[rows[nodes]], profiles(points)[nodes], sizes[nodes], policy)]
+    return ClusteringResult(grouped(rows, labels[heads], policy.cluster_min_size))
 
 
 def _copies(points: pl.DataFrame, largest: int | None) -> Rows:
-    """The first row of its run for each row: copies of one text in runs as long as a group may be."""
+    """The first row of its run for each row: copies of one text in runs of at most `largest`."""
     text = ["profile_id", "content_hash"]
     place = pl.int_range(pl.len(), dtype=pl.Int64)
     turn = pl.lit(0, pl.Int64) if largest is None else place.over(text) // largest
@@ -55,7 +55,7 @@ def _copies(points: pl.DataFrame, largest: int | None) -> Rows:
 
 
 def _linked(space: Space, profile: Rows, sizes: Rows, policy: Policy) -> Rows:
-    """The first of its cluster for each text, `sizes` memories each."""
+    """The first of its cluster for each text, which counts for `sizes` memories."""
     near = similarity.threshold_join(space, profile, policy.cluster_similarity)
     pairs = (near.left, near.right, near.similarity)
     if policy.linkage == "single":

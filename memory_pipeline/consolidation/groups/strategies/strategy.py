@@ -1,6 +1,6 @@
-"""What every way of grouping sees, what it gives back, and what it says of itself.
+"""The interface of a clustering method: what it receives, what it returns, and what it declares.
 
-What is not here: where the memories come from (`clustering`), and any rule of grouping.
+Not here: where the memories come from (`clustering`), and any rule of grouping.
 """
 
 from collections.abc import Callable
@@ -18,22 +18,22 @@ Rows = NDArray[np.int64]
 Space = NDArray[np.float32]
 
 IN_CONFLICT: Final = (pl.col("edge_type") == "CONTRADICTS") & (pl.col("kind") == "conflict")
-"""Edges between two memories that cannot both hold: neither may take the other's place."""
+"""Edges between two memories that cannot both be true: neither may supersede the other."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scene:
+class ClusteringInput:
     """The memories that can be grouped, of any number of profiles under one policy.
 
     Attributes:
         points: originals that are not deleted, by profile, age and id. Columns of `memories` and of their text's
             `enrichment`, `relevance` and `retention` (null unless live), and: `row`, their number from 0; `live`;
-            `mergeable`: live and free to give way to a summary; `stood_for`: a live compression has taken their place;
-            `told_by_agent`: the live summary of an agent has.
+            `mergeable`: live and allowed to be superseded; `stood_for`: superseded by a live compression;
+            `told_by_agent`: covered by the live summary of an agent.
         space: their vectors, float32 [n, d].
-        comparable: which of them have a vector that can be compared, Boolean [n].
-        free: which of them no earlier method has taken out of the live set, Boolean [n].
-        edges: table `association_edges`, at present weight.
+        comparable: mask of those with a comparable vector, Boolean [n].
+        free: mask of those that no earlier method has superseded, Boolean [n].
+        edges: table `association_edges` at present weight.
         policy: thresholds and sizes.
     """
 
@@ -45,16 +45,16 @@ class Scene:
     policy: Policy
 
     def rows(self, which: pl.Expr, *, compared: bool = True) -> Rows:
-        """Numbers of the free memories for which `which` holds; if they are `compared`, of those with a vector."""
+        """Numbers of the free memories that match `which`; with `compared`, only those with a comparable vector."""
         chosen = self.points.select(which.fill_null(value=False)).to_series().to_numpy() & self.free
         return np.flatnonzero(chosen & self.comparable if compared else chosen)
 
     def links(self, rows: Rows, which: pl.Expr) -> pl.DataFrame:
-        """Edges for which `which` holds between two of the given memories, with `left` < `right`, their places."""
-        known = self.points[rows].select("profile_id", "memory_id", place=pl.int_range(pl.len(), dtype=pl.Int64))
+        """Edges that match `which` between two of the given memories; `left` < `right` are positions in `rows`."""
+        positions = self.points[rows].select("profile_id", "memory_id", place=pl.int_range(pl.len(), dtype=pl.Int64))
         linked = self.edges.filter(which)
         for end in ("source", "target"):
-            linked = linked.join(known.rename({"memory_id": end, "place": f"{end}_place"}), on=["profile_id", end])
+            linked = linked.join(positions.rename({"memory_id": end, "place": f"{end}_place"}), on=["profile_id", end])
         ends = ("source_place", "target_place")
         return linked.with_columns(left=pl.min_horizontal(ends), right=pl.max_horizontal(ends)).filter(
             pl.col("left") < pl.col("right")
@@ -62,12 +62,12 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Found:
+class ClusteringResult:
     """Groups of memories.
 
     Attributes:
-        members: one row a group and member: `row` (its number in the scene) and `group` (any number of the group);
-            where it applies also `level` and `parent` (the group of the level above), `strength` and
+        members: one row per group and member: `row` (its number in the input) and `group` (any number that identifies
+            the group); where it applies also `level` and `parent` (the group of the level above), `strength` and
             `first_coactivated_at`.
         refusals: rows of `merge_refusals`.
     """
@@ -78,26 +78,26 @@ class Found:
 
 @dataclass(frozen=True)
 class Strategy:
-    """One way to group memories, and what becomes of its groups.
+    """A clustering method, and what becomes of its groups.
 
     Attributes:
-        find: groups the memories of a scene.
+        find: groups the memories of an input.
         kind: kind of the summary that a group gets; a group with a level has its level as kind.
-        supersedes: the summary takes the place of the members.
-        place: methods of a smaller one run before it.
+        supersedes: the summary supersedes the members.
+        place: methods with a smaller value run first.
     """
 
-    find: Callable[[Scene], Found]
+    find: Callable[[ClusteringInput], ClusteringResult]
     kind: str
     supersedes: bool = False
     place: int = 100
 
 
 def profiles(points: pl.DataFrame) -> Rows:
-    """A number for the profile of each row: memories are compared within one number only."""
+    """Profile number of each row; only memories with the same number are compared."""
     return points["profile_id"].rank("dense").cast(pl.Int64).to_numpy()
 
 
 def grouped(rows: Rows, labels: Rows, least: int) -> pl.DataFrame:
-    """Members (`row`, `group`) of the groups of at least `least` rows, from a label for each of the rows."""
+    """Members (`row`, `group`) of the groups of at least `least` rows, from a label per row."""
     return pl.DataFrame({"row": rows, "group": rows[labels]}).filter(pl.len().over("group") >= least)
