@@ -84,9 +84,10 @@ def test_a_sample_is_the_same_for_the_same_arguments(sample, tmp_path):
 def test_what_was_imported_before_is_not_taken_again(fresh, sample, tmp_path):
     (tmp_path / "bad.jsonl").write_text('{"event_type": "memory.stored"}\n', "utf-8")
     found = told("import", "jsonl", sample, tmp_path / "bad.jsonl", home=fresh)
-    events = len(sample.read_text("utf-8").splitlines())
-    assert found[str(sample)] == {"accepted": 0, "duplicates": events, "dead_letters": 0}
-    assert found[str(tmp_path / "bad.jsonl")] == {"accepted": 0, "duplicates": 0, "dead_letters": 1}
+    lines = sample.read_text("utf-8").splitlines()
+    events, profiles = len(lines), sorted({json.loads(line)["profile_id"] for line in lines})
+    assert found[str(sample)] == {"accepted": 0, "duplicates": events, "dead_letters": 0, "profiles": profiles}
+    assert found[str(tmp_path / "bad.jsonl")] == {"accepted": 0, "duplicates": 0, "dead_letters": 1, "profiles": []}
     assert "dead_letters of the snapshot" in text("import", "jsonl", tmp_path / "bad.jsonl", home=fresh)
 
 
@@ -97,6 +98,10 @@ def test_conversations_are_imported_as_profiles(tmp_path):
     assert told("import", "locomo", tmp_path / "talk.json", home=tmp_path)[str(tmp_path / "talk.json")]["accepted"] == 5
     profiles = told("status", home=tmp_path)["profiles"]
     assert [(row["profile_id"], row["memories"], row["live"]) for row in profiles] == [("locomo-talk", 3, None)]
+    printed = text("import", "locomo", tmp_path / "talk.json", home=tmp_path)
+    assert "profile: locomo-talk" in printed
+    assert "next: memory-pipeline --home" in printed
+    assert "recall QUESTION --profile locomo-talk" in printed
 
 
 def test_progress_shows_on_a_terminal_only(sample, tmp_path):

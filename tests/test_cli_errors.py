@@ -93,7 +93,7 @@ def test_files_of_another_layout(home, tmp_path):
     (tmp_path / "list.json").write_text('[\n{"a": 1}\n]', "utf-8")
     (tmp_path / "other.json").write_text('{"a": 1}', "utf-8")
     assert "is not JSON in UTF-8" in refused("import", "locomo", tmp_path / "lines.jsonl", home=home)
-    assert "layout of LoCoMo" in refused("import", "locomo", tmp_path / "other.json", home=home)
+    assert "LoCoMo layout" in refused("import", "locomo", tmp_path / "other.json", home=home)
     assert "other.json" in refused("import", "beam", tmp_path / "other.json", home=home)
     assert "is a JSON array" in refused("import", "jsonl", tmp_path / "list.json", home=home)
 

@@ -97,7 +97,9 @@ def test_a_release_file_holds_many_conversations(tmp_path, ledger):
     path = write(tmp_path / "all.json", entries)
     events, _ = split(locomo.events(path, recorded_at=NOW))
     assert {e.profile_id for e in events} == {"locomo-conv-1", "locomo-conv-2"}
-    assert import_events(ledger, events) == ImportReport(accepted=14)
+    report = import_events(ledger, events)
+    assert report == ImportReport(accepted=14)
+    assert report.profiles == ("locomo-conv-1", "locomo-conv-2")
     with pytest.raises(ValueError, match="leave the profile out"):
         locomo.events(path, recorded_at=NOW, profile="mine")
     only = write(tmp_path / "one.json", entries[0])

@@ -230,7 +230,8 @@ def test_what_comes_through_a_pipe_is_read_once_and_whole(tmp_path):
         env=environment(),
         check=True,
     )
-    assert json.loads(said.stdout) == {"/dev/stdin": {"accepted": 2, "duplicates": 0, "dead_letters": 1}}
+    counts = {"accepted": 2, "duplicates": 0, "dead_letters": 1}
+    assert json.loads(said.stdout) == {"/dev/stdin": counts | {"profiles": ["default"]}}
     found = told("list", home=tmp_path / "home")
     assert {one["content"] for one in found} == {"First", "Second"}
 

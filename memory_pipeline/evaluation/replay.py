@@ -16,7 +16,7 @@ from memory_pipeline.consolidation.state import projection
 from memory_pipeline.evaluation.comparison import NIGHTS, spread
 from memory_pipeline.evaluation.metrics import DEPTH, RECORDS, RESULTS
 from memory_pipeline.evaluation.simulation import Night, live
-from memory_pipeline.interop.importing import identity
+from memory_pipeline.interop.importing import stable_id
 from memory_pipeline.ledger import event as ledger_events
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.live.ledger_tail import contradicting
@@ -204,7 +204,7 @@ def _row(
     event_type: EventType, row: Mapping[str, Any], about: str, more: Mapping[str, Any], seq: int
 ) -> tuple[Any, ...]:
     raw = {
-        "event_id": identity(PROFILE, event_type.value, about),
+        "event_id": stable_id(PROFILE, event_type.value, about),
         "profile_id": PROFILE,
         "event_type": event_type.value,
         "occurred_at": row["at"],

@@ -1,1 +1,1 @@
-"""Other formats: importers that read foreign files as events, one module a format, and the sample generator."""
+"""Importers that read other formats as events, one module per format, and the sample generator."""

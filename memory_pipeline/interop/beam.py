@@ -1,7 +1,7 @@
-"""Import of BEAM chats: long conversations of a user and an assistant.
+"""Imports BEAM chats: long conversations between a user and an assistant.
 
-A file is one chat: `chat` and `messages` of `id`, `session`, `day`, `role`, `content`. Each message becomes a stored
-memory; the questions stay out.
+A file is one chat: `chat` and `messages`, each with `id`, `session`, `day`, `role`, `content`. Each message becomes a
+stored memory; questions are not imported.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,34 +9,33 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.importing import Conversation, Turn, file_name, json_file, refuse
+from memory_pipeline.interop.importing import Conversation, Turn, dead_letter, file_name, json_file
 from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.ledger.validation_errors import shown
 
 _MORNING: Final = timedelta(hours=8)
 _MESSAGE: Final = timedelta(minutes=1)
-"""Time from one message of the chat to the next; the data give days only."""
+"""Time between two messages; the files have only dates."""
 
 
 def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Event | DeadLetter]:
-    """Yield the events of a chat in order: message i of the chat at 08:00 of its day and i minutes.
+    """Yield the events of a chat in order; message i is dated i minutes after 08:00 of its day.
 
-    The profile is `beam-<chat>` unless given, the memory's id is the message's. A malformed message becomes a dead
-    letter.
+    The default profile is `beam-<chat>`; memory ids are message ids. A malformed message becomes a dead letter.
 
     Args:
-        path: the file.
-        recorded_at: the clock of the import.
-        profile: tenant for the chat.
+        path: file to read.
+        recorded_at: time of the import.
+        profile: profile to import into.
 
     Raises:
-        ValueError: the file cannot be read, is not JSON or has another layout; at once, before the first event.
+        ValueError: the file cannot be read, is not JSON or has another layout. Raised before the first event.
     """
-    found = json_file(path)
-    messages = found.get("messages") if isinstance(found, Mapping) else None
+    document = json_file(path)
+    messages = document.get("messages") if isinstance(document, Mapping) else None
     if not isinstance(messages, list) or not messages:
-        raise ValueError(f"{path}: has no list of messages; name a file in the layout of BEAM")
-    name = str(found.get("chat", path.stem))
+        raise ValueError(f"{path}: has no list of messages; give a file in the BEAM layout")
+    name = str(document.get("chat", path.stem))
     origin = f"{file_name(path)}:messages"
     turns = (_turn(message, place, f"{origin}[{place}]", recorded_at) for place, message in enumerate(messages))
     return Conversation("beam", name, profile or f"beam-{name}", recorded_at).events(turns)
@@ -45,11 +44,11 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
 def _turn(message: Any, place: int, origin: str, recorded_at: datetime) -> Turn | DeadLetter:
     try:
         at = datetime.fromisoformat(message["day"]).replace(tzinfo=UTC) + _MORNING + place * _MESSAGE
-        number, session = (_label(message[name], name) for name in ("id", "session"))
+        message_id, session = (_label(message[name], name) for name in ("id", "session"))
     except (TypeError, KeyError, ValueError, OverflowError) as error:
         reason = f"the message is {shown(message)} ({error}); give it an id, a session and a day like 2026-01-31"
-        return refuse(message, reason=reason, recorded_at=recorded_at, origin=origin)
-    return Turn(number, session, at, message.get("role"), message.get("content"), origin, message)
+        return dead_letter(message, reason=reason, recorded_at=recorded_at, origin=origin)
+    return Turn(message_id, session, at, message.get("role"), message.get("content"), origin, message)
 
 
 def _label(value: object, name: str) -> str:

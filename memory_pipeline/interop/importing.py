@@ -1,12 +1,12 @@
-"""How every importer works: a stream of events and dead letters goes into the ledger in batches.
+"""Imports a stream of events and dead letters into the ledger in batches.
 
-Here: the loop, and what the formats share: ids that stay the same however often a file is read, conversations as
-events, the reading of whole JSON files. Not here: any format (`locomo.py`, `beam.py`, `jsonl.py`).
+Here: the import loop and what the formats share: stable event ids, conversations as events, reading of JSON files. Not
+here: the formats (`locomo.py`, `beam.py`, `jsonl.py`).
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,31 +20,33 @@ from memory_pipeline.schemas import EventType
 
 _NAMESPACE: Final = UUID("6c1d3c1e-3f52-5a0b-9a52-6f0d9b1f7a11")
 _BATCH_CHARACTERS: Final = 16_000_000
-"""Text that one batch holds at most, so that a file of very long lines needs no more memory than any other."""
+"""Most characters per batch, so that files with very long lines need no more memory."""
 
 
 class Imported(Event):
-    """An event, and what it was read from."""
+    """An event together with its source."""
 
     origin: str
-    """Where it stood."""
+    """File and position that it was read from."""
     raw: bytes
-    """The bytes as they stood there."""
+    """The bytes at that position."""
 
     @classmethod
     def of(cls, event: Event, origin: str, raw: bytes) -> "Imported":
-        """Return a valid event with what it was read from."""
+        """Return a valid event with its source attached."""
         return cls.model_construct(**vars(event), origin=origin, raw=raw)
 
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What became of a stream of events."""
+    """Result of an import."""
 
     accepted: int = 0
     duplicates: int = 0
     """Events that the ledger already had."""
     dead_letters: int = 0
+    profiles: tuple[str, ...] = field(default=(), compare=False)
+    """Profiles of the accepted events and duplicates, sorted; reports with equal counts are equal."""
 
 
 def import_events(
@@ -54,50 +56,51 @@ def import_events(
     batch: int = 5000,
     progress: Callable[[ImportReport], None] | None = None,
 ) -> ImportReport:
-    """Append a stream of events to the ledger and bury what was refused; return how many of each.
+    """Append a stream of events to the ledger, store refused ones as dead letters, and return the counts.
 
-    An event that stores another text under the id of a known memory is refused as well; what is said under the id of
-    an erased memory is not kept even so. Nothing but one batch is held in memory. After a crash at any point the same
-    import may simply be run again: what is there already counts as a duplicate.
+    An event that stores a different text under the id of an existing memory is refused too; if that memory was erased,
+    the dead letter does not keep the text. Only one batch is held in memory. An import that was interrupted can be run
+    again: events that are already in the ledger count as duplicates.
 
     Args:
-        ledger: where the events go.
-        events: what an importer yields.
+        ledger: ledger to append to.
+        events: output of an importer.
         batch: events that become durable together.
         progress: called after each batch with the report so far.
     """
     report = ImportReport()
-    for read, refused in _batches(events, batch):
-        done, known = _append(ledger, read)
-        letters = refused + known
+    for batch_events, unreadable in _batches(events, batch):
+        appended, taken, conflicts = _append(ledger, batch_events)
+        letters = unreadable + conflicts
         ledger.bury(letters)
         report = ImportReport(
-            report.accepted + done.accepted,
-            report.duplicates + done.duplicates,
+            report.accepted + appended.accepted,
+            report.duplicates + appended.duplicates,
             report.dead_letters + len(letters),
+            tuple(sorted({*report.profiles, *(event.profile_id for event in taken)})),
         )
         if progress is not None:
             progress(report)
     return report
 
 
-def _append(ledger: Ledger, events: list[Event]) -> tuple[Appended, list[DeadLetter]]:
-    """Append what the ledger can take of a batch, and return the letters of the rest."""
+def _append(ledger: Ledger, events: list[Event]) -> tuple[Appended, list[Event], list[DeadLetter]]:
+    """Append the valid events of a batch; return the counts, these events, and dead letters for the others."""
     letters = list[DeadLetter]()
     while True:
         try:
-            return ledger.append(events), letters
+            return ledger.append(events), events, letters
         except KnownMemory as error:
-            letters += [_letter(events[place], refused) for place, refused in error.refused.items()]
+            letters += [_dead_letter(events[place], refusal) for place, refusal in error.refused.items()]
             events = [event for place, event in enumerate(events) if place not in error.refused]
 
 
-def _letter(event: Event, refused: Refusal) -> DeadLetter:
+def _dead_letter(event: Event, refusal: Refusal) -> DeadLetter:
     if isinstance(event, Imported):
         origin, raw = event.origin, event.raw
     else:
         origin, raw = f"event {event.event_id}", event.model_dump_json(exclude_none=True).encode()
-    return DeadLetter(origin, refused.reason, b"" if refused.erased else raw, event.recorded_at)
+    return DeadLetter(origin, refusal.reason, b"" if refusal.erased else raw, event.recorded_at)
 
 
 def _batches(items: Iterable[Event | DeadLetter], most: int) -> Iterator[tuple[list[Event], list[DeadLetter]]]:
@@ -116,14 +119,14 @@ def _batches(items: Iterable[Event | DeadLetter], most: int) -> Iterator[tuple[l
         yield events, letters
 
 
-def identity(*parts: str) -> str:
-    """Return the id that an event with these parts always has: the same parts, the same uuid5."""
+def stable_id(*parts: str) -> str:
+    """Return an event id (uuid5) that depends on these parts alone."""
     return str(uuid5(_NAMESPACE, json.dumps(parts)))
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What somebody said in a conversation, before it is checked."""
+    """One turn of a conversation, not yet validated."""
 
     memory_id: str
     session_id: str
@@ -131,15 +134,15 @@ class Turn:
     speaker: Any
     content: Any
     origin: str
-    said: Any
-    """The turn as it stands in the file."""
+    source: Any
+    """The turn as parsed from the file, for dead letters."""
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """Turns of one conversation, read from one format into one profile."""
+    """One conversation to be imported into one profile."""
 
-    form: str
+    file_format: str
     """Name of the format; also the `source` of the memories."""
     name: str
     """Id of the conversation within the format."""
@@ -147,9 +150,9 @@ class Conversation:
     recorded_at: datetime
 
     def events(self, turns: Iterable[Turn | DeadLetter]) -> Iterator[Event | DeadLetter]:
-        """Yield a stored memory for each turn, and the start and end of each session around its turns.
+        """Yield a stored memory per turn, and session start and end events around the turns of each session.
 
-        A turn that cannot be stored becomes a dead letter, as does one whose id was used before.
+        Invalid turns and turns with a duplicate id become dead letters.
         """
         seen: set[str] = set()
         last: Turn | None = None
@@ -159,57 +162,57 @@ class Conversation:
                 continue
             if last is None or turn.session_id != last.session_id:
                 if last is not None:
-                    yield self._edge(EventType.SESSION_ENDED, last)
-                yield self._edge(EventType.SESSION_STARTED, turn)
+                    yield self._session_event(EventType.SESSION_ENDED, last)
+                yield self._session_event(EventType.SESSION_STARTED, turn)
             last = turn
             if turn.memory_id in seen:
                 reason = f"{turn.memory_id!r} names two turns; give each turn its own id"
-                yield refuse(turn.said, reason=reason, recorded_at=self.recorded_at, origin=turn.origin)
+                yield dead_letter(turn.source, reason=reason, recorded_at=self.recorded_at, origin=turn.origin)
             else:
                 seen.add(turn.memory_id)
                 yield self._stored(turn)
         if last is not None:
-            yield self._edge(EventType.SESSION_ENDED, last)
+            yield self._session_event(EventType.SESSION_ENDED, last)
 
     def _stored(self, turn: Turn) -> Event | DeadLetter:
-        payload = {"content": turn.content, "speaker": turn.speaker, "source": self.form}
+        payload = {"content": turn.content, "speaker": turn.speaker, "source": self.file_format}
         return self._event(EventType.STORED, turn, turn.memory_id, {"memory_id": turn.memory_id, "payload": payload})
 
-    def _edge(self, event_type: EventType, turn: Turn) -> Event | DeadLetter:
+    def _session_event(self, event_type: EventType, turn: Turn) -> Event | DeadLetter:
         return self._event(event_type, turn, turn.session_id, {})
 
-    def _event(self, event_type: EventType, turn: Turn, about: str, more: Mapping[str, Any]) -> Event | DeadLetter:
+    def _event(self, event_type: EventType, turn: Turn, subject: str, fields: Mapping[str, Any]) -> Event | DeadLetter:
         raw = {
-            "event_id": identity(self.form, self.profile, self.name, event_type.value, about),
+            "event_id": stable_id(self.file_format, self.profile, self.name, event_type.value, subject),
             "profile_id": self.profile,
             "event_type": event_type.value,
             "occurred_at": turn.occurred_at,
             "session_id": turn.session_id,
-            **more,
+            **fields,
         }
         try:
             event = parse(raw, recorded_at=self.recorded_at, origin=turn.origin, future=None)
         except InvalidEvent as error:
-            return refuse(turn.said, reason=error.reason, recorded_at=self.recorded_at, origin=turn.origin)
-        return Imported.of(event, turn.origin, _raw(turn.said))
+            return dead_letter(turn.source, reason=error.reason, recorded_at=self.recorded_at, origin=turn.origin)
+        return Imported.of(event, turn.origin, _raw(turn.source))
 
 
-def refuse(said: object, *, reason: str, recorded_at: datetime, origin: str) -> DeadLetter:
-    """Return the dead letter of a part of a JSON file."""
-    return DeadLetter(origin, reason, _raw(said), recorded_at)
+def dead_letter(source: object, *, reason: str, recorded_at: datetime, origin: str) -> DeadLetter:
+    """Return the dead letter for a part of a JSON file."""
+    return DeadLetter(origin, reason, _raw(source), recorded_at)
 
 
-def _raw(said: object) -> bytes:
-    return json.dumps(said, ensure_ascii=True).encode()
+def _raw(source: object) -> bytes:
+    return json.dumps(source, ensure_ascii=True).encode()
 
 
 def file_name(path: Path) -> str:
-    """Return the name of a file as an origin shows it, always valid text."""
+    """Return the name of a file for use in origins; undecodable bytes are replaced."""
     return path.name.encode(errors="replace").decode()
 
 
 def json_file(path: Path) -> Any:
-    """Return what a JSON file holds.
+    """Parse a JSON file.
 
     Raises:
         ValueError: the file cannot be read or is not JSON.

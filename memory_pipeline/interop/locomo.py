@@ -1,7 +1,7 @@
-"""Import of LoCoMo conversations: two people who talk in dated sessions.
+"""Imports LoCoMo conversations: two people talking in dated sessions.
 
 A file is one conversation (`speaker_a`, `speaker_b`, `session_1`, `session_1_date_time`, ...) or a list of
-`{sample_id, conversation}`. Each turn becomes a stored memory; questions, summaries and pictures stay out.
+`{sample_id, conversation}`. Each turn becomes a stored memory; questions, summaries and pictures are not imported.
 """
 
 import re
@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.importing import Conversation, Turn, file_name, json_file, refuse
+from memory_pipeline.interop.importing import Conversation, Turn, dead_letter, file_name, json_file
 from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.ledger.validation_errors import shown
 
@@ -20,26 +20,29 @@ _WHEN: Final = re.compile(
 )
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _TURN: Final = timedelta(seconds=1)
-"""Time from one turn to the next; the data say only when a session began."""
+"""Time between two turns; the files have only the start of each session."""
 
 
 def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Event | DeadLetter]:
-    """Yield the events of every conversation of a file, session by session, one second a turn.
+    """Yield the events of every conversation in a file, session by session, one second per turn.
 
-    The profile is `locomo-<id>` unless given, the memory's id is the turn's `dia_id`. What cannot be read becomes a
-    dead letter: a turn by itself, a session with a malformed date as a whole.
+    The default profile is `locomo-<id>`; memory ids are the turns' `dia_id`. A malformed turn becomes a dead letter;
+    a session with a malformed date becomes one dead letter as a whole.
 
     Args:
-        path: the file.
-        recorded_at: the clock of the import.
-        profile: tenant for every conversation of the file.
+        path: file to read.
+        recorded_at: time of the import.
+        profile: profile to import into.
 
     Raises:
-        ValueError: the file cannot be read, is not JSON or has another layout; at once, before the first event.
+        ValueError: the file cannot be read, is not JSON or has another layout, or a profile is given for several
+            conversations. Raised before the first event.
     """
     conversations = _conversations(path)
     if profile is not None and len(conversations) > 1:
-        raise ValueError(f"{path}: holds {len(conversations)} conversations; leave the profile out, each gets its own")
+        raise ValueError(
+            f"{path}: holds {len(conversations)} conversations; leave the profile out, so that each gets its own"
+        )
     return (
         event
         for place, (name, conversation) in enumerate(conversations)
@@ -50,60 +53,58 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
 
 
 def when(text: object) -> datetime | None:
-    """Return the instant that a text such as "1:56 pm on 8 May, 2023" means, in UTC; None if it means none."""
-    found = _WHEN.fullmatch(text.strip()) if isinstance(text, str) else None
-    if found is None or found[5][:3].lower() not in _MONTHS:
+    """Parse a time such as "1:56 pm on 8 May, 2023" as UTC; None if the text is no such time."""
+    match = _WHEN.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None or match[5][:3].lower() not in _MONTHS:
         return None
-    hour = int(found[1]) % 12 + (12 if found[3].lower() == "p" else 0)
+    hour = int(match[1]) % 12 + (12 if match[3].lower() == "p" else 0)
     try:
-        month = _MONTHS.index(found[5][:3].lower()) + 1
-        return datetime(int(found[6]), month, int(found[4]), hour, int(found[2]), tzinfo=UTC)
+        month = _MONTHS.index(match[5][:3].lower()) + 1
+        return datetime(int(match[6]), month, int(match[4]), hour, int(match[2]), tzinfo=UTC)
     except ValueError:
         return None
 
 
 def _conversations(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    found = json_file(path)
+    document = json_file(path)
     named: list[tuple[str, Any]]
-    if isinstance(found, Mapping) and "conversation" not in found:
-        named = [(path.stem, found)]
+    if isinstance(document, Mapping) and "conversation" not in document:
+        named = [(path.stem, document)]
     else:
-        entries = found if isinstance(found, list) else [found]
+        entries = document if isinstance(document, list) else [document]
         named = [
             (str(entry.get("sample_id", path.stem)), entry.get("conversation"))
             for entry in entries
             if isinstance(entry, Mapping)
         ]
         if not named or len(named) < len(entries) or len(dict(named)) < len(named):
-            raise ValueError(
-                f"{path}: is no list of conversations; give each a sample_id of its own and a conversation"
-            )
+            raise ValueError(f"{path}: is not a list of conversations; give each a unique sample_id and a conversation")
     for name, conversation in named:
         if not isinstance(conversation, Mapping) or not any(_SESSION.fullmatch(key) for key in conversation):
-            raise ValueError(f"{path}: {name} has no session_1, session_2, ...; name a file in the layout of LoCoMo")
+            raise ValueError(f"{path}: {name} has no session_1, session_2, ...; give a file in the LoCoMo layout")
     return named
 
 
 def _turns(conversation: Mapping[str, Any], origin: str, recorded_at: datetime) -> Iterator[Turn | DeadLetter]:
     for key in sorted(filter(_SESSION.fullmatch, conversation), key=lambda key: int(key[8:])):
         turns, date = conversation[key], conversation.get(f"{key}_date_time")
-        began, reason = when(date), ""
-        if began is None:
+        start, reason = when(date), ""
+        if start is None:
             reason = f"{key}_date_time is {shown(date)}; write it like '1:56 pm on 8 May, 2023'"
         elif not isinstance(turns, list):
             reason = f"{key} is {shown(turns)}; give a list of turns"
         else:
             for place, turn in enumerate(turns):
-                yield _turn(turn, key, began + place * _TURN, f"{origin}:{key}[{place}]", recorded_at)
+                yield _turn(turn, key, start + place * _TURN, f"{origin}:{key}[{place}]", recorded_at)
         if reason:
-            said = {f"{key}_date_time": date, key: turns}
-            yield refuse(said, reason=reason, recorded_at=recorded_at, origin=f"{origin}:{key}")
+            source = {f"{key}_date_time": date, key: turns}
+            yield dead_letter(source, reason=reason, recorded_at=recorded_at, origin=f"{origin}:{key}")
 
 
 def _turn(turn: object, session_id: str, at: datetime, origin: str, recorded_at: datetime) -> Turn | DeadLetter:
     if not isinstance(turn, Mapping) or not isinstance(turn.get("dia_id"), str):
         reason = "dia_id is missing; give each turn its dia_id, a string"
-        return refuse(turn, reason=reason, recorded_at=recorded_at, origin=origin)
+        return dead_letter(turn, reason=reason, recorded_at=recorded_at, origin=origin)
     text, caption = turn.get("text"), turn.get("blip_caption")
     if isinstance(text, str) and isinstance(caption, str):
         text = f"{text.strip()} [shares {caption.strip()}]".strip()

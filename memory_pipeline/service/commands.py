@@ -106,16 +106,17 @@ def init() -> None:
 
 
 def run_import(files: list[Path], events: Callable[[Path], Iterator[Event | DeadLetter]], *, as_json: bool) -> None:
-    """Import what files hold, with a progress bar, and say what was taken; nothing if one of them cannot be read."""
+    """Import files with a progress bar and print the result; imports nothing if one of them cannot be read."""
     streams = {file: events(file) for file in files}
     reports = {}
-    with Lake(settings_in_force(writing=True).home) as lake, report.progress(err()) as bar:
+    home = settings_in_force(writing=True).home
+    with Lake(home) as lake, report.progress(err()) as bar:
         for file, stream in streams.items():
             reports[str(file)] = importing.import_events(lake.ledger, stream, progress=report.counter(bar, file.name))
     if as_json:
-        show_json({file: asdict(found) for file, found in reports.items()})
+        show_json({file: asdict(result) for file, result in reports.items()})
     else:
-        report.imported(out(), reports)
+        report.imported(out(), reports, home=home)
 
 
 @importers.command("locomo")

@@ -72,12 +72,20 @@ def spinner(console: Console, job: str) -> AbstractContextManager[object]:
     return console.status(f"{job} ...") if console.is_terminal else nullcontext()
 
 
-def imported(console: Console, reports: Mapping[str, ImportReport]) -> None:
-    """Print what an import took."""
-    rows = [(Path(file).name, found.accepted, found.duplicates, found.dead_letters) for file, found in reports.items()]
+def imported(console: Console, reports: Mapping[str, ImportReport], *, home: Path) -> None:
+    """Print the counts of an import, the profiles that it wrote to, and the next commands to try."""
+    rows = [
+        (Path(file).name, result.accepted, result.duplicates, result.dead_letters) for file, result in reports.items()
+    ]
     table(console, ("file", "accepted", "duplicate", "dead-lettered"), rows)
-    if any(found.dead_letters for found in reports.values()):
-        line(console, "refused events with their reasons: table dead_letters of the snapshot")
+    if any(result.dead_letters for result in reports.values()):
+        line(console, "refused events and their reasons: table dead_letters of the snapshot")
+    names = sorted({name for result in reports.values() for name in result.profiles})
+    if names:
+        rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        line(console, f"{'profile' if len(names) == 1 else 'profiles'}: {', '.join(names[:SHOWN])}{rest}")
+        line(console, f"next: {command(home, 'consolidate')}")
+        line(console, f"then ask: {command(home, 'recall', 'QUESTION', '--profile', names[0])}")
 
 
 def profiles_document(lake: Lake, settings: Settings, *, now: datetime) -> list[dict[str, Any]]:
