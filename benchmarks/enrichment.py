@@ -74,7 +74,7 @@ def measures(texts: pl.DataFrame) -> dict[str, float]:
     parts: dict[str, Callable[[], Any]] = {
         "peer: words by re": lambda: [word.findall(content.lower()) for content in contents],
         "enrich": lambda: enrich.enrich(texts),
-        "words": lambda: tokens.words(texts["content"]),
+        "words": lambda: tokens.content_stems(texts["content"]),
         "type and category": lambda: texts.select(
             classification.memory_type(pl.col("content")).alias("type"), classification.category(pl.col("content"))
         ),

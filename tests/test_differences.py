@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.text.compare.merge_guard import REASONS, disagreements, settled_dates
-from memory_pipeline.text.parse.facts import facts
+from memory_pipeline.text.compare.merge_guard import REASONS, absolute_dates, disagreements
+from memory_pipeline.text.parse.facts import add_facts
 
 NOON = datetime(2024, 5, 8, 12, tzinfo=UTC)
 
@@ -23,7 +23,7 @@ def pairs(texts, **columns):
     """Pairs of texts with what is read out of them; `columns` overrides."""
     sides = []
     for place, side in enumerate(("left", "right")):
-        known = facts(pl.DataFrame({"content": [pair[place] for pair in texts]}, schema={"content": pl.String}))
+        known = add_facts(pl.DataFrame({"content": [pair[place] for pair in texts]}, schema={"content": pl.String}))
         unset = pl.lit(None, pl.Datetime("us", "UTC"))
         sides.append(known.with_columns(valid_from=unset, valid_until=unset).select(pl.all().name.prefix(f"{side}_")))
     return pl.concat(sides, how="horizontal").with_columns(**columns)
@@ -322,7 +322,7 @@ def test_the_sides_are_alike_and_pairs_are_judged_alone(texts):
 
 def test_dates_are_settled_by_the_day_they_are_said():
     said = pl.Series([["friday", "yesterday"], ["last month"], ["last week", "2020"], ["few days ago"], []])
-    found = settled_dates(said, pl.Series([datetime(2024, 1, 1, 9, tzinfo=UTC)] * 5))
+    found = absolute_dates(said, pl.Series([datetime(2024, 1, 1, 9, tzinfo=UTC)] * 5))
     assert found.to_list() == [
         ["2023-12-31", "friday"],
         ["2023-12"],

@@ -18,7 +18,7 @@ DAY = datetime(2024, 3, 14, 9, tzinfo=UTC)
 def members(*said, profile="p"):
     """Memories of one group: texts, or pairs of speaker and text, or triples with the instant."""
     rows = [one if isinstance(one, tuple) else (None, one) for one in said]
-    return facts.facts(
+    return facts.add_facts(
         pl.DataFrame(
             {
                 "profile_id": [profile] * len(rows),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memory_pipeline.evaluation import fit_clause_value
 from memory_pipeline.settings.model_files import coefficients
-from memory_pipeline.text.parse.sentences import clauses
+from memory_pipeline.text.parse.clauses import split_clauses
 from memory_pipeline.text.parse.tokens import count_tokens
 from memory_pipeline.text.score import clause_value
 
@@ -21,7 +21,7 @@ TEXTS = st.one_of(st.lists(WORDS, max_size=40).map(" ".join), st.text(max_size=6
 
 
 def cut(text):
-    return clauses(pl.Series([text]))["clause"].to_list()
+    return split_clauses(pl.Series([text]))["clause"].to_list()
 
 
 def told(*turns):
@@ -41,7 +41,7 @@ def density(*turns):
 @given(st.lists(TEXTS, max_size=4))
 @example(["a\ufdd0b. c", "x. \ufdd1y", "", " ", "\n\n"])
 def test_joined_clauses_are_the_text(texts):
-    found = clauses(pl.Series(texts, dtype=pl.String))
+    found = split_clauses(pl.Series(texts, dtype=pl.String))
     joined = dict(found.group_by("row").agg(pl.col("clause").sort_by("place").str.join("")).iter_rows())
     assert [joined.get(row, "") for row in range(len(texts))] == texts
     assert found["tokens"].to_list() == count_tokens(found["clause"]).to_list()
@@ -50,7 +50,7 @@ def test_joined_clauses_are_the_text(texts):
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 def test_how_a_text_is_cut_depends_on_that_text_alone(texts):
-    found = clauses(pl.Series(texts))
+    found = split_clauses(pl.Series(texts))
     for row, text in enumerate(texts):
         assert found.filter(pl.col("row") == row)["clause"].to_list() == cut(text)
 
@@ -89,7 +89,7 @@ def test_denials_conditions_numbers_and_names_are_whole(text):
 @given(st.lists(TEXTS, min_size=1, max_size=3))
 def test_no_clause_parts_a_denial_from_its_sentence(texts):
     for clause, ends, after in (
-        clauses(pl.Series(texts)).select("clause", "ends", pl.col("row").shift(-1) == pl.col("row")).iter_rows()
+        split_clauses(pl.Series(texts)).select("clause", "ends", pl.col("row").shift(-1) == pl.col("row")).iter_rows()
     ):
         if re.search(r"(?i)\b(?:not|never|didn't|if)\b", clause, re.ASCII) and after:
             assert ends

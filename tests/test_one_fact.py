@@ -6,7 +6,7 @@ import pytest
 from memory_pipeline import MemoryClient
 from memory_pipeline.evaluation.pair_labels import pairs
 from memory_pipeline.text.compare.merge_guard import disagreements
-from memory_pipeline.text.parse.facts import facts
+from memory_pipeline.text.parse.facts import add_facts
 
 APART = """
 The backup runs every hour. | The backup runs every two hours.
@@ -153,7 +153,7 @@ def given(text):
 def reasons(texts):
     sides = []
     for place, side in enumerate(("left", "right")):
-        known = facts(pl.DataFrame({"content": [pair[place] for pair in texts]}))
+        known = add_facts(pl.DataFrame({"content": [pair[place] for pair in texts]}))
         unset = pl.lit(None, pl.Datetime("us", "UTC"))
         sides.append(known.with_columns(valid_from=unset, valid_until=unset).select(pl.all().name.prefix(f"{side}_")))
     return disagreements(pl.concat(sides, how="horizontal"))["reason"].to_list()

@@ -16,8 +16,9 @@ from memory_pipeline.settings.model_files import thesaurus_lines
 from memory_pipeline.text.embed.embedding import embed_texts
 from memory_pipeline.text.embed.thesaurus import LEAST, Thesaurus, thesaurus
 from memory_pipeline.text.lang.en.lexicon import STOP_WORDS
-from memory_pipeline.text.parse.facts import dates_of, facts
-from memory_pipeline.text.parse.tokens import fold, stem
+from memory_pipeline.text.lang.en.stemming import stem
+from memory_pipeline.text.parse.facts import add_facts, dates_in
+from memory_pipeline.text.parse.tokens import fold
 
 SMALL = Thesaurus.of(["# pets", "pet animal: dog cat leash", "", "walk: dog leash park", "decide decision decisive"])
 STEMS = sorted(SMALL.places)
@@ -132,8 +133,8 @@ def test_bare_words_are_answered_by_what_has_them_all():
 @given(st.text())
 def test_dates_of_one_text_are_those_of_many(text):
     low = fold(pl.Series([text]))
-    found = {form for forms in dates_of(low[0]).values() for form in forms}
-    assert sorted(found) == facts(pl.DataFrame({"content": [text]}))["dates"][0].to_list()
+    found = {form for forms in dates_in(low[0]).values() for form in forms}
+    assert sorted(found) == add_facts(pl.DataFrame({"content": [text]}))["dates"][0].to_list()
 
 
 @pytest.mark.parametrize("text", ["Last Friday and the 12th of March 2024", "two weeks ago, in 2019", "no date at all"])

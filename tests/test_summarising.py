@@ -82,7 +82,7 @@ def lost(made, memories):
         .join(memories, on=["profile_id", "memory_id"])
         .select("profile_id", "summary_id", "content")
     )
-    return extracts.missing_facts(facts.facts(made), facts.facts(owed))
+    return extracts.missing_facts(facts.add_facts(made), facts.add_facts(owed))
 
 
 # What is said

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.text.parse.dates import resolve
-from memory_pipeline.text.parse.facts import facts
+from memory_pipeline.text.parse.facts import add_facts
 
 WEDNESDAY = datetime(2024, 5, 15, 18, 30, tzinfo=UTC)
 
@@ -96,7 +96,7 @@ SAID = (
 @given(st.sampled_from(SAID), st.integers(0, 100_000))
 def test_what_is_read_is_understood(text, days):
     at = datetime(1900, 1, 1, tzinfo=UTC) + timedelta(days=days)
-    read = facts(pl.DataFrame({"content": [text]}))["dates"][0].to_list()
+    read = add_facts(pl.DataFrame({"content": [text]}))["dates"][0].to_list()
     found = spans(read, at)
     assert len(found) == len(read) == 1
     assert timedelta(0) < found[0][1] - found[0][0] <= timedelta(3660)

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.text.parse.facts import facts
+from memory_pipeline.text.parse.facts import add_facts
 
 
 def read(text: str | None) -> dict:
-    return facts(pl.DataFrame({"content": [text]}, schema={"content": pl.String})).row(0, named=True)
+    return add_facts(pl.DataFrame({"content": [text]}, schema={"content": pl.String})).row(0, named=True)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_nothing_is_read_out_of_nothing():
 
 def test_other_columns_and_their_order_are_kept():
     frame = pl.DataFrame({"id": [3, 1], "content": ["Meet at 9 am", None]})
-    assert facts(frame).columns == ["id", "content", "numbers", "dates", "entities", "negated", "question"]
-    assert facts(frame)["id"].to_list() == [3, 1]
+    assert add_facts(frame).columns == ["id", "content", "numbers", "dates", "entities", "negated", "question"]
+    assert add_facts(frame)["id"].to_list() == [3, 1]
 
 
 def test_a_long_row_of_numbers_takes_linear_time():
@@ -174,5 +174,5 @@ def test_each_text_is_read_alone(texts, random):
     frame = pl.DataFrame({"content": texts}, schema={"content": pl.String}).with_row_index("id")
     mixed = list(range(len(texts)))
     random.shuffle(mixed)
-    assert facts(frame[mixed]).sort("id").equals(facts(frame))
-    assert pl.concat([facts(frame), *(facts(frame[at : at + 1]) for at in mixed)]).unique().height == len(texts)
+    assert add_facts(frame[mixed]).sort("id").equals(add_facts(frame))
+    assert pl.concat([add_facts(frame), *(add_facts(frame[at : at + 1]) for at in mixed)]).unique().height == len(texts)

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.text.content_hash import content_hash, content_hashes
-from memory_pipeline.text.parse.tokens import count_tokens, split, stem, vocabulary, words
+from memory_pipeline.text.lang.en.stemming import stem
+from memory_pipeline.text.parse.tokens import content_stems, count_tokens, tokenize, vocabulary
 
 TEXTS = st.lists(st.one_of(st.none(), st.text(max_size=40)), max_size=8)
 
@@ -18,7 +19,7 @@ def of(*texts: str | None) -> pl.Series:
 
 
 def test_stop_words_go_and_inflections_are_one():
-    found = words(of("The dogs were running", "A dog runs", "dog run")).to_list()
+    found = content_stems(of("The dogs were running", "A dog runs", "dog run")).to_list()
     assert found == [["dog", "run"]] * 3
 
 
@@ -46,9 +47,9 @@ def test_short_words_are_not_mutilated(word):
 
 
 def test_null_and_empty_have_no_words():
-    assert words(of(None, "", "  ", "😀", "the of and")).to_list() == [[]] * 5
+    assert content_stems(of(None, "", "  ", "😀", "the of and")).to_list() == [[]] * 5
     assert count_tokens(of(None, "", "  ")).to_list() == [0, 0, 0]
-    assert words(of()).to_list() == []
+    assert content_stems(of()).to_list() == []
 
 
 def test_tokens_are_words_and_marks():
@@ -56,13 +57,13 @@ def test_tokens_are_words_and_marks():
 
 
 def test_apostrophes_and_composed_letters_are_one():
-    assert split(of("Don’t", "don't")).to_list() == [["don't"], ["don't"]]
-    assert words(of("cafe\u0301")).to_list() == words(of("café")).to_list()
+    assert tokenize(of("Don’t", "don't")).to_list() == [["don't"], ["don't"]]
+    assert content_stems(of("cafe\u0301")).to_list() == content_stems(of("café")).to_list()
 
 
 def test_scripts_without_spaces_are_cut_into_letters():
-    assert split(of("東京に行く")).to_list() == [["東", "京", "に", "行", "く"]]
-    assert split(of("Привет, мир")).to_list() == [["привет", "мир"]]
+    assert tokenize(of("東京に行く")).to_list() == [["東", "京", "に", "行", "く"]]
+    assert tokenize(of("Привет, мир")).to_list() == [["привет", "мир"]]
 
 
 def test_rarity_falls_with_frequency():
@@ -73,9 +74,9 @@ def test_rarity_falls_with_frequency():
 
 @given(TEXTS)
 def test_each_text_is_cut_alone(texts):
-    together = words(of(*texts)).to_list()
-    assert together == [words(of(text)).to_list()[0] for text in texts]
-    assert together[::-1] == words(of(*texts[::-1])).to_list()
+    together = content_stems(of(*texts)).to_list()
+    assert together == [content_stems(of(text)).to_list()[0] for text in texts]
+    assert together[::-1] == content_stems(of(*texts[::-1])).to_list()
 
 
 def test_the_hash_is_that_of_speaker_and_content():

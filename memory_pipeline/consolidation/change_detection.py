@@ -16,7 +16,7 @@ from memory_pipeline.consolidation import similarity
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import changes
-from memory_pipeline.text.compare.cases import LEAST_SHARED
+from memory_pipeline.text.compare.statement_pair import MIN_SHARED_WEIGHT
 
 Rows = NDArray[np.int64]
 
@@ -70,7 +70,7 @@ def compare(
     if not policy.fact_changes or len(points) < 2:  # noqa: PLR2004
         return TABLES["fact_changes"].empty()
     groups = (points["profile_id"].rank("dense") - 1).cast(pl.Int64).to_numpy()
-    reading = changes.read(points["content"], instants=points["created_at"], groups=groups)
+    reading = changes.parse(points["content"], instants=points["created_at"], groups=groups)
     older, newer = _candidates(reading, points, edges)
     judged = pl.concat(_judged(reading, points, older[part], newer[part]) for part in _parts(len(older)))
     found = _standing(judged.filter(pl.col("confidence") >= policy.fact_confidence), points)
@@ -99,14 +99,14 @@ def _parts(count: int, size: int = _PAIRS_AT_ONCE) -> list[slice]:
     return [slice(start, start + size) for start in range(0, max(count, 1), size)]
 
 
-def _candidates(reading: changes.Reading, points: pl.DataFrame, edges: pl.DataFrame) -> tuple[Rows, Rows]:
+def _candidates(reading: changes.ParsedTexts, points: pl.DataFrame, edges: pl.DataFrame) -> tuple[Rows, Rows]:
     """Pairs worth comparing, (older, newer) rows, each once."""
     pairs = np.concatenate([_sharing(reading, len(points)), _similar(points, edges)])
     older, newer = np.unique(pairs, axis=0).T
     return older, newer
 
 
-def _sharing(reading: changes.Reading, count: int) -> Rows:
+def _sharing(reading: changes.ParsedTexts, count: int) -> Rows:
     """Pairs of rows that share informative words, [n, 2], older first."""
     terms = (
         reading.terms.select("row", "group", "root", "weight")
@@ -150,7 +150,7 @@ def _most(older: Rows, newer: Rows, weight: NDArray[np.float64], count: int) -> 
     newer, older = np.divmod(code, count)
     order = np.lexsort((-older, -total, newer))
     rank = np.arange(len(order)) - np.searchsorted(newer[order], newer[order])
-    best = order[(rank < MOST_CANDIDATES) & (total[order] >= LEAST_SHARED)]
+    best = order[(rank < MOST_CANDIDATES) & (total[order] >= MIN_SHARED_WEIGHT)]
     return np.stack([older[best], newer[best]], axis=1)
 
 
@@ -169,7 +169,7 @@ def _similar(points: pl.DataFrame, edges: pl.DataFrame) -> Rows:
     return joined.select("older", "newer").to_numpy().reshape(-1, 2)
 
 
-def _judged(reading: changes.Reading, points: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
+def _judged(reading: changes.ParsedTexts, points: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
     """The related pairs with their relation."""
     since = points["since"].to_physical().to_numpy()
     verdicts = changes.judge(reading, older, newer, speakers=points["speaker"], ordered=since[older] < since[newer])

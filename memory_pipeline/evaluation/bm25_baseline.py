@@ -11,7 +11,7 @@ import polars as pl
 from scipy import sparse
 
 from memory_pipeline.evaluation.metrics import DEPTH, RESULTS
-from memory_pipeline.text.parse.tokens import words
+from memory_pipeline.text.parse.tokens import content_stems
 
 _K1: Final = 1.2
 _B: Final = 0.75
@@ -30,7 +30,7 @@ def results(records: pl.DataFrame, queries: pl.DataFrame, *, depth: int = DEPTH)
     """
     if records.is_empty():
         return pl.DataFrame(schema=RESULTS)
-    said, asked = words(records["text"]), words(queries["text"]).list.unique(maintain_order=True)
+    said, asked = content_stems(records["text"]), content_stems(queries["text"]).list.unique(maintain_order=True)
     terms = pl.concat([said.explode(), asked.explode()]).drop_nulls().unique().sort().to_list()
     place = {term: at for at, term in enumerate(terms)}
     counts = _matrix(said, place)

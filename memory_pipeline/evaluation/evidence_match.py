@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.evaluation.conversations import Chat
-from memory_pipeline.text.parse.facts import facts
-from memory_pipeline.text.parse.tokens import split, words
+from memory_pipeline.text.parse.facts import add_facts
+from memory_pipeline.text.parse.tokens import content_stems, tokenize
 
 _MOST: Final = 0.55
 """Share of the turn's weight that is enough by itself."""
@@ -47,10 +47,12 @@ class EvidenceMatcher:
     @classmethod
     def of(cls, chat: Chat) -> Self:
         """Read the turns of a chat."""
-        cut = words(chat.turns["content"])
+        cut = content_stems(chat.turns["content"])
         counts = cut.list.unique().explode().drop_nulls().value_counts()
         rare = np.log(1 + chat.turns.height / counts["count"].to_numpy())
-        names = {stem for stems in words(chat.turns["speaker"].drop_nulls().unique()).to_list() for stem in stems}
+        names = {
+            stem for stems in content_stems(chat.turns["speaker"].drop_nulls().unique()).to_list() for stem in stems
+        }
         rows = chat.turns.select("id", "content", "at").with_columns(words=cut).to_dicts()
         turns = {row["id"]: row | {"words": frozenset(row["words"]) - names} for row in rows}
         return cls(turns, dict(zip(counts[counts.columns[0]], rare.tolist(), strict=True)))
@@ -75,7 +77,7 @@ class EvidenceMatcher:
         if turn["content"] in text:
             return _is_prose(text)
         asked, answer, shown = (
-            stems.to_list() for stems in words(pl.Series([question["text"], question["answer"], text]))
+            stems.to_list() for stems in content_stems(pl.Series([question["text"], question["answer"], text]))
         )
         whole = turn["words"]
         parts = _windows(shown, whole)
@@ -106,8 +108,8 @@ def _windows(stems: Sequence[str], whole: frozenset[str]) -> list[frozenset[str]
 
 def _is_prose(text: str) -> bool:
     """Whether a text reads like sentences: a long one without function words is a list of keywords."""
-    said = len(split(pl.Series([text]))[0])
-    telling = len(words(pl.Series([text]))[0])
+    said = len(tokenize(pl.Series([text]))[0])
+    telling = len(content_stems(pl.Series([text]))[0])
     return said <= _SENTENCE or said - telling >= _PROSE * said
 
 
@@ -116,5 +118,5 @@ def _tells_day(at: datetime, record: Mapping[str, Any]) -> bool:
     start, end = record["t_start"], record["t_end"]
     if start is not None and end is not None and end - start <= _DAY and start - _DAY <= at <= end + _DAY:
         return True
-    told = facts(pl.DataFrame({"content": [record["text"]]}))["dates"][0]
+    told = add_facts(pl.DataFrame({"content": [record["text"]]}))["dates"][0]
     return any((at + shift * _DAY).date().isoformat() in told for shift in (-1, 0, 1))

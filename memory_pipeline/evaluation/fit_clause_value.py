@@ -151,7 +151,7 @@ def _rows(chat: conversations.Chat | chats.Chat) -> pl.DataFrame:
         "speaker", "session_id", profile_id=pl.lit(chat.chat_id), memory_id="id", created_at="at", text="content"
     )
     rows = turns.with_row_index("row").with_columns(
-        question=facts.asks(tokens.fold(turns["text"])),
+        question=facts.are_questions(tokens.fold(turns["text"])),
         kind=pl.lit("original"),
         stands=pl.lit(value=False),
         importance_given=pl.lit(None, pl.Float64),
@@ -168,13 +168,13 @@ def _needed(chat: conversations.Chat | chats.Chat, rows: pl.DataFrame, read: pl.
     """Words of question and answer in the clauses of the turns that answer it: question, row, at, words."""
     asked = chat.questions.filter(~pl.col("kind").is_in(UNTOLD)).with_row_index("question")
     wanted = (
-        asked.select("question", word=tokens.words(asked["text"] + " " + asked["answer"].fill_null("")))
+        asked.select("question", word=tokens.content_stems(asked["text"] + " " + asked["answer"].fill_null("")))
         .explode("word")
         .drop_nulls()
         .unique()
     )
-    names = tokens.words(rows["speaker"].fill_null("")).explode().unique()
-    said = read.select("at", "row", word=tokens.words(read["clause"])).explode("word").drop_nulls().unique()
+    names = tokens.content_stems(rows["speaker"].fill_null("")).explode().unique()
+    said = read.select("at", "row", word=tokens.content_stems(read["clause"])).explode("word").drop_nulls().unique()
     rarity = said.group_by("word").agg(words=1.0 - pl.col("row").n_unique().log() / np.log1p(len(rows)))
     evidence = asked.select("question", memory_id="evidence").explode("memory_id").drop_nulls()
     return (

@@ -70,7 +70,7 @@ def _enrich(chunk: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.col("form").head(KEYWORDS).alias("keywords"))
     )
     return chunk.hstack(read).with_columns(
-        tokens.by_row(keywords, len(chunk))["keywords"],
+        tokens.align_rows(keywords, len(chunk))["keywords"],
         tokens.count_tokens(content).alias("tokens"),
         gist=_gists(content),
     )
@@ -82,8 +82,8 @@ def _read(content: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
     A text is what it states; only one that states nothing is what it asks.
     """
     low = tokens.fold(content)
-    stated = facts.statements(low)
-    only_asks = facts.asks(low) & ~(low.str.contains(r"\?") & stated.str.contains(_THREE_WORDS))
+    stated = facts.without_questions(low)
+    only_asks = facts.are_questions(low) & ~(low.str.contains(r"\?") & stated.str.contains(_THREE_WORDS))
     terms = (
         tokens.occurrences(stated.zip_with(~only_asks, low))
         .filter(~pl.col("stop"))
@@ -94,7 +94,7 @@ def _read(content: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
         pl.col("rarity").sum().alias("mass"),
         ((pl.col("count") * pl.col("small_talk")).sum() * (1.0 / pl.col("count").sum())).alias("small_talk"),
     )
-    features = facts.read(content, low).hstack(tokens.by_row(sums, len(content)).drop("row"))
+    features = facts.extract(content, low).hstack(tokens.align_rows(sums, len(content)).drop("row"))
     read = features.with_columns(
         stated.str.contains(_FIRST_PERSON).alias("first_person"),
         only_asks.alias("only_asks"),

@@ -12,8 +12,11 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.text.compare.merge_guard import PASSING
-from memory_pipeline.text.parse import content_words, facts, tokens
+from memory_pipeline.text.compare.merge_guard import RELATIVE_DATES
+from memory_pipeline.text.lang.en.lemmas import lemmas
+from memory_pipeline.text.lang.en.rarity import RARITY_SMALL_TALK
+from memory_pipeline.text.parse import facts, tokens
+from memory_pipeline.text.parse.lemmatize import lemmatize
 
 LEAST_BUDGET: Final = 64
 """Tokens that an extract may always have; a longer one may have half of its members' tokens."""
@@ -225,26 +228,24 @@ def _sentences(ordered: pl.DataFrame) -> dict[int, list[Sentence]]:
 
 def _features(texts: pl.Series) -> pl.DataFrame:
     """Features of distinct sentences: text, tokens, facts, words with their weights, passing."""
-    parsed = facts.facts(pl.DataFrame({"content": texts}))
-    readings = content_words.readings(texts)
-    vocabulary = tokens.vocabulary(readings["spelled"].explode(empty_as_null=False)).filter(
-        pl.col("rarity") > tokens.RARITY_SMALL_TALK
+    parsed = facts.add_facts(pl.DataFrame({"content": texts}))
+    lemmatized = lemmatize(texts)
+    vocabulary = tokens.vocabulary(lemmatized["words"].explode(empty_as_null=False)).filter(
+        pl.col("rarity") > RARITY_SMALL_TALK
     )
     weights = (
         vocabulary.select(
             "rarity",
-            meant=pl.Series(
-                [list(content_words.meanings(word)) for word in vocabulary["word"]], dtype=pl.List(pl.String)
-            ),
+            lemma=pl.Series([list(lemmas(word)) for word in vocabulary["word"]], dtype=pl.List(pl.String)),
         )
-        .explode("meant")
-        .group_by("meant")
+        .explode("lemma")
+        .group_by("lemma")
         .agg(weights=pl.col("rarity").max())
     )
     words = (
-        readings.select(text="content", words="meant")
+        lemmatized.select(text="content", words="content_lemmas")
         .explode("words")
-        .join(weights, left_on="words", right_on="meant", how="inner", maintain_order="left")
+        .join(weights, left_on="words", right_on="lemma", how="inner", maintain_order="left")
         .group_by("text", maintain_order=True)
         .agg("words", "weights")
     )
@@ -253,7 +254,7 @@ def _features(texts: pl.Series) -> pl.DataFrame:
             text="content",
             tokens=tokens.count_tokens(texts),
             facts=_all_facts(),
-            passing=pl.col("dates").list.eval(pl.element().str.contains(PASSING)).list.any(),
+            passing=pl.col("dates").list.eval(pl.element().str.contains(RELATIVE_DATES)).list.any(),
         )
         .join(words, on="text", how="left", maintain_order="left")
         .with_columns(pl.col("words", "weights").fill_null([]))
@@ -354,7 +355,7 @@ def _completed(written: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     Returns:
         `written` with `complete`: whether no fact is missing.
     """
-    missing = missing_facts(facts.facts(written), members)
+    missing = missing_facts(facts.add_facts(written), members)
     for appended, mark in (("content_member", ""), ("fact", "Also: ")):
         if missing.is_empty():
             break
@@ -372,7 +373,7 @@ def _completed(written: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
         written = written.join(additions, on=_GROUP, how="left", maintain_order="left").select(
             *_GROUP, content=pl.concat_str("content", "more", separator="\n", ignore_nulls=True)
         )
-        missing = missing_facts(facts.facts(written), members)
+        missing = missing_facts(facts.add_facts(written), members)
     lacking = missing.select(_GROUP).unique().with_columns(complete=pl.lit(value=False))
     return written.join(lacking, on=_GROUP, how="left", maintain_order="left").with_columns(
         pl.col("complete").fill_null(value=True)

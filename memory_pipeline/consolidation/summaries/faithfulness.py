@@ -70,7 +70,7 @@ def unfaithful(texts: pl.DataFrame, members: pl.DataFrame, *, on: list[str], who
         The columns `on`, and reason, such as "invented 2027" or "lacks 12 June": one row per text with a fault, in the
         order of `texts`. Cost: about 1.5 ms per text of ten members.
     """
-    read = facts.facts(texts.select(*on, "content"))
+    read = facts.add_facts(texts.select(*on, "content"))
     sources: dict[tuple[Any, ...], list[Source]] = {}
     for row in members.iter_rows(named=True):
         sources.setdefault(tuple(row[name] for name in on), []).append(_source(row))

@@ -152,7 +152,7 @@ def accepted(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -
     if answers.is_empty():
         return answers.select(*_CLUSTER, "content", "fallback")
     groups = _groups(members).select(*_CLUSTER, "most")
-    sources = facts.facts(members.select(*_CLUSTER, "content", "speaker", "created_at"))
+    sources = facts.add_facts(members.select(*_CLUSTER, "content", "speaker", "created_at"))
     texts = answers.filter(pl.col("fallback").is_null())
     wrong = faithfulness.unfaithful(texts, sources, on=_CLUSTER)
     length = tokens.count_tokens(answers["content"])
@@ -178,7 +178,7 @@ def accepted_blocks(candidates: pl.DataFrame, completions: pl.DataFrame, policy:
     answers = _answers(requests, completions).rename({"subject": "block"})
     if answers.is_empty():
         return answers.select(*_BLOCK, "content", "fallback")
-    sources = facts.facts(_facts(candidates)).with_columns(speaker=pl.lit(None), created_at=pl.lit(None, INSTANT))
+    sources = facts.add_facts(_facts(candidates)).with_columns(speaker=pl.lit(None), created_at=pl.lit(None, INSTANT))
     texts = answers.filter(pl.col("fallback").is_null())
     wrong = faithfulness.unfaithful(texts, sources, on=_BLOCK, whole=False)
     length = answers["content"].str.len_chars().cast(pl.Int64)
@@ -206,7 +206,7 @@ def _groups(members: pl.DataFrame) -> pl.DataFrame:
         *_CLUSTER, "created_at", "memory_id"
     )
     spoken = pl.concat_str("speaker", "content", separator=": ", ignore_nulls=True).str.replace_all(_BREAKS, " ")
-    with_facts = facts.facts(ordered).with_columns(
+    with_facts = facts.add_facts(ordered).with_columns(
         tokens.count_tokens(ordered["content"]).alias("tokens"),
         held=pl.concat_list("numbers", "dates", "entities"),
         line=pl.format("[{}] {}", pl.col("created_at").dt.to_string("%Y-%m-%d"), spoken.str.strip_chars()),

@@ -92,7 +92,7 @@ def label(pairs: pl.DataFrame) -> pl.DataFrame:
         judged.select(
             label=pl.col("relation").replace("conflict", "contradiction"),
             confidence="confidence",
-            reason=changes.explained(),
+            reason=changes.explanation(),
             later=pl.when(reversed_).then(pl.lit("first")).otherwise(pl.lit("second")),
         )
     )

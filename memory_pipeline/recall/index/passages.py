@@ -129,7 +129,7 @@ class Pieces:
         cut = _cut(texts)
         content, row = cut["text"], cut["row"].to_numpy().astype(np.int64)
         low = tokens.fold(content)
-        read = facts.read(content, low)
+        read = facts.extract(content, low)
         spans = dates.resolve(read["dates"], instants.gather(row))
         return cls(
             row, cut["tokens"].to_numpy().astype(np.int64), _cues(cut, low, read), _days(spans), read["entities"]
@@ -186,7 +186,9 @@ def _cues(cut: pl.DataFrame, low: pl.Series, read: pl.DataFrame) -> NDArray[np.u
     }
     said = tokens.occurrences(low).filter(~pl.col("stop")).unique(["row", "stem"])
     rarity = said.group_by("row").agg(pl.col("rarity").sum().alias("sum"), pl.len().alias("count"))
-    total, count = (tokens.by_row(rarity, len(low))[name].to_numpy().astype(np.float64) for name in ("sum", "count"))
+    total, count = (
+        tokens.align_rows(rarity, len(low))[name].to_numpy().astype(np.float64) for name in ("sum", "count")
+    )
     worth = np.bincount((kept := clause_value.alone(cut["text"]))["row"], kept["value"], len(low))
     length = np.maximum(cut["tokens"].to_numpy(), _FEW)
     found |= {

@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.recall.index.postings import Keys, keys
+from memory_pipeline.text.lang.en.stemming import stem
 from memory_pipeline.text.parse import dates, facts, tokens
 
 USERS: Final = frozenset({"user", "human", "me", "customer", "client"})
@@ -138,7 +139,7 @@ session sessions message messages question questions remember recall remind summ
 comprehensive overview list order walk item items aspect aspects bring brought different kind kinds type types
 name various several many much long often ever currently current now latest recent recently today please know
 """
-_FRAME: Final = frozenset(tokens.stem(word) for word in _FRAME_WORDS.split())
+_FRAME: Final = frozenset(stem(word) for word in _FRAME_WORDS.split())
 """Stems by which one asks for a memory rather than for what it says."""
 FRAME_WEIGHT: Final = 0.3
 """Weight of such a word."""
@@ -184,7 +185,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
     low = tokens.fold(pl.Series([text], dtype=pl.String))
     plain = str(low[0])
     rarity = tokens.rarities(low)
-    left_out = {tokens.stem(part.lower()) for place in named for part in speakers[place].split()}
+    left_out = {stem(part.lower()) for place in named for part in speakers[place].split()}
     dated = _dates(plain, now) if _DATED.search(plain) else {}
     left_out |= {stem for written in dated for stem in tokens.rarities(pl.Series([written])) if re.search(r"\d", stem)}
     stems = tuple(sorted(rarity.keys() - left_out)) or tuple(sorted(rarity))
@@ -216,7 +217,7 @@ def _dates(plain: str, now: datetime) -> dict[str, list[tuple[int, int]]]:
     past = bool(_DONE.search(plain))
     found = {
         written: [span for form in forms if (span := dates.span(form, today, past=past))]
-        for written, forms in facts.dates_of(plain).items()
+        for written, forms in facts.dates_in(plain).items()
     }
     return {
         written: [((first - _EPOCH).days, (last - _EPOCH).days) for first, last in spans]

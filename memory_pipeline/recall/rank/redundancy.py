@@ -68,7 +68,7 @@ def without_repeats(index: Index, rows: Integers, scores: Floats, order: Integer
     alike = np.flatnonzero((many[group] > 1) & (prints > 0))
     lowered = scores.copy()
     if len(alike):  # texts are read only where there is one to compare
-        words = tokens.words(index.memories[rows[head[alike]], "content"]).to_list()
+        words = tokens.content_stems(index.memories[rows[head[alike]], "content"]).to_list()
         told = pl.DataFrame({"print": prints[alike], "words": [" ".join(one) for one in words]})
         lowered[head[alike[~told.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()]]] *= REPEATED
     return lowered

@@ -1,8 +1,8 @@
-"""Rules: what tells two statements apart, an older and a newer one, and how sure that is.
+"""Change rules: find that a newer statement updates or contradicts an older one, with a confidence.
 
-Each rule looks for one kind of evidence: the newer gives another number, date or value, or stands on the other side of
-what excludes each other. What is not here: what is over or denied (`denial_rules`), how statements are read
-(`statements`) and which of a text's statements decides (`changes`).
+Each rule looks for one kind of evidence: another number, date or value, or an exclusive word of another side. Not here:
+endings and negations (`denial_rules`), extraction of statements (`parse/statements`), and the choice among the findings
+of two texts (`changes`).
 """
 
 import re
@@ -11,85 +11,98 @@ from itertools import product
 from typing import Final
 
 from memory_pipeline.text.compare import denial_rules, slots
-from memory_pipeline.text.compare.cases import LEAST_SHARED, SOME, Case, Finding, Roots, strong
+from memory_pipeline.text.compare.statement_pair import (
+    HALF_WEIGHT,
+    MIN_SHARED_WEIGHT,
+    Finding,
+    Roots,
+    StatementPair,
+    has_specific_root,
+)
 from memory_pipeline.text.lang.en import change_words as words
 from memory_pipeline.text.lang.en import cues
+from memory_pipeline.text.lang.en.lemmas import may_be_typo
 from memory_pipeline.text.parse.attributes import Claim
-from memory_pipeline.text.parse.content_words import alike
 from memory_pipeline.text.parse.dates import WEEKDAYS, span
 from memory_pipeline.text.parse.quantities import UNITS, Amount
 from memory_pipeline.text.parse.statements import Statement
 
-_THIRD: Final = frozenset({"he", "she", "they"})
-_FIRST: Final = frozenset({"i", "we"})
-_COUNTING: Final = frozenset({"count", "percent", "money", "version"})
-_ENUMERATED: Final = 2
-"""More numbers of one kind than these are a list, whose values cannot be told apart."""
-_SHORT: Final = 10
-"""Words of two statements together up to which any word that only one has can make another thing of it."""
-_TERSE: Final = 4
-"""Likewise, up to which persons and things counted are all there is to share."""
-_RESCHEDULED: Final = frozenset({"changed_date", "changed_time"})
-_SHARING: Final = frozenset({"prefer", "role", "school", "plan", "name"})
-"""Attributes whose values can differ in part: window seats, aisle seats."""
-_MOST: Final = 0.75
-_HALF: Final = 0.5
-_ENDED_NAMED: Final = 0.4
-_DENIED: Final = 0.7
-"""Share of a denial's topic that the other must state."""
-_DENIED_WORDS: Final = 0.6
-_VALUE_WORDS: Final = 3
-_OPENING: Final = 6
-"""Words with which a speaker says of himself what he is."""
+_THIRD_PERSONS: Final = frozenset({"he", "she", "they"})
+_SPEAKER: Final = frozenset({"i", "we"})
+_QUANTITY_KINDS: Final = frozenset({"count", "percent", "money", "version"})
+_MAX_OF_KIND: Final = 2
+"""More numbers of one kind are a list, whose values cannot be attributed."""
+_SHORT_TOPICS: Final = 10
+"""Topic roots of two statements together up to which any unshared root may denote another thing."""
+_TERSE_TOPICS: Final = 4
+"""Likewise, up to which persons and counted things are all that can be shared."""
+_RESCHEDULING_RULES: Final = frozenset({"changed_date", "changed_time"})
+_PARTIAL_ATTRIBUTES: Final = frozenset({"prefer", "role", "school", "plan", "name"})
+"""Attributes whose values may differ in part: window seats, aisle seats."""
+_HIGH_OVERLAP: Final = 0.75
+_MEDIUM_OVERLAP: Final = 0.5
+_RESCHEDULED_OVERLAP: Final = 0.4
+_OPPOSITE_OVERLAP: Final = 0.7
+"""Overlap of the topics from which exclusive words are about one thing."""
+_RESCHEDULED_LOW_WEIGHT_OVERLAP: Final = 0.6
+_MAX_VALUE_WORDS: Final = 3
+_OPENING_WORDS: Final = 6
+"""Words at the start of a clause within which speakers describe themselves."""
 _VERSION: Final = re.compile(r"[0-9]+(?:\.[0-9]+)+")
 _YEAR: Final = re.compile("[0-9]{4}")
-_ROOTS_OF_SIDES: Final = tuple(words.roots(" ".join(sorted(frozenset().union(*sides)))) for sides in words.EXCLUSIVE)
+_GROUP_ROOTS: Final = tuple(words.roots(" ".join(sorted(frozenset().union(*sides)))) for sides in words.EXCLUSIVE)
 
-_GROUPS: Final = {
+_GROUPS_OF_WORD: Final = {
     word: frozenset(number for number, sides in enumerate(words.EXCLUSIVE) if any(word in side for side in sides))
     for word in frozenset().union(*(side for sides in words.EXCLUSIVE for side in sides))
 }
 
 
-def findings(case: Case) -> Iterator[Finding]:
-    """Everything that tells the newer statement from the older one."""
-    old, new = case.old, case.new
-    if old.supposed or new.supposed or not same_people(old, new):
+def findings(pair: StatementPair) -> Iterator[Finding]:
+    """All findings of the safe rules about a pair of statements."""
+    old, new = pair.old, pair.new
+    if old.hypothetical or new.hypothetical or not same_people(old, new):
         return
-    yield from denial_rules.ended(case)
-    denied = bool(old.denial) != bool(new.denial)
-    found = list(_denied(case) if denied else _values(case))
-    if not found or words.apart(old.low, new.low):
+    yield from denial_rules.endings(pair)
+    is_negated = bool(old.negation) != bool(new.negation)
+    candidates = list(_negation_findings(pair) if is_negated else _value_findings(pair))
+    if not candidates or words.names_counterparts(old.low, new.low):
         return
-    parallel = not denied and slots.parallel(old, new)
-    yield from (one for one in found if not parallel or (new.moved and one.rule in _RESCHEDULED))
+    are_parallel = not is_negated and slots.are_parallel(old, new)
+    yield from (
+        finding
+        for finding in candidates
+        if not are_parallel or (new.rescheduled and finding.rule in _RESCHEDULING_RULES)
+    )
 
 
-def _denied(case: Case) -> Iterator[Finding]:
-    """One denies what the other states."""
-    if same_thing(case.old, case.new):
-        yield from denial_rules.denied(case)
+def _negation_findings(pair: StatementPair) -> Iterator[Finding]:
+    """Findings where one statement negates the other."""
+    if same_subject(pair.old, pair.new):
+        yield from denial_rules.contradictions(pair)
 
 
-def _values(case: Case) -> Iterator[Finding]:
-    """The newer gives another value."""
-    old, new = case.old, case.new
-    yield from slots.restated(case)
-    if new.declared or same_kinds(old, new):
-        yield from _claimed(case)
-        yield from slots.settled(case)
-    if same_thing(old, new):
-        yield from _amounts(case)
-        yield from _versions(case)
-        yield from _dates(case)
-        yield from _sides(case)
-        yield from _ranks(case)
+def _value_findings(pair: StatementPair) -> Iterator[Finding]:
+    """Findings where the newer statement gives another value."""
+    old, new = pair.old, pair.new
+    yield from slots.restatements(pair)
+    if new.declared or same_labels(old, new):
+        yield from _claim_changes(pair)
+        yield from slots.creations(pair)
+    if same_subject(old, new):
+        yield from _amount_changes(pair)
+        yield from _version_changes(pair)
+        yield from _date_changes(pair)
+        yield from _opposites(pair)
+        yield from _rank_changes(pair)
 
 
 def same_people(old: Statement, new: Statement) -> bool:
-    """The statements do not begin with different relatives, or with somebody else and the speaker."""
+    """Whether the statements may be about the same people, not different relatives or a third person and the
+    speaker."""
     if any(
-        cues.BY_ONESELF.match(one.low) and cues.BY_ANOTHER.match(other.low) for one, other in ((old, new), (new, old))
+        cues.STARTS_WITH_SPEAKER.match(one.low) and cues.STARTS_WITH_THIRD_PERSON.match(other.low)
+        for one, other in ((old, new), (new, old))
     ):
         return False
     if old.people == new.people or old.people & new.people:
@@ -97,332 +110,383 @@ def same_people(old: Statement, new: Statement) -> bool:
     if old.people and new.people:
         return False
     other = new if old.people else old
-    return not other.persons & _FIRST or bool((old.people | new.people) & other.topic)
+    return not other.persons & _SPEAKER or bool((old.people | new.people) & other.topic)
 
 
-def same_thing(old: Statement, new: Statement) -> bool:
-    """The statements do not begin with different names, or tell of two things of one kind."""
+def same_subject(old: Statement, new: Statement) -> bool:
+    """Whether the statements may be about one thing: no different names at the start, no different labels."""
     for one, other in ((old, new), (new, old)):
-        strange = bool(one.lead) and not any(name in other.low for name in one.lead)
-        if strange and (other.lead or _FIRST.intersection(other.said[:1])):
+        unmentioned = bool(one.lead) and not any(name in other.low for name in one.lead)
+        if unmentioned and (other.lead or _SPEAKER.intersection(other.roots[:1])):
             return False
-    return same_kinds(old, new)
+    return same_labels(old, new)
 
 
-def same_kinds(old: Statement, new: Statement) -> bool:
-    """The statements do not tell of two things of one kind (sprint 1 and 2)."""
-    kinds = {noun: label for noun, label in old.labels if noun not in words.RANKED}
-    return all(kinds.get(noun, label) == label for noun, label in new.labels)
+def same_labels(old: Statement, new: Statement) -> bool:
+    """Whether the statements give no different labels to things of one kind (sprint 1 and 2)."""
+    label_of = {noun: label for noun, label in old.labels if noun not in words.RANKED}
+    return all(label_of.get(noun, label) == label for noun, label in new.labels)
 
 
-def _apart(case: Case, without: Roots = frozenset()) -> bool:
-    """Each statement is about something that the other does not mention."""
-    counted = frozenset(one.head for side in (case.old, case.new) for one in side.amounts)
-    left, right = (side.topic - case.shared - words.GENERIC - counted - without for side in (case.old, case.new))
+def _about_different_things(pair: StatementPair, without: Roots = frozenset()) -> bool:
+    """Whether each statement is about something that the other does not mention."""
+    counted_things = frozenset(one.head for side in (pair.old, pair.new) for one in side.amounts)
+    left, right = (side.topic - pair.shared - words.GENERIC - counted_things - without for side in (pair.old, pair.new))
     if not left or not right:
         return False
-    short = len(case.old.topic) + len(case.new.topic) <= _SHORT
-    return short or case.context() < min(case.weight(left), case.weight(right))
+    is_short = len(pair.old.topic) + len(pair.new.topic) <= _SHORT_TOPICS
+    return is_short or pair.context_weight() < min(pair.weight(left), pair.weight(right))
 
 
-def _claimed(case: Case) -> Iterator[Finding]:
-    """Both give a value to one attribute of one subject."""
-    old, new = case.old, case.new
-    happened = any(side.past and not side.changing for side in (old, new))
+def _claim_changes(pair: StatementPair) -> Iterator[Finding]:
+    """Both assign a value to one attribute of one subject."""
+    old, new = pair.old, pair.new
+    is_past_event = any(side.past and not side.changing for side in (old, new))
     for one in old.claims:
         for other in new.claims:
-            if one.attribute != other.attribute or not _of_one_subject(one, other, case) or not _differ(one, other):
+            if (
+                one.attribute != other.attribute
+                or not _same_claim_subject(one, other, pair)
+                or not _values_differ(one, other)
+            ):
                 continue
             values = one.shown, other.shown
             if one.attribute == "birthplace":
                 yield Finding("conflict", "changed_value", one.attribute, *values, 0.85)
-            elif not happened and _one_valued(one, other, case):
-                sure = 0.8 if new.changing or _both_named(one, other, case) else 0.7
-                fixed = bool(words.FIXED & one.subject) and not new.changing
+            elif not is_past_event and _is_single_valued(one, other, pair):
+                confidence = 0.8 if new.changing or _both_values_named(one, other, pair) else 0.7
+                is_immutable = bool(words.IMMUTABLE & one.subject) and not new.changing
                 if one.attribute == "is":
-                    yield case.found("changed_value", one.subject, values, sure, update=not fixed)
+                    yield pair.finding("changed_value", one.subject, values, confidence, update=not is_immutable)
                 else:
-                    relation = "conflict" if words.FIXED & case.shared and not new.changing else "update"
-                    yield Finding(relation, "changed_value", one.attribute, *values, sure)
+                    relation = "conflict" if words.IMMUTABLE & pair.shared and not new.changing else "update"
+                    yield Finding(relation, "changed_value", one.attribute, *values, confidence)
 
 
-def _of_one_subject(one: Claim, other: Claim, case: Case) -> bool:
+def _same_claim_subject(one: Claim, other: Claim, pair: StatementPair) -> bool:
+    """Whether two claims are about one subject."""
     left, right = one.subject, other.subject
     if left and right:
-        return (left <= right or right <= left) and _no_other(one, other, case)
-    of_somebody = (case.old.persons | case.new.persons) & _THIRD and not case.old.persons & case.new.persons & _FIRST
-    return one.attribute != "is" and not left | right and not of_somebody
+        return (left <= right or right <= left) and _no_other_subject(one, other, pair)
+    about_third_person = (
+        pair.old.persons | pair.new.persons
+    ) & _THIRD_PERSONS and not pair.old.persons & pair.new.persons & _SPEAKER
+    return one.attribute != "is" and not left | right and not about_third_person
 
 
-def _no_other(one: Claim, other: Claim, case: Case) -> bool:
-    """What one subject has more than the other does not make it another one.
+def _no_other_subject(one: Claim, other: Claim, pair: StatementPair) -> bool:
+    """Whether the extra words of one subject do not make it another subject.
 
-    A name does not; the noun itself does ("API docs" are no API), and what narrows it down ("from college") may, unless
-    both give a name or a change is told.
+    A name does not; the head noun does ("API docs" are not the API), and a modifier ("from college") may, unless both
+    statements share a name or the newer announces a change.
     """
     if one.attribute == "is" or one.subject == other.subject:
         return True
-    longer, says = (one, case.old) if one.subject > other.subject else (other, case.new)
-    names = _names(says)
-    more = (one.subject ^ other.subject) - names
-    known = case.new.changing or bool(one.subject & other.subject & names)
-    return not more or (longer.head not in more and known)
+    longer, statement = (one, pair.old) if one.subject > other.subject else (other, pair.new)
+    names = _names(statement)
+    extra = (one.subject ^ other.subject) - names
+    is_confirmed = pair.new.changing or bool(one.subject & other.subject & names)
+    return not extra or (longer.head not in extra and is_confirmed)
 
 
-def _differ(one: Claim, other: Claim) -> bool:
-    """Each claim has a word of value that the other lacks, in a setting that can be one."""
+def _values_differ(one: Claim, other: Claim) -> bool:
+    """Whether each claim has a value word that the other lacks, in compatible contexts."""
     if one.context and other.context and not one.context & other.context:
         return False
-    alone = one.value - other.value, other.value - one.value
-    if any(alike(*pair) for pair in product(*alone)):
+    unshared = one.value - other.value, other.value - one.value
+    if any(may_be_typo(*pair) for pair in product(*unshared)):
         return False
-    if all(alone) and all(word[0].isdigit() for word in alone[0] | alone[1]):
+    if all(unshared) and all(word[0].isdigit() for word in unshared[0] | unshared[1]):
         return True
-    return all(alone) and (one.attribute in _SHARING or not one.value & other.value)
+    return all(unshared) and (one.attribute in _PARTIAL_ATTRIBUTES or not one.value & other.value)
 
 
-def _one_valued(one: Claim, other: Claim, case: Case) -> bool:
-    """The attribute has one value at a time, or the newer says that it is new."""
+def _is_single_valued(one: Claim, other: Claim, pair: StatementPair) -> bool:
+    """Whether the attribute has one value at a time, or the newer statement says that its value is new."""
     if one.attribute in {"work", "study"}:
-        named = _both_named(one, other, case)
-        return named or (one.attribute == "study" and (case.new.changing or "major" in case.shared))
+        values_named = _both_values_named(one, other, pair)
+        return values_named or (one.attribute == "study" and (pair.new.changing or "major" in pair.shared))
     if one.attribute == "prefer":
-        return bool(cues.INSTEAD.search(case.new.low) or one.value & other.value)
-    return one.attribute != "is" or _is_one(one, other, case)
+        return bool(cues.INSTEAD.search(pair.new.low) or one.value & other.value)
+    return one.attribute != "is" or _is_single_identity(one, other, pair)
 
 
-def _is_one(one: Claim, other: Claim, case: Case) -> bool:
-    """What one thing is has one value at a time, or the newer says that it is new."""
+def _is_single_identity(one: Claim, other: Claim, pair: StatementPair) -> bool:
+    """The same for what a subject is."""
     subject = one.subject & other.subject
-    if subject & words.ONE_VALUED and (subject != words.FAVOURITE) and one.owned and other.owned:
+    if subject & words.SINGLE_VALUED and (subject != words.FAVOURITE) and one.is_definite and other.is_definite:
         return True
-    if _names(case.old) & one.subject:
+    if _names(pair.old) & one.subject:
         return False
-    brief = max(len(one.value), len(other.value)) <= _VALUE_WORDS
-    said_new = bool(cues.NOWADAYS.search(case.new.low)) and strong(subject) and brief
-    return (said_new and one.owned and other.owned) or bool(subject & words.FIXED)
+    is_brief = max(len(one.value), len(other.value)) <= _MAX_VALUE_WORDS
+    is_new = bool(cues.NOWADAYS.search(pair.new.low)) and has_specific_root(subject) and is_brief
+    return (is_new and one.is_definite and other.is_definite) or bool(subject & words.IMMUTABLE)
 
 
-def _both_named(one: Claim, other: Claim, case: Case) -> bool:
-    return bool(_names(case.old) & one.value - other.value and _names(case.new) & other.value - one.value)
+def _both_values_named(one: Claim, other: Claim, pair: StatementPair) -> bool:
+    """Whether the differing values are names in both statements."""
+    return bool(_names(pair.old) & one.value - other.value and _names(pair.new) & other.value - one.value)
 
 
-def _names(one: Statement) -> Roots:
-    return frozenset().union(*(words.roots(name.replace("-", " ")) for name in one.names))
+def _names(statement: Statement) -> Roots:
+    """Roots of the names in a statement."""
+    return frozenset().union(*(words.roots(name.replace("-", " ")) for name in statement.names))
 
 
-def _amounts(case: Case) -> Iterator[Finding]:
+def _amount_changes(pair: StatementPair) -> Iterator[Finding]:
     """The newer gives another number of the same things."""
-    old, new = case.old, case.new
-    if not old.amounts or not new.amounts or (old.persons ^ new.persons) & _THIRD:
+    old, new = pair.old, pair.new
+    if not old.amounts or not new.amounts or (old.persons ^ new.persons) & _THIRD_PERSONS:
         return
-    counted = any(one.risen and one.head not in UNITS for one in new.amounts)
-    risen = counted and case.context() >= 2 * SOME
-    if _apart(case) and not risen:
+    has_new_count = any(one.is_new and one.head not in UNITS for one in new.amounts)
+    is_new_count = has_new_count and pair.context_weight() >= 2 * HALF_WEIGHT
+    if _about_different_things(pair) and not is_new_count:
         return
-    began = {(one.kind, one.head) for one in new.amounts if one.before} - {
+    started = {(one.kind, one.head) for one in new.amounts if one.is_start} - {
         (one.kind, one.head)
         for one in new.amounts
-        if one.before and one.value in {known.value for known in old.amounts}
+        if one.is_start and one.value in {amount.value for amount in old.amounts}
     }
-    stated = {one.value for one in old.amounts}, {one.value for one in new.amounts if not one.before}
-    ones = [one for one in old.amounts if _tells(one, old) and one.value not in stated[1]]
-    others = [one for one in new.amounts if _tells(one, new) and one.value not in stated[0]]
-    for one in ones:
-        for other in others:
-            if (other.kind, other.head) in began or one.kind != other.kind or one.goal != other.goal:
+    stated_values = {one.value for one in old.amounts}, {one.value for one in new.amounts if not one.is_start}
+    old_amounts = [one for one in old.amounts if _is_attributable(one, old) and one.value not in stated_values[1]]
+    new_amounts = [one for one in new.amounts if _is_attributable(one, new) and one.value not in stated_values[0]]
+    for one in old_amounts:
+        for other in new_amounts:
+            if (other.kind, other.head) in started or one.kind != other.kind or one.is_goal != other.is_goal:
                 continue  # it began elsewhere: it is another count
-            if sure := _same_things(one, other, case):
-                about = frozenset({one.head or other.head}) - {""} or case.shared - words.GENERIC
-                yield case.found("changed_number", about, (one.value, other.value), sure, update=True)
+            if confidence := _count_confidence(one, other, pair):
+                about = frozenset({one.head or other.head}) - {""} or pair.shared - words.GENERIC
+                yield pair.finding("changed_number", about, (one.value, other.value), confidence, update=True)
 
 
-def _versions(case: Case) -> Iterator[Finding]:
-    """The newer brings what the older tells the version of to another one, and tells nothing else."""
-    ones = [one.value for one in case.old.amounts if one.kind == "version"]
-    others = [one.value for one in case.new.amounts if one.risen and not one.head and _VERSION.fullmatch(one.value)]
-    if len(ones) == len(others) == 1 and ones != others and strong(case.shared) and case.new.topic <= case.old.topic:
-        yield case.found("changed_number", case.shared, (ones[0], others[0]), 0.75, update=True)
+def _version_changes(pair: StatementPair) -> Iterator[Finding]:
+    """The newer gives another version of the thing versioned in the older, and nothing else."""
+    old_versions = [one.value for one in pair.old.amounts if one.kind == "version"]
+    new_versions = [
+        one.value for one in pair.new.amounts if one.is_new and not one.head and _VERSION.fullmatch(one.value)
+    ]
+    if (
+        len(old_versions) == len(new_versions) == 1
+        and old_versions != new_versions
+        and has_specific_root(pair.shared)
+        and pair.new.topic <= pair.old.topic
+    ):
+        yield pair.finding("changed_number", pair.shared, (old_versions[0], new_versions[0]), 0.75, update=True)
 
 
-def _tells(one: Amount, stated: Statement) -> bool:
-    """A number tells how much there is, and is not one of a list."""
-    alike = [other for other in stated.amounts if one.kind == other.kind and other.head in {"", one.head}]
-    return one.kind in _COUNTING and not one.before and not one.step and len(alike) <= _ENUMERATED
+def _is_attributable(amount: Amount, statement: Statement) -> bool:
+    """Whether a number is a quantity and not one of a list."""
+    same_kind = [other for other in statement.amounts if amount.kind == other.kind and other.head in {"", amount.head}]
+    return (
+        amount.kind in _QUANTITY_KINDS
+        and not amount.is_start
+        and not amount.is_difference
+        and len(same_kind) <= _MAX_OF_KIND
+    )
 
 
-def _same_things(one: Amount, other: Amount, case: Case) -> float:
-    """How sure it is that two numbers count the same; 0 if they do not seem to."""
-    old, new = case.old, case.new
-    announced = other.risen or new.changing
-    named = bool(one.head or other.head)
-    if named and not _same_head(one, other, case):
+def _count_confidence(one: Amount, other: Amount, pair: StatementPair) -> float:
+    """Confidence that two numbers count the same things; 0 if they do not seem to."""
+    old, new = pair.old, pair.new
+    is_announced = other.is_new or new.changing
+    is_named = bool(one.head or other.head)
+    if is_named and not _same_counted_thing(one, other, pair):
         return 0.0
     if one.kind == "version":
-        prefix = one.value.startswith(other.value) or other.value.startswith(one.value)
-        return 0.75 if named and announced and not prefix else 0.0
-    if not _comparable(one, other, case, announced=announced) or not _enough(one, other, case):
+        is_prefix = one.value.startswith(other.value) or other.value.startswith(one.value)
+        return 0.75 if is_named and is_announced and not is_prefix else 0.0
+    if not _comparable(one, other, pair, is_announced=is_announced) or not _shares_enough(one, other, pair):
         return 0.0
-    counted = frozenset({one.head, other.head})
-    weight, likeness = case.context(counted), case.likeness(counted)
-    begun = any((amount.before, amount.value, amount.kind) == (True, one.value, one.kind) for amount in new.amounts)
+    counted_things = frozenset({one.head, other.head})
+    weight, overlap = pair.context_weight(counted_things), pair.overlap(counted_things)
+    is_start_value = any(
+        (amount.is_start, amount.value, amount.kind) == (True, one.value, one.kind) for amount in new.amounts
+    )
     persons = old.persons & new.persons and not (old.past and new.past)
     levels = (
-        (0.95, begun and weight >= SOME),
-        (0.8, announced and weight >= (LEAST_SHARED if named else 2 * SOME)),
-        (0.8, likeness >= _MOST and weight >= (LEAST_SHARED if named else SOME)),
-        (0.75, named and likeness == 1.0 and persons and len(old.topic | new.topic) <= _TERSE),
-        (0.7, likeness >= _HALF and weight >= 3 * SOME),
+        (0.95, is_start_value and weight >= HALF_WEIGHT),
+        (0.8, is_announced and weight >= (MIN_SHARED_WEIGHT if is_named else 2 * HALF_WEIGHT)),
+        (0.8, overlap >= _HIGH_OVERLAP and weight >= (MIN_SHARED_WEIGHT if is_named else HALF_WEIGHT)),
+        (0.75, is_named and overlap == 1.0 and persons and len(old.topic | new.topic) <= _TERSE_TOPICS),
+        (0.7, overlap >= _MEDIUM_OVERLAP and weight >= 3 * HALF_WEIGHT),
     )
-    return next((sure for sure, holds in levels if holds), 0.0)
+    return next((confidence for confidence, applies in levels if applies), 0.0)
 
 
-def _same_head(one: Amount, other: Amount, case: Case) -> bool:
-    """Both count one kind of thing, as far as it is said which."""
+def _same_counted_thing(one: Amount, other: Amount, pair: StatementPair) -> bool:
+    """Whether both numbers count the same kind of thing, as far as named."""
     if not one.head or not other.head:
-        terse = max(len(case.old.topic), len(case.new.topic)) <= _TERSE
-        bare = other if one.head else one
-        told = case.shared if bare.risen else bare.measured
-        return (one.head or other.head) in told or (terse and bool(case.shared & words.ONE_VALUED))
-    fits = one.modifiers <= case.new.topic | case.new.around and other.modifiers <= case.old.topic | case.old.around
-    common = one.head not in words.GENERIC and case.weight(frozenset({one.head})) < LEAST_SHARED
-    vague = one.head in words.GENERIC and not (other.risen or one.modifiers & other.modifiers)
-    if one.head != other.head or not fits or vague:
+        is_terse = max(len(pair.old.topic), len(pair.new.topic)) <= _TERSE_TOPICS
+        unnamed = other if one.head else one
+        described = pair.shared if unnamed.is_new else unnamed.measured
+        return (one.head or other.head) in described or (is_terse and bool(pair.shared & words.SINGLE_VALUED))
+    modifiers_fit = (
+        one.modifiers <= pair.new.topic | pair.new.context_topic
+        and other.modifiers <= pair.old.topic | pair.old.context_topic
+    )
+    is_common = one.head not in words.GENERIC and pair.weight(frozenset({one.head})) < MIN_SHARED_WEIGHT
+    is_vague = one.head in words.GENERIC and not (other.is_new or one.modifiers & other.modifiers)
+    if one.head != other.head or not modifiers_fit or is_vague:
         return False
-    measured = one.head in UNITS or one.kind == "version"
-    return bool(not common or (one.modifiers and other.modifiers) or (measured and strong(case.shared - {one.head})))
+    is_measured = one.head in UNITS or one.kind == "version"
+    return bool(
+        not is_common
+        or (one.modifiers and other.modifiers)
+        or (is_measured and has_specific_root(pair.shared - {one.head}))
+    )
 
 
-def _comparable(one: Amount, other: Amount, case: Case, *, announced: bool) -> bool:
-    """Two numbers can be an older and a newer count of something."""
-    old, new = case.old, case.new
-    known = one.head or other.head or case.shared & words.ONE_VALUED
-    if one.kind == "count" and not (known or other.risen):
+def _comparable(one: Amount, other: Amount, pair: StatementPair, *, is_announced: bool) -> bool:
+    """Whether two numbers can be an older and a newer count of something."""
+    old, new = pair.old, pair.new
+    is_known = one.head or other.head or pair.shared & words.SINGLE_VALUED
+    if one.kind == "count" and not (is_known or other.is_new):
         return False
     if one.kind == "money" and one.value.lstrip("-")[0] != other.value.lstrip("-")[0]:
         return False
-    if announced or (old.past and new.past):
-        return announced  # what happened twice counts nothing anew
-    if one.goal or one.head in UNITS or (one.kind == "count" and not old.persons & new.persons):
+    if is_announced or (old.past and new.past):
+        return is_announced  # what happened twice counts nothing anew
+    if one.is_goal or one.head in UNITS or (one.kind == "count" and not old.persons & new.persons):
         return False
-    if max(len(old.topic), len(new.topic)) > _SHORT and not (old.dates and old.dates & new.when):
+    if max(len(old.topic), len(new.topic)) > _SHORT_TOPICS and not (old.dates and old.dates & new.context_dates):
         return False
-    return not (old.dates and new.dates) or bool(old.when & new.when)
+    return not (old.dates and new.dates) or bool(old.context_dates & new.context_dates)
 
 
-def _enough(one: Amount, other: Amount, case: Case) -> bool:
-    """The statements share enough besides what is counted."""
-    counted = frozenset({one.head, other.head})
-    near, context = case.shared - counted - words.GENERIC, case.context(counted)
-    named = bool(one.head or other.head)
-    if one.head in UNITS and (case.weight(near) < 2 * SOME or case.likeness(counted) < _HALF):
+def _shares_enough(one: Amount, other: Amount, pair: StatementPair) -> bool:
+    """Whether the statements share enough besides the thing counted."""
+    counted_things = frozenset({one.head, other.head})
+    shared_topic, context = pair.shared - counted_things - words.GENERIC, pair.context_weight(counted_things)
+    is_named = bool(one.head or other.head)
+    if one.head in UNITS and (
+        pair.weight(shared_topic) < 2 * HALF_WEIGHT or pair.overlap(counted_things) < _MEDIUM_OVERLAP
+    ):
         return False
-    measured = one.measured & other.measured - words.GENERIC
-    if (one.head in UNITS or one.kind == "percent") and one.measured and other.measured and not measured:
+    shared_measures = one.measured & other.measured - words.GENERIC
+    if (one.head in UNITS or one.kind == "percent") and one.measured and other.measured and not shared_measures:
         return False
-    if one.head in UNITS and other.risen and near and case.likeness(counted) >= (_HALF if measured else _MOST):
+    if (
+        one.head in UNITS
+        and other.is_new
+        and shared_topic
+        and pair.overlap(counted_things) >= (_MEDIUM_OVERLAP if shared_measures else _HIGH_OVERLAP)
+    ):
         return True
     if one.head in UNITS or one.kind == "percent":
-        return len(near) > 1 or context > 2 * SOME
-    told = near or one.modifiers or other.modifiers
-    terse = case.old.persons & case.new.persons and len(case.old.topic | case.new.topic) <= _TERSE
-    return bool(told or (named and (terse or context >= (LEAST_SHARED if other.risen else 2 * SOME))))
+        return len(shared_topic) > 1 or context > 2 * HALF_WEIGHT
+    is_described = shared_topic or one.modifiers or other.modifiers
+    is_terse = pair.old.persons & pair.new.persons and len(pair.old.topic | pair.new.topic) <= _TERSE_TOPICS
+    return bool(
+        is_described or (is_named and (is_terse or context >= (MIN_SHARED_WEIGHT if other.is_new else 2 * HALF_WEIGHT)))
+    )
 
 
-def _dates(case: Case) -> Iterator[Finding]:
-    """The newer gives another day or time of the same event."""
-    old, new = case.old, case.new
+def _date_changes(pair: StatementPair) -> Iterator[Finding]:
+    """The newer gives another date or time of the same event."""
+    old, new = pair.old, pair.new
     hours = tuple(frozenset(one.value for one in side.amounts if one.kind == "time") for side in (old, new))
-    from_hour = any(one.before and one.kind == "time" for one in new.amounts)
-    if old.dates and new.dates and not old.dates & new.dates and not from_hour:
-        rule, ones, others = "changed_date", old.dates, new.dates
+    changes_hour = any(one.is_start and one.kind == "time" for one in new.amounts)
+    if old.dates and new.dates and not old.dates & new.dates and not changes_hour:
+        rule, old_values, new_values = "changed_date", old.dates, new.dates
     elif all(hours) and not hours[0] & hours[1] and (old.dates == new.dates or not old.dates or not new.dates):
-        rule, ones, others = "changed_time", hours[0], hours[1]
+        rule, old_values, new_values = "changed_time", hours[0], hours[1]
     else:
         return
-    about = case.shared - words.GENERIC
-    if not about or _apart(case, words.DAY_PARTS):
+    about = pair.shared - words.GENERIC
+    if not about or _about_different_things(pair, words.DAY_PARTS):
         return
-    values = ", ".join(sorted(ones)), ", ".join(sorted(others))
-    likeness, weight = case.likeness(words.DAY_PARTS), case.weight(about)
-    happened = old.past and new.past
-    years = happened and old.topic == new.topic and all(_YEAR.fullmatch(date) for date in ones | others)
-    once = years and (words.ONLY_ONCE & about or (words.MEETING & about and words.PEOPLE & about))
-    rescheduled = new.moved or new.correcting
-    to_come = bool(words.EVENTS & about) and not happened
-    if once or (words.FIXED & about and likeness >= _MOST and not rescheduled and not to_come):
-        yield case.found(rule, about, values, 0.75, update=False)
-    elif over_by_then(case) or ((old.past or new.past) and not rescheduled):
+    values = ", ".join(sorted(old_values)), ", ".join(sorted(new_values))
+    overlap, weight = pair.overlap(words.DAY_PARTS), pair.weight(about)
+    are_past = old.past and new.past
+    are_years = are_past and old.topic == new.topic and all(_YEAR.fullmatch(date) for date in old_values | new_values)
+    is_unique = are_years and (words.ONLY_ONCE & about or (words.MEETING & about and words.PEOPLE & about))
+    is_rescheduled = new.rescheduled or new.correcting
+    is_future_ceremony = bool(words.CEREMONIES & about) and not are_past
+    if is_unique or (
+        words.IMMUTABLE & about and overlap >= _HIGH_OVERLAP and not is_rescheduled and not is_future_ceremony
+    ):
+        yield pair.finding(rule, about, values, 0.75, update=False)
+    elif was_over_by_then(pair) or ((old.past or new.past) and not is_rescheduled):
         return  # it happened, and the newer happened too
-    elif new.correcting and not new.moved and likeness < _DENIED_WORDS:
+    elif new.correcting and not new.rescheduled and overlap < _RESCHEDULED_LOW_WEIGHT_OVERLAP:
         return  # "actually" alone moves nothing
-    elif rescheduled and likeness >= (_ENDED_NAMED if weight >= 2 * SOME else _DENIED_WORDS):
-        yield case.found(rule, about, values, 0.85, update=True)
-    elif likeness >= _MOST and case.context() >= SOME and all(_is_dated(side) for side in (old, new)):
-        yield case.found(rule, about, values, 0.75, update=True)
+    elif is_rescheduled and overlap >= (
+        _RESCHEDULED_OVERLAP if weight >= 2 * HALF_WEIGHT else _RESCHEDULED_LOW_WEIGHT_OVERLAP
+    ):
+        yield pair.finding(rule, about, values, 0.85, update=True)
+    elif (
+        overlap >= _HIGH_OVERLAP
+        and pair.context_weight() >= HALF_WEIGHT
+        and all(_is_scheduled(side) for side in (old, new))
+    ):
+        yield pair.finding(rule, about, values, 0.75, update=True)
 
 
-def _is_dated(one: Statement) -> bool:
-    """Something, not a person, is at some time, or begins or ends then."""
-    if not one.persons.intersection(one.said[:1]) and words.SCHEDULED.intersection(one.said):
+def _is_scheduled(one: Statement) -> bool:
+    """Whether a thing, not a person, is at some time, or begins or ends then."""
+    if not one.persons.intersection(one.roots[:1]) and words.SCHEDULED.intersection(one.roots):
         return True
-    at = next((at for at, word in enumerate(one.said) if word in {"be", "is"}), 0)
-    return at > 1 or (at == 1 and not one.persons.intersection(one.said[:1]))
+    at = next((at for at, word in enumerate(one.roots) if word in {"be", "is"}), 0)
+    return at > 1 or (at == 1 and not one.persons.intersection(one.roots[:1]))
 
 
-def over_by_then(case: Case) -> bool:
-    """Whatever the older dates was over when the newer was said; a bare day of the week may come again."""
-    before, after = case.times
-    if before is None or after is None or before >= after or not case.old.dates or case.old.dates & frozenset(WEEKDAYS):
+def was_over_by_then(pair: StatementPair) -> bool:
+    """Whether all dates of the older had passed when the newer was said; a bare weekday may recur."""
+    before, after = pair.times
+    if before is None or after is None or before >= after or not pair.old.dates or pair.old.dates & frozenset(WEEKDAYS):
         return False
-    spans = [span(date.rpartition("/")[2], before.date()) for date in sorted(case.old.dates)]
+    spans = [span(date.rpartition("/")[2], before.date()) for date in sorted(pair.old.dates)]
     return all(one is not None and one[1] <= after.date() for one in spans)
 
 
-def _sides(case: Case) -> Iterator[Finding]:
-    """The two stand on different sides of what excludes each other."""
-    old, new = case.old, case.new
-    if not old.sides or not new.sides:
+def _opposites(pair: StatementPair) -> Iterator[Finding]:
+    """The statements hold different sides of a group of exclusive words."""
+    old, new = pair.old, pair.new
+    if not old.exclusive or not new.exclusive:
         return
-    happened = old.past and new.past and not new.changing
+    is_past_event = old.past and new.past and not new.changing
     if old.names - new.names and new.names - old.names:
         return
-    for number in sorted(_groups(old.sides) & _groups(new.sides)):
+    for number in sorted(_group_numbers(old.exclusive) & _group_numbers(new.exclusive)):
         sides = words.EXCLUSIVE[number]
-        ones = [side & old.sides for side in sides if side & old.sides]
-        others = [side & new.sides for side in sides if side & new.sides]
-        if len(ones) != 1 or len(others) != 1 or any(side & old.sides and side & new.sides for side in sides):
+        old_sides = [side & old.exclusive for side in sides if side & old.exclusive]
+        new_sides = [side & new.exclusive for side in sides if side & new.exclusive]
+        if (
+            len(old_sides) != 1
+            or len(new_sides) != 1
+            or any(side & old.exclusive and side & new.exclusive for side in sides)
+        ):
             continue
-        used = _ROOTS_OF_SIDES[number]
-        personal = number < words.PERSONAL and all(_of_oneself(side) for side in (old, new))
-        rest = (old.topic | new.topic) - used
-        told = case.shared - used
-        alike = case.likeness(used) >= _DENIED and (strong(told) or not rest)
-        if bool(old.persons & _FIRST) != bool(new.persons & _FIRST):
-            alike = told == rest  # what the speaker did, and what is so: of exactly one thing
-        if personal or alike:
-            always = all(cues.ALWAYS.search(side.low) for side in (old, new))
-            update = not (happened or always or words.LASTING & ones[0])
-            values = ", ".join(sorted(ones[0])), ", ".join(sorted(others[0]))
-            yield case.found("opposite", case.shared - used, values, 0.75, update=update)
+        group_roots = _GROUP_ROOTS[number]
+        is_personal = number < words.PERSONAL_GROUPS and all(_is_self_description(side) for side in (old, new))
+        rest = (old.topic | new.topic) - group_roots
+        shared_topic = pair.shared - group_roots
+        is_similar = pair.overlap(group_roots) >= _OPPOSITE_OVERLAP and (has_specific_root(shared_topic) or not rest)
+        if bool(old.persons & _SPEAKER) != bool(new.persons & _SPEAKER):
+            is_similar = shared_topic == rest  # what the speaker did, and what is so: of exactly one thing
+        if is_personal or is_similar:
+            is_permanent = all(cues.ALWAYS.search(side.low) for side in (old, new))
+            update = not (is_past_event or is_permanent or words.IMMUTABLE_STATES & old_sides[0])
+            values = ", ".join(sorted(old_sides[0])), ", ".join(sorted(new_sides[0]))
+            yield pair.finding("opposite", pair.shared - group_roots, values, 0.75, update=update)
 
 
-def _groups(said: frozenset[str]) -> frozenset[int]:
-    """Which groups words belong to that exclude each other."""
-    return frozenset().union(*(_GROUPS[word] for word in said if word in _GROUPS))
+def _group_numbers(exclusive_words: frozenset[str]) -> frozenset[int]:
+    """Groups of exclusive words that some words belong to."""
+    return frozenset().union(*(_GROUPS_OF_WORD[word] for word in exclusive_words if word in _GROUPS_OF_WORD))
 
 
-def _of_oneself(one: Statement) -> bool:
-    """The speaker begins with what excludes something else: "I'm single"."""
-    opening = (word.strip(".,!") for word in one.low.split()[:_OPENING])
-    return bool(cues.BY_ONESELF.match(one.low)) and not one.sides.isdisjoint(opening)
+def _is_self_description(statement: Statement) -> bool:
+    """Whether the speaker begins with an exclusive word about themselves: "I'm single"."""
+    opening = (word.strip(".,!") for word in statement.low.split()[:_OPENING_WORDS])
+    return bool(cues.STARTS_WITH_SPEAKER.match(statement.low)) and not statement.exclusive.isdisjoint(opening)
 
 
-def _ranks(case: Case) -> Iterator[Finding]:
-    """The two are on different steps of a ladder: third grade, fourth grade."""
-    old, new = case.old, case.new
+def _rank_changes(pair: StatementPair) -> Iterator[Finding]:
+    """The statements are on different steps of a scale: third grade, fourth grade."""
+    old, new = pair.old, pair.new
     ranks = {noun: label for noun, label in old.labels if noun in words.RANKED}
-    happened = old.past and new.past and not new.changing
+    is_past_event = old.past and new.past and not new.changing
     for noun, label in new.labels:
-        if ranks.get(noun, label) != label and not happened and not _apart(case):
-            yield case.found("changed_value", frozenset({noun}), (ranks[noun], label), 0.7, update=True)
+        if ranks.get(noun, label) != label and not is_past_event and not _about_different_things(pair):
+            yield pair.finding("changed_value", frozenset({noun}), (ranks[noun], label), 0.7, update=True)

@@ -1,9 +1,8 @@
-"""Changed facts: does the newer of two texts state another value of the same fact, or do the two contradict?
+"""Changed facts: decides whether the newer of two texts updates, contradicts or repeats the older.
 
-Texts are compared statement by statement; the surest finding of any two of their statements decides. What is not
-here: how a text is cut into statements (`statements`), what tells two of them apart (`fact_rules`), which pairs are
-worth comparing and what follows from a change (`consolidation/change_detection`), and whether two texts may be merged
-(`differences`).
+Texts are compared statement by statement; the most confident finding of any two statements decides. Not here:
+extraction of statements (`parse/statements`), the rules (`change_rules`, `denial_rules`, `likely_changes`), the choice
+of pairs and the consequences of a change (`consolidation/change_detection`), and the merge guard (`merge_guard`).
 """
 
 from dataclasses import dataclass, replace
@@ -16,9 +15,15 @@ from scipy import sparse
 
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.text.compare import likely_changes, paraphrases
-from memory_pipeline.text.compare.cases import LEAST_SHARED, RARE, SOME, Case, Finding
 from memory_pipeline.text.compare.change_rules import findings
-from memory_pipeline.text.compare.merge_guard import settled_dates
+from memory_pipeline.text.compare.merge_guard import absolute_dates
+from memory_pipeline.text.compare.statement_pair import (
+    HALF_WEIGHT,
+    MIN_SHARED_WEIGHT,
+    RARE_WEIGHT,
+    Finding,
+    StatementPair,
+)
 from memory_pipeline.text.lang.en import change_phrases
 from memory_pipeline.text.lang.en import change_words as words
 from memory_pipeline.text.parse import statements
@@ -26,9 +31,9 @@ from memory_pipeline.text.parse.statements import Statement
 from memory_pipeline.text.parse.tokens import vocabulary
 
 Rows = NDArray[np.int64]
-Marks = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
 
-_JUDGED: Final = {
+_FINDING_SCHEMA: Final = {
     "relation": pl.String,
     "rule": pl.String,
     "subject": pl.String,
@@ -40,32 +45,34 @@ _JUDGED: Final = {
 _SIDES: Final = ("left", "right")
 _UNRELATED: Final = ("unrelated", None, None, None, None, None, 0.5)
 _DUPLICATE: Final = ("duplicate", "same_meaning", None, None, None, None, 0.9)
-_GENERIC: Final = 10
-"""Weight of a word that many statements share anyway."""
-_COMMON: Final = 0.05
-"""Share of a group's texts up to which a word weighs in full; from there to all of them it weighs less and less."""
-_FEW_CLAUSES: Final = 24
-"""Pairs of clauses of two texts up to which all are compared, if the texts were put side by side."""
-_ALIKE: Final = 0.3
-"""Share of the words of a clause from which it can say the same of something else."""
-_NEAR: Final = pl.element().is_in(sorted({*words.NEAR, *words.KINDS}.union(*words.KINDS.values())))
-_FEW: Final = 20
+_GENERIC_WEIGHT: Final = 10
+"""Weight of a word that many statements share."""
+_FULL_WEIGHT_SHARE: Final = 0.05
+"""Share of a group's texts up to which a word has its full weight; from there on the weight falls."""
+_MAX_FULL_COMPARISON: Final = 24
+"""Pairs of clauses of two related texts up to which all are compared."""
+_MIN_OVERLAP: Final = 0.3
+"""Share of a clause's weight from which another clause may restate it."""
+_HAS_NEAR_SYNONYM: Final = pl.element().is_in(
+    sorted({*words.NEAR_SYNONYMS, *words.HYPONYMS}.union(*words.HYPONYMS.values()))
+)
+_MIN_GROUP: Final = 20
 """Groups of fewer texts are too small for such shares."""
-_AT_ONCE: Final = 200_000
-"""Pairs of clauses whose words are compared at once: bounds the scratch memory."""
-_SIDE: Final = {word: f"{at}" for at, sides in enumerate(words.EXCLUSIVE) for side in sides for word in side}
+_CHUNK: Final = 200_000
+"""Pairs of clauses compared at once: bounds the scratch memory."""
+_GROUP_OF_WORD: Final = {word: f"{at}" for at, sides in enumerate(words.EXCLUSIVE) for side in sides for word in side}
 _FIRST_AND_SECOND: Final = frozenset({"i", "we", "you"})
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """Texts, read statement by statement.
+class ParsedTexts:
+    """Texts parsed into statements.
 
     Attributes:
-        clauses: as `statements.clauses` gives them; `row` is the place of the text.
-        terms: row, clause (its place), group, root and weight: what each clause is about.
+        clauses: result of `statements.extract_clauses`; `row` is the index of the text.
+        terms: row, clause (its index), group, root and weight: topics of each clause.
         said_at: when each text was said.
-        weights: of each group the weight of its roots, in hundredths of a rare word.
+        weights: weight of each root per group, in hundredths of a rare word.
     """
 
     clauses: pl.DataFrame
@@ -75,44 +82,50 @@ class Reading:
 
 
 def relations(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Say of each pair of texts how the newer relates to the older.
+    """Classifies how the newer text of each pair relates to the older.
 
     Args:
-        pairs: left_content and right_content; optionally left_at and right_at (instants; the later one is the newer,
-            without them the right one), left_speaker and right_speaker (who says "I").
+        pairs: left_content and right_content; optionally left_at and right_at (instants; the later text is the newer,
+            by default the right one), left_speaker and right_speaker (who "I" is).
 
     Returns:
-        `pairs` with relation (update, conflict, duplicate or unrelated), rule, subject, attribute, value (of the
-        older), other_value (of the newer) and confidence (0..1). An update of texts of one and the same instant, whose
-        order is not known, is a conflict unless one announces a change. Cost: about 0.2 ms a statement, and 50 µs a
-        pair of statements that could tell each other apart.
+        `pairs` with relation (update, conflict, duplicate or unrelated), rule, subject, attribute, value (in the
+        older), other_value (in the newer) and confidence (0..1). An update between texts of the same instant, whose
+        order is unknown, is a conflict unless one announces a change. Cost: about 0.2 ms per statement, and 50 µs per
+        pair of statements that share enough.
 
     Raises:
-        ValueError: a text is missing.
+        ValueError: a text column is missing.
     """
     if missing := [f"{side}_content" for side in _SIDES if f"{side}_content" not in pairs.columns]:
         raise ValueError(f"pairs lack column {missing[0]!r}; give both texts of each pair")
     left, right = np.arange(len(pairs)), np.arange(len(pairs)) + len(pairs)
-    later = _later(pairs)
+    later = _time_order(pairs)
     older, newer = np.where(later < 0, right, left), np.where(later < 0, left, right)
     texts = pl.concat([pairs[f"{side}_content"].cast(pl.String) for side in _SIDES])
-    reading = read(texts, instants=_both(pairs, "at", INSTANT))
-    speakers = _both(pairs, "speaker", pl.String())
-    known: dict[int, Statement] = {}
-    found = judge(reading, older, newer, speakers=speakers, ordered=later != 0, known=known)
-    left_over = np.flatnonzero((found["relation"] == "unrelated").to_numpy())
-    same = paraphrases.same(texts, older[left_over], newer[left_over])
-    others = left_over[~same]
-    guessed = judge(
-        reading, older[others], newer[others], speakers=speakers, ordered=later[others] != 0, beside=True, known=known
+    parsed = parse(texts, instants=_stacked(pairs, "at", INSTANT))
+    speakers = _stacked(pairs, "speaker", pl.String())
+    cache: dict[int, Statement] = {}
+    judged = judge(parsed, older, newer, speakers=speakers, ordered=later != 0, cache=cache)
+    unrelated = np.flatnonzero((judged["relation"] == "unrelated").to_numpy())
+    duplicates = paraphrases.are_paraphrases(texts, older[unrelated], newer[unrelated])
+    remaining = unrelated[~duplicates]
+    likely = judge(
+        parsed,
+        older[remaining],
+        newer[remaining],
+        speakers=speakers,
+        ordered=later[remaining] != 0,
+        related=True,
+        cache=cache,
     )
-    rows = dict(enumerate(found.iter_rows())) | dict.fromkeys(left_over[same].tolist(), _DUPLICATE)
-    rows |= dict(zip(others.tolist(), guessed.iter_rows(), strict=True))
-    return pairs.hstack(pl.DataFrame(list(rows.values()), schema=_JUDGED, orient="row"))
+    rows = dict(enumerate(judged.iter_rows())) | dict.fromkeys(unrelated[duplicates].tolist(), _DUPLICATE)
+    rows |= dict(zip(remaining.tolist(), likely.iter_rows(), strict=True))
+    return pairs.hstack(pl.DataFrame(list(rows.values()), schema=_FINDING_SCHEMA, orient="row"))
 
 
-def explained() -> pl.Expr:
-    """A sentence on what `relations` or `judge` found."""
+def explanation() -> pl.Expr:
+    """Expression for a sentence that explains a result of `relations` or `judge`."""
     about = pl.format(" ({})", "attribute").fill_null("")
     newer = pl.format("The newer says '{}' where the older says '{}'{}.", "other_value", "value", about)
     both = pl.format("'{}' and '{}' contradict each other{}.", "value", "other_value", about)
@@ -128,107 +141,128 @@ def explained() -> pl.Expr:
     )
 
 
-def read(texts: pl.Series, *, instants: pl.Series | None = None, groups: Rows | None = None) -> Reading:
-    """Read texts to be compared.
+def parse(texts: pl.Series, *, instants: pl.Series | None = None, groups: Rows | None = None) -> ParsedTexts:
+    """Parses texts for comparison.
 
     Args:
         texts: strings; null counts as empty.
-        instants: when each was said; "yesterday" is then the day before.
-        groups: which texts belong together (0, 1, ...): what many texts of a group say weighs little.
+        instants: when each was said, to resolve relative dates.
+        groups: group of each text (0, 1, ...): words of many texts in a group have little weight.
     """
-    clauses = statements.clauses(texts)
+    clauses = statements.extract_clauses(texts)
     said_at = pl.Series([None] * len(texts), dtype=INSTANT) if instants is None else instants
-    said = said_at.gather(clauses["row"])
-    for name in ("dates", "when"):
-        settled = pl.when(pl.lit(said.is_null())).then(name).otherwise(pl.lit(settled_dates(clauses[name], said)))
-        clauses = clauses.with_columns(settled.alias(name))
+    instant_of = said_at.gather(clauses["row"])
+    for name in ("dates", "context_dates"):
+        resolved = (
+            pl.when(pl.lit(instant_of.is_null()))
+            .then(name)
+            .otherwise(pl.lit(absolute_dates(clauses[name], instant_of)))
+        )
+        clauses = clauses.with_columns(resolved.alias(name))
     group = np.zeros(len(texts), dtype=np.int64) if groups is None else groups
-    told = pl.col("attributes").list.concat("sides").list.eval("@" + pl.element().replace(_SIDE)).list.unique()
-    about = (
-        clauses.select(pl.col("row").cast(pl.Int64), root=pl.col("topic").list.concat(told))
+    markers = (
+        pl.col("attributes")
+        .list.concat("exclusive")
+        .list.eval("@" + pl.element().replace(_GROUP_OF_WORD))
+        .list.unique()
+    )
+    occurrences = (
+        clauses.select(pl.col("row").cast(pl.Int64), root=pl.col("topic").list.concat(markers))
         .with_row_index("clause")
         .with_columns(pl.col("clause").cast(pl.Int64), group=pl.Series(group[clauses["row"].to_numpy()]))
         .explode("root")
         .drop_nulls("root")
     )
-    weighed = _weights(about, np.zeros(0, dtype=np.int64) if groups is None else np.bincount(groups))
-    terms = about.join(weighed, on=["group", "root"], how="left", maintain_order="left")
+    root_weights = _weights(occurrences, np.zeros(0, dtype=np.int64) if groups is None else np.bincount(groups))
+    terms = occurrences.join(root_weights, on=["group", "root"], how="left", maintain_order="left")
     weights: list[dict[str, int]] = [{} for _ in range(int(group.max(initial=0)) + 1)]
-    for number, root, weight in weighed.iter_rows():
+    for number, root, weight in root_weights.iter_rows():
         weights[number][root] = weight
-    return Reading(clauses, terms, said_at, weights)
+    return ParsedTexts(clauses, terms, said_at, weights)
 
 
 def judge(
-    reading: Reading,
+    parsed: ParsedTexts,
     older: Rows,
     newer: Rows,
     *,
     speakers: pl.Series,
-    ordered: Marks,
-    beside: bool = False,
-    known: dict[int, Statement] | None = None,
+    ordered: Mask,
+    related: bool = False,
+    cache: dict[int, Statement] | None = None,
 ) -> pl.DataFrame:
-    """Relation of each pair of texts that were read, duplicates aside.
+    """Classifies pairs of parsed texts, except for duplicates.
 
     Args:
-        reading: the texts.
-        older: places of the older texts.
-        newer: places of the newer ones, as many.
-        speakers: who said each text; null is a speaker of its own.
-        ordered: of each pair, whether the newer really is newer; else both are of one time.
-        beside: the texts of each pair were put side by side: what is only likely is looked for instead of what is sure.
-        known: statements of clauses by their place; those that are read are added.
+        parsed: the texts.
+        older: indices of the older texts.
+        newer: indices of the newer ones, as many.
+        speakers: who said each text; null is a distinct speaker.
+        ordered: whether the newer of each pair really is newer; else both are of one time.
+        related: the texts of each pair are known to be related: apply the low-confidence rules instead of the safe
+            ones.
+        cache: statements by index of their clause; extended by those parsed.
 
     Returns:
-        One row a pair: relation, rule, subject, attribute, value, other_value, confidence.
+        One row per pair: relation, rule, subject, attribute, value, other_value, confidence.
     """
     codes = speakers.rank("dense").fill_null(0).to_numpy().astype(np.int64)
     one_speaker = codes[older] == codes[newer]
-    pair, left, right = _combined(reading, older, newer, beside=beside)
-    rules = likely_changes.findings if beside else findings
+    pair, left, right = _clause_pairs(parsed, older, newer, related=related)
+    rules = likely_changes.findings if related else findings
     used = np.unique(np.concatenate([left, right]))
-    values = {} if known is None else known
-    unread = np.array([clause for clause in used.tolist() if clause not in values], dtype=np.int64)
-    values.update(zip(unread.tolist(), statements.statements(reading.clauses[unread]), strict=True))
-    groups = dict(reading.terms.select("clause", "group").unique().iter_rows())
-    times = reading.said_at.to_list()
+    parsed_statements = {} if cache is None else cache
+    unparsed = np.array([clause for clause in used.tolist() if clause not in parsed_statements], dtype=np.int64)
+    parsed_statements.update(zip(unparsed.tolist(), statements.parse_statements(parsed.clauses[unparsed]), strict=True))
+    groups = dict(parsed.terms.select("clause", "group").unique().iter_rows())
+    times = parsed.said_at.to_list()
     best: list[tuple[Finding, Statement] | None] = [None] * len(older)
-    for at, clause, other in zip(pair.tolist(), left.tolist(), right.tolist(), strict=True):
-        old, new = values[clause], values[other]
-        if not one_speaker[at] and not _common_matter(old, new):
+    for index, clause, other in zip(pair.tolist(), left.tolist(), right.tolist(), strict=True):
+        old, new = parsed_statements[clause], parsed_statements[other]
+        if not one_speaker[index] and not _same_matter(old, new):
             continue
-        case = Case(old, new, reading.weights[groups.get(clause, 0)], (times[older[at]], times[newer[at]]))
-        for one in rules(case):
-            at_once = one.relation == "update" and not ordered[at] and not (old.changing or new.changing)
-            found = replace(one, relation="conflict") if at_once else one
-            present = best[at]
-            if present is None or _rank(found) > _rank(present[0]):
-                best[at] = found, old
-    return pl.DataFrame([_row(one) for one in best], schema=_JUDGED, orient="row")
+        candidate = StatementPair(
+            old, new, parsed.weights[groups.get(clause, 0)], (times[older[index]], times[newer[index]])
+        )
+        for finding in rules(candidate):
+            at_once = finding.relation == "update" and not ordered[index] and not (old.changing or new.changing)
+            ranked = replace(finding, relation="conflict") if at_once else finding
+            current = best[index]
+            if current is None or _rank(ranked) > _rank(current[0]):
+                best[index] = ranked, old
+    return pl.DataFrame([_row(entry) for entry in best], schema=_FINDING_SCHEMA, orient="row")
 
 
-def _common_matter(old: Statement, new: Statement) -> bool:
-    """What two speakers say is about one thing, not about each of them."""
-    own = (old.persons | new.persons) & _FIRST_AND_SECOND
-    return not own and statements.impersonal(old) and statements.impersonal(new)
+def _same_matter(old: Statement, new: Statement) -> bool:
+    """Whether statements of two speakers are about one thing and not about each of them."""
+    personal = (old.persons | new.persons) & _FIRST_AND_SECOND
+    return not personal and statements.is_impersonal(old) and statements.is_impersonal(new)
 
 
 def _rank(found: Finding) -> tuple[float, str, str, str, str]:
-    """Order of findings: by confidence, then by what they say, so that the order of clauses does not matter."""
+    """Sort key of findings: confidence, then content, so that the order of clauses does not matter."""
     return found.confidence, found.relation, found.rule, found.value, found.other_value
 
 
-def _row(found: tuple[Finding, Statement] | None) -> tuple[str | float | None, ...]:
-    if found is None:
+def _row(best: tuple[Finding, Statement] | None) -> tuple[str | float | None, ...]:
+    """A finding as a row of `_FINDING_SCHEMA`."""
+    if best is None:
         return _UNRELATED
-    one, old = found
+    finding, old = best
     subject = ", ".join(sorted(old.lead or old.people)) or ("speaker" if old.persons & {"i", "we"} else None)
-    return one.relation, one.rule, subject, one.attribute or None, one.value, one.other_value, one.confidence
+    return (
+        finding.relation,
+        finding.rule,
+        subject,
+        finding.attribute or None,
+        finding.value,
+        finding.other_value,
+        finding.confidence,
+    )
 
 
-def _later(pairs: pl.DataFrame) -> Rows:
-    """1 where the right text is the newer, -1 where the left one is, 0 where they are of one time."""
+def _time_order(pairs: pl.DataFrame) -> Rows:
+    """1 where the right text is newer, -1 where the left one is, 0 where they are of one time."""
     if "left_at" not in pairs.columns or "right_at" not in pairs.columns:
         return np.ones(len(pairs), dtype=np.int64)
     left, right = (pairs[f"{side}_at"].cast(INSTANT).dt.epoch("us") for side in _SIDES)
@@ -236,108 +270,110 @@ def _later(pairs: pl.DataFrame) -> Rows:
     return later
 
 
-def _both(pairs: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
-    """A column of the left texts, then of the right ones; null where it is not given."""
+def _stacked(pairs: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
+    """A column of the left texts followed by that of the right ones; null where it is missing."""
     given = [pairs[column] if (column := f"{side}_{name}") in pairs.columns else None for side in _SIDES]
     none = pl.Series([None] * len(pairs), dtype=kind)
     return pl.concat([none if one is None else one.cast(kind) for one in given])
 
 
-def _weights(about: pl.DataFrame, sizes: Rows) -> pl.DataFrame:
-    """What it says that two statements of a group share a root: hundredths, few for what many of its texts say."""
+def _weights(occurrences: pl.DataFrame, sizes: Rows) -> pl.DataFrame:
+    """Weight of each root per group, in hundredths; low for roots of many texts."""
     generic = pl.col("word").is_in(sorted(words.GENERIC))
     weight = (
         pl.when(generic)
-        .then(_GENERIC)
+        .then(_GENERIC_WEIGHT)
         .when(pl.col("word").str.starts_with("@"))
-        .then(SOME)
-        .otherwise(pl.max_horizontal("rarity", _GENERIC))
+        .then(HALF_WEIGHT)
+        .otherwise(pl.max_horizontal("rarity", _GENERIC_WEIGHT))
     )
-    static = vocabulary(about["root"]).select(root="word", weight=weight.cast(pl.Int64))
-    found = about.group_by("group", "root").agg(texts=pl.col("row").n_unique()).join(static, on="root", how="left")
+    rarities = vocabulary(occurrences["root"]).select(root="word", weight=weight.cast(pl.Int64))
+    counted = (
+        occurrences.group_by("group", "root").agg(texts=pl.col("row").n_unique()).join(rarities, on="root", how="left")
+    )
     if len(sizes):
-        many = sizes[found["group"].to_numpy()].astype(np.float64)
-        telling = np.log(found["texts"].to_numpy() / many) / np.log(_COMMON)
-        telling = np.where(many < _FEW, 1.0, np.clip(telling, 0.0, 1.0))
-        adjusted = np.maximum(found["weight"].to_numpy() * telling, _GENERIC).astype(np.int64)
-        found = found.with_columns(weight=pl.Series(adjusted))
-    return found.select("group", "root", "weight").sort("group", "root")
+        size = sizes[counted["group"].to_numpy()].astype(np.float64)
+        factor = np.log(counted["texts"].to_numpy() / size) / np.log(_FULL_WEIGHT_SHARE)
+        factor = np.where(size < _MIN_GROUP, 1.0, np.clip(factor, 0.0, 1.0))
+        adjusted = np.maximum(counted["weight"].to_numpy() * factor, _GENERIC_WEIGHT).astype(np.int64)
+        counted = counted.with_columns(weight=pl.Series(adjusted))
+    return counted.select("group", "root", "weight").sort("group", "root")
 
 
-def _combined(reading: Reading, older: Rows, newer: Rows, *, beside: bool) -> tuple[Rows, Rows, Rows]:
-    """Pairs of clauses of each pair of texts that share enough: place of the pair, old clause, new clause.
+def _clause_pairs(parsed: ParsedTexts, older: Rows, newer: Rows, *, related: bool) -> tuple[Rows, Rows, Rows]:
+    """Pairs of clauses that share enough: index of the pair of texts, old clause, new clause.
 
-    Of short texts that were put side by side all of them: what they share may be said by their neighbours.
+    Of short related texts, all pairs that may match: their neighbours may supply the shared words.
     """
-    row = reading.clauses["row"].to_numpy().astype(np.int64)
-    start = np.searchsorted(row, np.arange(len(reading.said_at) + 1))
-    many = np.diff(start)
-    product = many[older] * many[newer]
+    row = parsed.clauses["row"].to_numpy().astype(np.int64)
+    start = np.searchsorted(row, np.arange(len(parsed.said_at) + 1))
+    counts = np.diff(start)
+    product = counts[older] * counts[newer]
     pair = np.repeat(np.arange(len(older)), product)
     within = np.arange(len(pair)) - np.repeat(np.cumsum(product) - product, product)
-    left = start[older[pair]] + within // many[newer[pair]]
-    right = start[newer[pair]] + within % many[newer[pair]]
-    if beside:
-        near = np.flatnonzero(_worth(reading, left, right, short=product[pair] <= _FEW_CLAUSES))
+    left = start[older[pair]] + within // counts[newer[pair]]
+    right = start[newer[pair]] + within % counts[newer[pair]]
+    if related:
+        near = np.flatnonzero(_promising(parsed, left, right, short=product[pair] <= _MAX_FULL_COMPARISON))
         return pair[near], left[near], right[near]
-    least = _least_shared(reading.clauses, left, right)
-    told = np.flatnonzero(least)
-    pair, left, right = pair[told], left[told], right[told]
-    enough = np.flatnonzero(_shared(reading, left, right) >= least[told])
+    least = _required_weight(parsed.clauses, left, right)
+    eligible = np.flatnonzero(least)
+    pair, left, right = pair[eligible], left[eligible], right[eligible]
+    enough = np.flatnonzero(_shared_weights(parsed, left, right) >= least[eligible])
     return pair[enough], left[enough], right[enough]
 
 
-def _worth(reading: Reading, left: Rows, right: Rows, *, short: Marks) -> Marks:
-    """Pairs of clauses of texts that were put side by side of which something may be found."""
+def _promising(parsed: ParsedTexts, left: Rows, right: Rows, *, short: Mask) -> Mask:
+    """Which pairs of clauses of related texts the low-confidence rules may apply to."""
     used = np.unique(np.concatenate([left, right]))
-    told = reading.clauses[used].select(
-        "low", "denial", "supposed", "declared", near=pl.col("topic").list.eval(_NEAR).list.any()
+    features = parsed.clauses[used].select(
+        "low", "negation", "hypothetical", "declared", near=pl.col("topic").list.eval(_HAS_NEAR_SYNONYM).list.any()
     )
-    changed, life = (column.to_numpy() for column in change_phrases.told(told["low"]).get_columns())
-    changed |= told["declared"].fill_null(value=False).to_numpy()
-    life |= told["near"].fill_null(value=False).to_numpy()
-    denied, stated = (told["denial"] != "").to_numpy(), ~told["supposed"].to_numpy()
-    totals = np.bincount(reading.terms["clause"], weights=reading.terms["weight"], minlength=len(reading.clauses))
+    changed, circumstance = (column.to_numpy() for column in change_phrases.detect(features["low"]).get_columns())
+    changed |= features["declared"].fill_null(value=False).to_numpy()
+    circumstance |= features["near"].fill_null(value=False).to_numpy()
+    negated, stated = (features["negation"] != "").to_numpy(), ~features["hypothetical"].to_numpy()
+    totals = np.bincount(parsed.terms["clause"], weights=parsed.terms["weight"], minlength=len(parsed.clauses))
     i, j = np.searchsorted(used, left), np.searchsorted(used, right)
-    shared = _shared(reading, left, right)
-    alike = shared >= _ALIKE * np.minimum(totals[left], totals[right])
-    told_of = (shared >= LEAST_SHARED) & (changed[j] | alike | (denied[i] != denied[j]))
-    worth: Marks = stated[i] & stated[j] & (told_of | (short & life[i] & life[j]))
-    return worth
+    shared = _shared_weights(parsed, left, right)
+    similar = shared >= _MIN_OVERLAP * np.minimum(totals[left], totals[right])
+    comparable = (shared >= MIN_SHARED_WEIGHT) & (changed[j] | similar | (negated[i] != negated[j]))
+    promising: Mask = stated[i] & stated[j] & (comparable | (short & circumstance[i] & circumstance[j]))
+    return promising
 
 
-def _least_shared(clauses: pl.DataFrame, left: Rows, right: Rows) -> Rows:
-    """Weight that pairs of clauses must share for some rule to tell them apart; 0 where none could."""
-    kinds = clauses.select(
-        *(pl.col(name).list.len() > 0 for name in ("numbers", "dates", "sides", "labels")),
-        "gives",
+def _required_weight(clauses: pl.DataFrame, left: Rows, right: Rows) -> Rows:
+    """Weight that a pair of clauses must share for a rule to apply; 0 where none can."""
+    features = clauses.select(
+        *(pl.col(name).list.len() > 0 for name in ("numbers", "dates", "exclusive", "labels")),
+        "assigns",
         *(
             pl.col("attributes").list.contains(name).alias(name)
             for name in sorted(set(clauses["attributes"].explode().drop_nulls()))
         ),
     )
-    denied = (clauses["denial"] != "").to_numpy()
-    ending = ((clauses["ended"].list.len() > 0) | clauses["over"]).to_numpy()
-    stated = ~clauses["supposed"].to_numpy()
+    negated = (clauses["negation"] != "").to_numpy()
+    ending = ((clauses["ended"].list.len() > 0) | clauses["is_over"]).to_numpy()
+    stated = ~clauses["hypothetical"].to_numpy()
     announced, declared = (clauses[name].fill_null(value=False).to_numpy() for name in ("announced", "declared"))
-    told: Marks = (denied[left] != denied[right]) | ending[right] | declared[right]
-    for kind in kinds.get_columns():
-        has = kind.to_numpy()
-        told |= has[left] & has[right]
-    least = np.where(told, LEAST_SHARED, np.where(announced[right], RARE, 0))
-    result: Rows = least * (stated[left] & stated[right])
+    comparable: Mask = (negated[left] != negated[right]) | ending[right] | declared[right]
+    for feature in features.get_columns():
+        has = feature.to_numpy()
+        comparable |= has[left] & has[right]
+    required = np.where(comparable, MIN_SHARED_WEIGHT, np.where(announced[right], RARE_WEIGHT, 0))
+    result: Rows = required * (stated[left] & stated[right])
     return result
 
 
-def _shared(reading: Reading, left: Rows, right: Rows) -> NDArray[np.float64]:
-    """Weight of the terms that each pair of clauses shares."""
-    columns = (reading.terms["root"].rank("dense") - 1).to_numpy().astype(np.int64)
-    places = reading.terms["clause"].to_numpy(), columns
-    shape = (len(reading.clauses), int(columns.max(initial=0)) + 1)
+def _shared_weights(parsed: ParsedTexts, left: Rows, right: Rows) -> NDArray[np.float64]:
+    """Summed weight of the terms that each pair of clauses shares."""
+    columns = (parsed.terms["root"].rank("dense") - 1).to_numpy().astype(np.int64)
+    places = parsed.terms["clause"].to_numpy(), columns
+    shape = (len(parsed.clauses), int(columns.max(initial=0)) + 1)
     has = sparse.csr_matrix((np.ones(len(columns)), places), shape=shape)
-    weighed = sparse.csr_matrix((reading.terms["weight"].to_numpy().astype(np.float64), places), shape=shape)
+    weighed = sparse.csr_matrix((parsed.terms["weight"].to_numpy().astype(np.float64), places), shape=shape)
     result = np.zeros(len(left))
-    for low in range(0, len(left), _AT_ONCE):
-        part = slice(low, low + _AT_ONCE)
+    for low in range(0, len(left), _CHUNK):
+        part = slice(low, low + _CHUNK)
         result[part] = np.asarray(has[left[part]].multiply(weighed[right[part]]).sum(axis=1)).ravel()
     return result

@@ -1,10 +1,11 @@
-"""The merge guard: do two texts that look alike state the same, or do they differ in a fact?
+"""Merge guard: decides whether two similar texts state the same or differ in a fact.
 
-What only one of the two says elaborates, unless it takes the same for said, thought or possible, or tells it of
-somebody else (`owners`). What each says without the other differs: another number, date or name, a denial, another time
-of validity, another content word in the same slot. What is not here: how a text is read (`facts`, `meanings`), which
-pairs are near enough to be asked about (`consolidation/similarity`) and what is merged in the end
-(`consolidation/groups/clustering`).
+Additional information in one text is an elaboration, unless it makes the statement hearsay, a thought or a possibility,
+or attributes it to somebody else (`owners`). Two texts differ where each says something the other does not: another
+number, date or name, a negation, other validity, or another content word in the same position.
+
+Not here: how texts are parsed (`parse/facts`, `parse/lemmatize`), which pairs are similar enough to be compared
+(`consolidation/similarity`) and which are merged (`consolidation/groups/clustering`).
 """
 
 import re
@@ -18,145 +19,162 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.text.compare import spelling
-from memory_pipeline.text.compare.owners import other_owners
-from memory_pipeline.text.parse import dates
-from memory_pipeline.text.parse.content_words import (
-    BREAK,
-    COUNTED,
-    DATED,
-    LINKS,
+from memory_pipeline.text.compare.owners import differing_owners
+from memory_pipeline.text.lang.en.lemmas import (
+    CONNECTIVES,
+    DATE_LEMMAS,
+    FUNCTION_LEMMAS,
+    NUMBER_LEMMAS,
     OPERATORS,
     OPPOSITES,
     PAST,
-    PLACING,
-    SOFT,
-    UNPLACED,
-    alike,
-    key,
-    known,
-    meanings,
-    readings,
+    PHRASE_OPENERS,
+    SENTENCE_END,
+    WEAK_WORDS,
+    is_known_word,
+    lemma,
+    lemmas,
+    may_be_typo,
 )
-from memory_pipeline.text.parse.tokens import by_row, split
+from memory_pipeline.text.parse import dates
+from memory_pipeline.text.parse.lemmatize import lemmatize
+from memory_pipeline.text.parse.tokens import align_rows, tokenize
 
-Sides = tuple[dict[str, Any], dict[str, Any]]
-"""What is looked at of two texts."""
-Words = Sequence[str]
-Codes = Sequence[tuple[str, int, int, int, int]]
-"""Edit operations as `difflib` gives them."""
+TextPair = tuple[dict[str, Any], dict[str, Any]]
+"""The aligned columns of two texts."""
+Lemmas = Sequence[str]
+EditOperations = Sequence[tuple[str, int, int, int, int]]
+"""Edit operations as returned by `difflib`."""
 
 REASONS: Final = ("numbers", "dates", "negation", "names", "validity", "words", "spelling")
-"""What two texts can disagree in, in the order in which it is looked for."""
+"""Ways in which two texts can differ, in the order in which they are tested."""
 
-PASSING: Final = r"^(?:last|this|next) |^in [0-9]|^[0-9]+ .* ago$|^(?:yesterday|today|tonight|tomorrow)$|^day "
-"""Dates in normal form that mean another day when they are said on another day."""
+RELATIVE_DATES: Final = r"^(?:last|this|next) |^in [0-9]|^[0-9]+ .* ago$|^(?:yesterday|today|tonight|tomorrow)$|^day "
+"""Dates in normal form that mean another day when said on another day."""
 
 _SIDES: Final = ("left", "right")
-_FACTS: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
-_COMPARED: Final = ("numbers", "dates", "names", "meant", "linked", "spelled")
-"""What is looked for on each side and not on the other."""
-_LOOKED_AT: Final = (
+_FACT_COLUMNS: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
+_COMPARED_COLUMNS: Final = ("numbers", "dates", "names", "content_lemmas", "function_lemmas", "words")
+"""Columns of which the values of one side are compared with those of the other."""
+_ALIGNED_COLUMNS: Final = (
     "content",
-    "said",
-    "parted",
-    "only_spelled",
+    "lemmas",
+    "lemmas_by_sentence",
+    "only_words",
     "names",
     "numbers",
     "dates",
-    "only_meant",
-    "only_linked",
+    "only_content_lemmas",
+    "only_function_lemmas",
     "only_numbers",
 )
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
-_MOST_MISTYPED: Final = 6
-"""Strange words in one text up to which they can all be slips."""
-_TELLING: Final = frozenset().union(*OPPOSITES) | OPERATORS
-"""Links that are shown where they make the difference."""
-_QUANTITIES: Final = frozenset({"all", "some", "sever", "few", "many", "both", "mani"})
-_BOUNDS: Final = frozenset({"over", "under", "above", "below", "before", "after", "until", "since", "by", "up"})
-"""Links that make a limit of the number or date behind them."""
+_MAX_TYPOS: Final = 6
+"""Unknown words in one text up to which all may be typos."""
+_REPORTED_LEMMAS: Final = frozenset().union(*OPPOSITES) | OPERATORS
+"""Function lemmas that are reported where they make the difference."""
+_QUANTIFIERS: Final = frozenset({"all", "some", "sever", "few", "many", "both", "mani"})
+_BOUND_WORDS: Final = frozenset({"over", "under", "above", "below", "before", "after", "until", "since", "by", "up"})
+"""Connectives that make a limit of the number or date after them."""
 _EVERY: Final = "all"
-"""Meaning of "every" and "each", which with a period say how often."""
-_FIRM: Final = (_BOUNDS - {"by", "over"}) | {"off", "down", "out", "into", "between", "through", "against", "without"}
-"""Links that no other link can stand for."""
-_PLACES: Final = frozenset(LINKS.values()) - {"and", "or", "but", "because", "when", "than"}
-_LEADING: Final = re.compile(r"(?:^|[.!?:]\s)\W*([^\W\d_]+)\s")
-"""Words at the start of a sentence, whose capital may be none of their own."""
-_MAY: Final = re.compile(r"(?<!as you )\bmay\b(?! \d|,| of\b)")
-"""The auxiliary, which turns a fact into a doubt; the month has a capital or a day."""
+"""Lemma of "every" and "each", which with a period give a frequency."""
+_FIXED_CONNECTIVES: Final = (_BOUND_WORDS - {"by", "over"}) | {
+    "off",
+    "down",
+    "out",
+    "into",
+    "between",
+    "through",
+    "against",
+    "without",
+}
+"""Connectives that no other connective can replace."""
+_PREPOSITIONS: Final = frozenset(CONNECTIVES.values()) - {"and", "or", "but", "because", "when", "than"}
+_SENTENCE_STARTS: Final = re.compile(r"(?:^|[.!?:]\s)\W*([^\W\d_]+)\s")
+"""First words of sentences, whose capital may be due to their position."""
+_MODAL_MAY: Final = re.compile(r"(?<!as you )\bmay\b(?! \d|,| of\b)")
+"""The auxiliary, which turns a fact into a possibility; the month has a capital or a day."""
 _PERIODS: Final = frozenset({"second", "minut", "hour", "day", "night", "week", "weekend", "month", "quarter", "year"})
-_JOINING: Final = frozenset({"and", "or"})
-_PLACING: Final = (frozenset(LINKS.values()) - {"and", "or", "but", "than"}) | SOFT | DATED | COUNTED | PLACING
-"""Meanings that open a phrase of time, place or circumstance, which may stand anywhere in a sentence."""
+_CONJUNCTIONS: Final = frozenset({"and", "or"})
+_PHRASE_OPENERS: Final = (
+    (frozenset(CONNECTIVES.values()) - {"and", "or", "but", "than"})
+    | WEAK_WORDS
+    | DATE_LEMMAS
+    | NUMBER_LEMMAS
+    | PHRASE_OPENERS
+)
+"""Lemmas that open an adverbial phrase of free position in its sentence."""
 
 
 def disagreements(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Say of each pair of texts whether they state different facts.
+    """Decides for each pair of texts whether they state different facts.
 
     Args:
         pairs: for both sides (`left_`, `right_`): content, numbers, dates, entities, negated (as in `enrichment`),
-            valid_from and valid_until. Other columns are kept as they are.
+            valid_from and valid_until. Other columns are passed through.
 
     Returns:
-        `pairs` with `reason` (null where the two may be merged, else the first of `REASONS`) and `detail` (what each
-        says without the other, as "[a] / [b]"). The reason does not depend on which side is left. Cost: about 25 µs a
-        pair, 100 µs for those that only the order of their words can settle.
+        `pairs` with `reason` (null where the two may be merged, else the first of `REASONS` that applies) and `detail`
+        (what each text says without the other, as "[a] / [b]"). The reason does not depend on which side is left. Cost:
+        about 25 µs per pair, 100 µs where word order decides.
 
     Raises:
         ValueError: a column is missing.
     """
-    if missing := [f"{side}_{name}" for side in _SIDES for name in _FACTS if f"{side}_{name}" not in pairs.columns]:
+    if missing := [
+        f"{side}_{name}" for side in _SIDES for name in _FACT_COLUMNS if f"{side}_{name}" not in pairs.columns
+    ]:
         raise ValueError(f"pairs lack column {missing[0]!r}; give the facts of both texts as `enrichment` has them")
-    judged = _read(pairs).with_columns(reason=_reason()).with_columns(detail=_detail())
-    unsettled = judged.filter(pl.col("reason").is_null() & (pl.col("left_said") != pl.col("right_said")))
-    found = [_different_words(row) for row in unsettled.iter_rows(named=True)]
-    words = unsettled.select("row", words=pl.Series(found, dtype=pl.String))
-    judged = judged.join(words, on="row", how="left", maintain_order="left")
-    worded = pl.when(pl.col("words").is_null()).then("reason").otherwise(pl.lit("words"))
-    told = judged.select(
-        "left_content", "right_content", reason=worded, detail=pl.coalesce("words", "detail")
+    parsed = _parsed_pairs(pairs).with_columns(reason=_reason()).with_columns(detail=_detail())
+    unsettled = parsed.filter(pl.col("reason").is_null() & (pl.col("left_lemmas") != pl.col("right_lemmas")))
+    differences = [_word_difference(row) for row in unsettled.iter_rows(named=True)]
+    wordings = unsettled.select("row", words=pl.Series(differences, dtype=pl.String))
+    parsed = parsed.join(wordings, on="row", how="left", maintain_order="left")
+    reason = pl.when(pl.col("words").is_null()).then("reason").otherwise(pl.lit("words"))
+    reasoned = parsed.select(
+        "left_content", "right_content", reason=reason, detail=pl.coalesce("words", "detail")
     ).with_columns(detail=pl.when(pl.col("reason").is_not_null()).then("detail"))
-    shown = told["detail"].clone()
-    different = (told["reason"] == "words").fill_null(value=False).arg_true()
-    rows = told[different].select("left_content", "right_content", "detail").iter_rows()
-    shown = shown.scatter(different, pl.Series([_as_written(*row) for row in rows], dtype=pl.String))
-    return pairs.with_columns(*_spelled(pairs, told["reason"], shown))
+    details = reasoned["detail"].clone()
+    worded_rows = (reasoned["reason"] == "words").fill_null(value=False).arg_true()
+    rows = reasoned[worded_rows].select("left_content", "right_content", "detail").iter_rows()
+    details = details.scatter(worded_rows, pl.Series([_as_written(*row) for row in rows], dtype=pl.String))
+    return pairs.with_columns(*_with_spelling(pairs, reasoned["reason"], details))
 
 
-def _spelled(pairs: pl.DataFrame, reason: pl.Series, detail: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Reason and detail, also of pairs that only their spelling tells apart."""
-    alike = (reason.is_null() & pairs["left_content"].ne_missing(pairs["right_content"])).arg_true()
-    found = spelling.differences(pairs[alike])
-    rows, told = alike.filter(found.is_not_null()), found.drop_nulls()
-    named = pl.Series(["spelling"] * len(rows), dtype=pl.String)
-    return reason.clone().scatter(rows, named).alias("reason"), detail.scatter(rows, told).alias("detail")
+def _with_spelling(pairs: pl.DataFrame, reason: pl.Series, detail: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Adds reason and detail of pairs that differ in spelling alone."""
+    unexplained = (reason.is_null() & pairs["left_content"].ne_missing(pairs["right_content"])).arg_true()
+    differences = spelling.differences(pairs[unexplained])
+    rows, spellings = unexplained.filter(differences.is_not_null()), differences.drop_nulls()
+    reasons = pl.Series(["spelling"] * len(rows), dtype=pl.String)
+    return reason.clone().scatter(rows, reasons).alias("reason"), detail.scatter(rows, spellings).alias("detail")
 
 
-def settled_dates(mentioned: pl.Series, instants: pl.Series) -> pl.Series:
-    """Dates as they are meant on the day they are said: "yesterday" becomes that day, "last month" that month.
+def absolute_dates(mentioned: pl.Series, instants: pl.Series) -> pl.Series:
+    """Resolves relative dates against the day they were said: "yesterday" becomes that day, "last month" that month.
 
     Args:
-        mentioned: a list of dates in normal form a memory, as in `enrichment`.
+        mentioned: list of dates in normal form per memory, as in `enrichment`.
         instants: when each memory was stored (UTC).
 
     Returns:
-        A sorted list a memory. Dates that may come again ("friday") or are vague ("few days ago") stay as they are.
+        A sorted list per memory. Dates that recur ("friday") or are vague ("few days ago") are left unchanged.
     """
-    said = (
+    mentions = (
         pl.DataFrame({"date": mentioned, "day": instants.dt.date()}).with_row_index("row").explode("date").drop_nulls()
     )
-    passing = said.select("date", "day").filter(pl.col("date").str.contains(PASSING)).unique()
-    meant = pl.Series("meant", [_meant(*pair) for pair in passing.iter_rows()], dtype=pl.String)
-    settled = (
-        said.join(passing.with_columns(meant), on=["date", "day"], how="left")
+    relative = mentions.select("date", "day").filter(pl.col("date").str.contains(RELATIVE_DATES)).unique()
+    resolved = pl.Series("absolute", [_absolute_date(*pair) for pair in relative.iter_rows()], dtype=pl.String)
+    dates_by_row = (
+        mentions.join(relative.with_columns(resolved), on=["date", "day"], how="left")
         .group_by("row")
-        .agg(dates=pl.coalesce("meant", "date").unique().sort())
+        .agg(dates=pl.coalesce("absolute", "date").unique().sort())
     )
-    return by_row(settled, len(mentioned))["dates"]
+    return align_rows(dates_by_row, len(mentioned))["dates"]
 
 
-def _meant(text: str, day: date) -> str:
-    """A date as seen from `day`: in the normal form of a day, month or year, else as first and last day."""
+def _absolute_date(text: str, day: date) -> str:
+    """A date as seen from `day`: normal form of a day, month or year, else first and last day."""
     span = dates.span(text, day)
     if span is None:
         return text
@@ -171,250 +189,268 @@ def _meant(text: str, day: date) -> str:
     return f"{start}/{last}"
 
 
-def _read(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Both texts of each pair, and of what they say what each says without the other (`left_only_`, `right_only_`)."""
-    texts = readings(pl.concat([pairs["left_content"], pairs["right_content"]]))
-    both = pl.concat([_side(pairs, texts, side) for side in _SIDES], how="horizontal").with_row_index("row")
+def _parsed_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Parses both texts of each pair and adds what each says without the other (`left_only_`, `right_only_`)."""
+    texts = lemmatize(pl.concat([pairs["left_content"], pairs["right_content"]]))
+    both = pl.concat([_parsed_side(pairs, texts, side) for side in _SIDES], how="horizontal").with_row_index("row")
     both = both.with_columns(
-        pl.col(f"{one}_{what}")
-        .list.set_difference(f"{other}_{'spelled' if what == 'names' else what}")
+        pl.col(f"{one}_{column}")
+        .list.set_difference(f"{other}_{'words' if column == 'names' else column}")
         .list.sort()
-        .alias(f"{one}_only_{what}")
+        .alias(f"{one}_only_{column}")
         for one, other in (_SIDES, _SIDES[::-1])
-        for what in _COMPARED
+        for column in _COMPARED_COLUMNS
     )
     return both.with_columns(dates_differ=_dates_differ(both))
 
 
-def _side(pairs: pl.DataFrame, texts: pl.DataFrame, side: str) -> pl.DataFrame:
-    own = pairs.select(pl.col(f"{side}_{name}").alias(name) for name in _FACTS)
+def _parsed_side(pairs: pl.DataFrame, texts: pl.DataFrame, side: str) -> pl.DataFrame:
+    """Facts and lemmas of one side of each pair, with that side as prefix."""
+    facts = pairs.select(pl.col(f"{side}_{name}").alias(name) for name in _FACT_COLUMNS)
     return (
-        own.with_columns(names=split(own["entities"].list.join(" ")))
+        facts.with_columns(names=tokenize(facts["entities"].list.join(" ")))
         .join(texts, on="content", how="left", maintain_order="left", nulls_equal=True)
-        .with_columns(spelled=pl.col("spelled").list.set_union("names"))
+        .with_columns(words=pl.col("words").list.set_union("names"))
         .select(pl.all().name.prefix(f"{side}_"))
     )
 
 
-def _differ(what: str) -> pl.Expr:
-    """Each side has something that the other lacks."""
-    return pl.all_horizontal(pl.col(f"{side}_only_{what}").list.len() > 0 for side in _SIDES)
+def _both_differ(column: str) -> pl.Expr:
+    """Whether each side has a value that the other lacks."""
+    return pl.all_horizontal(pl.col(f"{side}_only_{column}").list.len() > 0 for side in _SIDES)
 
 
 def _reason() -> pl.Expr:
-    """The reason, as far as whole columns tell; open questions of wording stay null."""
-    told = pl.col("left_denials") == pl.col("right_denials")
-    denied = ~told | ((pl.col("left_negated") != pl.col("right_negated")) & (pl.col("left_denials") == 0))
-    since = pl.col("left_valid_from") != pl.col("right_valid_from")
-    asked = pl.any_horizontal(
+    """Reason as far as column operations can tell; null where the wording must be aligned."""
+    same_negations = pl.col("left_negations") == pl.col("right_negations")
+    negation_differs = ~same_negations | (
+        (pl.col("left_negated") != pl.col("right_negated")) & (pl.col("left_negations") == 0)
+    )
+    starts_differ = pl.col("left_valid_from") != pl.col("right_valid_from")
+    question_differs = pl.any_horizontal(
         pl.col(f"{one}_asks") & pl.col(f"{other}_states") for one, other in (_SIDES, _SIDES[::-1])
     )
     tests = {
-        "numbers": _differ("numbers"),
+        "numbers": _both_differ("numbers"),
         "dates": pl.col("dates_differ"),
-        "negation": denied,
-        "names": _differ("names"),
-        "validity": pl.col("left_valid_until").ne_missing(pl.col("right_valid_until")) | since.fill_null(value=False),
-        "words": (_differ("meant") & ~_may_match()) | asked,
+        "negation": negation_differs,
+        "names": _both_differ("names"),
+        "validity": pl.col("left_valid_until").ne_missing(pl.col("right_valid_until"))
+        | starts_differ.fill_null(value=False),
+        "words": (_both_differ("content_lemmas") & ~_may_agree()) | question_differs,
     }
     return pl.coalesce(pl.when(test).then(pl.lit(name)) for name, test in tests.items())
 
 
-def _may_match() -> pl.Expr:
-    """The words could be mistyped, or figures written in another way: worth a closer look."""
-    figure = pl.element().str.contains("^[0-9]") | pl.element().is_in(sorted(DATED | COUNTED))
-    initials = [pl.col(f"{side}_only_spelled").list.eval(pl.element().str.head(1)) for side in _SIDES]
-    figures = [pl.col(f"{side}_only_meant").list.eval(figure).list.any() for side in _SIDES]
-    few = pl.min_horizontal(pl.col(f"{side}_only_meant").list.len() for side in _SIDES) <= _MOST_MISTYPED
+def _may_agree() -> pl.Expr:
+    """Whether differing words may be typos or other spellings of figures, so that they need a closer look."""
+    figure = pl.element().str.contains("^[0-9]") | pl.element().is_in(sorted(DATE_LEMMAS | NUMBER_LEMMAS))
+    initials = [pl.col(f"{side}_only_words").list.eval(pl.element().str.head(1)) for side in _SIDES]
+    figures = [pl.col(f"{side}_only_content_lemmas").list.eval(figure).list.any() for side in _SIDES]
+    few = pl.min_horizontal(pl.col(f"{side}_only_content_lemmas").list.len() for side in _SIDES) <= _MAX_TYPOS
     return few & ((initials[0].list.set_intersection(initials[1]).list.len() > 0) | (figures[0] & figures[1]))
 
 
 def _detail() -> pl.Expr:
-    """What each side says without the other, for the reasons that whole columns tell."""
+    """What each side says without the other, for the reasons found by column operations."""
     reason = pl.col("reason")
     sides = []
     for side in _SIDES:
-        valid = [
+        validity = [
             pl.col(f"{side}_valid_{end}").dt.to_string("%Y-%m-%d %H:%M").fill_null("") for end in ("from", "until")
         ]
-        denies = pl.when(f"{side}_negated").then(pl.lit("denied")).otherwise(pl.lit("stated"))
-        shown = pl.coalesce(
+        polarity = pl.when(f"{side}_negated").then(pl.lit("denied")).otherwise(pl.lit("stated"))
+        value = pl.coalesce(
             *(
                 pl.when(reason == name).then(pl.col(f"{side}_only_{name}").list.join(", "))
                 for name in ("numbers", "dates", "names")
             ),
-            pl.when(reason == "negation").then(pl.format("{}, not: {}", denies, pl.col(f"{side}_denials"))),
-            pl.when(reason == "validity").then(pl.concat_str(valid, separator=" to ")),
-            pl.when((reason == "words") & _differ("meant")).then(pl.col(f"{side}_only_meant").list.join(", ")),
+            pl.when(reason == "negation").then(pl.format("{}, not: {}", polarity, pl.col(f"{side}_negations"))),
+            pl.when(reason == "validity").then(pl.concat_str(validity, separator=" to ")),
+            pl.when((reason == "words") & _both_differ("content_lemmas")).then(
+                pl.col(f"{side}_only_content_lemmas").list.join(", ")
+            ),
             pl.when(f"{side}_asks").then(pl.lit("asked")).otherwise(pl.lit("stated")),
         )
-        sides.append(shown)
+        sides.append(value)
     return pl.when(reason.is_not_null()).then(pl.format("[{}] / [{}]", *sides))
 
 
 def _dates_differ(both: pl.DataFrame) -> pl.Series:
-    """Whether each text of a pair names a date that no date of the other can be."""
-    rows = both.filter(_differ("dates")).select("row", "left_dates", "right_dates")
+    """Whether each text of a pair has a date that is compatible with no date of the other."""
+    rows = both.filter(_both_differ("dates")).select("row", "left_dates", "right_dates")
     differ = [
-        not _covered(left, right) and not _covered(right, left)
+        not _all_match(left, right) and not _all_match(right, left)
         for left, right in rows.select(rows.columns[1:]).iter_rows()
     ]
-    found = rows.select("row", dates_differ=pl.Series(differ, dtype=pl.Boolean))
-    return both.join(found, on="row", how="left", maintain_order="left")["dates_differ"].fill_null(value=False)
+    compared = rows.select("row", dates_differ=pl.Series(differ, dtype=pl.Boolean))
+    return both.join(compared, on="row", how="left", maintain_order="left")["dates_differ"].fill_null(value=False)
 
 
-def _covered(ones: Words, others: Words) -> bool:
-    return all(any(_same_date(one, other) for other in others) for one in ones)
+def _all_match(ones: Lemmas, others: Lemmas) -> bool:
+    """Whether each date of the first list is compatible with one of the second."""
+    return all(any(_dates_compatible(one, other) for other in others) for one in ones)
 
 
-def _same_date(one: str, other: str) -> bool:
+def _dates_compatible(one: str, other: str) -> bool:
     """Whether two dates in normal form can be one: 2024-03 and 2024-03-12 can, --03-12 and 2024-03-12 can."""
-    parts = [re.fullmatch(r"([0-9]{4}|-)(?:-([0-9]{2}))?(?:-([0-9]{2}))?", text) for text in (one, other)]
-    if one == other or not all(parts):
+    matches = [re.fullmatch(r"([0-9]{4}|-)(?:-([0-9]{2}))?(?:-([0-9]{2}))?", text) for text in (one, other)]
+    if one == other or not all(matches):
         return one == other
-    known = [[None if part == "-" else part for part in found.groups()] for found in parts if found]
-    both = [(first, second) for first, second in zip(*known, strict=True) if first and second]
+    parts_given = [[None if part == "-" else part for part in match.groups()] for match in matches if match]
+    both = [(first, second) for first, second in zip(*parts_given, strict=True) if first and second]
     return bool(both) and all(first == second for first, second in both)
 
 
-def _different_words(row: dict[str, Any]) -> str | None:
-    """What two texts mean differently, as "[a] / [b]"; None if they only word one fact in two ways."""
-    left, right = ({name: row[f"{side}_{name}"] for name in _LOOKED_AT} for side in _SIDES)
-    swapped = right["said"] < left["said"]  # one order for both, because an alignment depends on it
-    found = _difference((right, left) if swapped else (left, right))
-    return found and _shown(*(found[::-1] if swapped else found))
+def _word_difference(row: dict[str, Any]) -> str | None:
+    """The difference in wording, as "[a] / [b]"; None for two wordings of one fact."""
+    left, right = ({name: row[f"{side}_{name}"] for name in _ALIGNED_COLUMNS} for side in _SIDES)
+    swapped = right["lemmas"] < left["lemmas"]  # one order for both, because an alignment depends on it
+    difference = _distinguishing_lemmas((right, left) if swapped else (left, right))
+    return difference and _bracketed(*(difference[::-1] if swapped else difference))
 
 
-def _difference(sides: Sides) -> tuple[Words, Words] | None:
-    """The words that tell two texts apart, of each side."""
-    said = [side["said"] for side in sides]
-    more = [Counter(said[0]) - Counter(said[1]), Counter(said[1]) - Counter(said[0])]
-    settled = _figures(sides) | _slips(sides, more)
-    if found := other_limits(*said) or other_owners([side["content"] or "" for side in sides], more):
-        return found
-    doubted = [["may"] if _MAY.search(side["content"] or "") else [] for side in sides]
-    if doubted[0] != doubted[1]:
-        return doubted[0], doubted[1]
-    alone = [[word for word in side["only_meant"] if word not in settled] for side in sides]
-    links = [side["only_linked"] for side in sides]
-    if _opposed(*links) or all(alone) or any(OPERATORS.intersection(words) for words in (*alone, *links)):
+def _distinguishing_lemmas(sides: TextPair) -> tuple[Lemmas, Lemmas] | None:
+    """The lemmas that distinguish two texts, per side; None if nothing does."""
+    lemmas_of = [side["lemmas"] for side in sides]
+    surplus = [Counter(lemmas_of[0]) - Counter(lemmas_of[1]), Counter(lemmas_of[1]) - Counter(lemmas_of[0])]
+    explained = _equivalent_figures(sides) | _typos(sides, surplus)
+    if difference := differing_limits(*lemmas_of) or differing_owners(
+        [side["content"] or "" for side in sides], surplus
+    ):
+        return difference
+    modals = [["may"] if _MODAL_MAY.search(side["content"] or "") else [] for side in sides]
+    if modals[0] != modals[1]:
+        return modals[0], modals[1]
+    unmatched = [[word for word in side["only_content_lemmas"] if word not in explained] for side in sides]
+    connectives = [side["only_function_lemmas"] for side in sides]
+    if (
+        _has_opposites(*connectives)
+        or all(unmatched)
+        or any(OPERATORS.intersection(words) for words in (*unmatched, *connectives))
+    ):
         left, right = (
-            [*words, *(word for word in linked if word in _TELLING)] for words, linked in zip(alone, links, strict=True)
+            [*words, *(word for word in function_lemmas if word in _REPORTED_LEMMAS)]
+            for words, function_lemmas in zip(unmatched, connectives, strict=True)
         )
         return left, right
-    strange = [_strange(side, words) for side, words in zip(sides, alone, strict=True)]
-    if any(strange):
-        return strange[0], strange[1]
-    codes = SequenceMatcher(None, said[0], said[1], autojunk=False).get_opcodes()
-    for tag, i, j, k, m in codes:
+    unknown = [_unknown_words(side, words) for side, words in zip(sides, unmatched, strict=True)]
+    if any(unknown):
+        return unknown[0], unknown[1]
+    operations = SequenceMatcher(None, lemmas_of[0], lemmas_of[1], autojunk=False).get_opcodes()
+    for tag, i, j, k, m in operations:
         left, right = (
-            [word for word in words[start:end] if many[word] and word not in settled]
-            for words, many, start, end in zip(said, more, (i, k), (j, m), strict=True)
+            [word for word in words[start:end] if count[word] and word not in explained]
+            for words, count, start, end in zip(lemmas_of, surplus, (i, k), (j, m), strict=True)
         )
-        if tag == "replace" and _differ_in_slot(left, right):
+        if tag == "replace" and _replacement_differs(left, right):
             return left, right
-    return _moved(sides, codes)
+    return _reordered(sides, operations)
 
 
-def other_limits(one: Words, other: Words) -> tuple[Words, Words] | None:
-    """Limits ("before 5") of what two texts name that only one of them has, from all their meanings in order."""
+def differing_limits(one: Lemmas, other: Lemmas) -> tuple[Lemmas, Lemmas] | None:
+    """Limits ("before 5") that only one of two texts sets on something both name, from all their lemmas in order."""
     limits = _limits(one), _limits(other)
     left, right = (
-        [" ".join(limit) for limit in sorted(own - others) if limit[1] in said]
-        for own, others, said in ((*limits, other), (*limits[::-1], one))
+        [" ".join(limit) for limit in sorted(limits_here - limits_there) if limit[1] in other_lemmas]
+        for limits_here, limits_there, other_lemmas in ((*limits, other), (*limits[::-1], one))
     )
     return (left, right) if left or right else None
 
 
-def other_places(one: Iterable[str], other: Iterable[str]) -> bool:
-    """Whether links that only one text has, and those of the other, put things in other places or times."""
-    left, right = _PLACES.intersection(one), _PLACES.intersection(other)
-    return bool(left and right) and not _FIRM.isdisjoint(left | right)
+def differing_places(one: Iterable[str], other: Iterable[str]) -> bool:
+    """Whether the connectives that only one text has, and those of the other, denote different places or times."""
+    left, right = _PREPOSITIONS.intersection(one), _PREPOSITIONS.intersection(other)
+    return bool(left and right) and not _FIXED_CONNECTIVES.isdisjoint(left | right)
 
 
-def _limits(said: Words) -> set[tuple[str, str]]:
-    """Limits with what they limit: ("before", "5"), ("every", "hour")."""
-    found = set()
-    for at, word in enumerate(said[:-1]):
-        if word in _BOUNDS:
-            first, *rest = said[at + 1 : at + 4]
+def _limits(sequence: Lemmas) -> set[tuple[str, str]]:
+    """Limits and what they limit: ("before", "5"), ("every", "hour")."""
+    limits = set()
+    for position, word in enumerate(sequence[:-1]):
+        if word in _BOUND_WORDS:
+            first, *rest = sequence[position + 1 : position + 4]
             limited, *rest = rest if first == "to" and rest else [first, *rest]
-            dated = limited in DATED or limited == "noon" or (limited[0].isdigit() and rest[:1] in (["am"], ["pm"]))
-            figure = limited[0].isdigit() or limited in COUNTED
+            dated = (
+                limited in DATE_LEMMAS or limited == "noon" or (limited[0].isdigit() and rest[:1] in (["am"], ["pm"]))
+            )
+            figure = limited[0].isdigit() or limited in NUMBER_LEMMAS
             if limited not in _PERIODS and (dated or (figure and word != "by")):
-                found.add((word, limited))
-        elif word == _EVERY and (said[at + 1][0].isdigit() or said[at + 1] in _PERIODS):
-            found.add((word, said[at + 1]))
-    return found
+                limits.add((word, limited))
+        elif word == _EVERY and (sequence[position + 1][0].isdigit() or sequence[position + 1] in _PERIODS):
+            limits.add((word, sequence[position + 1]))
+    return limits
 
 
-def _strange(side: dict[str, Any], alone: Words) -> list[str]:
-    """Words that only one text has and that are no known ones: what they do to what is said cannot be told."""
-    leading = {word.lower() for word in _LEADING.findall(side["content"] or "")}
+def _unknown_words(side: dict[str, Any], unmatched: Lemmas) -> list[str]:
+    """Words of one text alone that are in no word list: their effect on the statement is unknown."""
+    sentence_starts = {word.lower() for word in _SENTENCE_STARTS.findall(side["content"] or "")}
     return [
         word
-        for word in side["only_spelled"]
-        if key(word) in alone
+        for word in side["only_words"]
+        if lemma(word) in unmatched
         and word[0].isalpha()
-        and not known(word)
-        and (word in leading or word not in side["names"])
+        and not is_known_word(word)
+        and (word in sentence_starts or word not in side["names"])
     ]
 
 
-def _shown(left: Words, right: Words) -> str:
+def _bracketed(left: Lemmas, right: Lemmas) -> str:
+    """Two lists of lemmas as "[a] / [b]"."""
     return f"[{', '.join(left)}] / [{', '.join(right)}]"
 
 
 def _as_written(left: str, right: str, detail: str) -> str:
-    """The detail with each meaning as the text words it; a side without a word of its own says nothing."""
+    """The detail with each lemma as the text words it; a side without a word of its own becomes "nothing"."""
     sides = []
-    for text, shown in zip((left, right), detail[1:-1].split("] / [", 1), strict=True):
+    for text, listed in zip((left, right), detail[1:-1].split("] / [", 1), strict=True):
         written: dict[str, str] = {}
         for word in _WORD.findall(text or ""):
-            for meaning in meanings(word.lower().replace("\u2019", "'")):
-                written.setdefault(meaning, word)
-                written.setdefault(meaning.removesuffix(PAST), word)
-        said = (written.get(one) or written.get(one.removesuffix(PAST), one) for one in shown.split(", ") if one)
-        sides.append(", ".join(dict.fromkeys(said)) or "nothing")
+            for lemma_of_word in lemmas(word.lower().replace("\u2019", "'")):
+                written.setdefault(lemma_of_word, word)
+                written.setdefault(lemma_of_word.removesuffix(PAST), word)
+        wording = (written.get(one) or written.get(one.removesuffix(PAST), one) for one in listed.split(", ") if one)
+        sides.append(", ".join(dict.fromkeys(wording)) or "nothing")
     return "[{}] / [{}]".format(*sides)
 
 
-def _opposed(left: Words, right: Words) -> bool:
+def _has_opposites(left: Lemmas, right: Lemmas) -> bool:
+    """Whether a connective of one side excludes one of the other."""
     return any(frozenset((one, other)) in OPPOSITES for one in left for other in right)
 
 
-def _differ_in_slot(left: Words, right: Words) -> bool:
-    """Whether words that two texts have in one place, each more often than the other, tell them apart."""
-    if not left or not right or _opposed(left, right):
+def _replacement_differs(left: Lemmas, right: Lemmas) -> bool:
+    """Whether words that replace each other in an alignment, each more frequent on its side, make a difference."""
+    if not left or not right or _has_opposites(left, right):
         return bool(left and right)
-    if _PLACES.issuperset((*left, *right)) and other_places(left, right):
+    if _PREPOSITIONS.issuperset((*left, *right)) and differing_places(left, right):
         return True
-    strong = [word for word in (*left, *right) if word not in UNPLACED]
-    counting = any(word[0].isdigit() or word in COUNTED or word in _QUANTITIES for word in strong)
-    return bool(strong) and (counting or ["a"] not in (left, right))
+    content = [word for word in (*left, *right) if word not in FUNCTION_LEMMAS]
+    is_count = any(word[0].isdigit() or word in NUMBER_LEMMAS or word in _QUANTIFIERS for word in content)
+    return bool(content) and (is_count or ["a"] not in (left, right))
 
 
-def _figures(sides: Sides) -> set[str]:
-    """Figures that each text writes in its own way, where its numbers and dates are known to agree with the other's."""
-    alone = [side["only_meant"] for side in sides]
-    written = {
+def _equivalent_figures(sides: TextPair) -> set[str]:
+    """Figures that the two texts write differently although their numbers and dates agree."""
+    unmatched = [side["only_content_lemmas"] for side in sides]
+    figures = {
         word
-        for words, facts in ((COUNTED, "numbers"), (DATED, "dates"))
+        for words, facts in ((NUMBER_LEMMAS, "numbers"), (DATE_LEMMAS, "dates"))
         if all(side[facts] for side in sides)
-        for word in (*words, *(word for word in alone[0] + alone[1] if word[0].isdigit()))
+        for word in (*words, *(word for word in unmatched[0] + unmatched[1] if word[0].isdigit()))
     }
-    agreed = not any(side["only_numbers"] for side in sides)
-    return written if agreed and all(written.intersection(words) for words in alone) else set()
+    numbers_agree = not any(side["only_numbers"] for side in sides)
+    return figures if numbers_agree and all(figures.intersection(words) for words in unmatched) else set()
 
 
-def _slips(sides: Sides, more: Sequence[Counter[str]]) -> set[str]:
-    """Words that look like a word of the other text mistyped or written as two; a name is never taken for another."""
+def _typos(sides: TextPair, surplus: Sequence[Counter[str]]) -> set[str]:
+    """Lemmas of words that are typos of a word of the other text, or the same word written as two; names are exempt."""
     names = {name for side in sides for name in side["names"]}
     left, right = (
-        [word for word in side["only_spelled"] if word not in names and many[key(word)]]
-        for side, many in zip(sides, more, strict=True)
+        [word for word in side["only_words"] if word not in names and count[lemma(word)]]
+        for side, count in zip(sides, surplus, strict=True)
     )
-    mistyped = {(one, other) for one in left for other in right if alike(one, other)}
+    mistyped = {(one, other) for one in left for other in right if may_be_typo(one, other)}
     joined = {
         (*pair, whole)
         for parts, wholes in ((left, right), (right, left))
@@ -422,55 +458,62 @@ def _slips(sides: Sides, more: Sequence[Counter[str]]) -> set[str]:
         for whole in wholes
         if "".join(pair) == whole
     }
-    return {key(word) for found in mistyped | joined for word in found}
+    return {lemma(word) for group in mistyped | joined for word in group}
 
 
-def _moved(sides: Sides, codes: Codes) -> tuple[Words, Words] | None:
-    """Words that both texts have in another order, unless whole sentences or circumstances only changed places."""
-    one, other = _shared(sides, codes)
-    dated = {part for side in sides for date in side["dates"] for part in re.findall("[1-9][0-9]*", date)} | DATED
-    plain = [[word for word in order if word not in UNPLACED and word not in dated] for order in (one, other)]
-    sentences = [sorted(_sentences(side["parted"])) for side in sides]
-    if plain[0] == plain[1] or sentences[0] == sentences[1]:
+def _reordered(sides: TextPair, operations: EditOperations) -> tuple[Lemmas, Lemmas] | None:
+    """Shared words in another order, unless only sentences, conjuncts or adverbial phrases changed places."""
+    one, other = _shared_in_order(sides, operations)
+    date_parts = {
+        part for side in sides for date in side["dates"] for part in re.findall("[1-9][0-9]*", date)
+    } | DATE_LEMMAS
+    content = [
+        [word for word in order if word not in FUNCTION_LEMMAS and word not in date_parts] for order in (one, other)
+    ]
+    sentences = [sorted(_split_sentences(side["lemmas_by_sentence"])) for side in sides]
+    if content[0] == content[1] or sentences[0] == sentences[1]:
         return None
     while one and one[0] == other[0]:
         one, other = one[1:], other[1:]
     while one and one[-1] == other[-1]:
         one, other = one[:-1], other[:-1]
-    turns = (at for at in range(1, len(one)) if one[at:] + one[:at] == other)
-    if any(one[0] in _PLACING or one[at] in _PLACING for at in turns):
+    rotations = (at for at in range(1, len(one)) if one[at:] + one[:at] == other)
+    if any(one[0] in _PHRASE_OPENERS or one[at] in _PHRASE_OPENERS for at in rotations):
         return None
-    joints = (at for at, word in enumerate(one) if word in _JOINING)
-    if any([*one[at + 1 :], one[at], *one[:at]] == other for at in joints):
+    conjunctions = (at for at, word in enumerate(one) if word in _CONJUNCTIONS)
+    if any([*one[at + 1 :], one[at], *one[:at]] == other for at in conjunctions):
         return None
     return one, other
 
 
-def _shared(sides: Sides, codes: Codes) -> tuple[list[str], list[str]]:
-    """Both texts without the words that only one has, each word as often as both have it."""
+def _shared_in_order(sides: TextPair, operations: EditOperations) -> tuple[list[str], list[str]]:
+    """Both texts reduced to the words they share, each as often as both have it."""
     spans = [
         [
-            (side["said"][at], tag == "equal")
-            for tag, *ends in codes
-            for at in range(ends[2 * place], ends[2 * place + 1])
+            (side["lemmas"][position], tag == "equal")
+            for tag, *ends in operations
+            for position in range(ends[2 * place], ends[2 * place + 1])
         ]
         for place, side in enumerate(sides)
     ]
-    loose = [Counter(word for word, matched in span if not matched) for span in spans]
-    moved = loose[0] & loose[1]
+    unmatched = [Counter(word for word, matched in span if not matched) for span in spans]
+    moved = unmatched[0] & unmatched[1]
     shared: tuple[list[str], list[str]] = ([], [])
     for order, span in zip(shared, spans, strict=True):
-        left = moved.copy()
+        remaining = moved.copy()
         for word, matched in span:
-            if matched or left[word]:
-                left[word] -= not matched
+            if matched or remaining[word]:
+                remaining[word] -= not matched
                 order.append(word)
     return shared
 
 
-def _sentences(words: Words) -> list[tuple[str, ...]]:
-    ends = [at for at, word in enumerate(words) if word == BREAK]
+def _split_sentences(words: Lemmas) -> list[tuple[str, ...]]:
+    """The sentences of a text, from lemmas with sentence ends."""
+    ends = [at for at, word in enumerate(words) if word == SENTENCE_END]
     cut = (tuple(words[start + 1 : end]) for start, end in pairwise([-1, *ends, len(words)]))
     return [
-        tuple(word for word in sentence if word != BREAK) for sentence in cut if any(word != BREAK for word in sentence)
+        tuple(word for word in sentence if word != SENTENCE_END)
+        for sentence in cut
+        if any(word != SENTENCE_END for word in sentence)
     ]

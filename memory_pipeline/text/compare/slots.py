@@ -1,7 +1,7 @@
-"""Frames: two statements in the same words but for one slot, of which the newer is said to be a change.
+"""Slots: pairs of statements in the same words except for one position, of which the newer announces a change.
 
-"We close on Sundays" and "As of this week, we close on Wednesdays" share a frame, and the day is its slot. What is not
-here: rules that know what stands in a slot (`fact_rules`), and how changes are announced (`cues`).
+"We close on Sundays" and "As of this week, we close on Wednesdays" share a frame; the day is its slot. Not here: rules
+that know what fills a slot (`change_rules`), and expressions that announce a change (`lang/en/cues`).
 """
 
 import re
@@ -12,231 +12,251 @@ from functools import lru_cache
 from itertools import product
 from typing import Final
 
-from memory_pipeline.text.compare.cases import LEAST_SHARED, RARE, Case, Finding
+from memory_pipeline.text.compare.statement_pair import MIN_SHARED_WEIGHT, RARE_WEIGHT, Finding, StatementPair
 from memory_pipeline.text.lang.en import change_words as words
 from memory_pipeline.text.lang.en import cues
-from memory_pipeline.text.parse.content_words import COUNTED, DATED, OPPOSITES, UNPLACED, alike, key
-from memory_pipeline.text.parse.statements import Statement, impersonal
+from memory_pipeline.text.lang.en.lemmas import (
+    DATE_LEMMAS,
+    FUNCTION_LEMMAS,
+    NUMBER_LEMMAS,
+    OPPOSITES,
+    may_be_typo,
+)
+from memory_pipeline.text.parse.statements import Statement, is_impersonal
 
 _PERSONS: Final = frozenset({"i", "we", "you", "he", "she", "they"})
 _FAVOURITE_IS: Final = re.compile(r"\bfavou?rite(?:'s| is| has)\b")
-_FIRST: Final = frozenset({"i", "we"})
-_PLACES: Final = frozenset({"in", "on", "to"})
-_MOST_NUMBERS: Final = 2
+_SPEAKER: Final = frozenset({"i", "we"})
+_PLACE_PREPOSITIONS: Final = frozenset({"in", "on", "to"})
+_MAX_NUMBERS: Final = 2
 """More numbers in one statement are a list or a sum."""
-_MOST_WORDS: Final = 3
+_MAX_SLOT_WORDS: Final = 3
 """Words of a slot."""
-_REMEMBERED: Final = 256
-"""Pairs of frames whose differences are kept at hand, as several rules ask for them."""
-_AGAIN: Final = "re"
-_STEM: Final = 4
-_GONE: Final = words.roots("left leave retired quit resigned sacked fired dropped ditched stopped finished joined")
-"""What is told of the old value beside the new one."""
-_IDLE: Final = UNPLACED | words.GENERIC - DATED - COUNTED
-"""Words that can stand for each other without making another statement of it."""
-_FREE: Final = UNPLACED | DATED | COUNTED | words.GENERIC | words.IDLE | _PERSONS
-"""What may stand in one statement alone without making it another one."""
+_CACHED_ALIGNMENTS: Final = 256
+"""Size of the cache of alignments, which several rules share."""
+_REPETITION_PREFIX: Final = "re"
+_MIN_STEM_LETTERS: Final = 4
+_ENDED_VERBS: Final = words.roots(
+    "left leave retired quit resigned sacked fired dropped ditched stopped finished joined"
+)
+"""Verbs of the old value that may be added beside the new one."""
+_INTERCHANGEABLE: Final = FUNCTION_LEMMAS | words.GENERIC - DATE_LEMMAS - NUMBER_LEMMAS
+"""Words that may replace each other without changing the statement."""
+_OPTIONAL: Final = FUNCTION_LEMMAS | DATE_LEMMAS | NUMBER_LEMMAS | words.GENERIC | words.CHANGE_WORDS | _PERSONS
+"""Words that one statement may have alone without changing what it states."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where two frames differ: words of the older, of the newer, and those that both have before and behind."""
+    """The position where two frames differ: roots of the older, of the newer, and the shared ones before and after."""
 
     old: tuple[str, ...]
     new: tuple[str, ...]
     before: tuple[str, ...]
-    behind: tuple[str, ...]
+    after: tuple[str, ...]
 
     @property
-    def counted(self) -> bool:
-        """Both hold a number."""
-        return _numeric(self.old) and _numeric(self.new)
+    def is_numeric(self) -> bool:
+        """Whether both sides hold a number."""
+        return _has_number(self.old) and _has_number(self.new)
 
     @property
-    def single(self) -> bool:
-        """Both are one number, and name nothing."""
+    def is_single_number(self) -> bool:
+        """Whether both sides are one number and name nothing."""
         sides = self.old, self.new
-        return all(sum(map(_counts, side)) == 1 and not any(map(_name, side)) for side in sides)
+        return all(sum(map(_is_number, side)) == 1 and not any(map(_is_name, side)) for side in sides)
 
 
-def restated(case: Case) -> Iterator[Finding]:
-    """The newer says the same with one other value, and that this is a change."""
-    old, new = case.old, case.new
-    if not (new.announced or new.declared) or cues.ADDING.search(new.low) or old.wished != new.wished:
+def restatements(pair: StatementPair) -> Iterator[Finding]:
+    """The newer repeats the older with one other value and announces a change."""
+    old, new = pair.old, pair.new
+    if not (new.announced or new.declared) or cues.ADDING.search(new.low) or old.desired != new.desired:
         return
-    slot = one_slot(old, new)
+    slot = single_slot(old, new)
     if (
         slot is None
-        or not _telling(slot, case)
-        or not like(slot.old, slot.new)
-        or _of_two_kinds(slot, case)
-        or of_two(slot, old, new)
+        or not _is_informative(slot, pair)
+        or not comparable(slot.old, slot.new)
+        or _numbers_several(slot, pair)
+        or about_two_subjects(slot, old, new)
     ):
         return
-    several = words.MANY.intersection((*slot.before, *slot.behind)) or new.wished or (old.past and new.past)
-    if several and not slot.counted and not new.retracting:
+    multi_valued = (
+        words.MULTI_VALUED.intersection((*slot.before, *slot.after)) or new.desired or (old.past and new.past)
+    )
+    if multi_valued and not slot.is_numeric and not new.retracting:
         return
-    about = frozenset((*slot.before, *slot.behind)) & case.shared - words.GENERIC
-    yield case.found("changed_value", about, shown(slot, old, new), 0.8, update=True)
+    about = frozenset((*slot.before, *slot.after)) & pair.shared - words.GENERIC
+    yield pair.finding("changed_value", about, as_written(slot, old, new), 0.8, update=True)
 
 
-def settled(case: Case) -> Iterator[Finding]:
-    """Both tell by whom, where or of what one thing was made."""
-    old, new = case.old, case.new
-    if not words.MADE & case.shared or not all(map(impersonal, (old, new))):
+def creations(pair: StatementPair) -> Iterator[Finding]:
+    """Both say by whom, where or from what one thing was made."""
+    old, new = pair.old, pair.new
+    if not words.CREATION_VERBS & pair.shared or not all(map(is_impersonal, (old, new))):
         return
-    slot = one_slot(old, new)
-    about = case.shared - words.GENERIC - words.MADE
+    slot = single_slot(old, new)
+    about = pair.shared - words.GENERIC - words.CREATION_VERBS
     if (
         slot
-        and not slot.counted
-        and words.MADE & {*slot.before}
+        and not slot.is_numeric
+        and words.CREATION_VERBS & {*slot.before}
         and about & {*slot.before}
-        and like(slot.old, slot.new)
+        and comparable(slot.old, slot.new)
     ):
-        lasting = case.shared >= words.PAINTED and bool(cues.PRESENT.search(old.low))
-        yield case.found("changed_value", about, shown(slot, old, new), 0.75, update=lasting)
+        is_lasting = pair.shared >= words.PAINTING and bool(cues.PRESENT.search(old.low))
+        yield pair.finding("changed_value", about, as_written(slot, old, new), 0.75, update=is_lasting)
 
 
-def parallel(old: Statement, new: Statement) -> bool:
-    """The statements give like values of two things: they differ in what they are about, too."""
-    codes = _codes(old.frame, new.frame)
-    pairs = [(old.frame[i:j], new.frame[k:m]) for tag, i, j, k, m in codes if tag == "replace"]
-    equal = sum(j - i for tag, i, j, _, _ in codes if tag == "equal")
-    named = [pair for pair in pairs if all(map(naming, pair)) and not any(map(_numeric, pair))]
-    last = tuple(old.frame[-1:]), tuple(new.frame[-1:])
-    inside = [pair for pair in pairs if (pair[0][-1:], pair[1][-1:]) != last]
-    mixed = any(all(any(map(_name, side)) and _numeric(side) for side in pair) for pair in inside)
+def are_parallel(old: Statement, new: Statement) -> bool:
+    """Whether the statements give comparable values of two things: their subjects differ, too."""
+    opcodes = _opcodes(old.frame, new.frame)
+    pairs = [(old.frame[i:j], new.frame[k:m]) for tag, i, j, k, m in opcodes if tag == "replace"]
+    equal = sum(j - i for tag, i, j, _, _ in opcodes if tag == "equal")
+    differing_names = [pair for pair in pairs if all(map(names_something, pair)) and not any(map(_has_number, pair))]
+    ends = tuple(old.frame[-1:]), tuple(new.frame[-1:])
+    inner = [pair for pair in pairs if (pair[0][-1:], pair[1][-1:]) != ends]
+    names_and_numbers = any(all(any(map(_is_name, side)) and _has_number(side) for side in pair) for pair in inner)
     longest = max(len(old.frame), len(new.frame))
-    return (bool(named) and len(pairs) > 1 and 2 * equal >= longest - 1) or (mixed and 2 * equal > longest)
-
-
-def timed(slot: Slot) -> bool:
-    """Both hold a day or an hour and nothing else."""
-    return all(
-        all(word in DATED | COUNTED | UNPLACED or _counts(word) for word in side) for side in (slot.old, slot.new)
+    return (bool(differing_names) and len(pairs) > 1 and 2 * equal >= longest - 1) or (
+        names_and_numbers and 2 * equal > longest
     )
 
 
-def opposed(old: Statement, new: Statement) -> bool:
-    """In one place the statements have words that exclude each other: to, from."""
-    codes = _codes(old.said, new.said)
-    pairs = [product(old.said[i:j], new.said[k:m]) for tag, i, j, k, m in codes if tag == "replace"]
-    return any(frozenset(pair) in OPPOSITES for places in pairs for pair in places)
+def is_date_or_time(slot: Slot) -> bool:
+    """Whether both sides hold only days or hours."""
+    return all(
+        all(word in DATE_LEMMAS | NUMBER_LEMMAS | FUNCTION_LEMMAS or _is_number(word) for word in side)
+        for side in (slot.old, slot.new)
+    )
 
 
-def akin(old: Statement, new: Statement, *, other: bool = False) -> bool:
-    """The statements are worded alike; `other`: and name different things in one place."""
-    codes = _codes(old.frame, new.frame)
-    equal = sum(j - i for tag, i, j, _, _ in codes if tag == "equal")
-    pairs = [(old.frame[i:j], new.frame[k:m]) for tag, i, j, k, m in codes if tag == "replace"]
-    named = any(all(any(map(_name, side)) for side in pair) for pair in pairs)
-    return 2 * equal >= max(len(old.frame), len(new.frame)) - 1 and (named or not other)
+def have_opposites(old: Statement, new: Statement) -> bool:
+    """Whether in one position the statements have words that exclude each other: to, from."""
+    opcodes = _opcodes(old.roots, new.roots)
+    pairs = [product(old.roots[i:j], new.roots[k:m]) for tag, i, j, k, m in opcodes if tag == "replace"]
+    return any(frozenset(pair) in OPPOSITES for options in pairs for pair in options)
 
 
-def _name(word: str) -> bool:
-    return word not in _FREE and not _counts(word)
+def similarly_worded(old: Statement, new: Statement, *, other: bool = False) -> bool:
+    """Whether the statements have mostly the same words; with `other`, and different names in one position."""
+    opcodes = _opcodes(old.frame, new.frame)
+    equal = sum(j - i for tag, i, j, _, _ in opcodes if tag == "equal")
+    pairs = [(old.frame[i:j], new.frame[k:m]) for tag, i, j, k, m in opcodes if tag == "replace"]
+    has_differing_names = any(all(any(map(_is_name, side)) for side in pair) for pair in pairs)
+    return 2 * equal >= max(len(old.frame), len(new.frame)) - 1 and (has_differing_names or not other)
 
 
-def one_slot(old: Statement, new: Statement) -> Slot | None:
-    """The one place in which two statements differ; None if they differ in others."""
-    frame = tuple(_again(word, old.frame) for word in new.frame)
-    codes = _codes(old.frame, frame)
-    differ = [
+def _is_name(word: str) -> bool:
+    return word not in _OPTIONAL and not _is_number(word)
+
+
+def single_slot(old: Statement, new: Statement) -> Slot | None:
+    """The one slot of two statements; None if they differ in other positions, too."""
+    frame = tuple(_without_repetition(word, old.frame) for word in new.frame)
+    opcodes = _opcodes(old.frame, frame)
+    replaced = [
         (tag, i, j, k, m)
-        for tag, i, j, k, m in codes
-        if tag == "replace" and not _IDLE.issuperset((*old.frame[i:j], *frame[k:m]))
+        for tag, i, j, k, m in opcodes
+        if tag == "replace" and not _INTERCHANGEABLE.issuperset((*old.frame[i:j], *frame[k:m]))
     ]
-    if len(differ) != 1:
+    if len(replaced) != 1:
         return None
-    _, i, j, k, m = differ[0]
-    known = _FREE.union(new.around), _FREE.union(old.around, old.frame[i:j], _GONE)
-    beside = [code for code in codes if code[0] in {"delete", "insert"}]
-    if not all(known[0].issuperset(old.frame[a:b]) and known[1].issuperset(frame[c:d]) for _, a, b, c, d in beside):
+    _, i, j, k, m = replaced[0]
+    allowed = _OPTIONAL.union(new.context_topic), _OPTIONAL.union(old.context_topic, old.frame[i:j], _ENDED_VERBS)
+    unpaired = [code for code in opcodes if code[0] in {"delete", "insert"}]
+    if not all(
+        allowed[0].issuperset(old.frame[a:b]) and allowed[1].issuperset(frame[c:d]) for _, a, b, c, d in unpaired
+    ):
         return None
-    equal = [(old.frame[a:b], a < i) for tag, a, b, _, _ in codes if tag == "equal"]
-    before, behind = (tuple(word for part, first in equal if first == side for word in part) for side in (True, False))
-    return Slot(tuple(old.frame[i:j]), tuple(frame[k:m]), before, behind)
+    equal = [(old.frame[a:b], a < i) for tag, a, b, _, _ in opcodes if tag == "equal"]
+    before, after = (tuple(word for part, first in equal if first == side for word in part) for side in (True, False))
+    return Slot(tuple(old.frame[i:j]), tuple(frame[k:m]), before, after)
 
 
-def _telling(slot: Slot, case: Case) -> bool:
-    """The frame tells what the slot is the value of, and the slot is no other thing of one kind."""
-    old, new = case.old, case.new
-    equal = (*slot.before, *slot.behind)
+def _is_informative(slot: Slot, pair: StatementPair) -> bool:
+    """Whether the frame says what the slot is a value of, and the slot is not another thing of the same kind."""
+    old, new = pair.old, pair.new
+    shared = (*slot.before, *slot.after)
     longest = max(len(slot.old), len(slot.new))
-    about = frozenset(equal) & old.topic - words.GENERIC
-    weight = case.weight(about) + (case.weight(old.around & new.around - words.GENERIC) if new.declared else 0)
-    most = _MOST_WORDS + bool(about & words.ONE_VALUED)
-    if longest > most or weight < (LEAST_SHARED if new.declared and len(equal) > 1 else RARE):
+    about = frozenset(shared) & old.topic - words.GENERIC
+    weight = pair.weight(about) + (
+        pair.weight(old.context_topic & new.context_topic - words.GENERIC) if new.declared else 0
+    )
+    max_words = _MAX_SLOT_WORDS + bool(about & words.SINGLE_VALUED)
+    if longest > max_words or weight < (MIN_SHARED_WEIGHT if new.declared and len(shared) > 1 else RARE_WEIGHT):
         return False
-    if not new.declared and len(equal) < longest:
+    if not new.declared and len(shared) < longest:
         return False
-    if slot.counted and not (naming(slot.old) and naming(slot.new)):
-        return max(sum(map(_counts, side.frame)) for side in (old, new)) <= _MOST_NUMBERS
-    opened = about.intersection(slot.before) or (new.declared and _FIRST.intersection(slot.before[:1]))
+    if slot.is_numeric and not (names_something(slot.old) and names_something(slot.new)):
+        return max(sum(map(_is_number, side.frame)) for side in (old, new)) <= _MAX_NUMBERS
+    is_anchored = about.intersection(slot.before) or (new.declared and _SPEAKER.intersection(slot.before[:1]))
     if words.FAVOURITE.issuperset(slot.before[-1:]) and not _FAVOURITE_IS.search(new.low):
         return False  # a favourite of another kind
-    return bool(opened) and not _numeric(slot.behind) and not (slot.counted and naming(slot.behind))
+    return bool(is_anchored) and not _has_number(slot.after) and not (slot.is_numeric and names_something(slot.after))
 
 
-def of_two(slot: Slot, old: Statement, new: Statement) -> bool:
-    """Each side of the slot names something and tells something of it: "Dorn is closed", "Kell has reopened"."""
-    return all(_named_first(side, stated) for side, stated in ((slot.old, old), (slot.new, new)))
+def about_two_subjects(slot: Slot, old: Statement, new: Statement) -> bool:
+    """Whether each side of the slot names a subject and describes it: "Dorn is closed", "Kell has reopened"."""
+    return all(_names_and_describes(side, statement) for side, statement in ((slot.old, old), (slot.new, new)))
 
 
-def _named_first(side: Sequence[str], stated: Statement) -> bool:
-    named = words.roots(" ".join(stated.names))
-    return side[0] in named and any(_name(word) and word not in named for word in side)
+def _names_and_describes(side: Sequence[str], statement: Statement) -> bool:
+    """Whether a side begins with a name and says something about it."""
+    names = words.roots(" ".join(statement.names))
+    return side[0] in names and any(_is_name(word) and word not in names for word in side)
 
 
-def _of_two_kinds(slot: Slot, case: Case) -> bool:
-    """The slot holds the number of one of several things, of which something is told behind it."""
-    kinds = dict(case.old.labels)
+def _numbers_several(slot: Slot, pair: StatementPair) -> bool:
+    """Whether the slot holds the number of one of several things, described after it."""
+    labels_of = dict(pair.old.labels)
     noun = "".join(slot.before)
-    return naming(slot.behind) and any(kinds.get(one, label) != label for one, label in case.new.labels if one == noun)
+    return names_something(slot.after) and any(
+        labels_of.get(kind, label) != label for kind, label in pair.new.labels if kind == noun
+    )
 
 
-def like(one: Sequence[str], other: Sequence[str]) -> bool:
-    """What stands in a slot can be two values of one thing: both are numbers, or both name something."""
-    if _numeric(one) and _numeric(other):
+def comparable(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two sides of a slot can be values of one attribute: both numbers, or both names of something."""
+    if _has_number(one) and _has_number(other):
         return True
-    placed = [side[0] if side[0] in UNPLACED else "" for side in (one, other)]
-    if any(alike(*pair) for pair in product(one, other)):
+    prepositions = [side[0] if side[0] in FUNCTION_LEMMAS else "" for side in (one, other)]
+    if any(may_be_typo(*pair) for pair in product(one, other)):
         return False
-    alike_placed = placed[0] == placed[1] or _PLACES.issuperset(placed)
-    return alike_placed and all(naming(side) and not _PERSONS.intersection(side) for side in (one, other))
+    same_place = prepositions[0] == prepositions[1] or _PLACE_PREPOSITIONS.issuperset(prepositions)
+    return same_place and all(names_something(side) and not _PERSONS.intersection(side) for side in (one, other))
 
 
-def _again(word: str, known: Sequence[str]) -> str:
-    """A word without the "re-" of doing again, if the other statement has it so."""
-    bare = word.removeprefix(_AGAIN)
-    return bare if bare != word and len(bare) >= _STEM and bare in known else word
+def _without_repetition(word: str, frame: Sequence[str]) -> str:
+    """A word without the prefix "re-", if the other statement has it so."""
+    base = word.removeprefix(_REPETITION_PREFIX)
+    return base if base != word and len(base) >= _MIN_STEM_LETTERS and base in frame else word
 
 
-def shown(slot: Slot, old: Statement, new: Statement) -> tuple[str, str]:
-    """The two values of a slot as they are written."""
-    return _shown(slot.old, old), _shown(slot.new, new)
+def as_written(slot: Slot, old: Statement, new: Statement) -> tuple[str, str]:
+    """Both sides of a slot as written."""
+    return _written(slot.old, old), _written(slot.new, new)
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _codes(one: tuple[str, ...], other: tuple[str, ...]) -> Sequence[tuple[str, int, int, int, int]]:
+@lru_cache(maxsize=_CACHED_ALIGNMENTS)
+def _opcodes(one: tuple[str, ...], other: tuple[str, ...]) -> Sequence[tuple[str, int, int, int, int]]:
     return SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
 
 
-def _counts(word: str) -> bool:
+def _is_number(word: str) -> bool:
     return word[0].isdigit()
 
 
-def _numeric(side: Sequence[str]) -> bool:
-    return any(map(_counts, side))
+def _has_number(side: Sequence[str]) -> bool:
+    return any(map(_is_number, side))
 
 
-def naming(side: Sequence[str]) -> bool:
-    """It names something."""
-    return any(word not in UNPLACED | words.GENERIC | _PERSONS and not _counts(word) for word in side)
+def names_something(side: Sequence[str]) -> bool:
+    """Whether a side has a word that names something."""
+    return any(word not in FUNCTION_LEMMAS | words.GENERIC | _PERSONS and not _is_number(word) for word in side)
 
 
-def _shown(slot: Sequence[str], stated: Statement) -> str:
-    """Words of a slot as they are written, as far as they are found again."""
-    written = {words.root(key(word)): word for word in cues.WORD.findall(stated.low)}
+def _written(slot: Sequence[str], statement: Statement) -> str:
+    """The words of one side as written, as far as they can be found."""
+    written = {words.word_root(word): word for word in cues.WORD.findall(statement.low)}
     return " ".join(written.get(word, word) for word in slot)

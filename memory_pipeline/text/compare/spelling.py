@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, SMALL_TALK, STOP_WORDS
+from memory_pipeline.text.lang.en.rarity import is_common
 from memory_pipeline.text.parse.quantities import UNITS
-from memory_pipeline.text.parse.tokens import is_common
 
 Words = Sequence[str]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from memory_pipeline.settings.model_files import thesaurus_lines
-from memory_pipeline.text.parse.tokens import stem
+from memory_pipeline.text.lang.en.stemming import stem
 
 FAMILY: Final = 2.0
 NAMES: Final = 1.0

@@ -1,7 +1,7 @@
-"""Attributes: what a clause says that somebody or something has, as subject, attribute and value.
+"""Attributes: claims that somebody or something has a value of an attribute, as subject, attribute and value.
 
-"We moved to Denver" and "I live in Boston" are two values of one attribute of one subject. What is not here: amounts
-and dates (`statements`), and what follows from two values (`changes`).
+"We moved to Denver" and "I live in Boston" give two values of one attribute of one subject. Not here: amounts and dates
+(`quantities`, `dates`), and what follows from two values (`compare/changes`).
 """
 
 import re
@@ -14,7 +14,6 @@ import polars as pl
 from memory_pipeline.text.lang.en import change_words as words
 from memory_pipeline.text.lang.en import cues
 from memory_pipeline.text.lang.en.lexicon import STOP_WORDS
-from memory_pipeline.text.parse.content_words import key
 
 _WORD: Final = r"[^\s,.;:!?()\"]+"
 _TITLE: Final = r"(?:(?:dr|mr|mrs|ms|st)\. )?"
@@ -85,9 +84,9 @@ _PATTERNS: Final[dict[str, tuple[str, ...]]] = {
         rf"(?P<subject>.+?) ?{_BE}{_ADVERBS} {_VALUE}",
     ),
 }
-"""How clauses say what somebody or something has; `subject` is what stands before unless the pattern has its own."""
-_COMPILED: Final = {name: tuple(re.compile(one) for one in patterns) for name, patterns in _PATTERNS.items()}
-_TELLTALES: Final = {
+"""How clauses assign a value; `subject` is the text before the match unless the pattern has its own."""
+_COMPILED_PATTERNS: Final = {name: tuple(re.compile(one) for one in patterns) for name, patterns in _PATTERNS.items()}
+_TRIGGERS: Final = {
     "home": r"(?-u:\b)(?:liv|resid|based|settl|mov|relocat|stay)[a-z]*(?-u:\b)",
     "work": r"(?-u:\b)(?:work|job|position|role|intern|employ|career|start|join|hired|offer)[a-z]*(?-u:\b)",
     "role": r"(?-u:\b)(?:promoted|(?:work|job|hired|employed|position|role|title)[a-z]* .{0,20}(?:as|is) )",
@@ -100,59 +99,72 @@ _TELLTALES: Final = {
     "birthplace": cues.any_of("born in; grew up in; raised in; childhood in"),
     "name": cues.any_of("name; name's; named; called; renamed"),
 }
-"""What a clause holds that may give a value to an attribute."""
-_GIVING: Final = (
+"""What a clause contains that may assign a value to an attribute."""
+_ASSIGNING: Final = (
     r"(?-u:\b)(?:is|are|was|were|am|will be|became|becomes|become|been|changed|switched|updated|set|renamed|reset"
     r"|swapped|moved|changing|switching|relocated|held|takes? place|over as)(?-u:\b)|'(?:s|m|re)(?-u:\b)|^[^:]{1,40}: "
 )
 _MONTHS: Final = "january|february|march|april|may|june|july|august|september|october|november|december"
-_CUT: Final = re.compile(
+_VALUE_END: Final = re.compile(
     r"\s(?:and|but|because|so|since|now|that|which|who|where|when|while|if|with|instead|rather|last|this|next|these"
     rf"|after|before|anymore|in (?:{_MONTHS}|[0-9]+)|by|from|for|as|until|at the moment|right|starting|to)\b.*$"
 )
 """Where a value ends."""
 _CONTEXT: Final = re.compile(r" (?:in|with|for|at|on|during|over|than|to)\b")
-_PLACED: Final = re.compile(r"(?:in|at|on|to|for|from|held|not|about|under|over|of|[a-z]+ing)\b")
+_NOT_A_VALUE: Final = re.compile(r"(?:in|at|on|to|for|from|held|not|about|under|over|of|[a-z]+ing)\b")
 _DEFINITE: Final = re.compile(r"(?:(?:and|but|so|now|well|actually),? )*(?:my|our|the|his|her|their|your|[a-z]+'s)\b")
-_WHEN: Final = re.compile(
+_LEADING_ADVERBS: Final = re.compile(
     r"^(?:(?:.* )?(?:and|but|so|well|now|actually|oh|these days|nowadays|lately|currently|as of [a-z0-9]+"
     r"|at the moment),? )+"
 )
 _OFFICE: Final = re.compile(r"(?!(?:an?|one|no) )[a-z'-]+ of [a-z]")
-"""What somebody is that one person is at a time needs no article: "CEO of Nordwind"."""
-_BARE: Final = re.compile(r"(?:new )?(?![a-z]+ing )[a-z'-]+(?: [a-z'-]+){0,2}$")
+"""A role that one person holds at a time needs no article: "CEO of Nordwind"."""
+_BARE_NOUNS: Final = re.compile(r"(?:new )?(?![a-z]+ing )[a-z'-]+(?: [a-z'-]+){0,2}$")
 _PLURAL: Final = re.compile(r"[a-z]{3,}(?<!s)(?<!u)(?<!i)s$")
-_VAGUE: Final = re.compile(r"(?:one of|some of|part of|among|what|how|why|where|when|that|like|so|such|too|very)\b")
-"""What gives no value."""
-_MOST_WORDS: Final = 6
-_MOST_NAMED: Final = 4
+_NO_VALUE: Final = re.compile(r"(?:one of|some of|part of|among|what|how|why|where|when|that|like|so|such|too|very)\b")
+"""Phrases that give no value."""
+_MAX_VALUE_WORDS: Final = 6
+_MAX_SUBJECT_WORDS: Final = 4
 """Words of a subject."""
-_PERSON: Final = frozenset({"i", "we", "he", "she", "they", "you"})
+_PRONOUNS: Final = frozenset({"i", "we", "he", "she", "they", "you"})
 _IDENTIFIER: Final = re.compile(r"(?:[0-9]+-[0-9-]*[0-9]|[^\s]*@[^\s]*)$")
-"""A number that names something rather than counting: of a phone, of a passport; an address of mail."""
+"""A number that identifies rather than counts, of a phone or a passport, or an email address."""
 _TIMES: Final = re.compile(
     r"^(?:the )?(?:[0-9]{1,2}(?::[0-9]{2})?\s?(?:am|pm)|noon|midnight|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
     rf"|{_MONTHS}|tomorrow|today|next|this|last|[0-9$€£])\b"
 )
 _TOKEN: Final = re.compile(r"[^\s,.;:!?()\"]+")
-_NARROWED: Final = re.compile(r" (?:from|of|in|at|on|with|by|for|near|who|that|which)\b")
+_POSTMODIFIER: Final = re.compile(r" (?:from|of|in|at|on|with|by|for|near|who|that|which)\b")
 """What narrows down the noun before it."""
-_SPOKEN: Final = _PERSON | {"dr", "mr", "mrs", "ms", "i'm", "i've", "i'll", "we're", "we've", "we'll", "he's", "she's"}
-_IDLE: Final = words.IDLE | words.GENERIC
+_PRONOUNS_AND_TITLES: Final = _PRONOUNS | {
+    "dr",
+    "mr",
+    "mrs",
+    "ms",
+    "i'm",
+    "i've",
+    "i'll",
+    "we're",
+    "we've",
+    "we'll",
+    "he's",
+    "she's",
+}
+_UNINFORMATIVE: Final = words.CHANGE_WORDS | words.GENERIC
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A value that a clause gives to an attribute; words stand as roots.
+    """A value that a clause assigns to an attribute; words stand as roots.
 
     Attributes:
         attribute: place, work, role, ... or is.
-        subject: whose it is; empty for the speaker.
-        value: what it is.
+        subject: whose attribute it is; empty for the speaker.
+        value: the value.
         shown: the value as written.
-        context: what is said of when, where and for what.
-        owned: the subject is a definite one: mine, hers, the one.
-        head: the word of the subject that says what it is: "docs" of "our API docs from May"; empty for the speaker.
+        context: when, where and for what the value holds.
+        is_definite: the subject is definite, with a possessive or an article.
+        head: the head noun of the subject: "docs" of "our API docs from May"; empty for the speaker.
     """
 
     attribute: str
@@ -160,72 +172,81 @@ class Claim:
     value: frozenset[str]
     shown: str
     context: frozenset[str]
-    owned: bool
+    is_definite: bool
     head: str
 
 
-def found(low: pl.Series) -> pl.DataFrame:
-    """What each clause may give a value to: `attributes` by name, and whether it `gives` a value to anything."""
-    told = [pl.when(pl.lit(low.str.contains(one))).then(pl.lit(name)) for name, one in sorted(_TELLTALES.items())]
-    named = pl.select(pl.concat_list(told).list.drop_nulls()).to_series()
-    return pl.DataFrame({"attributes": named, "gives": low.str.contains(_GIVING)})
+def scan(low: pl.Series) -> pl.DataFrame:
+    """Scans clauses for claims: the `attributes` that they may give, and `assigns`, whether they assign anything."""
+    matched = [
+        pl.when(pl.lit(low.str.contains(pattern))).then(pl.lit(name)) for name, pattern in sorted(_TRIGGERS.items())
+    ]
+    named = pl.select(pl.concat_list(matched).list.drop_nulls()).to_series()
+    return pl.DataFrame({"attributes": named, "assigns": low.str.contains(_ASSIGNING)})
 
 
-def claims(low: str, told: Collection[str], *, gives: bool) -> tuple[Claim, ...]:
-    """What one clause says that somebody or something has.
+def extract_claims(low: str, candidates: Collection[str], *, assigns: bool) -> tuple[Claim, ...]:
+    """The claims of one clause.
 
     Args:
-        low: the clause, in lower case.
-        told: its row of `attributes`.
-        gives: whether it gives a value to anything.
+        low: the clause, folded.
+        candidates: its `attributes` found by `scan`.
+        assigns: whether it may assign a value to anything.
     """
-    said: list[Claim] = []
-    for name, patterns in _COMPILED.items():
-        if name not in told and (name in _TELLTALES or not gives):
+    found_claims: list[Claim] = []
+    for name, patterns in _COMPILED_PATTERNS.items():
+        if name not in candidates and (name in _TRIGGERS or not assigns):
             continue
-        match = next((one for pattern in patterns if (one := pattern.search(low))), None)
+        match = next((hit for pattern in patterns if (hit := pattern.search(low))), None)
         if match is not None:
             subject = match.groupdict().get("subject") or low[: match.start()]
-            said += _claimed(name, subject, match["value"])
-    return tuple(dict.fromkeys(said))
+            found_claims += _claims(name, subject, match["value"])
+    return tuple(dict.fromkeys(found_claims))
 
 
-def _claimed(name: str, subject: str, shown: str) -> list[Claim]:
-    if _VAGUE.match(shown):
+def _claims(name: str, subject: str, shown: str) -> list[Claim]:
+    """Claims of one match: none if the value says nothing, two where subject and value may be exchanged."""
+    if _NO_VALUE.match(shown):
         return []
-    shown = _CUT.sub("", f" {shown.removeprefix('with ').removeprefix('by ')}").strip()
-    narrow = _CONTEXT.search(shown) if name in {"is", "prefer"} else None
-    context = _roots(shown[narrow.start() :]) if narrow else frozenset()
-    value, whose, head = _roots(shown[: narrow.start()] if narrow else shown), _roots(subject), _head(subject)
-    subject = _WHEN.sub("", subject.strip())
-    owned = bool((_DEFINITE.match(subject) or _BARE.match(subject)) and not _PLURAL.search(subject))
+    shown = _VALUE_END.sub("", f" {shown.removeprefix('with ').removeprefix('by ')}").strip()
+    context_match = _CONTEXT.search(shown) if name in {"is", "prefer"} else None
+    context = _roots(shown[context_match.start() :]) if context_match else frozenset()
+    value, owner, head = (
+        _roots(shown[: context_match.start()] if context_match else shown),
+        _roots(subject),
+        _head(subject),
+    )
+    subject = _LEADING_ADVERBS.sub("", subject.strip())
+    is_definite = bool((_DEFINITE.match(subject) or _BARE_NOUNS.match(subject)) and not _PLURAL.search(subject))
     if (
         not value
-        or len(value) > _MOST_WORDS
+        or len(value) > _MAX_VALUE_WORDS
         or (_TIMES.match(shown) and not _IDENTIFIER.match(shown))
-        or (name == "is" and _PLACED.match(shown))
+        or (name == "is" and _NOT_A_VALUE.match(shown))
     ):
         return []
     if name in {"home", "place"}:
-        return [Claim("place", whose, value, shown, context, owned, head)] if name == "home" or whose else []
+        return [Claim("place", owner, value, shown, context, is_definite, head)] if name == "home" or owner else []
     if name not in {"is", "set"}:
-        return [Claim(name, whose, value, shown, context, owned, head)]
-    if not whose or len(whose) > _MOST_NAMED or any(word[0].isdigit() for word in whose):
+        return [Claim(name, owner, value, shown, context, is_definite, head)]
+    if not owner or len(owner) > _MAX_SUBJECT_WORDS or any(word[0].isdigit() for word in owner):
         return []
-    said = Claim("is", whose, value, shown, context, owned or name == "set", head)
-    office = _OFFICE.match(shown) and _head(shown) in words.ONE_VALUED
-    turned = Claim("is", value, whose, subject.strip(), context, bool(office or _DEFINITE.match(shown)), _head(shown))
-    return [said, turned] if name == "is" else [said]
+    claim = Claim("is", owner, value, shown, context, is_definite or name == "set", head)
+    is_office = _OFFICE.match(shown) and _head(shown) in words.SINGLE_VALUED
+    inverse = Claim(
+        "is", value, owner, subject.strip(), context, bool(is_office or _DEFINITE.match(shown)), _head(shown)
+    )
+    return [claim, inverse] if name == "is" else [claim]
 
 
 def _head(phrase: str) -> str:
-    """Root of the last telling word before a preposition; empty if there is none."""
-    bare = _NARROWED.split(phrase.strip(), maxsplit=1)[0]
-    return next((root for word in reversed(_TOKEN.findall(bare)) for root in _roots(word)), "")
+    """Root of the last content word before a preposition; empty if there is none."""
+    nucleus = _POSTMODIFIER.split(phrase.strip(), maxsplit=1)[0]
+    return next((root for word in reversed(_TOKEN.findall(nucleus)) for root in _roots(word)), "")
 
 
 def _roots(text: str) -> frozenset[str]:
-    """Roots of the telling words of a phrase."""
-    plain = (word.strip("'").removesuffix("'s") for word in _TOKEN.findall(text))
-    telling = (word for word in plain if word and word not in STOP_WORDS and word not in _SPOKEN)
-    return frozenset(words.root(key(word)) for word in telling) - _IDLE
+    """Roots of the content words of a phrase."""
+    tokens = (word.strip("'").removesuffix("'s") for word in _TOKEN.findall(text))
+    content = (word for word in tokens if word and word not in STOP_WORDS and word not in _PRONOUNS_AND_TITLES)
+    return frozenset(words.word_root(word) for word in content) - _UNINFORMATIVE

@@ -16,7 +16,7 @@ import polars as pl
 from memory_pipeline.settings.model_files import coefficients
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON
 from memory_pipeline.text.parse import facts
-from memory_pipeline.text.parse.sentences import clauses
+from memory_pipeline.text.parse.clauses import split_clauses
 from memory_pipeline.text.parse.tokens import fold, occurrences
 
 MODEL: Final = "keep"
@@ -128,7 +128,7 @@ def features(memories: pl.DataFrame) -> pl.DataFrame:
     Returns:
         The columns of `clauses` and `FEATURES`. Rarity is counted over the memories given. Cost: about 20 µs a memory.
     """
-    cut = clauses(memories["text"])
+    cut = split_clauses(memories["text"])
     low = fold(cut["clause"])
     speakers = memories.group_by("profile_id").agg(speakers=pl.col("speaker").drop_nulls().unique())
     said_by = memories.select("profile_id", "speaker").join(
@@ -155,7 +155,7 @@ def alone(texts: pl.Series) -> pl.DataFrame:
         The columns of `clauses` and value, as by `values`, but a word weighs its rarity in the language, so that more
         memories change nothing. Cost: about 20 µs a text.
     """
-    cut = clauses(texts)
+    cut = split_clauses(texts)
     low = fold(cut["clause"])
     never = pl.repeat(value=False, n=cut.height, eager=True)
     nobody = pl.Series([[]], dtype=pl.List(pl.String)).new_from_index(0, cut.height)
@@ -167,7 +167,7 @@ def _read(
     cut: pl.DataFrame, low: pl.Series, *, words: pl.Series, speakers: pl.Series, **said: pl.Series
 ) -> pl.DataFrame:
     """Add the features to clauses, given the weight of their words, who speaks with whom, and how they are said."""
-    read = facts.read(cut["clause"], low)
+    read = facts.extract(cut["clause"], low)
     names = pl.DataFrame({"names": read["entities"], "speakers": speakers})
     known = cut.with_columns(
         words=words,

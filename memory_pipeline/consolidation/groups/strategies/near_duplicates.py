@@ -110,7 +110,7 @@ def _denied(pairs: Pairs) -> pl.DataFrame:
 def _stated(points: pl.DataFrame) -> pl.DataFrame:
     """Points with what a memory states beyond its text: the speaker is a name, and "yesterday" is a certain day."""
     spoken = pl.when(pl.col("speaker").is_not_null()).then(pl.concat_list("speaker")).otherwise([])
-    settled = merge_guard.settled_dates(points["dates"], points["created_at"])
+    settled = merge_guard.absolute_dates(points["dates"], points["created_at"])
     return points.with_columns(settled.alias("dates"), pl.col("entities").list.set_union(spoken)).with_columns(
         dated=pl.col("dates").list.join("|"), kin=pl.struct(KIN).rank("dense").cast(pl.Int64)
     )

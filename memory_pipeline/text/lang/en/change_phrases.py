@@ -1,6 +1,6 @@
-"""News: expressions by which two texts that were put side by side tell of one thing, before and after a change.
+"""Phrases of two related texts before and after a change: stages, replacements, cancellations, life circumstances.
 
-Patterns over lower-case clauses, as in `cues`. What is not here: what follows from them (`likely`).
+Patterns over folded clauses, as in `cues`. Not here: the rules that apply them (`compare/likely_changes`).
 """
 
 import re
@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.text.lang.en.cues import ENDLESS, any_of, python
+from memory_pipeline.text.lang.en.cues import ENDING_IDIOMS, any_of, compile_cue
 
 _VALUE: Final = (
     r"(?P<value>[a-z0-9][^,.;:!?]{0,40}?)(?= (?:and|with|near|for|now|these|so|while|last|at|since)\b|[,.;:!?]|$)"
@@ -21,14 +21,14 @@ _DIET: Final = (
     r"\b(?P<value>vegan|vegetarian|pescatarian|pescetarian|keto|paleo|kosher|halal|(?:gluten|dairy|lactose|sugar)-free"
     r"|low-(?:carb|fat|sodium)|omnivore|carnivore)\b"
 )
-_UP: Final = (
+_WAKING: Final = (
     rf"\b(?:gets? up|getting up|out of bed|wakes? up|waking up|alarm|rings)\b[^,.;]{{0,25}}? (?:at|by|for) {_HOUR}"
 )
-_ASLEEP: Final = (
+_BEDTIME: Final = (
     r"(?<!of )(?<!up )\b(?:bed|asleep|lights out|turn in|bedtime is|stay up)\b"
     rf"[^,.;]{{0,12}}? (?:at |by |around |before |until |till )?{_HOUR}"
 )
-_RIDE: Final = (
+_VEHICLE: Final = (
     r"\b(?:(?:drives?|rides?|driving|riding|get around (?:in|on)|getting around (?:in|on)|(?:car|ride) is)"
     rf" (?:an?|my|the) {_VALUE}|takes? (?:an?|my|the) (?P<taken>.{{3,30}}?) (?:everywhere|to work))"
 )
@@ -46,7 +46,7 @@ _HIRED: Final = (
     r"\b(?:got|found|started|accepted|landed|have|signed) (?:an? |my |the )?"
     r"(?P<value>(?:[a-z]+ ){0,2}(?:job|position|offer|contract))\b"
 )
-FIELDS: Final = {
+LIFE_CIRCUMSTANCES: Final = {
     name: (re.compile(before), re.compile(after))
     for name, before, after in (
         (
@@ -67,12 +67,12 @@ FIELDS: Final = {
         ("boss", _BOSS, _BOSS),
         ("partner", _PARTNER, _PARTNER),
         ("diet", _DIET, _DIET),
-        ("ride", _RIDE, _RIDE),
-        ("rising", _UP, _UP),
-        ("bedtime", _ASLEEP, _ASLEEP),
+        ("ride", _VEHICLE, _VEHICLE),
+        ("rising", _WAKING, _WAKING),
+        ("bedtime", _BEDTIME, _BEDTIME),
     )
 }
-"""Sides of life of which somebody has one at a time: how it is told, and how it is told anew."""
+"""Circumstances of which somebody has one at a time: patterns of the older and of the newer text."""
 _REPLACED: Final = any_of("""
 moved; switch(?:ed)?; changed; swapped; migrated; converted; transferred; upgraded; downgraded; replaced; renamed
 ; re(?:assigned|located|scheduled|painted|placed|worked|organi[sz]ed); postponed; pushed; shifted; slipped; delayed
@@ -85,20 +85,20 @@ moved; switch(?:ed)?; changed; swapped; migrated; converted; transferred; upgrad
 ; no longer; any ?more; rather than; instead; these days; nowadays
 ; ended up; turns out; from now on; on second thoughts?; after all; lately; elected; appointed; promoted
 """)
-REPLACED: Final = python(_REPLACED)
-"""Something took the place of something."""
+REPLACED: Final = compile_cue(_REPLACED)
+"""Something replaced something else."""
 _SUCCEEDED: Final = any_of("""
 ha(?:s|ve) (?:taken|took) over; took over; taking over; replaced; replaces; succeeded; stepped in
 ; was (?:elected|appointed|named|chosen)
 ; is (?:now|the new); became
 """)
-SUCCEEDED: Final = python(_SUCCEEDED)
-"""Somebody came in the place of somebody."""
+SUCCEEDED: Final = compile_cue(_SUCCEEDED)
+"""Somebody succeeded somebody else."""
 ADOPTED: Final = re.compile(
     r"\b(?:adopted|introduced|went with|going with|settled on|decided on|chose|picked|opted for|trying)"
     r" (?:the |an? )?(?P<value>[^,.;:!?]+)"
 )
-OFTEN: Final = re.compile(
+FREQUENCY: Final = re.compile(
     r"\b(?:(?:[0-9]+ times|once|twice|three times|four times|five times) (?:an?|per|every|each) [a-z]+"
     r"|every (?:first |second |third |other )?(?:day|week|month|quarter|year|morning|evening|hour|[a-z]+day)"
     r"|daily|weekly|fortnightly|monthly|quarterly|yearly)\b"
@@ -152,8 +152,8 @@ _STAGES: Final = (
         False,
     ),
 )
-STAGES: Final = tuple((re.compile(before), python(any_of(after)), own) for before, after, own in _STAGES)
-"""What is under way, how its next stage is told, and whether both are told of oneself without a thing."""
+STAGES: Final = tuple((re.compile(before), compile_cue(any_of(after)), own) for before, after, own in _STAGES)
+"""An ongoing stage, its next stage, and whether both may be about the speaker alone, without a shared object."""
 SWITCHED: Final = re.compile(
     r"\b(?:switched|migrated|moved|changed|converted|went|gone)(?: [a-z]+){0,2}? to (?:the |an? )?(?P<value>[^,.;:!?]+)"
 )
@@ -162,14 +162,14 @@ rais(?:e|ed|ing); lower(?:ed|ing)?; tighten(?:ed|ing)?; slipped; pushed; put (?:
 ; moved; changed; increas(?:e|ed|ing); gone (?:up|down); went (?:up|down); grown; dropped; down to; up to; upgraded; now
 ; revised; cut; extended; bumped
 """)
-REVISED: Final = python(_REVISED)
-"""A number is another than it was."""
-RESCHEDULED: Final = python(
+REVISED: Final = compile_cue(_REVISED)
+"""A number was revised."""
+RESCHEDULED: Final = compile_cue(
     any_of("""
 slipped; pushed; put (?:back|off|forward); brought forward; moved; changed; now; instead; postponed; delayed
 """)
 )
-"""A day is another than it was."""
+"""A date was changed."""
 _DROPPED: Final = any_of("""
 cancel(?:l?ed)?; called off; dropped(?: out)?; quit; gave up; given up; stopped; left; step(?:ped)? down; moved out
 ; broke up; split up; traded; (?:is|are|was) off; fell through; scrapped; sold; got rid of; (?:backed|pulled|bailed) out
@@ -179,19 +179,19 @@ cancel(?:l?ed)?; called off; dropped(?: out)?; quit; gave up; given up; stopped;
 ; skip(?:ped|ping); on hold; not happening; cancel(?:l?ing); quitting
 ; dropping; selling; giving up; leaving; stepping down; moving out; pulling out; backing out
 """)
-DROPPED: Final = python(_DROPPED)
+DROPPED: Final = compile_cue(_DROPPED)
 """Something was given up."""
 _DONE: Final = any_of("""
 finished; (?:is|are) (?:done|ready|over|back|home|finished|complete); completed; wrapped up; discharged; released
 ; (?:has|have|'s) (?:healed|recovered|arrived|finished|ended|passed|landed|come back|been filled); healed; recovered
 ; arrived; came (?:home|back); gave birth; delivered; filled
 """)
-DONE: Final = python(_DONE)
-"""Something has come to its end."""
-GOING_ON: Final = re.compile(r"\b(?:am|is|are|still|waiting|pending)\b|\b[a-z]+'(?:m|re|s) (?!.*\bgoing to\b)")
-NO_END: Final = python(ENDLESS)
+DONE: Final = compile_cue(_DONE)
+"""Something is finished."""
+ONGOING: Final = re.compile(r"\b(?:am|is|are|still|waiting|pending)\b|\b[a-z]+'(?:m|re|s) (?!.*\bgoing to\b)")
+ENDING_IDIOMS_COMPILED: Final = compile_cue(ENDING_IDIOMS)
 
-_NEWS: Final = "|".join(
+_ANY_CHANGE: Final = "|".join(
     (
         _REPLACED,
         _SUCCEEDED,
@@ -202,7 +202,7 @@ _NEWS: Final = "|".join(
         *(any_of(after) for _, after, _ in _STAGES),
     )
 )
-_SIDES_OF_LIFE: Final = any_of("""
+_ANY_CIRCUMSTANCE: Final = any_of("""
 live; lives; living; settled; based; home; flat; apartment; house; room; place; studio; condo; cottage; moved; relocated
 ; moving; (?:i'm|i am|working|work|works|started|hired|job|me,?) (?:now )?(?:as )?an?; up; bed; bedtime; alarm; rings
 ; asleep; drives?; driving; rides?; riding; car; takes?; (?:get|getting) around; single; vegan; vegetarian; pescatarian
@@ -212,6 +212,6 @@ live; lives; living; settled; based; home; flat; apartment; house; room; place; 
 """)
 
 
-def told(low: pl.Series) -> pl.DataFrame:
-    """Whether each clause may tell of a change (`changed`), and whether of a side of somebody's life (`life`)."""
-    return pl.DataFrame({"changed": low.str.contains(_NEWS), "life": low.str.contains(_SIDES_OF_LIFE)})
+def detect(low: pl.Series) -> pl.DataFrame:
+    """Whether each clause may be about a change (`changed`) and whether about a circumstance of life (`life`)."""
+    return pl.DataFrame({"changed": low.str.contains(_ANY_CHANGE), "life": low.str.contains(_ANY_CIRCUMSTANCE)})

@@ -1,20 +1,20 @@
-"""Word lists by which a changed fact is known: what has one value at a time, what excludes what, what says little.
+"""Word lists for change detection: single-valued attributes, mutually exclusive words, generic words.
 
-Words stand here as their *roots*: the common part of a verb, of what is done and of who does it. What is not here:
-expressions that tell how something is said (`cues`), and how statements are compared (`fact_rules`).
+Words stand as *roots*: the common part of a verb, its action noun and its agent noun. Not here: cue expressions
+(`cues`), and how statements are compared (`compare/change_rules`).
 """
 
 import re
 from functools import lru_cache
 from typing import Final
 
+from memory_pipeline.text.lang.en.lemmas import PAST, lemma
 from memory_pipeline.text.lang.en.lexicon import SMALL_TALK
-from memory_pipeline.text.parse.content_words import PAST, key
 
-_SHORTEST: Final = 5
-_REMEMBERED: Final = 1 << 16
-"""Words whose root is kept at hand."""
-_ENDINGS: Final = (
+_MIN_ROOT_LETTERS: Final = 5
+_CACHED_ROOTS: Final = 1 << 16
+"""Size of the cache of roots."""
+_SUFFIXES: Final = (
     "ations",
     "ation",
     "itions",
@@ -32,25 +32,38 @@ _ENDINGS: Final = (
 )
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def root(meaning: str) -> str:
-    """The part that integrate, integration and integrator have in common, of words as `meanings` leaves them."""
-    word = meaning.removesuffix(PAST)
-    word = _SAME.get(word, word)
-    if word.endswith("ing") and len(word) > _SHORTEST:
+@lru_cache(maxsize=_CACHED_ROOTS)
+def root(lemma: str) -> str:
+    """Root of a lemma: the common part of integrate, integration and integrator."""
+    word = lemma.removesuffix(PAST)
+    word = _FIRST_OF_GROUP.get(word, word)
+    if word.endswith("ing") and len(word) > _MIN_ROOT_LETTERS:
         word = word.removesuffix("ing")
-    ending = next((one for one in _ENDINGS if word.endswith(one) and len(word) - len(one) >= _SHORTEST), "")
-    return _SAME.get(word.removesuffix(ending), word.removesuffix(ending))
+    suffix = next(
+        (
+            candidate
+            for candidate in _SUFFIXES
+            if word.endswith(candidate) and len(word) - len(candidate) >= _MIN_ROOT_LETTERS
+        ),
+        "",
+    )
+    return _FIRST_OF_GROUP.get(word.removesuffix(suffix), word.removesuffix(suffix))
+
+
+def word_root(word: str) -> str:
+    """Root of a word as written."""
+    return root(lemma(word))
 
 
 def roots(text: str) -> frozenset[str]:
-    """Roots of words, separated by spaces."""
-    return frozenset(root(key(word)) for word in text.split())
+    """Roots of words separated by spaces."""
+    return frozenset(word_root(word) for word in text.split())
 
 
-_SAME: dict[str, str] = {}
-_SAME |= {
-    key(word).removesuffix(PAST): key(group.split()[0]).removesuffix(PAST)
+_FIRST_OF_GROUP: dict[str, str] = {}
+"""Words that ask for the same value; the first stands for all."""
+_FIRST_OF_GROUP |= {
+    lemma(word).removesuffix(PAST): lemma(group.split()[0]).removesuffix(PAST)
     for group in (
         "prefer preference preferred",
         "favorite favourite",
@@ -67,10 +80,10 @@ _SAME |= {
 """Words that ask for the same value; the first stands for all."""
 root.cache_clear()
 
-CARERS: Final = roots("doctor dentist boss manager supervisor landlord teacher professor coach therapist client")
-"""Who changes things for somebody."""
-NEAR: Final = {
-    root(key(word)): root(key(group.split()[0]))
+PROVIDERS: Final = roots("doctor dentist boss manager supervisor landlord teacher professor coach therapist client")
+"""People who change appointments and terms for somebody."""
+NEAR_SYNONYMS: Final = {
+    word_root(word): word_root(group.split()[0])
     for group in (
         "practice training rehearsal session",
         "flat apartment place home house",
@@ -89,16 +102,16 @@ NEAR: Final = {
     )
     for word in group.split()
 }
-"""Words for about one thing in two texts that were put side by side; the first stands for all."""
+"""Near synonyms, for two texts known to be about one thing; the first stands for all."""
 PEOPLE: Final = roots("""
 mother father mom dad parent sister brother son daughter kid child baby wife husband spouse partner fiance fiancee
 girlfriend boyfriend aunt uncle cousin nephew niece grandma grandpa grandmother grandfather roommate flatmate neighbor
 neighbour boss manager supervisor colleague coworker teammate friend mentor mentee client landlord dog cat puppy kitten
 teacher professor coach doctor dentist therapist twin
 """)
-"""Whom a statement can be about besides its speaker."""
+"""People and pets that a statement can be about besides its speaker."""
 
-ONE_VALUED: Final = roots("""
+SINGLE_VALUED: Final = roots("""
 favorite address employer job name nickname number code pin deadline quota limit rate score
 car school university college major manager boss supervisor doctor dentist
 therapist trainer coach tutor landlord roommate partner boyfriend girlfriend fiance password email phone username
@@ -107,31 +120,35 @@ provider insurer bank gym captain president ceo director lead leader capital bir
 host breed brand nickname surname editor publisher carrier wifi passport
 appointment timezone currency language diet engine framework database platform tool
 """)
-"""What has one value at a time: another value is a change, not an addition."""
+"""Attributes with one value at a time: another value is a change, not an addition."""
 
-MANY: Final = roots("""
+MULTI_VALUED: Final = roots("""
 like love enjoy know speak buy visit see watch eat try meet learn grow sell adopt add hate own bring find collect order
 recommend cook bake draw write paint plant travel need want plan mention prepare manage miss share appreciate thank
 test improve consider complete support feel pic photo tell talk enjoyed
 """)
-"""Verbs of which several things hold at once: another one takes nothing back by itself."""
-MADE: Final = roots("buried built made written founded invented discovered painted composed designed directed born")
-"""What was done to a thing once and for all."""
-SINGLE: Final = roots("""
+"""Verbs that take several objects at once: another object replaces nothing by itself."""
+CREATION_VERBS: Final = roots(
+    "buried built made written founded invented discovered painted composed designed directed born"
+)
+"""What is done to a thing once and for all."""
+SINGLE_OBJECT_VERBS: Final = roots("""
 live reside stay work use drive deploy host run store keep wear rent train practice sleep commute park bank build
 study attend record sit stand hang belong report subscribe
 """)
-"""Verbs whose object, or place, mostly is one at a time: another one takes its place."""
-PAINTED: Final = roots("painted")
-USED: Final = roots("use")
-OWNING: Final = roots("own lead maintain manage head run chair captain coach handle supervise direct conduct organize")
+"""Verbs that mostly have one object or place at a time: another one replaces it."""
+PAINTING: Final = roots("painted")
+USING: Final = roots("use")
+SINGLE_HOLDER_VERBS: Final = roots(
+    "own lead maintain manage head run chair captain coach handle supervise direct conduct organize"
+)
 """What one person does at a time."""
-ONCE: Final = roots("happen occur erupt collapse crash sink explode break")
-"""What befalls a thing once."""
+ONE_TIME_VERBS: Final = roots("happen occur erupt collapse crash sink explode break")
+"""What happens to a thing once."""
 MEETING: Final = roots("met")
 """What two people do once: from then on they know each other."""
-KINDS: Final = {
-    root(key(kind)): roots(members)
+HYPONYMS: Final = {
+    word_root(kind): roots(members)
     for kind, members in {
         "sibling": "brother sister twin",
         "child": "son daughter kid baby toddler",
@@ -146,39 +163,39 @@ KINDS: Final = {
     }.items()
     for kind, members in [(kind, members)]
 }
-"""Kinds of things and what belongs to them: who has none of a kind has none of these."""
-GENERAL: Final = roots("use work try touch handle deal meet visit collaborate experience background knowledge")
-"""Verbs that say little of what is done: their denial is contradicted by many others."""
-HAVING: Final = roots("have own drink eat play keep get")
-"""Verbs of which one has some of a kind."""
+"""Kinds of things and their members: who has none of a kind has none of its members."""
+GENERAL_VERBS: Final = roots("use work try touch handle deal meet visit collaborate experience background knowledge")
+"""Verbs so general that many other verbs contradict their negation."""
+POSSESSION_VERBS: Final = roots("have own drink eat play keep get")
+"""Verbs of having or consuming some of a kind."""
 FAVOURITE: Final = roots("favorite")
-"""Says nothing without the thing of which it is the favourite."""
+"""Says nothing without the thing that is the favourite."""
 SCHEDULED: Final = roots("start begin open close leave depart end meet arrive land happen finish expire due")
 """What a thing does at a set time."""
 
-FIXED: Final = roots("""
+IMMUTABLE: Final = roots("""
 born birthday birthplace birth graduate graduation maiden die died founded native hometown invented discovered
 married wedding ancestry nationality
 """)
-"""What never changes: two values contradict."""
+"""What never changes: two values contradict each other."""
 
-ONLY_ONCE: Final = FIXED | MADE | ONCE
-"""What happens once: in two years, one of the two is wrong; other things happened twice."""
+ONLY_ONCE: Final = IMMUTABLE | CREATION_VERBS | ONE_TIME_VERBS
+"""What happens once: of two years, one is wrong; anything else happened twice."""
 
-EVENTS: Final = roots("wedding married marry graduation graduate")
-"""Of these what is still to come can be put off, although what was never changes."""
+CEREMONIES: Final = roots("wedding married marry graduation graduate")
+"""Immutable in the past, but rescheduled while in the future."""
 DAY_PARTS: Final = roots("morning afternoon evening night noon lunchtime")
-"""When on a day something is."""
+"""Parts of a day."""
 
-STATES: Final = roots("""
+STATIVE: Final = roots("""
 like love enjoy hate dislike prefer want need have own use drink eat live work play trust believe support
 smoke study attend speak belong know interested afraid allergic available open enabled active plan intend use subscribe
 date single vegetarian vegan wear watch follow run take practice teach train
 """)
-"""Verbs and adjectives of lasting states and habits: their denial is a change of mind, not a contradiction."""
+"""Verbs and adjectives of lasting states and habits: their negation is a change of mind, not a contradiction."""
 
-PERSONAL: Final = 4
-"""So many of the following groups say of themselves whom and what they are about."""
+PERSONAL_GROUPS: Final = 4
+"""The first so many groups of `EXCLUSIVE` are about the person who says them."""
 EXCLUSIVE: Final = tuple(
     tuple(frozenset(side.split()) for side in group.split("/"))
     for group in (
@@ -230,9 +247,9 @@ EXCLUSIVE: Final = tuple(
         "vertical/horizontal",
     )
 )
-"""Groups of sides of which one holds at a time, as they are written."""
+"""Groups of sides of which one holds at a time, as written."""
 
-_APART: Final = tuple(
+_COUNTERPARTS: Final = tuple(
     tuple(re.compile(rf"\b(?:my|our|his|her|their|the|your) (?:{side})\b") for side in pair.split("/"))
     for pair in (
         "left/right",
@@ -251,16 +268,16 @@ _APART: Final = tuple(
 )
 
 
-def apart(one: str, other: str) -> bool:
-    """Two clauses in lower case tell each of one of a pair of things: my left knee, my right knee."""
+def names_counterparts(one: str, other: str) -> bool:
+    """Whether two folded clauses are each about one of a pair of things: my left knee, my right knee."""
     return any(
-        first.search(one if told else other) and second.search(other if told else one)
-        for first, second in _APART
-        for told in (True, False)
+        first.search(one if first_in_one else other) and second.search(other if first_in_one else one)
+        for first, second in _COUNTERPARTS
+        for first_in_one in (True, False)
     )
 
 
-LASTING: Final = frozenset(
+IMMUTABLE_STATES: Final = frozenset(
     {
         "older",
         "younger",
@@ -286,21 +303,21 @@ LASTING: Final = frozenset(
         "dead",
     }
 )
-"""Sides that nobody changes: two of them contradict."""
+"""Sides that never change: two of them contradict each other."""
 
 RANKED: Final = roots("floor grade place level semester year stage tier rank gear")
-"""Of these an ordinal is a value ("third floor"), not the name of one of several things ("first draft")."""
+"""With these an ordinal is a value ("third floor"), not a label ("first draft")."""
 
-IDLE: Final = roots("""
+CHANGE_WORDS: Final = roots("""
 increase increased decrease reduce raise lower move moved reschedule postpone push pushed shift switch replace change
 update upgrade downgrade improve improvement grow growth extend extension expand expansion reach bump become turn revise
 adjust boost gain drop cut delay recent recently new another additional total finally anymore longer instead actual
 actually promote promotion transfer relocate convert swap renew rename adopt trade bring forward back rise fall jump
 climb double hold held be last past earlier later plan plans mind decide decided way
 """)
-"""Words that tell of a change, not of what changes."""
+"""Words that say that something changes, not what changes."""
 
-_SAID_ANYWAY: Final = """
+_GENERIC_WORDS: Final = """
 thing way make get go come help try want need use look know think see take give say tell new now current today time day
 week month year good great best lot bit also project work example question issue problem understand learn sure start
 keep feel plan let day people really able different specific currently recent step show ensure add create
@@ -309,10 +326,10 @@ stand old one people
 advice tip wanted finish complete sense expect working calculate calculation decide deal focus include involve etc kind
 sort type part number talk chat hear
 """
-GENERIC: Final = roots(" ".join([_SAID_ANYWAY, *sorted(SMALL_TALK)])) - PEOPLE
+GENERIC: Final = roots(" ".join([_GENERIC_WORDS, *sorted(SMALL_TALK)])) - PEOPLE
 """Words that many statements share without being about one thing."""
 
-CANCELLED: Final = roots("""
+ENDING_WORDS: Final = roots("""
 break split pass away die fell through happen end cancel cancelled called off closed sold discontinued scrapped shut
 abandoned removed deprecated postponed
 """)

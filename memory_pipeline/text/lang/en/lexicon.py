@@ -1,7 +1,7 @@
-"""Word lists: the static knowledge of English that takes the place of corpus statistics.
+"""Word lists of English: static knowledge in place of corpus statistics.
 
-Because rarity comes from these lists and not from the other texts in store, everything read out of a text depends on
-that text alone. What is not here: how words are cut, stemmed and weighed (`tokens`).
+Because rarity comes from these lists and not from other texts in the store, everything extracted from a text depends on
+that text alone. Not here: stems (`stemming`), rarity (`rarity`) and lemmas (`lemmas`).
 """
 
 from typing import Final
@@ -40,7 +40,7 @@ sounds sound super sure sweet ta thank thankful thanks thanx thx totally truly t
 bummer gonna gotta nah nay plus thankfully wanna woah woo woohoo yea yum welcome whoa wish wonderful wow yay yeah yep
 yes yup cheer chat chatting
 """)
-"""Greetings, thanks, interjections and praise: what chit-chat is made of."""
+"""Greetings, thanks, interjections and praise."""
 
 COMMON_WORDS: Final = (
     _set("""
@@ -150,22 +150,22 @@ timeline tough transform transition treasure tutorial typical ultimate unfortuna
 valuable vibe vibrant visual vital wellbeing willing workout workshop worth
 """),
 )
-"""Ordinary words in three bands, from everyday to merely common."""
+"""Common words in three bands, from everyday to less common."""
 
 FIRST_PERSON: Final = _set(
     "i i'd i'll i'm i've im ive me mine my myself our ours ourselves us we we'd we'll we're we've"
 )
-"""Words by which speakers talk of themselves."""
+"""First-person pronouns."""
 
 DATE_WORDS: Final = _set("""
 january february march april may june july august september october november december jan feb mar apr jun jul aug sep
 sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays
 fridays saturdays sundays mon tue tues wed thu thurs fri sat sun am pm today yesterday tomorrow tonight
 """)
-"""Capitalised in English without being names."""
+"""Words of dates; capitalised in English without being names."""
 
 NAME_BEGINNINGS: Final = _set("""
 aunt big black blue central club dr east golden grand great green king lady lake little lord miss mount mr mrs ms new
 north prince princess prof professor queen red river royal saint silver sir south st the uncle upper west white
 """)
-"""Ordinary words that begin names, as in New York."""
+"""Common words that begin names, as in New York."""

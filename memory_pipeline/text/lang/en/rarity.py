@@ -1,0 +1,46 @@
+"""Static rarity of English words: a prior from word lists instead of corpus counts.
+
+Rarities are whole hundredths, so that sums are exact in any order. Not here: the lists (`lexicon`).
+"""
+
+from typing import Final
+
+from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, SMALL_TALK, STOP_WORDS
+from memory_pipeline.text.lang.en.stemming import stem
+
+RARITY_NUMBER: Final = 70
+
+RARITY_UNSPACED: Final = 50
+
+RARITY_SMALL_TALK: Final = 20
+
+RARITY_BANDS: Final = (40, 55, 65)
+
+RARITY_UNLISTED: Final = 100
+"""Hundredths: the logarithm of a word's frequency rank over that of a rare word, rounded to a few steps."""
+
+_STEM_RARITIES: Final = {
+    stem(word): value
+    for band, value in reversed(list(zip(COMMON_WORDS, RARITY_BANDS, strict=True)))
+    for word in sorted(band)
+}
+"""Rarity of each listed stem; a stem in two bands has that of the more common one."""
+
+
+def is_common(word: str) -> bool:
+    """Whether a word, in any case, is an ordinary word rather than a name."""
+    low = word.lower().replace("\u2019", "'")
+    return low in STOP_WORDS or low in SMALL_TALK or stem(low) in _STEM_RARITIES
+
+
+def rarity(word: str, root: str) -> int:
+    """Rarity of a lower-case word with this stem, in hundredths; 0 for a stop word."""
+    if word in STOP_WORDS:
+        return 0
+    if word in SMALL_TALK:
+        return RARITY_SMALL_TALK
+    if word[0].isdigit():
+        return RARITY_NUMBER
+    if len(word) == 1:
+        return RARITY_UNSPACED
+    return _STEM_RARITIES.get(root, RARITY_UNLISTED)

@@ -1,0 +1,86 @@
+"""Splits texts into clauses that can be left out one by one.
+
+Lossless: the clauses of a text, joined, are the text. A sentence with a negation or a condition is a single clause, so
+that leaving a part out can never invert the rest. Not here: the value of a clause (`score/clause_value`), and clauses
+rewritten for comparison (`statements`).
+"""
+
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.text.parse.tokens import count_tokens
+
+_SENTENCE_MARK: Final = "\ufdd0"
+"""Marks the end of a sentence while a text is split: a noncharacter. A text that contains it is not split."""
+_CLAUSE_MARK: Final = "\ufdd1"
+"""Marks a clause boundary within a sentence, likewise."""
+_SUBJECT: Final = (
+    r"(?:i|we|he|she|they|it|you|my|our|his|her|their|its|there|this|that|these|those|the|an?|it's|i'm|i've|i'd|i'll"
+    r"|we're|we've|we'd|we'll|he's|he'd|she's|she'd|they're|they've|you're|you've|that's|there's|let's)"
+)
+_CONJUNCTION: Final = (
+    r"(?:and|but|so|because|cause|cuz|since|while|whereas|although|though|plus|then|yet|which|where|who|when)"
+)
+_COORDINATOR: Final = r"(?:and|but|so|cause|cuz|since|while)"
+_SUBORDINATOR: Final = r"(?:even\s+)?(?:because|whereas|although|though)"
+_ABBREVIATION: Final = r"(?:dr|mr|mrs|ms|prof|st|mt|vs|e\.g|i\.e|approx|jr|sr|\p{L})"
+_BOUNDARIES: Final = (
+    (r"([.!?\u2026]+[\"'\u2019\u201d)*_]*\s+)", f"${{1}}{_SENTENCE_MARK}"),
+    (rf"(?i)((?-u:\b){_ABBREVIATION}\.\s+){_SENTENCE_MARK}", "${1}"),
+    (r"([\u3002\uff01\uff1f]+\s*)", f"${{1}}{_SENTENCE_MARK}"),
+    (r"(\n\s*)", f"${{1}}{_SENTENCE_MARK}"),
+    (r"(\[[^\[\]\n]*\]\s*)", f"{_SENTENCE_MARK}${{1}}{_SENTENCE_MARK}"),  # a caption in brackets
+    (r"([;\u2014]\s*|\s[\u2013-]{1,2}\s+)", f"${{1}}{_CLAUSE_MARK}"),
+    (rf"(?i)(,\s+)((?:{_CONJUNCTION}(?-u:\b)|{_SUBJECT}\s))", f"${{1}}{_CLAUSE_MARK}${{2}}"),
+    (rf"(?i)([^,\s]\s+)((?:{_COORDINATOR}\s+{_SUBJECT}|{_SUBORDINATOR})\s)", f"${{1}}{_CLAUSE_MARK}${{2}}"),
+)
+"""Rewrites that insert a mark at each boundary or remove a wrong one: ends of sentences and lines, brackets, dashes,
+and commas or conjunctions before a clause."""
+_INDIVISIBLE: Final = (
+    r"(?i)(?-u:\b)(?:not|never|no|none|nobody|nothing|nowhere|neither|nor|cannot|without|hardly|barely|[a-z]+n['\u2019]t"
+    r"|unable|fail(?:s|ed)?|if|unless|whether|would)"
+    r"(?-u:\b)|^\["
+)
+"""A sentence with one of these is not split: a negation, a condition, a caption."""
+
+
+def split_clauses(texts: pl.Series) -> pl.DataFrame:
+    """Splits each text into clauses.
+
+    Args:
+        texts: strings; null counts as empty.
+
+    Returns:
+        row (index of the text), place (of the clause in its text, from 0), clause (as written, with trailing space),
+        ends (the clause ends its sentence), tokens (`tokens.count_tokens`). Sorted by row and place; the clauses of a
+        text, joined, are the text, and an empty text has none. Cost: about 2 s for a million short texts.
+    """
+    contents = texts.fill_null("")
+    contains_mark = contents.str.contains(f"[{_SENTENCE_MARK}{_CLAUSE_MARK}]")
+    marked = contents.set(contains_mark, "")
+    for pattern, replacement in _BOUNDARIES:
+        marked = marked.str.replace_all(pattern, replacement)
+    rows = pl.int_range(len(texts), dtype=pl.UInt32, eager=True)
+    sentences = _explode_at(pl.DataFrame({"row": rows, "clause": marked}), _SENTENCE_MARK)
+    indivisible = sentences["clause"].str.contains(_INDIVISIBLE)
+    unsplit = sentences["clause"].str.replace_all(_CLAUSE_MARK, "", literal=True)
+    candidates = sentences.with_columns(
+        clause=unsplit.zip_with(indivisible, sentences["clause"]), sentence=pl.int_range(pl.len(), dtype=pl.Int64)
+    )
+    unsplittable = pl.DataFrame({"row": rows, "clause": contents}).filter(contains_mark).with_columns(sentence=-1)
+    pieces = pl.concat([_explode_at(candidates, _CLAUSE_MARK), unsplittable.cast({"sentence": pl.Int64})]).sort(
+        "row", maintain_order=True
+    )
+    return pieces.select(
+        "row",
+        pl.int_range(pl.len()).over("row").alias("place"),
+        "clause",
+        ends=(pl.col("sentence") != pl.col("sentence").shift(-1)).fill_null(value=True),
+        tokens=count_tokens(pieces["clause"]),
+    )
+
+
+def _explode_at(texts: pl.DataFrame, mark: str) -> pl.DataFrame:
+    """Splits the column `clause` at a mark, one row per part."""
+    return texts.with_columns(pl.col("clause").str.split(mark)).explode("clause").filter(pl.col("clause") != "")
