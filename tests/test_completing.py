@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.summaries import model_requests, prompting, summarising
-from memory_pipeline.llm.openai import OpenAICompleter
-from memory_pipeline.llm.protocol import Answer, Outcome, Spent, affordable, estimated_tokens
+from memory_pipeline.llm.openai import OpenAICompletionClient
+from memory_pipeline.llm.protocol import Completion, Outcome, Usage, estimated_tokens, within_budget
 from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.settings import LanguageModel, Policy
 
@@ -47,7 +47,7 @@ def settings(server, **changed):
 def asked(server, wanted, known=EMPTY, **changed):
     """One run: the rows that it adds."""
     chosen = settings(server, **changed)
-    completer = OpenAICompleter(chosen, environment={"OPENAI_API_KEY": KEY}, pause=0.001)
+    completer = OpenAICompletionClient(chosen, environment={"OPENAI_API_KEY": KEY}, pause=0.001)
     return model_requests.complete(wanted, known, completer, chosen)
 
 
@@ -199,8 +199,8 @@ def test_a_budget_spent_in_one_run_is_whole_again_in_the_next():
 )
 def test_a_budget_is_never_overrun(sizes, tokens, so_far):
     limits = LanguageModel(llm_token_budget=tokens)
-    worst = [Spent(asked + answered) for asked, answered in sizes]
-    chosen = affordable(worst, Spent(so_far), limits)
+    worst = [Usage(asked + answered) for asked, answered in sizes]
+    chosen = within_budget(worst, Usage(so_far), limits)
     total = so_far + sum(one.tokens for one, fits in zip(worst, chosen, strict=True) if fits)
     assert total <= max(tokens, so_far)
     for place, fits in enumerate(chosen):
@@ -211,7 +211,7 @@ def test_a_budget_is_never_overrun(sizes, tokens, so_far):
 def test_a_completer_that_loses_answers_is_refused():
     class Careless:
         def complete(self, prompts):
-            return [Answer("one", Outcome.ANSWERED)] * (len(prompts) - 1)
+            return [Completion("one", Outcome.ANSWERED)] * (len(prompts) - 1)
 
     with pytest.raises(ValueError, match="gave 1 answers to 2 prompts"):
         model_requests.complete(requests("a", "b"), EMPTY, Careless(), LanguageModel())

@@ -10,8 +10,8 @@ import pytest
 from answering import cut, failure, reply, said, script, serving, silence, trickle
 
 from memory_pipeline.llm import openai
-from memory_pipeline.llm.openai import CompletionUnavailable, OpenAICompleter
-from memory_pipeline.llm.protocol import Answer, Outcome, Prompt, estimated_tokens
+from memory_pipeline.llm.openai import CompletionUnavailable, OpenAICompletionClient
+from memory_pipeline.llm.protocol import Completion, Outcome, Prompt, estimated_tokens
 from memory_pipeline.settings import LanguageModel
 
 KEY = "sk-very-secret-0123456789"
@@ -23,7 +23,7 @@ def settings(server, **changed):
 
 
 def completer(server, **changed):
-    return OpenAICompleter(settings(server, **changed), environment={"OPENAI_API_KEY": KEY}, pause=0.001)
+    return OpenAICompletionClient(settings(server, **changed), environment={"OPENAI_API_KEY": KEY}, pause=0.001)
 
 
 def prompts(*texts):
@@ -73,7 +73,7 @@ def test_nothing_is_asked_where_nothing_is_wanted():
 
 def test_tokens_are_as_the_server_counts_them_and_cost_what_the_settings_say():
     (answer,), _ = ask(script(reply(said(asked=2000, answered=100))), llm_price_input=3.0, llm_price_output=15.0)
-    assert answer == Answer("Fine.", Outcome.ANSWERED, 2000, 100, pytest.approx(0.0075))
+    assert answer == Completion("Fine.", Outcome.ANSWERED, 2000, 100, pytest.approx(0.0075))
 
 
 def test_a_server_that_does_not_count_is_charged_by_estimate():
@@ -108,7 +108,7 @@ def test_lost_tries_count_as_if_they_were_charged():
         llm_price_output=1e6,
     )
     lost = estimated_tokens("Hello?")
-    assert answer == Answer("Fine.", Outcome.ANSWERED, 20 + 2 * lost, 205, pytest.approx(205.0))
+    assert answer == Completion("Fine.", Outcome.ANSWERED, 20 + 2 * lost, 205, pytest.approx(205.0))
 
 
 @pytest.mark.parametrize(
@@ -231,27 +231,29 @@ def test_an_address_where_nobody_listens():
 
 
 def test_without_a_key_openai_itself_is_not_asked():
-    found = OpenAICompleter(LanguageModel(), environment={}).complete(prompts("Hello?"))
-    assert found == [Answer(None, Outcome.UNAUTHORISED)]
+    found = OpenAICompletionClient(LanguageModel(), environment={}).complete(prompts("Hello?"))
+    assert found == [Completion(None, Outcome.UNAUTHORISED)]
 
 
 def test_an_own_server_needs_no_key():
     with serving(script(reply())) as server:
-        (answer,) = OpenAICompleter(settings(server), environment={}).complete(prompts("Hello?"))
+        (answer,) = OpenAICompletionClient(settings(server), environment={}).complete(prompts("Hello?"))
     assert answer.outcome is Outcome.ANSWERED
 
 
 @pytest.mark.parametrize(("key", "sent"), [("sk-1\n", "Bearer sk-1"), (" \n", "Bearer none")])
 def test_blank_space_around_a_key_is_no_part_of_it(key, sent):
     with serving(script(reply())) as server:
-        OpenAICompleter(settings(server), environment={"OPENAI_API_KEY": key}).complete(prompts("Hello?"))
+        OpenAICompletionClient(settings(server), environment={"OPENAI_API_KEY": key}).complete(prompts("Hello?"))
     assert server.keys == [sent]
 
 
 @pytest.mark.parametrize("key", ["sk-\u2013", "sk-1\nX-Header: x"])
 def test_a_key_that_no_header_can_carry_is_not_sent(key):
     with serving(script(reply())) as server:
-        (answer,) = OpenAICompleter(settings(server), environment={"OPENAI_API_KEY": key}).complete(prompts("Hello?"))
+        (answer,) = OpenAICompletionClient(settings(server), environment={"OPENAI_API_KEY": key}).complete(
+            prompts("Hello?")
+        )
     assert answer.outcome is Outcome.UNAUTHORISED
     assert server.asked == []
 
@@ -260,7 +262,7 @@ def test_the_key_comes_from_the_environment(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-from-outside")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/elsewhere")
     with serving(script(reply())) as server:
-        OpenAICompleter(settings(server)).complete(prompts("Hello?"))
+        OpenAICompletionClient(settings(server)).complete(prompts("Hello?"))
     assert server.keys == ["Bearer sk-from-outside"]
 
 
@@ -285,7 +287,7 @@ def test_it_can_be_asked_from_a_running_event_loop():
 def test_without_the_package_the_message_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(CompletionUnavailable, match=r"pip install 'memory-pipeline\[llm\]'.*unset llm_model"):
-        OpenAICompleter(LanguageModel()).complete(prompts("Hello?"))
+        OpenAICompletionClient(LanguageModel()).complete(prompts("Hello?"))
 
 
 @pytest.mark.parametrize(("text", "expected"), [("", 16), ("abc", 17), ("abcd", 18), ("日本", 18), ("\ud800", 17)])

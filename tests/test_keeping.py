@@ -29,7 +29,7 @@ def told(*turns):
     rows = pl.DataFrame(turns, schema=["speaker", "text"], orient="row").with_columns(
         profile_id=pl.lit("p"), session_id=pl.lit("s"), question=pl.col("text").str.ends_with("?")
     )
-    return rows.with_columns(asked=clause_value.asked(rows))
+    return rows.with_columns(follows_question=clause_value.follows_question(rows))
 
 
 def density(*turns):
@@ -188,7 +188,9 @@ def test_the_fit_names_a_folder_without_conversations(tmp_path):
 
 def test_the_worth_of_a_text_by_itself_depends_on_nothing_beside_it():
     texts = ["Thanks, that sounds great!", "I moved to Oslo with my sister Ida in 2023.", ""]
-    together = clause_value.alone(pl.Series(texts)).group_by("row", maintain_order=True).agg(pl.col("value").sum())
-    apart = [clause_value.alone(pl.Series([text]))["value"].sum() for text in texts[:2]]
+    together = (
+        clause_value.standalone_values(pl.Series(texts)).group_by("row", maintain_order=True).agg(pl.col("value").sum())
+    )
+    apart = [clause_value.standalone_values(pl.Series([text]))["value"].sum() for text in texts[:2]]
     assert dict(together.iter_rows()) == dict(enumerate(apart))
     assert apart[1] > 5 * apart[0]

@@ -154,7 +154,7 @@ def test_two_facts_that_both_hold_are_left_alone(older, newer):
 def test_what_only_seems_so_closes_nothing_in_a_store():
     older, newer = "Iris maintains the parser.", "Pablo maintains the parser."
     assert related(older, newer)["confidence"] < Policy().fact_confidence
-    reading = changes.read(pl.Series([older, newer]))
+    reading = changes.parse(pl.Series([older, newer]))
     speakers = pl.Series([None, None], dtype=pl.String)
     places = np.array([0]), np.array([1])
     found = changes.judge(reading, *places, speakers=speakers, ordered=np.array([True]))

@@ -80,7 +80,7 @@ def test_vectors_are_kept_under_the_name_that_the_settings_give(tmp_path):
 
 def test_a_vector_that_depends_on_the_texts_beside_it_is_refused(tmp_path):
     chosen = embedder(f"local:{encoder(tmp_path / 'batchy', quantised=True)}")
-    with pytest.raises(ValueError, match=r"depend on the texts beside them.*choose a float32 model"):
+    with pytest.raises(ValueError, match=r"depend on their batch.*choose a float32 model"):
         chosen.embed(["green tea"])
 
 

@@ -14,7 +14,7 @@ from memory_pipeline.recall.index.postings import Postings, keys
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.settings.model_files import thesaurus_lines
 from memory_pipeline.text.embed.embedding import embed_texts
-from memory_pipeline.text.embed.thesaurus import LEAST, Thesaurus, thesaurus
+from memory_pipeline.text.embed.thesaurus import MIN_CLOSENESS, Thesaurus, thesaurus
 from memory_pipeline.text.lang.en.lexicon import STOP_WORDS
 from memory_pipeline.text.lang.en.stemming import stem
 from memory_pipeline.text.parse.facts import add_facts, dates_in
@@ -38,7 +38,7 @@ def test_words_of_one_topic_are_close_and_those_that_name_it_most():
 
 def test_a_word_that_names_many_topics_is_still_close_to_what_belongs_to_each():
     many = Thesaurus.of([f"pet: leash{number} beagle{number}" for number in "abcdefghij"])
-    assert close("pet", "beaglea", many) > LEAST
+    assert close("pet", "beaglea", many) > MIN_CLOSENESS
 
 
 def test_words_that_are_told_apart_are_not_close_whatever_they_share():
@@ -62,7 +62,7 @@ def test_closeness_is_symmetric_within_bounds_and_none_to_oneself(stems):
     found = np.array([[close(one, other) for other in stems] for one in stems])
     np.testing.assert_allclose(found, found.T)
     assert not found.diagonal().any()
-    assert ((found == 0) | ((found >= LEAST) & (found <= 1))).all()
+    assert ((found == 0) | ((found >= MIN_CLOSENESS) & (found <= 1))).all()
 
 
 def test_the_one_that_ships_is_well_formed():

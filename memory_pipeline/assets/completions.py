@@ -28,6 +28,6 @@ def completions(
     if requests.is_empty():
         return TABLES["completions"].empty()
     known = store.lake.read("completions", profiles=requests["profile_id"].unique().to_list())
-    completer = openai.OpenAICompleter(store.settings)
+    completer = openai.OpenAICompletionClient(store.settings)
     with refusing(openai.CompletionUnavailable):
         return model_requests.complete(requests, known, completer, store.settings)

@@ -118,7 +118,7 @@ def _shown(memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFram
         .sort("profile_id", "session_id", "created_at", "memory_id")
         .with_columns(barred=bars_supersession(policy), stands=pl.col("stands").fill_null(value=False))
     )
-    return _priced(ordered).with_columns(asked=clause_value.asked(ordered))
+    return _priced(ordered).with_columns(follows_question=clause_value.follows_question(ordered))
 
 
 def _priced(memories: pl.DataFrame) -> pl.DataFrame:

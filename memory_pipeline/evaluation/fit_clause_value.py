@@ -24,9 +24,9 @@ from memory_pipeline.text.score import clause_value
 
 EQUAL: Final[Mapping[str, float]] = (
     {"words": 1.0}
-    | dict.fromkeys(clause_value.COUNTED, 1.0)
-    | dict.fromkeys(clause_value.TOLD, 0.25)
-    | dict.fromkeys(clause_value.CHAT, -0.25)
+    | dict.fromkeys(clause_value.COUNTED_FEATURES, 1.0)
+    | dict.fromkeys(clause_value.STATEMENT_CUES, 0.25)
+    | dict.fromkeys(clause_value.CHAT_CUES, -0.25)
     | {"assistant": -1.0}
 )
 """Equal weights, from which the fit departs only as far as it pays: a fact is worth a word; every cue of a fact adds a
@@ -103,7 +103,7 @@ def fit(lessons: Sequence[Lesson], penalty: float) -> dict[str, float]:
 
 def answered(one: Lesson, weights: Mapping[str, float], budget: float) -> float:
     """Share of the questions of which some memory keeps what they need when the rest is cut to a budget."""
-    order = trimming.ordered(clause_value.worth(one.read, weights), one.rows)
+    order = trimming.ordered(clause_value.score(one.read, weights), one.rows)
     kept = order.filter(pl.col("cost").cum_sum() <= budget * one.tokens).select("row", "place", kept=pl.lit(value=True))
     at = one.read.select("at", "row", "place").join(kept, on=["row", "place"], how="left")
     found = (
@@ -160,7 +160,8 @@ def _rows(chat: conversations.Chat | chats.Chat) -> pl.DataFrame:
         name_cost=tokens.count_tokens(turns["speaker"] + ":"),
     )
     return rows.with_columns(
-        asked=clause_value.asked(rows), whole_cost=pl.col("name_cost") + tokens.count_tokens(rows["text"])
+        follows_question=clause_value.follows_question(rows),
+        whole_cost=pl.col("name_cost") + tokens.count_tokens(rows["text"]),
     )
 
 

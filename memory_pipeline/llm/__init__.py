@@ -1,1 +1,1 @@
-"""Language models: one protocol, and the clients that speak it."""
+"""Language models: the completion protocol and its clients."""

@@ -1,8 +1,8 @@
-"""Completion by any endpoint that speaks OpenAI's chat completions: OpenAI itself, Ollama, vLLM, llama.cpp and others.
+"""Client for OpenAI-compatible chat completion endpoints: OpenAI itself, Ollama, vLLM, llama.cpp and others.
 
-Every try has an end, busy and broken servers are tried again after a while, and a server that will not answer is left
-alone for the rest of the run. The key comes from the environment variable OPENAI_API_KEY and goes into one header; no
-message of a server, which might repeat it, is kept. What is not here: what is asked and what of it is kept
+Every attempt has a timeout, busy and failing servers are retried with backoff, and an unavailable server is given up
+for the rest of the run. The key comes from the environment variable OPENAI_API_KEY and goes into one header; server
+messages, which might repeat it, are never stored. Not here: prompts and validation of completions
 (`consolidation/summaries/model_requests`).
 """
 
@@ -16,29 +16,29 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_pipeline.llm.protocol import Answer, Outcome, Prompt, cost
+from memory_pipeline.llm.protocol import Completion, Outcome, Prompt, cost
 from memory_pipeline.settings import LanguageModel
 
 if TYPE_CHECKING:
     import openai
 
 OPENAI: Final = "https://api.openai.com/v1"
-"""Where OpenAI itself answers."""
+"""Base URL of OpenAI."""
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
 _NO_KEY: Final = "none"
-"""What is sent to an endpoint that asks for no key: the SDK insists on one."""
-_LONGEST_WAIT: Final = 60.0
-"""Seconds; a server that asks for a longer pause is not waited for."""
-_LOST: Final = frozenset({Outcome.TIMEOUT, Outcome.DISCONNECTED})
-"""Outcomes of tries that the server may have worked on, and may charge."""
-_PASSING: Final = frozenset({Outcome.TIMEOUT, Outcome.RATE_LIMITED, Outcome.SERVER_ERROR, Outcome.DISCONNECTED})
-"""Outcomes that another try may mend."""
-_HOPELESS: Final = frozenset({Outcome.UNAUTHORISED, Outcome.QUOTA})
-"""Outcomes that every other request would have too."""
-_MOST_TOKENS: Final = 10**9
-"""What a server counts beyond this is no count."""
-_PATIENCE: Final = 5
-"""Requests in a row that failed with all their tries, after which the server is left alone."""
+"""Key for endpoints that need none: the SDK requires one."""
+_MAX_WAIT: Final = 60.0
+"""Seconds; a longer pause requested by the server is not waited for."""
+_MAYBE_CHARGED: Final = frozenset({Outcome.TIMEOUT, Outcome.DISCONNECTED})
+"""Outcomes of attempts that the server may have processed and may charge."""
+_TRANSIENT: Final = frozenset({Outcome.TIMEOUT, Outcome.RATE_LIMITED, Outcome.SERVER_ERROR, Outcome.DISCONNECTED})
+"""Outcomes that a retry may resolve."""
+_PERMANENT: Final = frozenset({Outcome.UNAUTHORISED, Outcome.QUOTA})
+"""Outcomes that every other request would have, too."""
+_MAX_TOKENS: Final = 10**9
+"""Token counts beyond this are not believed."""
+_MAX_FAILURES: Final = 5
+"""Consecutive requests failed in all attempts after which the server is given up."""
 _QUOTA: Final = "insufficient_quota"
 _OUTCOMES: Final[dict[int, Outcome]] = {
     HTTPStatus.UNAUTHORIZED: Outcome.UNAUTHORISED,
@@ -51,33 +51,34 @@ _OUTCOMES: Final[dict[int, Outcome]] = {
 
 
 class CompletionUnavailable(ValueError):
-    """A language model is to be asked, and what it takes is not installed."""
+    """A language model is configured, but its client is not installed."""
 
 
-class OpenAICompleter:
-    """Asks a server, several requests at once."""
+class OpenAICompletionClient:
+    """Requests completions from a server, several at once."""
 
     def __init__(
         self, settings: LanguageModel, *, environment: Mapping[str, str] | None = None, pause: float = 0.5
     ) -> None:
-        """Prepare to ask; nothing is sent yet.
+        """Prepares a client; nothing is sent yet.
 
         Args:
-            settings: address, patience and prices.
-            environment: variables to read the key from, instead of the process's own.
-            pause: seconds before the second try; twice as long before each further one, less up to a quarter by
-                chance. A server that names a pause itself is given that one.
+            settings: address, retries and prices.
+            environment: variables to read the key from, instead of the process environment.
+            pause: seconds before the second attempt; doubles with each further one, less up to a quarter at random. A
+                pause requested by the server takes precedence.
         """
         self._settings = settings
         self._key = (os.environ if environment is None else environment).get(KEY_VARIABLE, "").strip()
         self._pause = pause
-        self._given_up: Outcome | None = None
+        self._abandoned: Outcome | None = None
         self._failures = 0
 
-    def complete(self, prompts: Sequence[Prompt]) -> list[Answer]:
-        """Return one answer a prompt, in their order.
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """Returns one completion per prompt, in order.
 
-        Blocks until all are there: at most, in seconds, prompts / concurrency, times tries, times timeout and pauses.
+        Blocks until all are there: at most, in seconds, prompts / concurrency, times attempts, times timeout and
+        pauses.
 
         Raises:
             CompletionUnavailable: the package `openai` is not installed.
@@ -91,109 +92,121 @@ class OpenAICompleter:
             ) from None
         keyless = not self._key and self._settings.llm_base_url == OPENAI
         if keyless or not (self._key.isascii() and self._key.isprintable()):  # no header can carry another
-            self._given_up = Outcome.UNAUTHORISED
-        with ThreadPoolExecutor(1) as own:  # the caller's thread may have an event loop of its own
-            return own.submit(asyncio.run, self._all(prompts)).result()
+            self._abandoned = Outcome.UNAUTHORISED
+        with ThreadPoolExecutor(1) as executor:  # the caller's thread may have an event loop of its own
+            return executor.submit(asyncio.run, self._complete_all(prompts)).result()
 
-    async def _all(self, prompts: Sequence[Prompt]) -> list[Answer]:
+    async def _complete_all(self, prompts: Sequence[Prompt]) -> list[Completion]:
         import openai  # noqa: PLC0415 - see above
 
-        places = asyncio.Semaphore(self._settings.llm_concurrency)
+        slots = asyncio.Semaphore(self._settings.llm_concurrency)
         async with openai.AsyncOpenAI(
             api_key=self._key or _NO_KEY,
             base_url=self._settings.llm_base_url,
             timeout=self._settings.llm_timeout_seconds,
             max_retries=0,  # the SDK would try again when the quota is used up
         ) as client:
-            return list(await asyncio.gather(*(self._one(client, places, prompt) for prompt in prompts)))
+            return list(await asyncio.gather(*(self._complete_one(client, slots, prompt) for prompt in prompts)))
 
-    async def _one(self, client: "openai.AsyncOpenAI", places: asyncio.Semaphore, prompt: Prompt) -> Answer:
-        """Ask until there is an answer or no hope of one."""
-        asked = answered = 0
-        async with places:
-            if self._given_up:
-                return Answer(None, self._given_up)
+    async def _complete_one(self, client: "openai.AsyncOpenAI", slots: asyncio.Semaphore, prompt: Prompt) -> Completion:
+        """Requests one completion, with retries."""
+        input_tokens = output_tokens = 0
+        async with slots:
+            if self._abandoned:
+                return Completion(None, self._abandoned)
             for attempt in range(self._settings.llm_retries + 1):
-                found, wait = await self._try(client, prompt)
-                asked, answered = asked + found.input_tokens, answered + found.output_tokens
+                completion, wait = await self._attempt(client, prompt)
+                input_tokens += completion.input_tokens
+                output_tokens += completion.output_tokens
                 if wait is None or attempt == self._settings.llm_retries:
                     break
                 await asyncio.sleep(wait or self._pause * 2**attempt * (1 - 0.25 * random.random()))  # noqa: S311
-            self._learn(found.outcome)
-        return Answer(found.content, found.outcome, asked, answered, cost(self._settings, asked, answered))
+            self._note_outcome(completion.outcome)
+        return Completion(
+            completion.content,
+            completion.outcome,
+            input_tokens,
+            output_tokens,
+            cost(self._settings, input_tokens, output_tokens),
+        )
 
-    def _learn(self, outcome: Outcome) -> None:
-        """Leave a server alone that will not answer."""
-        self._failures = self._failures + 1 if outcome in _PASSING else 0
-        if outcome in _HOPELESS or self._failures >= _PATIENCE:
-            self._given_up = outcome
+    def _note_outcome(self, outcome: Outcome) -> None:
+        """Gives up a server that will not answer."""
+        self._failures = self._failures + 1 if outcome in _TRANSIENT else 0
+        if outcome in _PERMANENT or self._failures >= _MAX_FAILURES:
+            self._abandoned = outcome
 
-    async def _try(self, client: "openai.AsyncOpenAI", prompt: Prompt) -> tuple[Answer, float | None]:
-        """Ask once: the answer, and seconds to wait before asking again (0: as usual), None if that is no use."""
+    async def _attempt(self, client: "openai.AsyncOpenAI", prompt: Prompt) -> tuple[Completion, float | None]:
+        """Makes one attempt: the completion, and seconds until a retry (0: usual backoff, None: useless)."""
         import openai  # noqa: PLC0415 - see above
 
-        most = self._settings.llm_max_output_tokens
+        max_tokens = self._settings.llm_max_output_tokens
         # Models of OpenAI that reason refuse the older name of the limit; other servers know only that one.
         limit: dict[str, Any] = {
-            "max_completion_tokens" if self._settings.llm_base_url == OPENAI else "max_tokens": most
+            "max_completion_tokens" if self._settings.llm_base_url == OPENAI else "max_tokens": max_tokens
         }
         try:
             async with asyncio.timeout(self._settings.llm_timeout_seconds):
-                found = await client.chat.completions.create(
+                response = await client.chat.completions.create(
                     model=prompt.model, messages=[{"role": "user", "content": prompt.text}], **limit
                 )
         except openai.APIStatusError as error:
-            return _failed(error)
+            return _read_error(error)
         except (TimeoutError, openai.APITimeoutError):
             outcome = Outcome.TIMEOUT
         except openai.APIConnectionError:
             outcome = Outcome.DISCONNECTED
         except (openai.OpenAIError, ValueError):  # the SDK parses the body: what is no JSON is a ValueError
-            return Answer(None, Outcome.INVALID_JSON, prompt.input_tokens, most), None
+            return Completion(None, Outcome.INVALID_JSON, prompt.input_tokens, max_tokens), None
         else:
-            return _read(found, prompt), None
-        return Answer(None, outcome, prompt.input_tokens, most if outcome in _LOST else 0), 0.0
+            return _read_response(response, prompt), None
+        return Completion(None, outcome, prompt.input_tokens, max_tokens if outcome in _MAYBE_CHARGED else 0), 0.0
 
 
-def _failed(error: "openai.APIStatusError") -> tuple[Answer, float | None]:
-    """Read an error of the server: the outcome, and seconds to wait before asking again."""
-    broken = error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
-    outcome = _OUTCOMES.get(error.status_code, Outcome.SERVER_ERROR if broken else Outcome.REJECTED)
+def _read_error(error: "openai.APIStatusError") -> tuple[Completion, float | None]:
+    """Outcome of a server error, and seconds until a retry; None if a retry is useless."""
+    is_server_error = error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
+    outcome = _OUTCOMES.get(error.status_code, Outcome.SERVER_ERROR if is_server_error else Outcome.REJECTED)
     if _QUOTA in {error.code, error.type}:
         outcome = Outcome.QUOTA
-    wait = _wait(error.response.headers)
-    again = outcome in _PASSING and wait <= _LONGEST_WAIT and error.response.headers.get("x-should-retry") != "false"
-    return Answer(None, outcome), wait if again else None
+    wait = _retry_after(error.response.headers)
+    retry = outcome in _TRANSIENT and wait <= _MAX_WAIT and error.response.headers.get("x-should-retry") != "false"
+    return Completion(None, outcome), wait if retry else None
 
 
-def _wait(headers: Mapping[str, str]) -> float:
-    """Seconds that a server asks to be left alone; 0 if it asks nothing that can be read."""
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """Seconds that a server asks to wait; 0 if it says nothing readable."""
     try:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        said = headers.get("retry-after", "")
-        if said.replace(".", "", 1).isdigit():
-            return float(said)
-        return max(0.0, (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()) if said else 0.0
+        header = headers.get("retry-after", "")
+        if header.replace(".", "", 1).isdigit():
+            return float(header)
+        return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()) if header else 0.0
     except (ValueError, TypeError):  # no number, no date, or a date without a zone
         return 0.0
 
 
-def _read(found: Any, prompt: Prompt) -> Answer:
-    """Read an answer as servers give them, which is not always as they should."""
-    usage, choices = getattr(found, "usage", None), getattr(found, "choices", None)
-    asked = _tokens(getattr(usage, "prompt_tokens", None), prompt.input_tokens)
+def _read_response(response: Any, prompt: Prompt) -> Completion:
+    """Completion from a response, tolerating deviations from the API."""
+    usage, choices = getattr(response, "usage", None), getattr(response, "choices", None)
+    input_tokens = _tokens(getattr(usage, "prompt_tokens", None), prompt.input_tokens)
     if not isinstance(choices, list):
-        return Answer(None, Outcome.INVALID_JSON, asked, _tokens(getattr(usage, "completion_tokens", None), 0))
+        return Completion(
+            None, Outcome.INVALID_JSON, input_tokens, _tokens(getattr(usage, "completion_tokens", None), 0)
+        )
     message = getattr(choices[0], "message", None) if choices else None
     content = getattr(message, "content", None)
     content = content if isinstance(content, str) else ""
     outcome = _outcome(choices, message, content)
-    answered = _tokens(getattr(usage, "completion_tokens", None), len(content.encode("utf-8", "surrogatepass")) // 3)
-    return Answer(content if outcome is Outcome.ANSWERED else None, outcome, asked, answered)
+    output_tokens = _tokens(
+        getattr(usage, "completion_tokens", None), len(content.encode("utf-8", "surrogatepass")) // 3
+    )
+    return Completion(content if outcome is Outcome.ANSWERED else None, outcome, input_tokens, output_tokens)
 
 
 def _outcome(choices: list[Any], message: Any, content: str) -> Outcome:
+    """Outcome of a response."""
     if len(choices) > 1:
         return Outcome.WRONG_COUNT
     reason = getattr(choices[0], "finish_reason", None) if choices else None
@@ -206,6 +219,6 @@ def _outcome(choices: list[Any], message: Any, content: str) -> Outcome:
     return Outcome.ANSWERED if content.strip() else Outcome.EMPTY
 
 
-def _tokens(counted: Any, otherwise: int) -> int:
-    """Tokens as the server counts them, if it does and can have meant it."""
-    return counted if isinstance(counted, int) and 0 <= counted <= _MOST_TOKENS else otherwise
+def _tokens(count: Any, fallback: int) -> int:
+    """Token count from the server if it is plausible, else a fallback."""
+    return count if isinstance(count, int) and 0 <= count <= _MAX_TOKENS else fallback

@@ -1,7 +1,7 @@
-"""Completion: asking a language model, behind one small protocol, and what asking may cost.
+"""The completion protocol: prompts, completions, clients and budgets of a language model.
 
-An answer says what came back or why nothing did; nobody has to catch anything. What is not here: the model itself
-(`llm/openai`), what it is asked (`consolidation/summaries/prompting`), and which answers are kept
+A completion carries its content or the reason why there is none; clients raise nothing per request. Not here: clients
+(`openai`), prompts (`consolidation/summaries/prompting`), and which completions are stored
 (`consolidation/summaries/model_requests`).
 """
 
@@ -13,14 +13,14 @@ from typing import Final, Protocol
 from memory_pipeline.settings import LanguageModel
 
 _BYTES_PER_TOKEN: Final = 3
-"""Fewer than nearly any text has: an estimate is to err on the high side."""
+"""Fewer than in nearly any text, so that estimates err on the high side."""
 _MESSAGE_TOKENS: Final = 16
-"""What the frame of a message costs besides its text."""
+"""Overhead of a message besides its text."""
 _MILLION: Final = 1e-6
 
 
 class Outcome(StrEnum):
-    """What became of a request. All but `answered` are asked again by a later run."""
+    """Outcome of a request. All but `answered` are requested again by a later run."""
 
     ANSWERED = "answered"
     TIMEOUT = "timeout"
@@ -40,12 +40,12 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is asked.
+    """A prompt.
 
     Attributes:
-        model: the model to ask.
-        text: the question.
-        input_tokens: length of the text, estimated (see `estimated_tokens`).
+        model: name of the model.
+        text: text of the prompt.
+        input_tokens: estimated length of the text (see `estimated_tokens`).
     """
 
     model: str
@@ -54,13 +54,13 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back.
+class Completion:
+    """The result of a request.
 
     Attributes:
         content: the text; None unless the outcome is `answered`.
-        outcome: answered, or why not.
-        input_tokens: tokens read by the model; estimated where a try was lost that may be charged.
+        outcome: answered, or the reason why not.
+        input_tokens: tokens read by the model; estimated for lost attempts that may be charged.
         output_tokens: tokens written by it; likewise.
         cost: money, by the prices in the settings.
     """
@@ -70,27 +70,28 @@ class Answer:
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+    """Money for input and output tokens."""
 
 
-class Completer(Protocol):
-    """What answers prompts."""
+class CompletionClient(Protocol):
+    """Completes prompts with a language model."""
 
-    def complete(self, prompts: Sequence[Prompt]) -> Sequence[Answer]:
-        """Return one answer a prompt, in their order; a prompt without an answer has its reason as the outcome."""
+    def complete(self, prompts: Sequence[Prompt]) -> Sequence[Completion]:
+        """Returns one completion per prompt, in order; without content, its outcome says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """Tokens, asked and answered together, and money."""
+class Usage:
+    """Tokens, input and output together, and money."""
 
     tokens: int = 0
     money: float = 0.0
 
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(self.tokens + other.tokens, self.money + other.money)
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(self.tokens + other.tokens, self.money + other.money)
 
     def within(self, settings: LanguageModel) -> bool:
-        """Whether so much may be spent in one run."""
+        """Whether the budget of one run covers this usage."""
         tokens, money = settings.llm_token_budget, settings.llm_money_budget
         return (tokens is None or self.tokens <= tokens) and (money is None or self.money <= money)
 
@@ -100,38 +101,39 @@ def cost(settings: LanguageModel, input_tokens: int, output_tokens: int) -> floa
     return (input_tokens * settings.llm_price_input + output_tokens * settings.llm_price_output) * _MILLION
 
 
-def worst(settings: LanguageModel, input_tokens: int) -> Spent:
-    """What a request can cost at most: every try charged, every answer as long as it may be."""
-    tries = settings.llm_retries + 1
-    asked, answered = tries * input_tokens, tries * settings.llm_max_output_tokens
-    return Spent(asked + answered, cost(settings, asked, answered))
+def max_usage(settings: LanguageModel, input_tokens: int) -> Usage:
+    """Upper bound of the usage of one request: every attempt charged, every completion of maximal length."""
+    attempts = settings.llm_retries + 1
+    input_total, output_total = attempts * input_tokens, attempts * settings.llm_max_output_tokens
+    return Usage(input_total + output_total, cost(settings, input_total, output_total))
 
 
-def spent(answers: Sequence[Answer]) -> Spent:
-    """What answers have cost together."""
-    return Spent(
-        sum(answer.input_tokens + answer.output_tokens for answer in answers), sum(answer.cost for answer in answers)
+def total_usage(completions: Sequence[Completion]) -> Usage:
+    """Total usage of completions."""
+    return Usage(
+        sum(completion.input_tokens + completion.output_tokens for completion in completions),
+        sum(completion.cost for completion in completions),
     )
 
 
-def affordable(wanted: Sequence[Spent], so_far: Spent, settings: LanguageModel) -> list[bool]:
-    """Choose, in order, the requests that the budget covers even if each costs the most it can.
+def within_budget(requests: Sequence[Usage], so_far: Usage, settings: LanguageModel) -> list[bool]:
+    """Selects, in order, the requests that the budget covers even if each has its maximal usage.
 
-    What does not fit is passed over, so that one long request does not keep shorter ones from being asked.
+    A request that does not fit is skipped, so that one long request does not block shorter ones.
 
     Args:
-        wanted: what each request can cost at most.
-        so_far: what the run has spent already.
+        requests: maximal usage of each request.
+        so_far: usage of the run so far.
         settings: the budget.
     """
     chosen = []
-    for one in wanted:
-        fits = (so_far + one).within(settings)
-        so_far = so_far + one if fits else so_far
+    for request in requests:
+        fits = (so_far + request).within(settings)
+        so_far = so_far + request if fits else so_far
         chosen.append(fits)
     return chosen
 
 
 def estimated_tokens(text: str) -> int:
-    """Length of a text in a model's tokens, on the high side: a third of its bytes, and the frame of a message."""
+    """Estimates the tokens of a text, on the high side: a third of its bytes, plus the overhead of a message."""
     return -(-len(text.encode("utf-8", "surrogatepass")) // _BYTES_PER_TOKEN) + _MESSAGE_TOKENS

@@ -8,7 +8,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import pipeline, stages
 from memory_pipeline.consolidation.summaries import model_requests
-from memory_pipeline.llm.openai import OpenAICompleter
+from memory_pipeline.llm.openai import OpenAICompletionClient
 from memory_pipeline.runs import commit, inputs
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.settings import Settings
@@ -38,4 +38,4 @@ def ask(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> None:
     requests = pipeline.each(profiles, policies, stages.ask, *(tables[name] for name in _ASKED_ABOUT))
     if requests.height:
         known = lake.read("completions", profiles=profiles["profile_id"].to_list())
-        lake.append("completions", model_requests.complete(requests, known, OpenAICompleter(settings), settings))
+        lake.append("completions", model_requests.complete(requests, known, OpenAICompletionClient(settings), settings))

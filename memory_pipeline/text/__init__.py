@@ -1,5 +1,7 @@
-"""Text: what can be read out of a memory's words alone, as pure functions over tables.
+"""Text analysis: pure functions from texts to tables, plus embedders behind a protocol.
 
-Each function depends on the text it is given and on nothing else, so that enriching new memories gives what a rebuild
-gives. What is not here: comparing stored vectors (`consolidation/similarity`) and keeping anything (`lake/`).
+`lang/en` (word lists, stems, lemmas, cues) ← `parse` (tokens, clauses, dates, quantities, entities, statements) ←
+`embed` and `score` ← `compare` (merge guard, paraphrases, change rules) ← `enrich`. Each result depends on its text
+alone, so that enriching new memories equals a rebuild. Not here: comparison of stored vectors
+(`consolidation/similarity`) and storage (`lake`).
 """

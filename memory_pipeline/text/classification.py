@@ -1,7 +1,7 @@
-"""Type and category of a memory: names as given brought to their canonical form, else inferred from cues in the text.
+"""Classification: type and category of a memory, given names in canonical form or inferred from cues in the text.
 
-Everything is an expression over a column, so that a fold of a million rows stays vectorised. What is not here: how a
-given name and an inferred one are joined (the fold does that).
+All functions are expressions over a column, so that a fold of a million rows stays vectorised. Not here: precedence of
+given over inferred names (`consolidation/state/folding`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -115,7 +115,7 @@ _TYPE_CUES: Final = {
         (?:i|we) have (?:a|an|two|three|four)
     """,
 }
-"""Cues of each type, one a line, in the order in which the types are tried."""
+"""Cues of each type, one per line, in the order in which the types are tested."""
 
 _CATEGORY_CUES: Final = {
     "core": r"""
@@ -173,7 +173,7 @@ _CATEGORY_CUES: Final = {
 }
 """Cues of each category, one a line, in the order in which the categories are tried."""
 
-_MOMENT: Final = r"""
+_ONE_TIME: Final = r"""
     yesterday
     today
     tonight
@@ -187,40 +187,40 @@ _MOMENT: Final = r"""
     next (?:week|month|year|weekend|\w+day)
     (?:went|was|were|did|had|met|saw|came|got|took|bought|made|told|said|gave)
 """
-"""Cues of something that happens once: no general statement."""
+"""Cues of a one-time event, which is not a general statement."""
 _QUESTION_SENTENCE: Final = r"[^.!?\n]*\?+"
-_BEGINNING: Final = 400
-"""Cues count in this many first characters: a long text holds a cue of everything somewhere."""
+_MAX_CHARACTERS: Final = 400
+"""Cues count within this many first characters: a long text contains a cue of everything somewhere."""
 
 
 def memory_type(content: pl.Expr) -> pl.Expr:
-    """Infer the type of a text: the first of Decision, Preference, Style, Habit, Pattern, Insight, Context with a cue.
+    """Infers the type of a text: the first of Decision, Preference, Style, Habit, Pattern, Insight, Context with a cue.
 
-    Questions give no cue. `Memory` when there is none, and for null.
+    Questions are ignored. `Memory` if there is no cue, and for null.
     """
-    stated = _stated(content)
-    return _first({name: _has(stated, cues) for name, cues in _TYPE_CUES.items()}, FALLBACK_TYPE)
+    text = _searchable(content)
+    return _first_match({name: _contains(text, cues) for name, cues in _TYPE_CUES.items()}, FALLBACK_TYPE)
 
 
 def category(content: pl.Expr) -> pl.Expr:
-    """Infer the category of a text: core, procedural, opinion or semantic by its cues, else `episodic`.
+    """Infers the category of a text: core, procedural, opinion or semantic by its cues, else `episodic`.
 
-    Core is inferred only from what a person says to be essential, since core memories are never let go. A text that
-    tells of a moment is no general statement.
+    Core is inferred only from explicit statements of importance, since core memories are never forgotten. A text about
+    a one-time event is not semantic.
     """
-    stated = _stated(content)
-    cases = {name: _has(stated, cues) for name, cues in _CATEGORY_CUES.items()}
-    cases["semantic"] &= ~_has(stated, _MOMENT)
-    return _first(cases, FALLBACK_CATEGORY)
+    text = _searchable(content)
+    cases = {name: _contains(text, cues) for name, cues in _CATEGORY_CUES.items()}
+    cases["semantic"] &= ~_contains(text, _ONE_TIME)
+    return _first_match(cases, FALLBACK_CATEGORY)
 
 
 def canonical_type(given: pl.Expr) -> pl.Expr:
-    """A type as given, in its canonical spelling; null for an unknown one, so that it is inferred."""
+    """Canonical spelling of a given type; null for an unknown one, so that it is inferred."""
     return _canonical(given, MEMORY_TYPES)
 
 
 def canonical_category(given: pl.Expr) -> pl.Expr:
-    """A category as given, in its canonical spelling; null for an unknown one, so that it is inferred."""
+    """Canonical spelling of a given category; null for an unknown one, so that it is inferred."""
     return _canonical(given, CATEGORIES)
 
 
@@ -229,17 +229,18 @@ def _canonical(given: pl.Expr, known: Iterable[str]) -> pl.Expr:
     return given.str.strip_chars().str.to_lowercase().replace_strict(spelling, default=None, return_dtype=pl.String)
 
 
-def _stated(content: pl.Expr) -> pl.Expr:
-    """The beginning of a text in lower case, with straight apostrophes and without its questions."""
-    low = content.fill_null("").str.slice(0, _BEGINNING).str.to_lowercase().str.replace_all("[\u2018\u2019]", "'")
+def _searchable(content: pl.Expr) -> pl.Expr:
+    """The beginning of a text in lower case, with straight apostrophes and without questions."""
+    low = content.fill_null("").str.slice(0, _MAX_CHARACTERS).str.to_lowercase().str.replace_all("[\u2018\u2019]", "'")
     return low.str.replace_all(_QUESTION_SENTENCE, " ")
 
 
-def _has(text: pl.Expr, cues: str) -> pl.Expr:
+def _contains(text: pl.Expr, cues: str) -> pl.Expr:
+    """Whether a text contains a cue as whole words."""
     return text.str.contains(rf"(?-u:\b)(?:{'|'.join(line.strip() for line in cues.strip().splitlines())})(?-u:\b)")
 
 
-def _first(cases: Mapping[str, pl.Expr], fallback: str) -> pl.Expr:
-    """Name of the first case that holds."""
+def _first_match(cases: Mapping[str, pl.Expr], fallback: str) -> pl.Expr:
+    """Name of the first condition that holds."""
     named = (pl.when(condition).then(pl.lit(name)) for name, condition in cases.items())
     return pl.coalesce(*named, pl.lit(fallback))

@@ -1,4 +1,4 @@
-"""Identity of a text: the hash that everything read out of it is kept under."""
+"""Content hash: the key under which everything derived from a text is stored."""
 
 import hashlib
 
@@ -8,7 +8,7 @@ _SEPARATOR = "\u001f"
 
 
 def content_hash(speaker: str | None, content: str | None) -> str:
-    """First 32 hex digits of the SHA-256 of speaker and text, joined by the unit separator; null counts as empty."""
+    """First 32 hex digits of the SHA-256 of speaker and content, joined by the unit separator; null counts as empty."""
     return hashlib.sha256(f"{speaker or ''}{_SEPARATOR}{content or ''}".encode("utf-8", "surrogatepass")).hexdigest()[
         :32
     ]
@@ -18,9 +18,9 @@ def content_hashes(speakers: pl.Series, contents: pl.Series) -> pl.Series:
     """`content_hash` of each pair, as a series named content_hash; hashes each distinct pair once."""
     pairs = pl.DataFrame({"speaker": speakers.cast(pl.String), "content": contents.cast(pl.String)})
     distinct = pairs.unique(maintain_order=True)
-    known = distinct.with_columns(
+    hashed = distinct.with_columns(
         content_hash=pl.Series([content_hash(*pair) for pair in distinct.iter_rows()], dtype=pl.String)
     )
-    return pairs.join(known, on=["speaker", "content"], how="left", nulls_equal=True, maintain_order="left")[
+    return pairs.join(hashed, on=["speaker", "content"], how="left", nulls_equal=True, maintain_order="left")[
         "content_hash"
     ]

@@ -1,7 +1,7 @@
-"""Enrichment: everything that is read out of a text, in one table.
+"""Enrichment: keywords, facts, gist and importance of each text, in one table.
 
-Each row depends on its own text alone, so that enriching new texts gives what enriching all again would give. What is
-not here: vectors (`embedding`).
+Each row depends on its own text alone, so that enriching new texts equals enriching all again. Not here: vectors
+(`embed/embedding`).
 """
 
 from typing import Final
@@ -26,17 +26,19 @@ _COMMITMENT: Final = (
 _FIRST_PERSON: Final = rf"(?-u:\b)(?:{'|'.join(sorted(FIRST_PERSON))})(?-u:\b)"
 _THREE_WORDS: Final = r"[\p{L}\p{N}][^\p{L}\p{N}]+[\p{L}\p{N}']+[^\p{L}\p{N}]+[\p{L}\p{N}]"
 _END: Final = r".!?\u2026"
-_WIDE_END: Final = r"\u3002\uff01\uff1f"
-_SENTENCE: Final = rf"(?:[^\n{_END}{_WIDE_END}]|[{_END}]+[^\s{_END}\"')\]])+(?:[{_END}{_WIDE_END}]+[\"')\]]*)?"
-"""Up to a full stop with a space behind it, so that 3.5 and example.org are whole; or to the end of the line."""
+_CJK_END: Final = r"\u3002\uff01\uff1f"
+_SENTENCE: Final = rf"(?:[^\n{_END}{_CJK_END}]|[{_END}]+[^\s{_END}\"')\]])+(?:[{_END}{_CJK_END}]+[\"')\]]*)?"
+"""Up to a full stop before a space, so that 3.5 and example.org are not split, or to the end of the line."""
 _MARKUP: Final = " \t\r*#>|`_-•"
 
 
 def texts(memories: pl.DataFrame) -> pl.DataFrame:
-    """Texts of memories, one row a profile and text; without stubs, which show only the beginning of theirs.
+    """Distinct texts of memories, one row per profile and text.
+
+    Leaves out stubs, which hold only the beginning of their text.
 
     Returns:
-        profile_id, content_hash, speaker, content (to read) and embedded (to turn into a vector), sorted by key.
+        profile_id, content_hash, speaker, content (to read) and embedded (text to embed), sorted by key.
     """
     return (
         memories.filter(pl.col("lifecycle") != Lifecycle.STUB.value)
@@ -47,10 +49,10 @@ def texts(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def enrich(texts: pl.DataFrame) -> pl.DataFrame:
-    """Read keywords, facts, gist and rule importance out of each text.
+    """Enriches texts with keywords, facts, gist and rule importance.
 
     Args:
-        texts: profile_id, content_hash, content; a text given twice counts once.
+        texts: profile_id, content_hash, content; duplicates are ignored.
 
     Returns:
         Rows of `enrichment`. Cost: about 25 s for a million short texts on one core.
@@ -62,30 +64,30 @@ def enrich(texts: pl.DataFrame) -> pl.DataFrame:
 
 def _enrich(chunk: pl.DataFrame) -> pl.DataFrame:
     content = chunk["content"].fill_null("")
-    read, terms = _read(content)
+    features, terms = _features(content)
     keywords = (
         terms.filter(pl.col("form").str.contains(r"^\p{L}"))
         .sort("row", pl.col("count") * pl.col("rarity"), "form", descending=[False, True, False])
         .group_by("row", maintain_order=True)
         .agg(pl.col("form").head(KEYWORDS).alias("keywords"))
     )
-    return chunk.hstack(read).with_columns(
+    return chunk.hstack(features).with_columns(
         tokens.align_rows(keywords, len(chunk))["keywords"],
         tokens.count_tokens(content).alias("tokens"),
         gist=_gists(content),
     )
 
 
-def _read(content: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _features(content: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Facts and rule importance of each text, and its distinct stems: row, form, count, rarity, small_talk.
 
-    A text is what it states; only one that states nothing is what it asks.
+    Counts only what a text states; questions count in a text that only asks.
     """
     low = tokens.fold(content)
-    stated = facts.without_questions(low)
-    only_asks = facts.are_questions(low) & ~(low.str.contains(r"\?") & stated.str.contains(_THREE_WORDS))
+    statements = facts.without_questions(low)
+    only_asks = facts.are_questions(low) & ~(low.str.contains(r"\?") & statements.str.contains(_THREE_WORDS))
     terms = (
-        tokens.occurrences(stated.zip_with(~only_asks, low))
+        tokens.occurrences(statements.zip_with(~only_asks, low))
         .filter(~pl.col("stop"))
         .group_by("row", "term")
         .agg(pl.len().alias("count"), pl.col("form").min(), pl.col("rarity").min(), pl.col("small_talk").max())
@@ -95,16 +97,16 @@ def _read(content: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
         ((pl.col("count") * pl.col("small_talk")).sum() * (1.0 / pl.col("count").sum())).alias("small_talk"),
     )
     features = facts.extract(content, low).hstack(tokens.align_rows(sums, len(content)).drop("row"))
-    read = features.with_columns(
-        stated.str.contains(_FIRST_PERSON).alias("first_person"),
+    scored = features.with_columns(
+        statements.str.contains(_FIRST_PERSON).alias("first_person"),
         only_asks.alias("only_asks"),
-        cue=(memory_type(pl.lit(content)) != FALLBACK_TYPE) | stated.str.contains(_COMMITMENT),
+        cue=(memory_type(pl.lit(content)) != FALLBACK_TYPE) | statements.str.contains(_COMMITMENT),
     )
-    return read.select(*features.columns[:5], rule_importance=importance.rule()), terms
+    return scored.select(*features.columns[:5], rule_importance=importance.rule()), terms
 
 
 def _gists(content: pl.Series) -> pl.Series:
-    """One line a text: the text itself, or the most important sentence of a long one, cut at a word if need be."""
+    """One line per text: the text itself, or the most important sentence of a long one, truncated at a word."""
     lines = content.str.replace_all(r"\s+", " ").str.strip_chars(" ")
     rows = pl.int_range(len(content), dtype=pl.UInt32, eager=True)
     long = lines.str.len_chars() > GIST_LENGTH
@@ -116,7 +118,7 @@ def _gists(content: pl.Series) -> pl.Series:
         .filter(pl.col("gist").str.contains(r"[\p{L}\p{N}]"))
     )
     best = (
-        sentences.hstack(_read(sentences["gist"])[0].select("rule_importance"))
+        sentences.hstack(_features(sentences["gist"])[0].select("rule_importance"))
         .sort("row", "rule_importance", descending=[False, True], maintain_order=True)
         .unique("row", keep="first", maintain_order=True)
         .select("row", "gist")
@@ -130,8 +132,8 @@ def _gists(content: pl.Series) -> pl.Series:
 
 
 def _clip(line: pl.Expr) -> pl.Expr:
-    """A line of at most GIST_LENGTH characters, cut between words where there are any."""
-    room = GIST_LENGTH - 1
-    between_words = line.str.extract(rf"^(.{{0,{room - 1}}}\S)\s").str.strip_chars_end(",;:- ")
-    cut = pl.concat_str(pl.coalesce(between_words, line.str.slice(0, room)), pl.lit("…"))
+    """A line of at most GIST_LENGTH characters, cut between words where possible."""
+    length = GIST_LENGTH - 1
+    between_words = line.str.extract(rf"^(.{{0,{length - 1}}}\S)\s").str.strip_chars_end(",;:- ")
+    cut = pl.concat_str(pl.coalesce(between_words, line.str.slice(0, length)), pl.lit("…"))
     return pl.when(line.str.len_chars() <= GIST_LENGTH).then(line).otherwise(cut)

@@ -10,7 +10,7 @@ from frames import AS_OF, ago
 
 from memory_pipeline.consolidation import core_memory
 from memory_pipeline.consolidation.summaries import model_requests
-from memory_pipeline.llm.openai import OpenAICompleter
+from memory_pipeline.llm.openai import OpenAICompletionClient
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import LanguageModel, Policy
 
@@ -36,7 +36,7 @@ def asked(server, facts, known, *, policy=POLICY, as_of=AS_OF):
     wanted = model_requests.requests(
         *none, memories, scored.with_columns(stability=pl.lit(0.1)), enrichment, policy, as_of=as_of
     )
-    rows = model_requests.complete(wanted, known, OpenAICompleter(settings, environment={}), settings)
+    rows = model_requests.complete(wanted, known, OpenAICompletionClient(settings, environment={}), settings)
     return pl.concat([known, rows])
 
 

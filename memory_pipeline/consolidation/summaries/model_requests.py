@@ -13,7 +13,16 @@ from memory_pipeline.consolidation import core_memory
 from memory_pipeline.consolidation.groups import lineage
 from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.consolidation.summaries.prompting import HASH_DIGITS, KEY, REQUESTS
-from memory_pipeline.llm.protocol import Answer, Completer, Outcome, Prompt, Spent, affordable, spent, worst
+from memory_pipeline.llm.protocol import (
+    Completion,
+    CompletionClient,
+    Outcome,
+    Prompt,
+    Usage,
+    max_usage,
+    total_usage,
+    within_budget,
+)
 from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.settings import LanguageModel, Policy
 
@@ -66,7 +75,7 @@ def requests(
 
 
 def complete(
-    requests: pl.DataFrame, recorded: pl.DataFrame, completer: Completer, settings: LanguageModel
+    requests: pl.DataFrame, recorded: pl.DataFrame, completer: CompletionClient, settings: LanguageModel
 ) -> pl.DataFrame:
     """Asks for the texts that have no recorded answer, as far as the budget allows.
 
@@ -121,12 +130,12 @@ def complete(
     )
 
 
-def _ask(prompts: list[Prompt], completer: Completer, settings: LanguageModel) -> list[Answer]:
+def _ask(prompts: list[Prompt], completer: CompletionClient, settings: LanguageModel) -> list[Completion]:
     """One answer per prompt; prompts that the budget does not cover have that as their outcome."""
-    answers: dict[int, Answer] = {}
-    waiting, total = list(range(len(prompts))), Spent()
+    answers: dict[int, Completion] = {}
+    waiting, total = list(range(len(prompts))), Usage()
     while waiting:
-        chosen = affordable([worst(settings, prompts[place].input_tokens) for place in waiting], total, settings)
+        chosen = within_budget([max_usage(settings, prompts[place].input_tokens) for place in waiting], total, settings)
         now = [place for place, fits in zip(waiting, chosen, strict=True) if fits]
         if not now:
             break
@@ -134,6 +143,6 @@ def _ask(prompts: list[Prompt], completer: Completer, settings: LanguageModel) -
         if len(batch) != len(now):
             raise ValueError(f"the completer gave {len(batch)} answers to {len(now)} prompts; it must give one each")
         answers |= dict(zip(now, batch, strict=True))
-        total += spent(batch)
+        total += total_usage(batch)
         waiting = [place for place, fits in zip(waiting, chosen, strict=True) if not fits]
-    return [answers.get(place) or Answer(None, Outcome.BUDGET) for place in range(len(prompts))]
+    return [answers.get(place) or Completion(None, Outcome.BUDGET) for place in range(len(prompts))]

@@ -189,7 +189,7 @@ def _cues(cut: pl.DataFrame, low: pl.Series, read: pl.DataFrame) -> NDArray[np.u
     total, count = (
         tokens.align_rows(rarity, len(low))[name].to_numpy().astype(np.float64) for name in ("sum", "count")
     )
-    worth = np.bincount((kept := clause_value.alone(cut["text"]))["row"], kept["value"], len(low))
+    worth = np.bincount((kept := clause_value.standalone_values(cut["text"]))["row"], kept["value"], len(low))
     length = np.maximum(cut["tokens"].to_numpy(), _FEW)
     found |= {
         "telling": _hundredths(worth * (100.0 / _MUCH)),

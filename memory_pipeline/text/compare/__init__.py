@@ -1,1 +1,1 @@
-"""Comparison: what two texts are to each other: the same, a change, a contradiction, or different facts."""
+"""Comparison of two texts: merge guard, paraphrases, changed facts."""

@@ -98,8 +98,7 @@ def _value_findings(pair: StatementPair) -> Iterator[Finding]:
 
 
 def same_people(old: Statement, new: Statement) -> bool:
-    """Whether the statements may be about the same people, not different relatives or a third person and the
-    speaker."""
+    """Whether the statements may be about the same people, not two relatives or the speaker and a third person."""
     if any(
         cues.STARTS_WITH_SPEAKER.match(one.low) and cues.STARTS_WITH_THIRD_PERSON.match(other.low)
         for one, other in ((old, new), (new, old))

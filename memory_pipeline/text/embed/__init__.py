@@ -1,1 +1,1 @@
-"""Embedding: texts as vectors, and how close words are."""
+"""Embeddings of texts, and the thesaurus of related words."""

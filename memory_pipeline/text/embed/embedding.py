@@ -1,8 +1,8 @@
-"""Embedding: texts as unit vectors, behind one small protocol.
+"""Embedders: texts as unit vectors, behind one small protocol.
 
-The built-in embedder hashes word stems, their character n-grams and neighbouring pairs, weighed by a static rarity. It
-needs no weights and no training, and a vector depends on its text alone: all sums are of whole numbers, which are exact
-in any order. What is not here: sentence encoders (`local_embedding`), comparing vectors (`consolidation/similarity`).
+The built-in embedder hashes word stems, their character n-grams and adjacent pairs, weighted by static rarity. It needs
+no weights and no training, and a vector depends on its text alone: all sums are of whole numbers, which are exact in
+any order. Not here: sentence encoders (`local`), and comparison of vectors (`consolidation/similarity`).
 """
 
 import zlib
@@ -22,50 +22,50 @@ from memory_pipeline.text.parse import tokens
 _CHUNK: Final = 8192
 """Texts embedded at once: bounds the scratch memory to about 100 MB."""
 _STOP_WEIGHT: Final = 25
-"""Weight of a stop word against 100 of a rare one: small, but "How are you?" still has a vector."""
-_ONE: Final = 64
-"""Whole number that stands for 1 in term frequencies and in the parts of a word."""
-_PAIR: Final = 19
-"""Weight of a pair of neighbouring words, in 64ths of their own: tells phrases and word order apart."""
+"""Weight of a stop word, against 100 of a rare one: small, but "How are you?" still has a vector."""
+_SCALE: Final = 64
+"""Fixed-point scale of term frequencies and of the features of a stem."""
+_PAIR_WEIGHT: Final = 19
+"""Weight of a pair of adjacent words, in 64ths of their own: represents phrases and word order."""
 _ROW_SHIFT: Final = np.uint64(51)
 _PAIR_SHIFT: Final = np.uint64(13)
 """A row of a chunk (13 bits) and 51 bits of a pair's hash make one key."""
 _GRAM_SIZES: Final = (3, 4)
 _GRAM_LETTERS: Final = 32
-"""Only this many first letters of a word are cut into n-grams."""
+"""Letters of a word from which n-grams are taken."""
 
 
 class Embedder(Protocol):
-    """What turns texts into vectors."""
+    """Turns texts into vectors."""
 
     @property
     def name(self) -> str:
-        """Name under which its vectors are kept."""
+        """Name under which its vectors are stored."""
 
     @property
     def dimension(self) -> int:
         """Length of its vectors."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit row a text, [n, dimension]; a zero row for a text without words."""
+        """Returns one unit row per text, [n, dimension]; a zero row for a text without words."""
 
 
 class HashingEmbedder:
-    """Signed feature hashing (Weinberger et al. 2009) of stems, character n-grams and word pairs into 384 places.
+    """Signed feature hashing (Weinberger et al. 2009) of stems, character n-grams and word pairs into 384 dimensions.
 
-    Terms count 1 + ln(tf), times the square root of their static rarity: both sides of a cosine carry the weight once.
-    Measured on reworded, related and unrelated statements: of copies with a typo, a word dropped, added or replaced
-    98 % reach a cosine of 0.85, as do half of the statements that differ in one fact. Paraphrases lie around 0.79, the
-    freest at 0.62; different statements about one thing around 0.4. Of unrelated statements one pair in a hundred
-    reaches 0.33, one in ten thousand 0.65. The defaults of a policy's thresholds are calibrated to that.
-    Cost: about 2 s for 100,000 short texts on one core.
+    Terms weigh 1 + ln(tf), times the square root of their static rarity, as both sides of a cosine carry the weight.
+    Measured on reworded, related and unrelated statements: 98 % of copies with a typo or a word dropped, added or
+    replaced reach a cosine of 0.85, as do half of the statements that differ in one fact. Paraphrases lie around 0.79,
+    the freest at 0.62; different statements about one thing around 0.4. Of unrelated statements one pair in a hundred
+    reaches 0.33, one in ten thousand 0.65. The default thresholds of policies are calibrated to that. Cost: about 2 s
+    for 100,000 short texts on one core.
     """
 
     name: Final = "hashing"
     dimension: Final = 384
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit row a text, [n, 384]; a zero row for a text without words."""
+        """Returns one unit row per text, [n, 384]; a zero row for a text without words."""
         result = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), _CHUNK):
             chunk = pl.Series(texts[start : start + _CHUNK], dtype=pl.String)
@@ -77,10 +77,10 @@ class HashingEmbedder:
 
 @cache
 def embedder(name: str) -> Embedder:
-    """Return the embedder of this name: `hashing`, `local`, or `local:` and a model or folder (see `local_embedding`).
+    """Returns the embedder of this name: `hashing`, `local`, or `local:` and a model or folder (see `local`).
 
     Raises:
-        ValueError: no embedder has this name; lists those there are.
+        ValueError: no embedder has this name; lists the names.
     """
     kind, _, model = name.partition(":")
     if name == HashingEmbedder.name:
@@ -91,102 +91,104 @@ def embedder(name: str) -> Embedder:
 
 
 def embed_texts(texts: pl.DataFrame, model: str) -> pl.DataFrame:
-    """Embed texts together with who said them.
+    """Embeds texts together with their speakers.
 
     Args:
-        texts: profile_id, content_hash, speaker, content; one row a profile and text.
+        texts: profile_id, content_hash, speaker, content; one row per profile and text.
         model: name of the embedder.
 
     Returns:
-        Rows of `vectors`; a text without words has none, since its similarity to others is unknown.
+        Rows of `vectors`; a text without words has none, since its similarity to others is undefined.
 
     Raises:
         ValueError: `model` is unknown.
     """
     chosen = embedder(model)
-    said = texts.select(
+    attributed = texts.select(
         pl.concat_str("speaker", pl.lit(": "), pl.col("content").fill_null(""))
         .fill_null(pl.col("content"))
         .fill_null("")
     ).to_series()
-    rows = chosen.embed(said.to_list())
-    found = texts.select(
+    rows = chosen.embed(attributed.to_list())
+    embedded = texts.select(
         "profile_id",
         "content_hash",
         model=pl.lit(model),
         vector=pl.Series(rows, dtype=pl.Array(pl.Float32, chosen.dimension)),
     )
-    return TABLES["vectors"].conform(found.filter(pl.Series(rows.any(axis=1))))
+    return TABLES["vectors"].conform(embedded.filter(pl.Series(rows.any(axis=1))))
 
 
-def _sums(found: pl.DataFrame, height: int, dimension: int) -> NDArray[np.float64]:
+def _sums(occurrences: pl.DataFrame, height: int, dimension: int) -> NDArray[np.float64]:
     """Weighted sums of hashed features, [height, dimension]; whole numbers."""
-    if found.is_empty():
+    if occurrences.is_empty():
         return np.zeros((height, dimension))
-    stems = found.select("term", "stem").unique().sort("term")["stem"].to_list()
-    weights = np.maximum(np.rint(np.sqrt(100.0 * found["rarity"].to_numpy())), _STOP_WEIGHT)
-    rows, terms = (found[column].to_numpy().astype(np.int64) for column in ("row", "term"))
-    parts, hashes = _parts(stems, dimension)
+    stems = occurrences.select("term", "stem").unique().sort("term")["stem"].to_list()
+    weights = np.maximum(np.rint(np.sqrt(100.0 * occurrences["rarity"].to_numpy())), _STOP_WEIGHT)
+    rows, terms = (occurrences[column].to_numpy().astype(np.int64) for column in ("row", "term"))
+    parts, hashes = _stem_features(stems, dimension)
     cells, first, counts = np.unique(rows * len(stems) + terms, return_index=True, return_counts=True)
     counted = sparse.csr_array(
-        (weights[first] * np.rint(_ONE * (1 + np.log(counts))), (cells // len(stems), cells % len(stems))),
+        (weights[first] * np.rint(_SCALE * (1 + np.log(counts))), (cells // len(stems), cells % len(stems))),
         shape=(height, len(stems)),
     )
     sums: NDArray[np.float64] = (counted @ parts).toarray()
-    return sums + _pairs(rows, hashes[terms], weights, (height, dimension))
+    return sums + _pair_sums(rows, hashes[terms], weights, (height, dimension))
 
 
-def _parts(stems: list[str], dimension: int) -> tuple[sparse.csr_array, NDArray[np.uint64]]:
-    """Hashed features of each stem, [stems, dimension], and the stem's own hash."""
+def _stem_features(stems: list[str], dimension: int) -> tuple[sparse.csr_array, NDArray[np.uint64]]:
+    """Hashed features of each stem, [stems, dimension], and the hash of the stem itself."""
     grams = [_grams(stem) for stem in stems]
-    sizes = np.array([len(own) for own in grams])
-    hashes = _mix(np.array([code for own in grams for code in own], dtype=np.uint64))
-    shares = np.rint(_ONE / np.sqrt(np.maximum(sizes - 1, 1)))
+    sizes = np.array([len(stem_grams) for stem_grams in grams])
+    hashes = _mix(np.array([code for stem_grams in grams for code in stem_grams], dtype=np.uint64))
+    shares = np.rint(_SCALE / np.sqrt(np.maximum(sizes - 1, 1)))
     starts = np.cumsum(sizes) - sizes
     values = np.repeat(shares, sizes)
-    values[starts] = _ONE
-    places, signs = _places(hashes, dimension)
-    parts = sparse.csr_array((values * signs, places, np.append(starts, len(hashes))), shape=(len(stems), dimension))
+    values[starts] = _SCALE
+    slots, signs = _slots_and_signs(hashes, dimension)
+    parts = sparse.csr_array((values * signs, slots, np.append(starts, len(hashes))), shape=(len(stems), dimension))
     parts.sum_duplicates()
     return parts, hashes[starts]
 
 
 def _grams(stem: str) -> list[int]:
-    """Checksums of a stem and of its character n-grams; numbers are no nearer for sharing digits."""
-    own = [zlib.crc32(stem.encode())]
+    """Checksums of a stem and of its character n-grams; a number has no n-grams, as shared digits mean nothing."""
+    checksums = [zlib.crc32(stem.encode())]
     if len(stem) <= _GRAM_SIZES[0] or stem[0].isdigit():
-        return own
+        return checksums
     padded = f"<{stem[:_GRAM_LETTERS]}>"
-    return own + [
+    return checksums + [
         zlib.crc32(b"#" + padded[at : at + size].encode())
         for size in _GRAM_SIZES
         for at in range(len(padded) - size + 1)
     ]
 
 
-def _pairs(
+def _pair_sums(
     rows: NDArray[np.int64], hashes: NDArray[np.uint64], weights: NDArray[np.float64], shape: tuple[int, int]
 ) -> NDArray[np.float64]:
-    """Sums of hashed pairs of neighbouring words, stop words skipped."""
-    telling = weights > _STOP_WEIGHT
-    rows, hashes, weights = rows[telling], hashes[telling], weights[telling]
-    same = rows[1:] == rows[:-1]
-    pairs = _mix(hashes[:-1][same] * np.uint64(3) + hashes[1:][same])
-    once = np.unique((rows[1:][same].astype(np.uint64) << _ROW_SHIFT) | (pairs >> _PAIR_SHIFT), return_index=True)[1]
-    values = np.rint(np.sqrt(weights[:-1][same] * weights[1:][same]) * _PAIR * _ONE)[once]
-    places, signs = _places(pairs[once], shape[1])
-    cells = rows[1:][same][once] * shape[1] + places
+    """Sums of hashed pairs of adjacent words, stop words skipped."""
+    is_content = weights > _STOP_WEIGHT
+    rows, hashes, weights = rows[is_content], hashes[is_content], weights[is_content]
+    same_row = rows[1:] == rows[:-1]
+    pairs = _mix(hashes[:-1][same_row] * np.uint64(3) + hashes[1:][same_row])
+    distinct = np.unique(
+        (rows[1:][same_row].astype(np.uint64) << _ROW_SHIFT) | (pairs >> _PAIR_SHIFT), return_index=True
+    )[1]
+    values = np.rint(np.sqrt(weights[:-1][same_row] * weights[1:][same_row]) * _PAIR_WEIGHT * _SCALE)[distinct]
+    slots, signs = _slots_and_signs(pairs[distinct], shape[1])
+    cells = rows[1:][same_row][distinct] * shape[1] + slots
     return np.bincount(cells, values * signs, shape[0] * shape[1]).astype(np.float64, copy=False).reshape(shape)
 
 
-def _places(hashes: NDArray[np.uint64], dimension: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Place and sign of each feature."""
-    places = ((hashes >> np.uint64(32)) % np.uint64(dimension)).astype(np.int64)
-    return places, 1.0 - 2.0 * (hashes & np.uint64(1)).astype(np.float64)
+def _slots_and_signs(hashes: NDArray[np.uint64], dimension: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Dimension and sign of each feature."""
+    slots = ((hashes >> np.uint64(32)) % np.uint64(dimension)).astype(np.int64)
+    return slots, 1.0 - 2.0 * (hashes & np.uint64(1)).astype(np.float64)
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spread every bit over all (finaliser of SplitMix64, Steele et al. 2014)."""
+    """Spreads every bit over all (finaliser of SplitMix64, Steele et al. 2014)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

@@ -1,1 +1,1 @@
-"""Languages: everything that is bound to one language, one package each."""
+"""Language resources, one package per language."""

@@ -1,1 +1,1 @@
-"""Parsing: what a text states, as tokens, sentences, dates, quantities, names and statements."""
+"""Parsing: tokens, lemmas, clauses, facts and statements of a text."""

@@ -1,1 +1,1 @@
-"""Scores of a text: how important it is, and what each of its clauses is worth."""
+"""Scores of a text: its importance, and the value of each clause."""

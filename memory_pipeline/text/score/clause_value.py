@@ -1,8 +1,8 @@
-"""Keeping: what each clause of a text is worth, by a linear model over features that can be read.
+"""Clause value: the number of words of a clause that somebody may ask for, by a linear model over readable features.
 
 Facts, names, numbers, dates, preferences, promises and changes are asked for later; greetings, thanks, praise and mere
-questions are not. What is not here: how a text is cut (`clauses`), how the model is fitted (`fit_clause_value`)
-and what a budget leaves of a store (`consolidation/trimming`).
+questions are not. Not here: splitting into clauses (`parse/clauses`), fitting of the model
+(`evaluation/fit_clause_value`), and what a budget leaves of a store (`consolidation/trimming`).
 """
 
 from collections.abc import Mapping
@@ -20,16 +20,16 @@ from memory_pipeline.text.parse.clauses import split_clauses
 from memory_pipeline.text.parse.tokens import fold, occurrences
 
 MODEL: Final = "keep"
-"""Name of the model's file in `models/`."""
-LEAST: Final = 0.001
-"""Worth of a clause that the model finds worthless; of such clauses the longest goes first."""
-_IN_STORE: Final = 0.5
-"""How much of a word's weight is its rarity in the store; the rest is that times its rarity in the language."""
+"""Name of the model file in `models/`."""
+MIN_VALUE: Final = 0.001
+"""Value of a clause that the model finds worthless; of such clauses the longest is dropped first."""
+_STORE_SHARE: Final = 0.5
+"""Share of a word's weight from its rarity in the store; the rest is that times its rarity in the language."""
 _UNITS: Final = 1000
-"""Words weigh whole thousandths, so that sums are exact in any order."""
+"""Weights of words are whole thousandths, so that sums are exact in any order."""
 
-COUNTED: Final = ("names", "numbers", "dates", "own")
-"""Features that count what a clause states, beside the words that state it: `own` is a statement about oneself."""
+COUNTED_FEATURES: Final = ("names", "numbers", "dates", "own")
+"""Counts of facts in a clause; `own` is a plain statement about the speaker."""
 
 
 def _any_of(expressions: str) -> str:
@@ -37,7 +37,7 @@ def _any_of(expressions: str) -> str:
     return rf"(?-u:\b)(?:{'|'.join(parts)})(?-u:\b)"
 
 
-_OWN: Final = (
+_SELF_DESCRIPTION: Final = (
     _any_of("""
         i(?:'m| am)(?: not)? an?; i (?:don't|do not|can't|cannot|never|no longer); i've got; call me;
         i (?:have|own|like|love|hate|smoke|drive|speak|use|live|work|play|prefer|need|quit);
@@ -45,7 +45,7 @@ _OWN: Final = (
     """)
     + r"|^\W*i(?:'m| am)(?: not)? [\p{L}-]+(?: in [\p{L} ]+)?\W*$"
 )
-"""A plain statement of what one is, has, does or likes."""
+"""A plain statement of what the speaker is, has, does or likes."""
 CUES: Final = {
     "first_person": _any_of("; ".join(sorted(FIRST_PERSON))),
     "third_person": _any_of("he; she; they; his; her; their; him; them; he's; she's; they're; they've"),
@@ -91,144 +91,148 @@ CUES: Final = {
         let me know
     """),
 }
-"""Cues of a clause in lower case: each is a feature, the weight of the clause's words where the cue is there."""
-_ASSISTANTS: Final = ("assistant", "ai", "bot", "agent", "system", "chatbot")
-CHAT: Final = ("asks", "second_person", "feeling", "greets", "exclaims", "advises")
-"""Cues of chat and of what concerns only the moment."""
-TOLD: Final = (*(name for name in CUES if name not in CHAT), "answers")
-"""Cues of what is told."""
-FEATURES: Final = ("words", *COUNTED, *TOLD, *CHAT, "assistant")
+"""Cues in a folded clause: each is a feature, the weight of the clause's words where the cue matches."""
+_ASSISTANT_NAMES: Final = ("assistant", "ai", "bot", "agent", "system", "chatbot")
+CHAT_CUES: Final = ("asks", "second_person", "feeling", "greets", "exclaims", "advises")
+"""Cues of chat and of matters of the moment."""
+STATEMENT_CUES: Final = (*(name for name in CUES if name not in CHAT_CUES), "answers")
+"""Cues of statements."""
+FEATURES: Final = ("words", *COUNTED_FEATURES, *STATEMENT_CUES, *CHAT_CUES, "assistant")
 """Features of a clause, in the order in which they are summed.
 
-`words` is the weight of its distinct telling words, 0..1 each. Names, numbers and dates are counted, and a statement
-about oneself counts as one of them; names of those who speak are none. Every other feature is `words` again where
-something holds: a cue is there, the memory answers a question (`answers`, see `asked`), an assistant speaks
-(`assistant`). So the model is the weight of the words times what kind of clause says them, plus something a fact.
+`words` is the weight of its distinct content words, 0..1 each. Names other than those of the speakers, numbers, dates
+and plain statements about the speaker are counted. Every other feature is `words` again where a condition holds: a cue
+matches, the memory answers a question (`answers`, see `follows_question`), an assistant speaks (`assistant`). So the
+model multiplies the weight of the words by the kind of clause, and adds something per fact.
 """
 
 
-def asked(memories: pl.DataFrame) -> pl.Series:
-    """Whether the memory before, by somebody else in the same session, asks.
+def follows_question(memories: pl.DataFrame) -> pl.Series:
+    """Whether the previous memory of the session is a question by another speaker.
 
     Args:
         memories: profile_id, session_id, speaker, question (as in `enrichment`); in order of time within each session.
     """
-    same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in ("profile_id", "session_id"))
-    other = pl.col("speaker") != pl.col("speaker").shift(1)
-    asking = same & other & pl.col("question").shift(1)
-    return memories.select(asked=asking.fill_null(value=False))["asked"]
+    same_session = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in ("profile_id", "session_id"))
+    other_speaker = pl.col("speaker") != pl.col("speaker").shift(1)
+    follows = same_session & other_speaker & pl.col("question").shift(1)
+    return memories.select(follows_question=follows.fill_null(value=False))["follows_question"]
 
 
 def features(memories: pl.DataFrame) -> pl.DataFrame:
-    """Cut memories into clauses and read what the model looks at.
+    """Splits memories into clauses and computes the features of the model.
 
     Args:
-        memories: profile_id, speaker, text (what is shown), asked (see `asked`).
+        memories: profile_id, speaker, text (as shown), follows_question (see `follows_question`).
 
     Returns:
-        The columns of `clauses` and `FEATURES`. Rarity is counted over the memories given. Cost: about 20 µs a memory.
+        The columns of `split_clauses` and `FEATURES`. Rarity is counted over the given memories. Cost: about 20 µs per
+        memory.
     """
-    cut = split_clauses(memories["text"])
-    low = fold(cut["clause"])
+    clauses = split_clauses(memories["text"])
+    low = fold(clauses["clause"])
     speakers = memories.group_by("profile_id").agg(speakers=pl.col("speaker").drop_nulls().unique())
-    said_by = memories.select("profile_id", "speaker").join(
+    with_speakers = memories.select("profile_id", "speaker").join(
         speakers, on="profile_id", how="left", maintain_order="left"
     )
-    assistant = memories["speaker"].str.to_lowercase().is_in(_ASSISTANTS).fill_null(value=False)
-    return _read(
-        cut,
+    assistant = memories["speaker"].str.to_lowercase().is_in(_ASSISTANT_NAMES).fill_null(value=False)
+    return _with_features(
+        clauses,
         low,
-        words=_words(low, memories["profile_id"].gather(cut["row"]), cut["row"]),
-        speakers=said_by["speakers"].gather(cut["row"]),
-        answers=memories["asked"].gather(cut["row"]),
-        assistant=assistant.gather(cut["row"]),
+        words=_store_weights(low, memories["profile_id"].gather(clauses["row"]), clauses["row"]),
+        speakers=with_speakers["speakers"].gather(clauses["row"]),
+        answers=memories["follows_question"].gather(clauses["row"]),
+        assistant=assistant.gather(clauses["row"]),
     )
 
 
-def alone(texts: pl.Series) -> pl.DataFrame:
-    """What the clauses of each text are worth by themselves, whatever stands beside it and whoever says it.
+def standalone_values(texts: pl.Series) -> pl.DataFrame:
+    """Values of the clauses of each text by themselves, without its context, its speaker or its store.
 
     Args:
-        texts: any texts; one that is null has no clause.
+        texts: any texts; null has no clause.
 
     Returns:
-        The columns of `clauses` and value, as by `values`, but a word weighs its rarity in the language, so that more
-        memories change nothing. Cost: about 20 µs a text.
+        The columns of `split_clauses` and value, as by `values`, but words are weighted by their rarity in the
+        language, so that more memories change nothing. Cost: about 20 µs per text.
     """
-    cut = split_clauses(texts)
-    low = fold(cut["clause"])
-    never = pl.repeat(value=False, n=cut.height, eager=True)
-    nobody = pl.Series([[]], dtype=pl.List(pl.String)).new_from_index(0, cut.height)
-    read = _read(cut, low, words=_rare(low), speakers=nobody, answers=never, assistant=never)
-    return worth(read, coefficients(MODEL))
+    clauses = split_clauses(texts)
+    low = fold(clauses["clause"])
+    false = pl.repeat(value=False, n=clauses.height, eager=True)
+    no_speakers = pl.Series([[]], dtype=pl.List(pl.String)).new_from_index(0, clauses.height)
+    with_features = _with_features(
+        clauses, low, words=_language_weights(low), speakers=no_speakers, answers=false, assistant=false
+    )
+    return score(with_features, coefficients(MODEL))
 
 
-def _read(
-    cut: pl.DataFrame, low: pl.Series, *, words: pl.Series, speakers: pl.Series, **said: pl.Series
+def _with_features(
+    clauses: pl.DataFrame, low: pl.Series, *, words: pl.Series, speakers: pl.Series, **conditions: pl.Series
 ) -> pl.DataFrame:
-    """Add the features to clauses, given the weight of their words, who speaks with whom, and how they are said."""
-    read = facts.extract(cut["clause"], low)
-    names = pl.DataFrame({"names": read["entities"], "speakers": speakers})
-    known = cut.with_columns(
+    """Adds the features to clauses, from the weights of their words, the speakers and further conditions."""
+    extracted = facts.extract(clauses["clause"], low)
+    names = pl.DataFrame({"names": extracted["entities"], "speakers": speakers})
+    counted = clauses.with_columns(
         words=words,
         names=names.select(pl.col("names").list.set_difference("speakers").list.len().cast(pl.Float64)).to_series(),
-        numbers=read["numbers"].list.len().cast(pl.Float64),
-        dates=read["dates"].list.len().cast(pl.Float64),
-        own=low.str.contains(_OWN).cast(pl.Float64),
+        numbers=extracted["numbers"].list.len().cast(pl.Float64),
+        dates=extracted["dates"].list.len().cast(pl.Float64),
+        own=low.str.contains(_SELF_DESCRIPTION).cast(pl.Float64),
     )
-    holds = {name: low.str.contains(pattern) for name, pattern in CUES.items()} | said
-    return known.with_columns(
-        (pl.col("words") * pl.Series(name, mask).cast(pl.Float64)).alias(name) for name, mask in holds.items()
+    matches = {name: low.str.contains(pattern) for name, pattern in CUES.items()} | conditions
+    return counted.with_columns(
+        (pl.col("words") * pl.Series(name, match).cast(pl.Float64)).alias(name) for name, match in matches.items()
     )
 
 
 def values(memories: pl.DataFrame) -> pl.DataFrame:
-    """What each clause of each memory is worth, by the model `models/keep.toml`.
+    """Values of the clauses of each memory, by the model `models/keep.toml`.
 
     Args:
-        memories: profile_id, speaker, text (what is shown), asked (see `asked`).
+        memories: profile_id, speaker, text (as shown), follows_question (see `follows_question`).
 
     Returns:
-        The columns of `clauses` and value (positive; about the number of words that somebody may ask for).
+        The columns of `split_clauses` and value (positive; about the number of words that somebody may ask for).
     """
-    return worth(features(memories), coefficients(MODEL))
+    return score(features(memories), coefficients(MODEL))
 
 
-def worth(read: pl.DataFrame, weights: Mapping[str, float]) -> pl.DataFrame:
-    """Worth of clauses by their `features`: the weighted sum, at least `LEAST`."""
+def score(clauses: pl.DataFrame, weights: Mapping[str, float]) -> pl.DataFrame:
+    """Values of clauses by their `features`: the weighted sum, at least `MIN_VALUE`."""
     value = reduce(add, (pl.col(name) * pl.lit(float(weights[name])) for name in FEATURES))  # always in this order
-    return read.select("row", "place", "clause", "ends", "tokens", value=value.clip(LEAST, None))
+    return clauses.select("row", "place", "clause", "ends", "tokens", value=value.clip(MIN_VALUE, None))
 
 
-def _words(low: pl.Series, profiles: pl.Series, rows: pl.Series) -> pl.Series:
-    """Weight of the distinct telling words of each clause.
+def _store_weights(low: pl.Series, profiles: pl.Series, rows: pl.Series) -> pl.Series:
+    """Weight of the distinct content words of each clause.
 
-    A word that df of the n memories of its profile say weighs 1 - log(df) / log(n + 1), the less the more ordinary it
-    is in the language.
+    A word in df of the n memories of its profile weighs 1 - log(df) / log(n + 1), reduced for words common in the
+    language.
     """
-    telling = occurrences(low).filter(~pl.col("stop") & ~pl.col("small_talk"))
-    place = telling["row"]
-    said = telling.select(
-        "term", "rarity", at="row", memory=rows.gather(place), profile_id=profiles.gather(place)
+    content = occurrences(low).filter(~pl.col("stop") & ~pl.col("small_talk"))
+    clause = content["row"]
+    terms = content.select(
+        "term", "rarity", at="row", memory=rows.gather(clause), profile_id=profiles.gather(clause)
     ).unique(["at", "term"])
-    common = said.group_by("profile_id", "term").agg(df=pl.col("memory").n_unique())
+    frequencies = terms.group_by("profile_id", "term").agg(df=pl.col("memory").n_unique())
     sizes = (
         pl.DataFrame({"profile_id": profiles, "memory": rows}).group_by("profile_id").agg(n=pl.col("memory").n_unique())
     )
-    known = said.join(common, on=["profile_id", "term"]).join(sizes, on="profile_id")
-    weight = 1.0 - np.log(known["df"].to_numpy()) / np.log1p(known["n"].to_numpy())
-    weight *= _IN_STORE + (1.0 - _IN_STORE) * 0.01 * known["rarity"].to_numpy()
+    joined = terms.join(frequencies, on=["profile_id", "term"]).join(sizes, on="profile_id")
+    weight = 1.0 - np.log(joined["df"].to_numpy()) / np.log1p(joined["n"].to_numpy())
+    weight *= _STORE_SHARE + (1.0 - _STORE_SHARE) * 0.01 * joined["rarity"].to_numpy()
     units = pl.Series(np.rint(_UNITS * weight), dtype=pl.Int64)
-    return _summed(known.select("at", units=units), len(low), 1.0 / _UNITS)
+    return _sum_by_clause(joined.select("at", units=units), len(low), 1.0 / _UNITS)
 
 
-def _rare(low: pl.Series) -> pl.Series:
-    """Rarity in the language of the distinct telling words of each clause, 0..1 each."""
-    telling = occurrences(low).filter(~pl.col("stop") & ~pl.col("small_talk")).unique(["row", "term"])
-    return _summed(telling.select(at="row", units=pl.col("rarity").cast(pl.Int64)), len(low), 0.01)
+def _language_weights(low: pl.Series) -> pl.Series:
+    """Rarity in the language of the distinct content words of each clause, 0..1 each."""
+    content = occurrences(low).filter(~pl.col("stop") & ~pl.col("small_talk")).unique(["row", "term"])
+    return _sum_by_clause(content.select(at="row", units=pl.col("rarity").cast(pl.Int64)), len(low), 0.01)
 
 
-def _summed(units: pl.DataFrame, clauses: int, unit: float) -> pl.Series:
+def _sum_by_clause(units: pl.DataFrame, clauses: int, unit: float) -> pl.Series:
+    """Sums integer units per clause and scales them."""
     sums = units.group_by("at").agg(pl.col("units").sum())
     total = np.zeros(clauses)
     total[sums["at"].to_numpy()] = sums["units"].to_numpy() * unit

@@ -1,1 +1,1 @@
-"""English: word lists and expressions."""
+"""English: word lists, stems, lemmas and cue expressions."""

@@ -290,10 +290,10 @@ PRESENT: Final = re.compile(
     r"(?:\b(?:will|is|are|am|to be|can|should|must)(?:n't)?|'(?:m|re|s|ll))\b(?!.*\b(?:was|were|did)\b)"
 )
 _SIMILE: Final = any_of("(?:taste|look|sound|feel|smell|seem|act|is|be|are|was)(?:s|ed)? (?:just )?like")
-""""Like" as a comparison and not as a verb."""
+"""The comparison "like", which is not the verb."""
 _LITERAL_STAND: Final = any_of("stand (?:up|still|straight|upright|alone|here|there|on|in|at|by|for|behind)")
 _CANNOT_STAND: Final = any_of("(?:can't|cannot|can not) (?:stand|bear)")
-""""Cannot stand" means dislike, unless it is about standing."""
+"""Dislike, unless it is about standing."""
 _EXCLUSIVE_WORDS: Final = any_of(
     "; ".join(sorted({word for sides in words.EXCLUSIVE for side in sides for word in side}))
 )
