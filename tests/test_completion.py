@@ -103,7 +103,7 @@ def test_a_try_ends_after_its_time_however_the_server_drags_it_out(behaviour):
 def test_lost_tries_count_as_if_they_were_charged():
     (answer,), _ = ask(
         script(silence, silence, reply(said(asked=20, answered=5))),
-        llm_timeout_seconds=0.08,
+        llm_timeout_seconds=0.5,
         llm_max_output_tokens=100,
         llm_price_output=1e6,
     )
