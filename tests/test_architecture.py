@@ -19,6 +19,7 @@ LAYERS = [
     {"definitions"},
     {"service"},
 ]
+TEXT_LAYERS = [{"lang"}, {"parse"}, {"embed", "score"}, {"compare"}, {"classification", "content_hash", "enrich"}]
 PURE = ("text", "consolidation")
 IMPURE_MODULES = {
     "dagster", "duckdb", "sqlalchemy", "sqlite3", "os", "time", "random", "secrets", "uuid", "pathlib", "io",
@@ -73,6 +74,17 @@ def test_rooms_import_each_other_in_no_circle():
         used = {room(name.removeprefix("memory_pipeline.")) for name in imports(path) if "memory_pipeline." in name}
         graph[room(module)] |= used - {room(module)}
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+def text_layer(module: str) -> int:
+    return next(number for number, rooms in enumerate(TEXT_LAYERS) if module.split(".")[1] in rooms)
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("text.")])
+def test_a_subroom_of_text_imports_only_its_own_layer_and_those_below(module):
+    targets = {name.removeprefix("memory_pipeline.") for name in imports(MODULES[module])}
+    above = [name for name in targets if name.startswith("text.") and text_layer(name) > text_layer(module)]
+    assert above == [], f"{module} imports {above}, which lie above it"
 
 
 def test_every_module_belongs_to_a_layer():

@@ -224,9 +224,9 @@ def canonical_category(given: pl.Expr) -> pl.Expr:
     return _canonical(given, CATEGORIES)
 
 
-def _canonical(given: pl.Expr, known: Iterable[str]) -> pl.Expr:
-    spelling = {name.lower(): name for name in known}
-    return given.str.strip_chars().str.to_lowercase().replace_strict(spelling, default=None, return_dtype=pl.String)
+def _canonical(names: pl.Expr, canonical_names: Iterable[str]) -> pl.Expr:
+    spelling = {name.lower(): name for name in canonical_names}
+    return names.str.strip_chars().str.to_lowercase().replace_strict(spelling, default=None, return_dtype=pl.String)
 
 
 def _searchable(content: pl.Expr) -> pl.Expr:

@@ -141,90 +141,97 @@ def _claim_changes(pair: StatementPair) -> Iterator[Finding]:
     """Both assign a value to one attribute of one subject."""
     old, new = pair.old, pair.new
     is_past_event = any(side.past and not side.changing for side in (old, new))
-    for one in old.claims:
-        for other in new.claims:
+    for old_claim in old.claims:
+        for new_claim in new.claims:
             if (
-                one.attribute != other.attribute
-                or not _same_claim_subject(one, other, pair)
-                or not _values_differ(one, other)
+                old_claim.attribute != new_claim.attribute
+                or not _same_claim_subject(old_claim, new_claim, pair)
+                or not _values_differ(old_claim, new_claim)
             ):
                 continue
-            values = one.shown, other.shown
-            if one.attribute == "birthplace":
-                yield Finding("conflict", "changed_value", one.attribute, *values, 0.85)
-            elif not is_past_event and _is_single_valued(one, other, pair):
-                confidence = 0.8 if new.changing or _both_values_named(one, other, pair) else 0.7
-                is_immutable = bool(words.IMMUTABLE & one.subject) and not new.changing
-                if one.attribute == "is":
-                    yield pair.finding("changed_value", one.subject, values, confidence, update=not is_immutable)
+            values = old_claim.shown, new_claim.shown
+            if old_claim.attribute == "birthplace":
+                yield Finding("conflict", "changed_value", old_claim.attribute, *values, 0.85)
+            elif not is_past_event and _is_single_valued(old_claim, new_claim, pair):
+                confidence = 0.8 if new.changing or _both_values_named(old_claim, new_claim, pair) else 0.7
+                is_immutable = bool(words.IMMUTABLE & old_claim.subject) and not new.changing
+                if old_claim.attribute == "is":
+                    yield pair.finding("changed_value", old_claim.subject, values, confidence, update=not is_immutable)
                 else:
                     relation = "conflict" if words.IMMUTABLE & pair.shared and not new.changing else "update"
-                    yield Finding(relation, "changed_value", one.attribute, *values, confidence)
+                    yield Finding(relation, "changed_value", old_claim.attribute, *values, confidence)
 
 
-def _same_claim_subject(one: Claim, other: Claim, pair: StatementPair) -> bool:
+def _same_claim_subject(old_claim: Claim, new_claim: Claim, pair: StatementPair) -> bool:
     """Whether two claims are about one subject."""
-    left, right = one.subject, other.subject
+    left, right = old_claim.subject, new_claim.subject
     if left and right:
-        return (left <= right or right <= left) and _no_other_subject(one, other, pair)
+        return (left <= right or right <= left) and _no_other_subject(old_claim, new_claim, pair)
     about_third_person = (
         pair.old.persons | pair.new.persons
     ) & _THIRD_PERSONS and not pair.old.persons & pair.new.persons & _SPEAKER
-    return one.attribute != "is" and not left | right and not about_third_person
+    return old_claim.attribute != "is" and not left | right and not about_third_person
 
 
-def _no_other_subject(one: Claim, other: Claim, pair: StatementPair) -> bool:
+def _no_other_subject(old_claim: Claim, new_claim: Claim, pair: StatementPair) -> bool:
     """Whether the extra words of one subject do not make it another subject.
 
     A name does not; the head noun does ("API docs" are not the API), and a modifier ("from college") may, unless both
     statements share a name or the newer announces a change.
     """
-    if one.attribute == "is" or one.subject == other.subject:
+    if old_claim.attribute == "is" or old_claim.subject == new_claim.subject:
         return True
-    longer, statement = (one, pair.old) if one.subject > other.subject else (other, pair.new)
+    longer, statement = (old_claim, pair.old) if old_claim.subject > new_claim.subject else (new_claim, pair.new)
     names = _names(statement)
-    extra = (one.subject ^ other.subject) - names
-    is_confirmed = pair.new.changing or bool(one.subject & other.subject & names)
+    extra = (old_claim.subject ^ new_claim.subject) - names
+    is_confirmed = pair.new.changing or bool(old_claim.subject & new_claim.subject & names)
     return not extra or (longer.head not in extra and is_confirmed)
 
 
-def _values_differ(one: Claim, other: Claim) -> bool:
+def _values_differ(old_claim: Claim, new_claim: Claim) -> bool:
     """Whether each claim has a value word that the other lacks, in compatible contexts."""
-    if one.context and other.context and not one.context & other.context:
+    if old_claim.context and new_claim.context and not old_claim.context & new_claim.context:
         return False
-    unshared = one.value - other.value, other.value - one.value
-    if any(may_be_typo(*pair) for pair in product(*unshared)):
+    unshared = old_claim.value - new_claim.value, new_claim.value - old_claim.value
+    if any(may_be_typo(*candidates) for candidates in product(*unshared)):
         return False
     if all(unshared) and all(word[0].isdigit() for word in unshared[0] | unshared[1]):
         return True
-    return all(unshared) and (one.attribute in _PARTIAL_ATTRIBUTES or not one.value & other.value)
+    return all(unshared) and (old_claim.attribute in _PARTIAL_ATTRIBUTES or not old_claim.value & new_claim.value)
 
 
-def _is_single_valued(one: Claim, other: Claim, pair: StatementPair) -> bool:
+def _is_single_valued(old_claim: Claim, new_claim: Claim, pair: StatementPair) -> bool:
     """Whether the attribute has one value at a time, or the newer statement says that its value is new."""
-    if one.attribute in {"work", "study"}:
-        values_named = _both_values_named(one, other, pair)
-        return values_named or (one.attribute == "study" and (pair.new.changing or "major" in pair.shared))
-    if one.attribute == "prefer":
-        return bool(cues.INSTEAD.search(pair.new.low) or one.value & other.value)
-    return one.attribute != "is" or _is_single_identity(one, other, pair)
+    if old_claim.attribute in {"work", "study"}:
+        values_named = _both_values_named(old_claim, new_claim, pair)
+        return values_named or (old_claim.attribute == "study" and (pair.new.changing or "major" in pair.shared))
+    if old_claim.attribute == "prefer":
+        return bool(cues.INSTEAD.search(pair.new.low) or old_claim.value & new_claim.value)
+    return old_claim.attribute != "is" or _is_single_identity(old_claim, new_claim, pair)
 
 
-def _is_single_identity(one: Claim, other: Claim, pair: StatementPair) -> bool:
-    """The same for what a subject is."""
-    subject = one.subject & other.subject
-    if subject & words.SINGLE_VALUED and (subject != words.FAVOURITE) and one.is_definite and other.is_definite:
+def _is_single_identity(old_claim: Claim, new_claim: Claim, pair: StatementPair) -> bool:
+    """Likewise, for what a subject is said to be."""
+    subject = old_claim.subject & new_claim.subject
+    if (
+        subject & words.SINGLE_VALUED
+        and (subject != words.FAVOURITE)
+        and old_claim.is_definite
+        and new_claim.is_definite
+    ):
         return True
-    if _names(pair.old) & one.subject:
+    if _names(pair.old) & old_claim.subject:
         return False
-    is_brief = max(len(one.value), len(other.value)) <= _MAX_VALUE_WORDS
+    is_brief = max(len(old_claim.value), len(new_claim.value)) <= _MAX_VALUE_WORDS
     is_new = bool(cues.NOWADAYS.search(pair.new.low)) and has_specific_root(subject) and is_brief
-    return (is_new and one.is_definite and other.is_definite) or bool(subject & words.IMMUTABLE)
+    return (is_new and old_claim.is_definite and new_claim.is_definite) or bool(subject & words.IMMUTABLE)
 
 
-def _both_values_named(one: Claim, other: Claim, pair: StatementPair) -> bool:
+def _both_values_named(old_claim: Claim, new_claim: Claim, pair: StatementPair) -> bool:
     """Whether the differing values are names in both statements."""
-    return bool(_names(pair.old) & one.value - other.value and _names(pair.new) & other.value - one.value)
+    return bool(
+        _names(pair.old) & old_claim.value - new_claim.value and _names(pair.new) & new_claim.value - old_claim.value
+    )
 
 
 def _names(statement: Statement) -> Roots:
@@ -237,32 +244,45 @@ def _amount_changes(pair: StatementPair) -> Iterator[Finding]:
     old, new = pair.old, pair.new
     if not old.amounts or not new.amounts or (old.persons ^ new.persons) & _THIRD_PERSONS:
         return
-    has_new_count = any(one.is_new and one.head not in UNITS for one in new.amounts)
+    has_new_count = any(amount.is_new and amount.head not in UNITS for amount in new.amounts)
     is_new_count = has_new_count and pair.context_weight() >= 2 * HALF_WEIGHT
     if _about_different_things(pair) and not is_new_count:
         return
-    started = {(one.kind, one.head) for one in new.amounts if one.is_start} - {
-        (one.kind, one.head)
-        for one in new.amounts
-        if one.is_start and one.value in {amount.value for amount in old.amounts}
+    started = {(amount.kind, amount.head) for amount in new.amounts if amount.is_start} - {
+        (amount.kind, amount.head)
+        for amount in new.amounts
+        if amount.is_start and amount.value in {stated.value for stated in old.amounts}
     }
-    stated_values = {one.value for one in old.amounts}, {one.value for one in new.amounts if not one.is_start}
-    old_amounts = [one for one in old.amounts if _is_attributable(one, old) and one.value not in stated_values[1]]
-    new_amounts = [one for one in new.amounts if _is_attributable(one, new) and one.value not in stated_values[0]]
-    for one in old_amounts:
-        for other in new_amounts:
-            if (other.kind, other.head) in started or one.kind != other.kind or one.is_goal != other.is_goal:
+    stated_values = (
+        {amount.value for amount in old.amounts},
+        {amount.value for amount in new.amounts if not amount.is_start},
+    )
+    old_amounts = [
+        amount for amount in old.amounts if _is_attributable(amount, old) and amount.value not in stated_values[1]
+    ]
+    new_amounts = [
+        amount for amount in new.amounts if _is_attributable(amount, new) and amount.value not in stated_values[0]
+    ]
+    for amount in old_amounts:
+        for new_amount in new_amounts:
+            if (
+                (new_amount.kind, new_amount.head) in started
+                or amount.kind != new_amount.kind
+                or amount.is_goal != new_amount.is_goal
+            ):
                 continue  # it began elsewhere: it is another count
-            if confidence := _count_confidence(one, other, pair):
-                about = frozenset({one.head or other.head}) - {""} or pair.shared - words.GENERIC
-                yield pair.finding("changed_number", about, (one.value, other.value), confidence, update=True)
+            if confidence := _count_confidence(amount, new_amount, pair):
+                about = frozenset({amount.head or new_amount.head}) - {""} or pair.shared - words.GENERIC
+                yield pair.finding("changed_number", about, (amount.value, new_amount.value), confidence, update=True)
 
 
 def _version_changes(pair: StatementPair) -> Iterator[Finding]:
     """The newer gives another version of the thing versioned in the older, and nothing else."""
-    old_versions = [one.value for one in pair.old.amounts if one.kind == "version"]
+    old_versions = [amount.value for amount in pair.old.amounts if amount.kind == "version"]
     new_versions = [
-        one.value for one in pair.new.amounts if one.is_new and not one.head and _VERSION.fullmatch(one.value)
+        amount.value
+        for amount in pair.new.amounts
+        if amount.is_new and not amount.head and _VERSION.fullmatch(amount.value)
     ]
     if (
         len(old_versions) == len(new_versions) == 1
@@ -284,22 +304,25 @@ def _is_attributable(amount: Amount, statement: Statement) -> bool:
     )
 
 
-def _count_confidence(one: Amount, other: Amount, pair: StatementPair) -> float:
+def _count_confidence(old_amount: Amount, new_amount: Amount, pair: StatementPair) -> float:
     """Confidence that two numbers count the same things; 0 if they do not seem to."""
     old, new = pair.old, pair.new
-    is_announced = other.is_new or new.changing
-    is_named = bool(one.head or other.head)
-    if is_named and not _same_counted_thing(one, other, pair):
+    is_announced = new_amount.is_new or new.changing
+    is_named = bool(old_amount.head or new_amount.head)
+    if is_named and not _same_counted_thing(old_amount, new_amount, pair):
         return 0.0
-    if one.kind == "version":
-        is_prefix = one.value.startswith(other.value) or other.value.startswith(one.value)
+    if old_amount.kind == "version":
+        is_prefix = old_amount.value.startswith(new_amount.value) or new_amount.value.startswith(old_amount.value)
         return 0.75 if is_named and is_announced and not is_prefix else 0.0
-    if not _comparable(one, other, pair, is_announced=is_announced) or not _shares_enough(one, other, pair):
+    if not _comparable(old_amount, new_amount, pair, is_announced=is_announced) or not _shares_enough(
+        old_amount, new_amount, pair
+    ):
         return 0.0
-    counted_things = frozenset({one.head, other.head})
+    counted_things = frozenset({old_amount.head, new_amount.head})
     weight, overlap = pair.context_weight(counted_things), pair.overlap(counted_things)
     is_start_value = any(
-        (amount.is_start, amount.value, amount.kind) == (True, one.value, one.kind) for amount in new.amounts
+        (amount.is_start, amount.value, amount.kind) == (True, old_amount.value, old_amount.kind)
+        for amount in new.amounts
     )
     persons = old.persons & new.persons and not (old.past and new.past)
     levels = (
@@ -312,79 +335,89 @@ def _count_confidence(one: Amount, other: Amount, pair: StatementPair) -> float:
     return next((confidence for confidence, applies in levels if applies), 0.0)
 
 
-def _same_counted_thing(one: Amount, other: Amount, pair: StatementPair) -> bool:
+def _same_counted_thing(old_amount: Amount, new_amount: Amount, pair: StatementPair) -> bool:
     """Whether both numbers count the same kind of thing, as far as named."""
-    if not one.head or not other.head:
+    if not old_amount.head or not new_amount.head:
         is_terse = max(len(pair.old.topic), len(pair.new.topic)) <= _TERSE_TOPICS
-        unnamed = other if one.head else one
+        unnamed = new_amount if old_amount.head else old_amount
         described = pair.shared if unnamed.is_new else unnamed.measured
-        return (one.head or other.head) in described or (is_terse and bool(pair.shared & words.SINGLE_VALUED))
+        return (old_amount.head or new_amount.head) in described or (
+            is_terse and bool(pair.shared & words.SINGLE_VALUED)
+        )
     modifiers_fit = (
-        one.modifiers <= pair.new.topic | pair.new.context_topic
-        and other.modifiers <= pair.old.topic | pair.old.context_topic
+        old_amount.modifiers <= pair.new.topic | pair.new.context_topic
+        and new_amount.modifiers <= pair.old.topic | pair.old.context_topic
     )
-    is_common = one.head not in words.GENERIC and pair.weight(frozenset({one.head})) < MIN_SHARED_WEIGHT
-    is_vague = one.head in words.GENERIC and not (other.is_new or one.modifiers & other.modifiers)
-    if one.head != other.head or not modifiers_fit or is_vague:
+    is_common = old_amount.head not in words.GENERIC and pair.weight(frozenset({old_amount.head})) < MIN_SHARED_WEIGHT
+    is_vague = old_amount.head in words.GENERIC and not (
+        new_amount.is_new or old_amount.modifiers & new_amount.modifiers
+    )
+    if old_amount.head != new_amount.head or not modifiers_fit or is_vague:
         return False
-    is_measured = one.head in UNITS or one.kind == "version"
+    is_measured = old_amount.head in UNITS or old_amount.kind == "version"
     return bool(
         not is_common
-        or (one.modifiers and other.modifiers)
-        or (is_measured and has_specific_root(pair.shared - {one.head}))
+        or (old_amount.modifiers and new_amount.modifiers)
+        or (is_measured and has_specific_root(pair.shared - {old_amount.head}))
     )
 
 
-def _comparable(one: Amount, other: Amount, pair: StatementPair, *, is_announced: bool) -> bool:
+def _comparable(old_amount: Amount, new_amount: Amount, pair: StatementPair, *, is_announced: bool) -> bool:
     """Whether two numbers can be an older and a newer count of something."""
     old, new = pair.old, pair.new
-    is_known = one.head or other.head or pair.shared & words.SINGLE_VALUED
-    if one.kind == "count" and not (is_known or other.is_new):
+    is_known = old_amount.head or new_amount.head or pair.shared & words.SINGLE_VALUED
+    if old_amount.kind == "count" and not (is_known or new_amount.is_new):
         return False
-    if one.kind == "money" and one.value.lstrip("-")[0] != other.value.lstrip("-")[0]:
+    if old_amount.kind == "money" and old_amount.value.lstrip("-")[0] != new_amount.value.lstrip("-")[0]:
         return False
     if is_announced or (old.past and new.past):
         return is_announced  # what happened twice counts nothing anew
-    if one.is_goal or one.head in UNITS or (one.kind == "count" and not old.persons & new.persons):
+    if old_amount.is_goal or old_amount.head in UNITS or (old_amount.kind == "count" and not old.persons & new.persons):
         return False
     if max(len(old.topic), len(new.topic)) > _SHORT_TOPICS and not (old.dates and old.dates & new.context_dates):
         return False
     return not (old.dates and new.dates) or bool(old.context_dates & new.context_dates)
 
 
-def _shares_enough(one: Amount, other: Amount, pair: StatementPair) -> bool:
+def _shares_enough(old_amount: Amount, new_amount: Amount, pair: StatementPair) -> bool:
     """Whether the statements share enough besides the thing counted."""
-    counted_things = frozenset({one.head, other.head})
+    counted_things = frozenset({old_amount.head, new_amount.head})
     shared_topic, context = pair.shared - counted_things - words.GENERIC, pair.context_weight(counted_things)
-    is_named = bool(one.head or other.head)
-    if one.head in UNITS and (
+    is_named = bool(old_amount.head or new_amount.head)
+    if old_amount.head in UNITS and (
         pair.weight(shared_topic) < 2 * HALF_WEIGHT or pair.overlap(counted_things) < _MEDIUM_OVERLAP
     ):
         return False
-    shared_measures = one.measured & other.measured - words.GENERIC
-    if (one.head in UNITS or one.kind == "percent") and one.measured and other.measured and not shared_measures:
+    shared_measures = old_amount.measured & new_amount.measured - words.GENERIC
+    if (
+        (old_amount.head in UNITS or old_amount.kind == "percent")
+        and old_amount.measured
+        and new_amount.measured
+        and not shared_measures
+    ):
         return False
     if (
-        one.head in UNITS
-        and other.is_new
+        old_amount.head in UNITS
+        and new_amount.is_new
         and shared_topic
         and pair.overlap(counted_things) >= (_MEDIUM_OVERLAP if shared_measures else _HIGH_OVERLAP)
     ):
         return True
-    if one.head in UNITS or one.kind == "percent":
+    if old_amount.head in UNITS or old_amount.kind == "percent":
         return len(shared_topic) > 1 or context > 2 * HALF_WEIGHT
-    is_described = shared_topic or one.modifiers or other.modifiers
+    is_described = shared_topic or old_amount.modifiers or new_amount.modifiers
     is_terse = pair.old.persons & pair.new.persons and len(pair.old.topic | pair.new.topic) <= _TERSE_TOPICS
     return bool(
-        is_described or (is_named and (is_terse or context >= (MIN_SHARED_WEIGHT if other.is_new else 2 * HALF_WEIGHT)))
+        is_described
+        or (is_named and (is_terse or context >= (MIN_SHARED_WEIGHT if new_amount.is_new else 2 * HALF_WEIGHT)))
     )
 
 
 def _date_changes(pair: StatementPair) -> Iterator[Finding]:
     """The newer gives another date or time of the same event."""
     old, new = pair.old, pair.new
-    hours = tuple(frozenset(one.value for one in side.amounts if one.kind == "time") for side in (old, new))
-    changes_hour = any(one.is_start and one.kind == "time" for one in new.amounts)
+    hours = tuple(frozenset(amount.value for amount in side.amounts if amount.kind == "time") for side in (old, new))
+    changes_hour = any(amount.is_start and amount.kind == "time" for amount in new.amounts)
     if old.dates and new.dates and not old.dates & new.dates and not changes_hour:
         rule, old_values, new_values = "changed_date", old.dates, new.dates
     elif all(hours) and not hours[0] & hours[1] and (old.dates == new.dates or not old.dates or not new.dates):
@@ -435,7 +468,7 @@ def was_over_by_then(pair: StatementPair) -> bool:
     if before is None or after is None or before >= after or not pair.old.dates or pair.old.dates & frozenset(WEEKDAYS):
         return False
     spans = [span(date.rpartition("/")[2], before.date()) for date in sorted(pair.old.dates)]
-    return all(one is not None and one[1] <= after.date() for one in spans)
+    return all(period is not None and period[1] <= after.date() for period in spans)
 
 
 def _opposites(pair: StatementPair) -> Iterator[Finding]:

@@ -126,7 +126,8 @@ def _about_two_things(pair: StatementPair) -> bool:
     if not slots.similarly_worded(old, new):
         return False
     values = [
-        {one.value for one in side.amounts} | side.dates | {label for _, label in side.labels} for side in (old, new)
+        {amount.value for amount in side.amounts} | side.dates | {label for _, label in side.labels}
+        for side in (old, new)
     ]
     names_differ = (
         bool(old.names - new.names and new.names - old.names) and values[0].isdisjoint(values[1]) and all(values)
@@ -153,13 +154,13 @@ def _successions(pair: StatementPair) -> Iterator[Finding]:
     slot = slots.single_slot(old, new) if not new.past else None
     if slot is None or slot.before or pair.weight(pair.shared) < MIN_SHARED_WEIGHT:
         return
-    both_definite = all(_DEFINITE_OBJECT.search(one.low) for one in (old, new)) and not words.MULTI_VALUED & {
+    both_definite = all(_DEFINITE_OBJECT.search(side.low) for side in (old, new)) and not words.MULTI_VALUED & {
         *slot.after
     }
     is_single_holder = words.SINGLE_HOLDER_VERBS & {*slot.after[:2]} and not all(
-        _ONE_OF_A_KIND.search(one.low) for one in (old, new)
+        _ONE_OF_A_KIND.search(side.low) for side in (old, new)
     )
-    if is_single_holder or both_definite or all(_HOLDS_ROLE.search(one.low) for one in (old, new)):
+    if is_single_holder or both_definite or all(_HOLDS_ROLE.search(side.low) for side in (old, new)):
         yield pair.finding("changed_value", pair.shared, slots.as_written(slot, old, new), _CONFIDENCE, update=True)
 
 
@@ -179,7 +180,7 @@ def _silent_changes(pair: StatementPair) -> Iterator[Finding]:
         return
     shared = (*slot.before, *slot.after)
     attribute = frozenset(shared) & pair.shared - words.GENERIC
-    is_habit = all(_SETTING.search(one.low) for one in (old, new))
+    is_habit = all(_SETTING.search(side.low) for side in (old, new))
     is_list = slot.is_numeric and not (slot.is_single_number or _is_day_or_hour(slot, (old.low, new.low)))
     if (pair.weight(attribute) < MIN_SHARED_WEIGHT and not is_habit) or is_list:
         return
@@ -238,27 +239,31 @@ def _is_day_or_hour(slot: slots.Slot, lows: tuple[str, str]) -> bool:
 
 def _frequency_changes(pair: StatementPair) -> Iterator[Finding]:
     """The same is done more or less often than before."""
-    one, other = change_phrases.FREQUENCY.search(pair.old.low), change_phrases.FREQUENCY.search(pair.new.low)
-    if not one or not other or one[0] == other[0] or pair.new.past:
+    old_match, new_match = change_phrases.FREQUENCY.search(pair.old.low), change_phrases.FREQUENCY.search(pair.new.low)
+    if not old_match or not new_match or old_match[0] == new_match[0] or pair.new.past:
         return
-    frequency_roots = words.roots(f"{one[0]} {other[0]}")
+    frequency_roots = words.roots(f"{old_match[0]} {new_match[0]}")
     unshared = (pair.old.topic ^ pair.new.topic) - frequency_roots - words.GENERIC
     if not has_specific_root(unshared) and pair.weight(pair.shared - frequency_roots) >= MIN_SHARED_WEIGHT:
-        yield pair.finding("changed_value", pair.shared, (one[0], other[0]), _CONFIDENCE, update=True)
+        yield pair.finding("changed_value", pair.shared, (old_match[0], new_match[0]), _CONFIDENCE, update=True)
 
 
 def _named_identity_changes(pair: StatementPair) -> Iterator[Finding]:
     """One thing or role is given another name."""
-    for one, other in product(pair.old.claims, pair.new.claims):
-        are_identities = one.attribute == other.attribute == "is" and one.is_definite and other.is_definite
+    for old_claim, new_claim in product(pair.old.claims, pair.new.claims):
+        are_identities = (
+            old_claim.attribute == new_claim.attribute == "is" and old_claim.is_definite and new_claim.is_definite
+        )
         if (
             are_identities
-            and one.subject == other.subject
-            and _is_name(one.value, pair.old)
-            and _is_name(other.value, pair.new)
-            and not one.value & other.value
+            and old_claim.subject == new_claim.subject
+            and _is_name(old_claim.value, pair.old)
+            and _is_name(new_claim.value, pair.new)
+            and not old_claim.value & new_claim.value
         ):
-            yield pair.finding("changed_value", one.subject, (one.shown, other.shown), _CONFIDENCE, update=True)
+            yield pair.finding(
+                "changed_value", old_claim.subject, (old_claim.shown, new_claim.shown), _CONFIDENCE, update=True
+            )
 
 
 def _is_name(value: Roots, statement: Statement) -> bool:
@@ -268,9 +273,16 @@ def _is_name(value: Roots, statement: Statement) -> bool:
 
 def _kind_changes(pair: StatementPair) -> Iterator[Finding]:
     """One thing is said to be of another kind."""
-    one, other = _KIND.match(pair.old.low), _KIND.match(pair.new.low)
-    if one and other and one[1] == other[1] and words.roots(one[2]).isdisjoint(words.roots(other[2])):
-        yield pair.finding("changed_value", words.roots(one[1]), (one[2], other[2]), _CONFIDENCE, update=True)
+    old_match, new_match = _KIND.match(pair.old.low), _KIND.match(pair.new.low)
+    if (
+        old_match
+        and new_match
+        and old_match[1] == new_match[1]
+        and words.roots(old_match[2]).isdisjoint(words.roots(new_match[2]))
+    ):
+        yield pair.finding(
+            "changed_value", words.roots(old_match[1]), (old_match[2], new_match[2]), _CONFIDENCE, update=True
+        )
 
 
 def _cancellations(pair: StatementPair) -> Iterator[Finding]:
@@ -318,11 +330,16 @@ def _progress(pair: StatementPair) -> Iterator[Finding]:
 
 def _state_changes_of_own_things(pair: StatementPair) -> Iterator[Finding]:
     """Somebody has a thing in another state than before: my coffee black, my notes on paper."""
-    one, other = _OWN_IN_STATE.search(pair.old.low), _OWN_IN_STATE.search(pair.new.low)
-    if one and other and one[2] == other[2] and words.word_root(one[1]) == words.word_root(other[1]):
-        values = words.roots(one[3].strip(".! ")), words.roots(other[3].strip(".! "))
-        shared_amounts = {one.value.strip("$€£") for one in pair.old.amounts} & {
-            one.value.strip("$€£") for one in pair.new.amounts
+    old_match, new_match = _OWN_IN_STATE.search(pair.old.low), _OWN_IN_STATE.search(pair.new.low)
+    if (
+        old_match
+        and new_match
+        and old_match[2] == new_match[2]
+        and words.word_root(old_match[1]) == words.word_root(new_match[1])
+    ):
+        values = words.roots(old_match[3].strip(".! ")), words.roots(new_match[3].strip(".! "))
+        shared_amounts = {amount.value.strip("$€£") for amount in pair.old.amounts} & {
+            amount.value.strip("$€£") for amount in pair.new.amounts
         }
         if (
             pair.new.past
@@ -331,7 +348,9 @@ def _state_changes_of_own_things(pair: StatementPair) -> Iterator[Finding]:
             or not has_specific_root(values[1] - values[0])
         ):
             return
-        yield pair.finding("changed_value", words.roots(one[2]), (one[3], other[3]), _CONFIDENCE, update=True)
+        yield pair.finding(
+            "changed_value", words.roots(old_match[2]), (old_match[3], new_match[3]), _CONFIDENCE, update=True
+        )
 
 
 def _life_circumstances(pair: StatementPair) -> Iterator[Finding]:
@@ -339,13 +358,13 @@ def _life_circumstances(pair: StatementPair) -> Iterator[Finding]:
     old, new = pair.old, pair.new
     if new.persons - old.persons - _SPEAKER or (new.lead and not new.lead & old.lead):
         return
-    settings = [frozenset(_SETTING.findall(one.low)) for one in (old, new)]
+    settings = [frozenset(_SETTING.findall(side.low)) for side in (old, new)]
     if all(settings) and settings[0] != settings[1]:
         return
     for name, (before, after) in change_phrases.LIFE_CIRCUMSTANCES.items():
-        one, other = before.search(old.low), after.search(new.low)
-        if one and other:
-            values = one[one.lastgroup or 0].strip(), other[other.lastgroup or 0].strip()
+        old_match, new_match = before.search(old.low), after.search(new.low)
+        if old_match and new_match:
+            values = old_match[old_match.lastgroup or 0].strip(), new_match[new_match.lastgroup or 0].strip()
             if words.roots(values[0]).isdisjoint(words.roots(values[1])):
                 yield Finding("update", "changed_value", name, *values, _CONFIDENCE)
 
@@ -357,7 +376,7 @@ def _shared_roots(pair: StatementPair) -> Roots:
     """
     old, new = pair.old, pair.new
     newer_roots = new.topic | new.context_topic if _ANAPHORIC.match(new.low) else new.topic
-    addressed = words.roots(" ".join(match[1] for one in (old, new) if (match := _ADDRESSED.match(one.low))))
+    addressed = words.roots(" ".join(match[1] for side in (old, new) if (match := _ADDRESSED.match(side.low))))
     canonical = {words.NEAR_SYNONYMS.get(root, root) for root in newer_roots - addressed}
     return frozenset(root for root in old.topic if words.NEAR_SYNONYMS.get(root, root) in canonical) - words.GENERIC
 
@@ -461,22 +480,40 @@ def _number_changes(pair: StatementPair) -> Iterator[Finding]:
     if slots.are_parallel(old, new) or slots.similarly_worded(old, new, other=True) or _subjects_differ(old, new):
         return
     same_matter = _shares_enough(pair, _shared_roots(pair))
-    for one, other in product(old.amounts, new.amounts):
-        has_grown = bool(one.head) and one.head == other.head and one.head not in UNITS and other.is_new
-        is_new = other.is_new or new.changing or new.announced or new.declared or change_phrases.REVISED.search(new.low)
-        if is_new and (same_matter or has_grown) and one.value != other.value and _same_quantity(one, other):
+    for old_amount, new_amount in product(old.amounts, new.amounts):
+        has_grown = (
+            bool(old_amount.head)
+            and old_amount.head == new_amount.head
+            and old_amount.head not in UNITS
+            and new_amount.is_new
+        )
+        is_new = (
+            new_amount.is_new or new.changing or new.announced or new.declared or change_phrases.REVISED.search(new.low)
+        )
+        if (
+            is_new
+            and (same_matter or has_grown)
+            and old_amount.value != new_amount.value
+            and _same_quantity(old_amount, new_amount)
+        ):
             yield pair.finding(
-                "changed_number", _shared_roots(pair), (one.value, other.value), _CONFIDENCE, update=True
+                "changed_number", _shared_roots(pair), (old_amount.value, new_amount.value), _CONFIDENCE, update=True
             )
 
 
-def _same_quantity(one: Amount, other: Amount) -> bool:
+def _same_quantity(old_amount: Amount, new_amount: Amount) -> bool:
     """Whether two amounts can count the same."""
-    if one.kind != other.kind or one.is_start or other.is_start or one.is_goal != other.is_goal or other.is_difference:
+    if (
+        old_amount.kind != new_amount.kind
+        or old_amount.is_start
+        or new_amount.is_start
+        or old_amount.is_goal != new_amount.is_goal
+        or new_amount.is_difference
+    ):
         return False
-    heads = {one.head, other.head} - {""}
+    heads = {old_amount.head, new_amount.head} - {""}
     return len(heads) <= 1 and (
-        one.kind != "count" or bool(heads) or min(map(len, (one.value, other.value))) >= _MIN_DIGITS
+        old_amount.kind != "count" or bool(heads) or min(map(len, (old_amount.value, new_amount.value))) >= _MIN_DIGITS
     )
 
 
@@ -491,7 +528,7 @@ def _date_changes(pair: StatementPair) -> Iterator[Finding]:
         or _subjects_differ(old, new)
     ):
         return
-    hours = tuple(frozenset(one.value for one in side.amounts if one.kind == "time") for side in (old, new))
+    hours = tuple(frozenset(amount.value for amount in side.amounts if amount.kind == "time") for side in (old, new))
     values = ("changed_date", old.dates, new.dates), ("changed_time", hours[0], hours[1])
     for rule, old_values, new_values in values:
         if old_values and new_values and not old_values & new_values:
@@ -503,8 +540,8 @@ def _one_time_conflicts(pair: StatementPair) -> Iterator[Finding]:
     """What happens once, or comes first, is given another value."""
     old, new = pair.old, pair.new
     shared_roots = frozenset(old.roots) & frozenset(new.roots)
-    are_first = all("first" in one.low.split() and one.past for one in (old, new))
-    same_time = bool(old.dates & new.dates) and all(_TOOK_PLACE.search(one.low) for one in (old, new))
+    are_first = all("first" in side.low.split() and side.past for side in (old, new))
+    same_time = bool(old.dates & new.dates) and all(_TOOK_PLACE.search(side.low) for side in (old, new))
     is_unique = are_first or same_time or bool(words.ONE_TIME_VERBS & shared_roots)
     if not is_unique or old.persons != new.persons or old.negation or new.negation:
         return

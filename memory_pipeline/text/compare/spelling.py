@@ -124,11 +124,11 @@ def _difference(left: str, right: str) -> str | None:
 
 def _may_differ(one: Sequence[_Forms], other: Sequence[_Forms]) -> bool:
     """Whether these chunks may be one word in two spellings, wherever they stand."""
-    if any(found.signs for side in (one, other) for found in side):
+    if any(forms.signs for side in (one, other) for forms in side):
         return True
-    if all(any(found.codes for found in side) for side in (one, other)):
+    if all(any(forms.codes for forms in side) for side in (one, other)):
         return True
-    left, right = (set[str]().union(*(found.cased for found in side)) for side in (one, other))
+    left, right = (set[str]().union(*(forms.cased for forms in side)) for side in (one, other))
     return not {_spelling_key(form) for form in left - right}.isdisjoint({_spelling_key(form) for form in right - left})
 
 
