@@ -91,9 +91,9 @@ class OpenAICompletionClient:
                 "`pip install 'memory-pipeline[llm]'` or unset llm_model"
             ) from None
         keyless = not self._key and self._settings.llm_base_url == OPENAI
-        if keyless or not (self._key.isascii() and self._key.isprintable()):  # no header can carry another
+        if keyless or not (self._key.isascii() and self._key.isprintable()):  # a header cannot carry any other key
             self._abandoned = Outcome.UNAUTHORISED
-        with ThreadPoolExecutor(1) as executor:  # the caller's thread may have an event loop of its own
+        with ThreadPoolExecutor(1) as executor:  # the caller's thread may run an event loop already
             return executor.submit(asyncio.run, self._complete_all(prompts)).result()
 
     async def _complete_all(self, prompts: Sequence[Prompt]) -> list[Completion]:
@@ -104,7 +104,7 @@ class OpenAICompletionClient:
             api_key=self._key or _NO_KEY,
             base_url=self._settings.llm_base_url,
             timeout=self._settings.llm_timeout_seconds,
-            max_retries=0,  # the SDK would try again when the quota is used up
+            max_retries=0,  # the SDK would retry an exhausted quota
         ) as client:
             return list(await asyncio.gather(*(self._complete_one(client, slots, prompt) for prompt in prompts)))
 
@@ -141,7 +141,7 @@ class OpenAICompletionClient:
         import openai  # noqa: PLC0415 - see above
 
         max_tokens = self._settings.llm_max_output_tokens
-        # Models of OpenAI that reason refuse the older name of the limit; other servers know only that one.
+        # OpenAI's reasoning models reject the older name of the limit; other servers know only that one.
         limit: dict[str, Any] = {
             "max_completion_tokens" if self._settings.llm_base_url == OPENAI else "max_tokens": max_tokens
         }
@@ -156,7 +156,7 @@ class OpenAICompletionClient:
             outcome = Outcome.TIMEOUT
         except openai.APIConnectionError:
             outcome = Outcome.DISCONNECTED
-        except (openai.OpenAIError, ValueError):  # the SDK parses the body: what is no JSON is a ValueError
+        except (openai.OpenAIError, ValueError):  # the SDK parses the body: invalid JSON is a ValueError
             return Completion(None, Outcome.INVALID_JSON, prompt.input_tokens, max_tokens), None
         else:
             return _read_response(response, prompt), None
@@ -183,7 +183,7 @@ def _retry_after(headers: Mapping[str, str]) -> float:
         if header.replace(".", "", 1).isdigit():
             return float(header)
         return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()) if header else 0.0
-    except (ValueError, TypeError):  # no number, no date, or a date without a zone
+    except (ValueError, TypeError):  # neither a number nor a date with a time zone
         return 0.0
 
 
@@ -215,7 +215,7 @@ def _outcome(choices: list[Any], message: Any, content: str) -> Outcome:
     if reason == "length":
         return Outcome.CUT_OFF
     if "\0" in content or content.encode(errors="replace").decode() != content:
-        return Outcome.INVALID_JSON  # half of a surrogate pair is no text that can be stored
+        return Outcome.INVALID_JSON  # a lone surrogate cannot be stored
     return Outcome.ANSWERED if content.strip() else Outcome.EMPTY
 
 

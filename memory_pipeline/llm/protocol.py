@@ -70,7 +70,6 @@ class Completion:
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
-    """Money for input and output tokens."""
 
 
 class CompletionClient(Protocol):
@@ -97,7 +96,7 @@ class Usage:
 
 
 def cost(settings: LanguageModel, input_tokens: int, output_tokens: int) -> float:
-    """Money for so many tokens asked and answered."""
+    """Price of input and output tokens, in the currency of the settings."""
     return (input_tokens * settings.llm_price_input + output_tokens * settings.llm_price_output) * _MILLION
 
 

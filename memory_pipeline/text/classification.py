@@ -171,7 +171,7 @@ _CATEGORY_CUES: Final = {
         (?:has|have|uses|runs|costs|contains|supports|requires|means|equals|consists|depends|belongs) \w+
     """,
 }
-"""Cues of each category, one a line, in the order in which the categories are tried."""
+"""Cues of each category, one per line, in the order in which the categories are tested."""
 
 _ONE_TIME: Final = r"""
     yesterday

@@ -270,7 +270,7 @@ def _amount_changes(pair: StatementPair) -> Iterator[Finding]:
                 or amount.kind != new_amount.kind
                 or amount.is_goal != new_amount.is_goal
             ):
-                continue  # it began elsewhere: it is another count
+                continue  # the newer began at another value: another count
             if confidence := _count_confidence(amount, new_amount, pair):
                 about = frozenset({amount.head or new_amount.head}) - {""} or pair.shared - words.GENERIC
                 yield pair.finding("changed_number", about, (amount.value, new_amount.value), confidence, update=True)
@@ -371,7 +371,7 @@ def _comparable(old_amount: Amount, new_amount: Amount, pair: StatementPair, *, 
     if old_amount.kind == "money" and old_amount.value.lstrip("-")[0] != new_amount.value.lstrip("-")[0]:
         return False
     if is_announced or (old.past and new.past):
-        return is_announced  # what happened twice counts nothing anew
+        return is_announced  # two past events are two counts
     if old_amount.is_goal or old_amount.head in UNITS or (old_amount.kind == "count" and not old.persons & new.persons):
         return False
     if max(len(old.topic), len(new.topic)) > _SHORT_TOPICS and not (old.dates and old.dates & new.context_dates):
@@ -439,9 +439,9 @@ def _date_changes(pair: StatementPair) -> Iterator[Finding]:
     ):
         yield pair.finding(rule, about, values, 0.75, update=False)
     elif was_over_by_then(pair) or ((old.past or new.past) and not is_rescheduled):
-        return  # it happened, and the newer happened too
+        return  # both are past events
     elif new.correcting and not new.rescheduled and overlap < _RESCHEDULED_LOW_WEIGHT_OVERLAP:
-        return  # "actually" alone moves nothing
+        return  # "actually" alone reschedules nothing
     elif is_rescheduled and overlap >= (
         _RESCHEDULED_OVERLAP if weight >= 2 * HALF_WEIGHT else _RESCHEDULED_LOW_WEIGHT_OVERLAP
     ):
@@ -495,7 +495,7 @@ def _opposites(pair: StatementPair) -> Iterator[Finding]:
         shared_topic = pair.shared - group_roots
         is_similar = pair.overlap(group_roots) >= _OPPOSITE_OVERLAP and (has_specific_root(shared_topic) or not rest)
         if bool(old.persons & _SPEAKER) != bool(new.persons & _SPEAKER):
-            is_similar = shared_topic == rest  # what the speaker did, and what is so: of exactly one thing
+            is_similar = shared_topic == rest  # an act of the speaker against a fact: the topic must be the same
         if is_personal or is_similar:
             is_permanent = all(cues.ALWAYS.search(side.low) for side in (old, new))
             update = not (is_past_event or is_permanent or words.IMMUTABLE_STATES & old_sides[0])

@@ -66,7 +66,7 @@ def endings(pair: StatementPair) -> Iterator[Finding]:
     if new.is_over and not old.ended:
         topic = new.topic - words.ENDING_WORDS
         shared = topic & old.topic
-        # Of whom or what it is over with more than a name must be shared: of "Ana's car was sold" more than Ana.
+        # More than the name must be shared: "Ana's car was sold" ends nothing else about Ana.
         if shared <= frozenset().union(*map(words.roots, new.names)) and topic - shared - words.GENERIC:
             return
         if has_specific_root(shared) and pair.weight(shared) >= _NEGATED_WORDS * pair.weight(topic):

@@ -32,7 +32,7 @@ _SPEAKER: Final = frozenset({"i", "we"})
 _MIN_OVERLAP: Final = 0.33
 """Share of the shorter statement that the pair must share."""
 _MIN_CONTEXT_OVERLAP: Final = 0.2
-"""Likewise, of the statement with its neighbours."""
+"""Share of the statement and its neighbours that the pair must share."""
 _MAX_WEIGHT: Final = 3 * RARE_WEIGHT
 _MIN_CONTENT_WORDS: Final = 2
 """Content words before a place that make it the place of something."""
@@ -319,7 +319,7 @@ def _next_stages(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _progress(pair: StatementPair) -> Iterator[Finding]:
-    """Somebody is at another part than before: chapter three, chapter five."""
+    """Somebody has reached another part than before: chapter three, chapter five."""
     old, new = pair.old, pair.new
     old_labels = dict(old.labels)
     for noun, label in new.labels:

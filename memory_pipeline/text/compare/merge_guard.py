@@ -305,7 +305,7 @@ def _dates_compatible(one: str, other: str) -> bool:
 def _word_difference(row: dict[str, Any]) -> str | None:
     """The difference in wording, as "[a] / [b]"; None for two wordings of one fact."""
     left, right = ({name: row[f"{side}_{name}"] for name in _ALIGNED_COLUMNS} for side in _SIDES)
-    swapped = right["lemmas"] < left["lemmas"]  # one order for both, because an alignment depends on it
+    swapped = right["lemmas"] < left["lemmas"]  # an alignment depends on the order of its sides
     difference = _distinguishing_lemmas((right, left) if swapped else (left, right))
     return difference and _bracketed(*(difference[::-1] if swapped else difference))
 

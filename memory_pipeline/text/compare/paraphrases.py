@@ -239,7 +239,7 @@ def _sides_exchanged(one: dict[str, Any], other: dict[str, Any]) -> bool:
     if len(left) != len(right):
         return False
     for at, size in product(range(1, len(left)), (1, 2)):
-        target = len(left) - at - size  # where as many words follow as stand before here
+        target = len(left) - at - size  # the mirrored position
         matches = target > 0 and left[at : at + size] == right[target : target + size]
         halves = (left[:at], right[target + size :]), (left[at + size :], right[:target])
         if matches and all(sorted(a) == sorted(b) for a, b in halves):

@@ -31,7 +31,7 @@ _PLACE_PREPOSITIONS: Final = frozenset({"in", "on", "to"})
 _MAX_NUMBERS: Final = 2
 """More numbers in one statement are a list or a sum."""
 _MAX_SLOT_WORDS: Final = 3
-"""Words of a slot."""
+"""Most words of a slot."""
 _CACHED_ALIGNMENTS: Final = 256
 """Size of the cache of alignments, which several rules share."""
 _REPETITION_PREFIX: Final = "re"
@@ -192,7 +192,7 @@ def _is_informative(slot: Slot, pair: StatementPair) -> bool:
         return max(sum(map(_is_number, side.frame)) for side in (old, new)) <= _MAX_NUMBERS
     is_anchored = about.intersection(slot.before) or (new.declared and _SPEAKER.intersection(slot.before[:1]))
     if words.FAVOURITE.issuperset(slot.before[-1:]) and not _FAVOURITE_IS.search(new.low):
-        return False  # a favourite of another kind
+        return False  # a favourite of another kind of thing
     return bool(is_anchored) and not _has_number(slot.after) and not (slot.is_numeric and names_something(slot.after))
 
 

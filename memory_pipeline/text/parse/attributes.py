@@ -109,7 +109,7 @@ _VALUE_END: Final = re.compile(
     r"\s(?:and|but|because|so|since|now|that|which|who|where|when|while|if|with|instead|rather|last|this|next|these"
     rf"|after|before|anymore|in (?:{_MONTHS}|[0-9]+)|by|from|for|as|until|at the moment|right|starting|to)\b.*$"
 )
-"""Where a value ends."""
+"""End of a value: conjunctions, adverbs of time, prepositions."""
 _CONTEXT: Final = re.compile(r" (?:in|with|for|at|on|during|over|than|to)\b")
 _NOT_A_VALUE: Final = re.compile(r"(?:in|at|on|to|for|from|held|not|about|under|over|of|[a-z]+ing)\b")
 _DEFINITE: Final = re.compile(r"(?:(?:and|but|so|now|well|actually),? )*(?:my|our|the|his|her|their|your|[a-z]+'s)\b")
@@ -125,7 +125,7 @@ _NO_VALUE: Final = re.compile(r"(?:one of|some of|part of|among|what|how|why|whe
 """Phrases that give no value."""
 _MAX_VALUE_WORDS: Final = 6
 _MAX_SUBJECT_WORDS: Final = 4
-"""Words of a subject."""
+"""Most words of a subject."""
 _PRONOUNS: Final = frozenset({"i", "we", "he", "she", "they", "you"})
 _IDENTIFIER: Final = re.compile(r"(?:[0-9]+-[0-9-]*[0-9]|[^\s]*@[^\s]*)$")
 """A number that identifies rather than counts, of a phone or a passport, or an email address."""

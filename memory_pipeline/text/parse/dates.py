@@ -115,7 +115,7 @@ def span(text: str, day: date, *, past: bool = False) -> Span | None:
     """
     try:
         return _absolute_span(text, day, past=past) or _relative_span(text, day, past=past)
-    except (ValueError, OverflowError):  # beyond the calendar
+    except (ValueError, OverflowError):  # outside the calendar
         return None
 
 
@@ -130,7 +130,7 @@ def _absolute_span(text: str, day: date, *, past: bool) -> Span | None:
         )
     if match := re.fullmatch(r"--([0-9]{2})(?:-([0-9]{2}))?", text):
         unit, day_of_month = ("day", int(match[2])) if match[2] else ("month", 1)
-        years = range(max(day.year - 4, 1), min(day.year + 5, 9999))  # four years hold a 29 February
+        years = range(max(day.year - 4, 1), min(day.year + 5, 9999))  # four years include a 29 February
         starts = [
             date(year, int(match[1]), day_of_month) for year in years if _day_form(year, int(match[1]), day_of_month)
         ]

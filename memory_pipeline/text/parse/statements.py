@@ -55,10 +55,10 @@ _TAG_QUESTION: Final = (
     r" (?:i|you|he|she|it|we|they|there)\s*\?"
 )
 _CLAUSE_REWRITES: Final = (
-    (r"\[[^\[\]\n]*\]", "\n"),  # captions of pictures and stage directions
-    (r"(?m)^\s*[-\u2022]\s+([^:\n]{1,40}):\s", "- $1, "),  # an entry of a list is a part of it, not a fact
+    (r"\[[^\[\]\n]*\]", "\n"),  # picture captions and stage directions
+    (r"(?m)^\s*[-\u2022]\s+([^:\n]{1,40}):\s", "- $1, "),  # a list entry is not a fact of its own
     (r"\b(Prof|Dr|Mrs?|Ms|St|Jr|Sr)\.\s", "$1 "),
-    (r"\"[^\"\n]*[.!?,]\"", " "),  # what somebody else said, word for word
+    (r"\"[^\"\n]*[.!?,]\"", " "),  # quotations
     (
         r"(?im)^\W*(?:funny|good|bad|big|great|sad|weird|funnily|sadly) (?:thing|news|story|enough|update)\b[:,]?\s+",
         "",
@@ -66,11 +66,11 @@ _CLAUSE_REWRITES: Final = (
     (
         r"(?im)(^|[.!?]\s+)\W*(?:(?:and|but|so|oh),? )?on (?:an?|another|that|the) (?:[a-z]+ )?note[,:]\s+",
         "$1",
-    ),  # how one comes to another subject
+    ),  # transitions
     (
         rf"(?m)(^|[.!?]\s+)((?i:{_GREETING}),?) \p{{Lu}}\p{{L}}+([,!.])",
         "$1$2$3",
-    ),  # whom it is said to
+    ),  # salutations
     (_TAG_QUESTION, "."),  # "..., hasn't it?"
     (r"(?i),? (?:right|huh|eh|yeah|okay|ok)\s*\?", "."),
     (r"(?i)\b(never (?:[a-z]+ly )?)([a-z]+ )([^,.;:\n]{3,80}?) or ", "$1$2$3\n$1$2"),  # "never a or b" denies both
@@ -87,7 +87,7 @@ _CLAUSE_REWRITES: Final = (
     (r"(?i)\bonce (an?|per|every|each)\b", "1 times $1"),
     (r"(\d),? (\d{4})\b", "$1 $2"),  # "April 5, 2024" is one date
     (r"([.!?\u2026]+)[\"')\]]*\s+", "$1\n"),
-    (r"(?m)(^|:)\s*\d{1,2}[.)]\s", "$1 "),  # the number of a list entry
+    (r"(?m)(^|:)\s*\d{1,2}[.)]\s", "$1 "),  # list numbering
     (r"[;\u2014]|\s-{1,2}\s|[()]", "\n"),
     (rf"(?i),\s+({_OPENER}\b)", "\n$1"),
     (rf"(?i)([a-z]):\s+({_OPENER}\b)", "$1\n$2"),
@@ -99,7 +99,7 @@ _CLAUSE_REWRITES: Final = (
     (r"(?i),\s+((?:i |we )?hope(?:fully)?\b)", "\n$1"),
     (r"(?i)\s+(and (?:ca|could|do|did|wo|have)n't\b)", "\n$1"),
     (r"(?i)\s+((?:so|and) (?:can|could|would|what|how|should|please|if)\b)", "\n$1"),
-    (r"(?m)^[ \t]*([^\s.!?]+(?: [^\s.!?]+)?)\n", "$1 "),  # one or two words are no clause of their own
+    (r"(?m)^[ \t]*([^\s.!?]+(?: [^\s.!?]+)?)\n", "$1 "),  # one or two words are not a clause
 )
 """Rewrites after which every line of a text is a clause."""
 

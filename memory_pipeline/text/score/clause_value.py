@@ -199,7 +199,9 @@ def values(memories: pl.DataFrame) -> pl.DataFrame:
 
 def score(clauses: pl.DataFrame, weights: Mapping[str, float]) -> pl.DataFrame:
     """Values of clauses by their `features`: the weighted sum, at least `MIN_VALUE`."""
-    value = reduce(add, (pl.col(name) * pl.lit(float(weights[name])) for name in FEATURES))  # always in this order
+    value = reduce(
+        add, (pl.col(name) * pl.lit(float(weights[name])) for name in FEATURES)
+    )  # a fixed order: sums of floats depend on it
     return clauses.select("row", "place", "clause", "ends", "tokens", value=value.clip(MIN_VALUE, None))
 
 

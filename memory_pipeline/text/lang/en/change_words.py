@@ -60,8 +60,7 @@ def roots(text: str) -> frozenset[str]:
     return frozenset(word_root(word) for word in text.split())
 
 
-_FIRST_OF_GROUP: dict[str, str] = {}
-"""Words that ask for the same value; the first stands for all."""
+_FIRST_OF_GROUP: dict[str, str] = {}  # empty while `lemma` and `root` are first called
 _FIRST_OF_GROUP |= {
     lemma(word).removesuffix(PAST): lemma(group.split()[0]).removesuffix(PAST)
     for group in (
@@ -77,7 +76,7 @@ _FIRST_OF_GROUP |= {
     )
     for word in group.split()
 }
-"""Words that ask for the same value; the first stands for all."""
+"""Words that ask for the same value; the first represents its group."""
 root.cache_clear()
 
 PROVIDERS: Final = roots("doctor dentist boss manager supervisor landlord teacher professor coach therapist client")

@@ -224,9 +224,9 @@ optimized for; at least; at most
 WANTED: Final = compile_cue(
     any_of("deadline [^,]* to [a-z]+; aim; aiming; wants?; hoping; goal; target; targeting; would like")
 )
-"""Anywhere before a number, likewise."""
+"""Anywhere before a number: the number is a goal."""
 ATTEMPTED: Final = re.compile(r"\b(?:trying|try|need|have|planning|going) to [a-z]+ (?:[a-z]+ )?$")
-"""Directly before a number, likewise."""
+"""Directly before a number: the number is a goal."""
 
 _FROM: Final = (
     "(?:(?:switch|mov|migrat|transition|chang|upgrad|shift|transferr|relocat|convert)(?:ed|ing)|swapp(?:ed|ing)|went"
@@ -256,10 +256,10 @@ ENDED: Final = rf"{_ENDING} (?:my |the |our |a |an |being |be |to )?{_PHRASE}"
 ENDED_PHRASE_END: Final = compile_cue(
     rf" (?:and|but|because|so|since|now|anymore|any more|last|this|after|before|when|until){_BOUNDARY}.*$"
 )
-"""Where those words end."""
+"""Where the phrase after an expression of ending stops."""
 REPLACING: Final = re.compile(r"\b(?:from|replac\w+|traded)\b")
 REPLACED_PHRASE_END: Final = compile_cue(rf" (?:to|with|for|in favou?r of|by){_BOUNDARY}.*$")
-"""Where those words end when they name the replacement, too."""
+"""Where that phrase stops if it names the replacement, too."""
 INTENDED: Final = compile_cue(
     any_of("""
 tried; trying to; wants? to; wanted to; thinking (?:of|about); considering; plan(?:s|ned|ning)? to; need to; hope to;

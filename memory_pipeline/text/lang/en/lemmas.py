@@ -297,7 +297,7 @@ def _first_synonyms() -> dict[str, str]:
     return {word: group[0] for group in groups for word in group[1:]}
 
 
-_FIRST_SYNONYM: dict[str, str] = {}
+_FIRST_SYNONYM: dict[str, str] = {}  # `lemma` reads it while it is being filled
 
 _FIRST_SYNONYM |= _first_synonyms()
 
