@@ -1,4 +1,4 @@
-"""Type and category of a memory, as given and as inferred."""
+"""Type and category of a memory, given and inferred."""
 
 import polars as pl
 import pytest

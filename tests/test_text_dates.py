@@ -1,4 +1,4 @@
-"""Which span of time a date means, seen from a memory's own time."""
+"""Dates resolved to spans of time."""
 
 from datetime import UTC, date, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Texts as vectors: what is near, what depends on what."""
+"""Embedders: similarity of vectors and their independence of the batch."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""What a text states: numbers, dates, names, denial and question."""
+"""Facts of texts: numbers, dates, names, negation and questions."""
 
 import polars as pl
 import pytest

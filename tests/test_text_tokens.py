@@ -1,4 +1,4 @@
-"""Words of a text, and the hash a text is known by."""
+"""Tokens, stems and vocabulary of texts, and the content hash."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Enrichment as a table: keywords, gist, importance by rule, and what of it counts."""
+"""Enrichment: keywords, gist, rule importance and effective importance."""
 
 import polars as pl
 import pytest

@@ -1,4 +1,4 @@
-"""How texts are cut into clauses, and what a clause is worth."""
+"""Clauses of texts, and their values."""
 
 import json
 import re

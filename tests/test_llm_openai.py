@@ -1,4 +1,4 @@
-"""A language model over HTTP: a real server that behaves and misbehaves, and what the pipeline makes of it."""
+"""The completion client against a real HTTP server that works or fails in every way."""
 
 import asyncio
 import logging

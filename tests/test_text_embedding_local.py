@@ -1,4 +1,4 @@
-"""A sentence encoder from a local folder: a tiny one, made here, loaded as any other."""
+"""The local sentence encoder, with a tiny ONNX model built by the tests."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Texts that differ in one small fact are never merged, whatever mark or letter tells it; true copies are."""
+"""The merge guard on near copies: texts that differ in one detail are never merged, true copies are."""
 
 import polars as pl
 import pytest

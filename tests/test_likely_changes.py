@@ -1,4 +1,4 @@
-"""What two texts that somebody put side by side seem to be to each other, and what stays apart all the same."""
+"""Low-confidence change rules on pairs of related texts."""
 
 from datetime import UTC, datetime, timedelta
 from functools import cache
