@@ -138,9 +138,9 @@ def test_pairs_come_back_line_by_line_with_labels(tmp_path):
         (("{talk}", "--preset", "automen"), 1, ("did you mean 'automem'?",)),
         (("{talk}", "--budget", "-1"), 2, ("--budget", "given: -1")),
         (("{talk}", "--budget", "0"), 2, ("'--budget'", "greater than 0", "given: 0")),
-        (("{talk}", "--embedder", "foo"), 2, ("'--embedder'", "no such embedder; known are hashing", "given: foo")),
+        (("{talk}", "--embedder", "foo"), 2, ("'--embedder'", "unknown embedder; use hashing", "given: foo")),
         (("replay", "{events}", "{queries}", "out", "--budget", "0"), 2, ("'--budget'", "greater than 0")),
-        (("replay", "{events}", "{queries}", "out", "--embedder", "foo"), 2, ("'--embedder'", "no such embedder")),
+        (("replay", "{events}", "{queries}", "out", "--embedder", "foo"), 2, ("'--embedder'", "unknown embedder")),
         (("{talk}", "--ask-at", "noon"), 2, ("--ask-at", "'end', 'soon'")),
         (("{talk}", "--html", "/no/x.html"), 2, ("--html /no/x.html", "no folder /no")),
         (("{talk}", "--html", "/tmp"), 2, ("--html /tmp", "is a folder")),  # noqa: S108

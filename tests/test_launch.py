@@ -116,7 +116,7 @@ def test_new_events_do_not_keep_a_plan_from_being_applied_to_the_state_it_was_ma
         ({"as_of": "2999-01-01"}, "run.as_of = 2999-01-01T00:00:00+00:00 lies in the future, and later runs could not"),
         ({"task": "dance"}, f"task 'dance' is unknown; known are {', '.join(pipeline.TASKS)}"),
         ({"profiles": ["nobody"]}, "profile 'nobody' has no memory; known are sample-1, sample-2"),
-        ({"preset": "dance"}, "preset 'dance' is unknown; known are automem, cognitive, default"),
+        ({"preset": "dance"}, "preset 'dance' is unknown; known names: automem, cognitive, default"),
     ],
 )  # fmt: skip
 def test_a_launch_that_fits_nothing_is_refused_in_one_sentence_and_not_retried(lake, options, said):

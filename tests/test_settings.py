@@ -213,7 +213,7 @@ def test_a_name_that_two_systems_use_goes_by_the_preset_of_its_table(home):
     assert load(home(text), environment={}, preset_name="engram").policy.cluster_similarity == 0.6
     alone = home("[policy]\nsimilarity_threshold = 0.6")
     assert load(alone, environment={"MEMORY_PIPELINE_PRESET": "engram"}).policy.similar_to_threshold == 0.6
-    told = "cluster_similarity under the preset automem and similar_to_threshold under the preset engram; write which"
+    told = "cluster_similarity under the preset automem and similar_to_threshold under the preset engram; write the"
     with pytest.raises(SettingsError, match=told):
         load(alone, environment={})
 
@@ -309,13 +309,13 @@ def test_an_empty_value_unsets(home):
         ("[policy]\narchiv_threshold = 0.1", ("[policy] archiv_threshold", "did you mean 'archive_threshold'?")),
         ("[policy]\nnightly = '0 2 * * *'", ("[policy] nightly is unknown", "write it at the top")),
         ("[profiles.ana]\nlinkge = 'single'", ("[profiles.ana] linkge is unknown", "did you mean 'linkage'?")),
-        ("policy = 3", ("policy = 3 is no table", "below [policy]")),
-        ("profiles = 3", ("profiles = 3 is no table", "below [profiles]")),
-        ("[profiles]\nana = 3", ("profiles.ana = 3 is no table", "below [profiles.ana]")),
+        ("policy = 3", ("policy = 3 is not a table", "below [policy]")),
+        ("profiles = 3", ("profiles = 3 is not a table", "below [profiles]")),
+        ("[profiles]\nana = 3", ("profiles.ana = 3 is not a table", "below [profiles.ana]")),
         ("[policy", ("cannot be read as TOML", "correct or remove it")),
         ("home = 'x'", ("home is unknown",)),
         ("[policy]\npreset = 'automen'", ("preset 'automen' is unknown", "did you mean 'automem'?")),
-        ("[policy]\npreset = 3", ("preset 3 is unknown", "known are automem, cognitive, default")),
+        ("[policy]\npreset = 3", ("preset 3 is unknown", "known names: automem, cognitive, default")),
     ],
 )
 def test_a_name_that_is_unknown_is_refused_with_the_remedy(home, text, told):
@@ -349,7 +349,7 @@ def test_a_variable_that_names_no_setting_is_refused(tmp_path, variable, nearest
         ("linkage = 'double'", ("linkage = 'double'", "'single' or 'average'")),
         ("methods = ['fading']", ("methods", "'fading'", "did you mean 'fading_groups'?")),
         ("protected_types = ['Decison']", ("protected_types", "'Decison'", "did you mean 'Decision'?")),
-        ("embedder = 'minilm'", ("embedder = 'minilm'", "known are hashing")),
+        ("embedder = 'minilm'", ("embedder = 'minilm'", "use hashing, local")),
         ("history_limit = 0", ("history_limit = 0", "greater than or equal to 1")),
         ("token_budget = true", ("token_budget = True", "takes a number above 0, or unset, not true or false")),
         ("linkage = false", ("linkage = False", "takes `single`, `average`, not true or false")),

@@ -103,5 +103,5 @@ def test_thresholds_go_with_the_embedder_unless_something_else_says_so(tmp_path)
 
 @pytest.mark.parametrize("name", ["minilm", "local:", "local: ", "hashing:x"])
 def test_an_unknown_embedder_is_refused(tmp_path, name):
-    with pytest.raises(SettingsError, match=r"embedder = .*no such embedder; known are hashing, local"):
+    with pytest.raises(SettingsError, match=r"embedder = .*unknown embedder; use hashing, local"):
         load(tmp_path, environment={"MEMORY_PIPELINE_EMBEDDER": name})

@@ -1,8 +1,8 @@
-"""Every setting: its name, type, default and meaning, and where its value came from.
+"""Settings: name, type, default, description and origin of each value.
 
-A `Policy` is what one profile's memories are consolidated by; `Settings` is the deployment: folders, schedules and
-the policy of each profile. Environment beats file beats preset beats default. What is not here: what a setting does
-(`consolidation/`), and the presets themselves (`presets/*.toml`, one file each, no code).
+`Policy` holds the settings of one profile's consolidation; `Settings` holds the deployment: folders, schedules and the
+policy of each profile. Environment variables override the settings file, which overrides the preset, which overrides
+the default. Not here: the behaviour of each setting (`consolidation/`) and the presets (`presets/*.toml`).
 """
 
 from memory_pipeline.settings.aliases import ALIASES, Alias

@@ -1,6 +1,6 @@
-"""Names that other systems give to settings: accepted as they are, so that a configuration can move over unchanged.
+"""Setting names of other systems, accepted so that their configurations can be reused unchanged.
 
-Here: which name means which setting, and under which preset. What is not here: where names are read (`loading`).
+Here: which name maps to which setting under which preset. Not here: reading the names (`loading`).
 """
 
 from dataclasses import dataclass
@@ -10,30 +10,30 @@ from memory_pipeline.settings.values import SettingsError
 
 AUTOMEM_PREFIX: Final = "CONSOLIDATION_"
 NESTED: Final = "consolidation"
-"""Table in which SuperLocalMemory keeps its settings: `consolidation.enabled` is `enabled` of that table."""
+"""Table of SuperLocalMemory's settings: `consolidation.enabled` is `enabled` in that table."""
 
-_RATES: Final = "the energy of a memory follows from the events alone, at the rates of the design"
+_RATES: Final = "energy is computed from the events alone, at the rates of the design"
 
 
 @dataclass(frozen=True)
 class Alias:
-    """What another system calls a setting."""
+    """Name of a setting in another system."""
 
     name: str
-    """The name, as that system writes it."""
+    """The name as that system writes it."""
     setting: str | None
-    """The setting it means; None: accepted without effect."""
+    """The setting that it maps to; None: accepted without effect."""
     preset: str
-    """The preset that follows that system."""
+    """The preset that models that system."""
     factor: float = 1.0
-    """By how much a value is multiplied, where that system counts in another unit."""
+    """Conversion factor to the unit of the setting."""
     why: str = ""
-    """Why it has no effect."""
+    """Reason for having no effect."""
     fixed: float | None = None
-    """The value that holds whatever is given."""
+    """The value in force, whatever value is configured."""
 
     def converted(self, value: Any) -> Any:
-        """Return a value in the unit of the setting; what is no number is left to the setting's own check."""
+        """Return a value in the unit of the setting; the setting itself validates values that are not numbers."""
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return value * self.factor if number and self.factor != 1.0 else value
 
@@ -123,33 +123,33 @@ ALIASES: Final[tuple[Alias, ...]] = (
         },
     ),
 )
-"""Every name of another system that differs from ours; `base_decay_rate`, for one, is the same in both."""
+"""All names that differ from ours; `base_decay_rate`, for example, is the same in both systems."""
 
 VARIABLES: Final = {
     alias.name: alias.setting for alias in ALIASES if alias.setting and alias.name.startswith(AUTOMEM_PREFIX)
 }
-"""Variables of AutoMem deployments that are read from the environment by their own names."""
+"""Environment variables of AutoMem deployments, by name."""
 
 
 def find(name: str, preset: str) -> Alias | None:
-    """Return what a name of another system means under a preset; None if it is none.
+    """Return the alias that a name stands for under a preset; None if it is not an alias.
 
     Raises:
-        SettingsError: systems mean different settings by it, and the preset follows none of them.
+        SettingsError: the name is ambiguous under this preset.
     """
-    meant = [alias for alias in ALIASES if alias.name == name]
-    own = [alias for alias in meant if alias.preset == preset]
-    if len(meant) > 1 and not own:
-        said = " and ".join(f"{alias.setting} under the preset {alias.preset}" for alias in meant)
-        raise SettingsError(f"{name} means {said}; write which, or choose a preset")
-    return next(iter(own or meant), None)
+    candidates = [alias for alias in ALIASES if alias.name == name]
+    matching = [alias for alias in candidates if alias.preset == preset]
+    if len(candidates) > 1 and not matching:
+        meanings = " and ".join(f"{alias.setting} under the preset {alias.preset}" for alias in candidates)
+        raise SettingsError(f"{name} means {meanings}; write the setting's own name, or choose a preset")
+    return next(iter(matching or candidates), None)
 
 
 def names(setting: str, preset: str) -> list[str]:
-    """Return what other systems call a setting, as understood under a preset."""
-    used = [alias.name for alias in ALIASES]
+    """Return the aliases of a setting that are unambiguous under a preset."""
+    all_names = [alias.name for alias in ALIASES]
     return [
         alias.name
         for alias in ALIASES
-        if alias.setting == setting and (alias.preset == preset or used.count(alias.name) == 1)
+        if alias.setting == setting and (alias.preset == preset or all_names.count(alias.name) == 1)
     ]

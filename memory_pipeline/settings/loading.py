@@ -1,4 +1,7 @@
-"""Reads settings: environment beats file beats preset beats embedder beats default; each value knows its origin."""
+"""Loads settings and records the origin of each value.
+
+Precedence: environment, settings file, preset, embedder, default.
+"""
 
 import logging
 import os
@@ -21,10 +24,10 @@ HOME_VARIABLE: Final = f"{ENVIRONMENT_PREFIX}HOME"
 SETTINGS_FILE: Final = "memory_pipeline.toml"
 
 POLICY_NAMES: Final = (*Policy.model_fields, *(alias.name for alias in aliases.ALIASES if alias.setting is None))
-"""Settings of a policy, and names that are accepted without effect."""
+"""Settings of a policy, and aliases that are accepted without effect."""
 
 Given = dict[str, tuple[Any, str]]
-"""Values by setting, each with where it was given."""
+"""Values with their origins, by setting."""
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -35,51 +38,51 @@ def load(
     preset_name: str | None = None,
     text: str | None = None,
 ) -> Settings:
-    """Read settings from environment, `memory_pipeline.toml` in the home folder, presets and defaults.
+    """Load settings from the environment, `memory_pipeline.toml` in the home folder, presets and defaults.
 
-    A setting that has no effect is logged as a warning, once a process.
+    Settings without effect are logged as warnings, once per process.
 
     Args:
         home: data folder; overrides `MEMORY_PIPELINE_HOME`.
-        environment: variables to read instead of the process's own.
-        preset_name: preset that overrides the one of file and environment.
-        text: what the settings file would say, to check it before it is written.
+        environment: variables to use instead of those of the process.
+        preset_name: preset that overrides file and environment.
+        text: content of the settings file, for checking it before it is written.
 
     Raises:
-        SettingsError: a name is unknown or a value is out of range; names it and the remedy.
+        SettingsError: a name is unknown or a value is invalid; the message gives the remedy.
     """
     variables = os.environ if environment is None else environment
     folder = home_folder(home, variables)
-    spoken = _from_environment(variables)
+    overrides = _from_environment(variables)
     if preset_name:
-        spoken["preset"] = (preset_name, "--preset")
+        overrides["preset"] = (preset_name, "--preset")
     file = folder[0] / SETTINGS_FILE
-    top, common, own = _from_file(file, _parsed(file, text), in_force=spoken.get("preset", ("default", ""))[0])
-    settings = _validated(Settings, {"home": folder} | top | _only(Settings, spoken), "")
-    told = _origins(settings, {"home": folder} | top | _only(Settings, spoken), "")
+    top, common, own = _from_file(file, _parsed(file, text), in_force=overrides.get("preset", ("default", ""))[0])
+    settings = _validated(Settings, {"home": folder} | top | _only(Settings, overrides), "")
+    deployment = _origins(settings, {"home": folder} | top | _only(Settings, overrides), "")
     policies: dict[str, Policy] = {}
     origins: dict[str, tuple[Origin, ...]] = {}
     for profile_id, values in {"": Given(), **own}.items():
-        given = common | values | _only(Policy, spoken)
+        given = common | values | _only(Policy, overrides)
         name = given.get("preset", ("default", ""))[0]
         given = {key: (value, f"preset {name}") for key, value in preset(name).items()} | given
         embedder = given.get("embedder", ("hashing", ""))[0]
         given = {key: (value, f"embedder {embedder}") for key, value in embedder_values(embedder).items()} | given
         known = _only(Policy, given)
         policies[profile_id] = _validated(Policy, known, "policy.")
-        origins[profile_id] = (*told, *_origins(policies[profile_id], known, "policy."), *_idle(given))
+        origins[profile_id] = (*deployment, *_origins(policies[profile_id], known, "policy."), *_idle(given))
     return settings.model_copy(update={"policy": policies.pop(""), "profiles": policies, "origins": origins})
 
 
 def home_folder(home: Path | str | None, variables: Mapping[str, str]) -> tuple[Path, str]:
-    """Return the data folder and where it was named."""
-    named = variables.get(HOME_VARIABLE)
-    origin = "--home" if home else f"environment {HOME_VARIABLE}" if named else "default"
-    return Path(home or named or "data").expanduser().resolve(), origin
+    """Return the data folder and the origin of its name."""
+    variable = variables.get(HOME_VARIABLE)
+    origin = "--home" if home else f"environment {HOME_VARIABLE}" if variable else "default"
+    return Path(home or variable or "data").expanduser().resolve(), origin
 
 
 def deployment_names() -> list[str]:
-    """Names of the settings of the deployment, sorted."""
+    """Return the names of the deployment settings, sorted."""
     return sorted(set(Settings.model_fields) - STRUCTURE)
 
 
@@ -97,10 +100,9 @@ def _parsed(file: Path, text: str | None) -> dict[str, Any]:
 
 
 def _from_file(file: Path, written: dict[str, Any], *, in_force: str) -> tuple[Given, Given, dict[str, Given]]:
-    """Read deployment values, common policy values and policy values of single profiles from a settings file.
+    """Split a settings file into deployment values, common policy values and policy values per profile.
 
-    Names of other systems mean what they mean under the preset that their own table names, else the common table, else
-    the one in force.
+    Aliases are resolved under the preset named in their own table, else in the common table, else the one in force.
     """
     common = _is_table(written.pop("policy", {}), file, "[policy]")
     own = _is_table(written.pop("profiles", {}), file, "[profiles]")
@@ -116,12 +118,18 @@ def _from_file(file: Path, written: dict[str, Any], *, in_force: str) -> tuple[G
 
 def _is_table(values: Any, file: Path, header: str) -> dict[str, Any]:
     if not isinstance(values, dict):
-        raise SettingsError(f"{file}: {header.strip('[]')} = {values!r} is no table; write its settings below {header}")
+        raise SettingsError(
+            f"{file}: {header.strip('[]')} = {values!r} is not a table; write its settings below {header}"
+        )
     return values
 
 
 def _table(values: dict[str, Any], file: Path, header: str, known: Iterable[str], preset_name: object) -> Given:
-    """Return the values of a table of the settings file by our names, if it has no unknown ones and none twice."""
+    """Return the values of a table of the settings file, with aliases resolved.
+
+    Raises:
+        SettingsError: a name is unknown, ambiguous or given twice.
+    """
     place = f"{file.name} {header}".strip()
     settings = set(known)
     given: Given = {}
@@ -140,7 +148,7 @@ def _table(values: dict[str, Any], file: Path, header: str, known: Iterable[str]
 
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
-    """Write the settings of the table that SuperLocalMemory uses with its name before theirs."""
+    """Flatten the nested table of SuperLocalMemory: its settings get the name of the table as prefix."""
     nested = values.get(aliases.NESTED)
     if not isinstance(nested, dict):
         return values
@@ -149,7 +157,7 @@ def _flat(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _remedy(name: str, known: Iterable[str]) -> str:
-    """Say where in the settings file a setting belongs, else which one may be meant."""
+    """Return where in the settings file a setting belongs, or the nearest known name."""
     if name in Policy.model_fields:
         return "write it below [policy] or [profiles.NAME]"
     if name in Settings.model_fields:
@@ -159,7 +167,7 @@ def _remedy(name: str, known: Iterable[str]) -> str:
 
 
 def _from_environment(variables: Mapping[str, str]) -> Given:
-    """Settings given by variables: AutoMem's by their own names, then ours by `MEMORY_PIPELINE_` + name."""
+    """Return the settings in environment variables: AutoMem's names, then `MEMORY_PIPELINE_` + name."""
     ours = [*deployment_names(), *sorted(Policy.model_fields)]
     names = aliases.VARIABLES | {f"{ENVIRONMENT_PREFIX}{name.upper()}": name for name in ours}
     prefixes = (ENVIRONMENT_PREFIX, aliases.AUTOMEM_PREFIX)
@@ -174,7 +182,10 @@ def _from_environment(variables: Mapping[str, str]) -> Given:
 
 
 def literal(raw: str, name: str) -> Any:
-    """Read a text as the value of a setting: lists take commas, an empty one unsets, the type checks all else."""
+    """Parse text as the value of a setting: commas separate list items, empty text or `none` unsets.
+
+    Other values stay text and are converted by the type of the setting.
+    """
     field = Policy.model_fields.get(name)
     if field is not None and get_origin(field.annotation) is tuple:
         return [part.strip() for part in raw.split(",") if part.strip()]
@@ -186,12 +197,12 @@ def _validated(model: type[M], given: Given, prefix: str) -> M:
         return model(**{name: value for name, (value, _) in given.items()})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        said = first["msg"].removeprefix("Value error, ")
-        if not first["loc"]:  # two settings that do not go together
-            raise SettingsError(said) from error
+        message = first["msg"].removeprefix("Value error, ")
+        if not first["loc"]:  # two settings that conflict
+            raise SettingsError(message) from error
         name = str(first["loc"][0])
         raise SettingsError(
-            f"{given[name][1]}: {prefix}{name} = {first['input']!r}: {said}; correct the value or remove it"
+            f"{given[name][1]}: {prefix}{name} = {first['input']!r}: {message}; correct the value or remove it"
         ) from error
 
 
@@ -209,13 +220,13 @@ def _origins(model: BaseModel, given: Given, prefix: str) -> tuple[Origin, ...]:
 
 
 def _idle(given: Given) -> list[Origin]:
-    """Return what was given under a name that is accepted without effect, and say so once a process."""
+    """Return the values of aliases without effect, and warn about them once per process."""
     rows = []
     for alias in aliases.ALIASES:
         if alias.setting is None and alias.name in given:
             value, origin = given[alias.name]
-            said = f"No effect: {alias.why}."
-            rows.append(Origin(name=f"policy.{alias.name}", value=value, origin=origin, description=said))
+            description = f"No effect: {alias.why}."
+            rows.append(Origin(name=f"policy.{alias.name}", value=value, origin=origin, description=description))
             if value != alias.fixed:
                 _warn(f"{origin}: {alias.name} = {value!r} has no effect: {alias.why}")
     return rows

@@ -1,4 +1,4 @@
-"""What ships in `memory_pipeline/models/`: linear models, which a fit has written, and the thesaurus; no code."""
+"""Loads the files in `memory_pipeline/models/`: fitted linear models and the thesaurus."""
 
 import tomllib
 from collections.abc import Mapping
@@ -11,26 +11,26 @@ from memory_pipeline.settings.values import SettingsError, nearest
 
 
 def model_names() -> list[str]:
-    """Names of the models that ship, sorted."""
+    """Return the names of the shipped models, sorted."""
     return sorted(entry.name.removesuffix(".toml") for entry in _models().iterdir() if entry.name.endswith(".toml"))
 
 
 @cache
 def coefficients(name: str) -> Mapping[str, float]:
-    """Return the coefficients of a model by the names of its features: the table `coefficients` of its file.
+    """Return the coefficients of a model by feature name.
 
     Raises:
-        SettingsError: no such model; names the nearest.
+        SettingsError: the model is unknown; the message suggests the nearest name.
     """
     if name not in model_names():
         raise SettingsError(f"model {name!r} is unknown; {nearest(name, model_names())}")
-    read = tomllib.loads((_models() / f"{name}.toml").read_text("utf-8"))
-    return MappingProxyType({feature: float(value) for feature, value in read["coefficients"].items()})
+    model = tomllib.loads((_models() / f"{name}.toml").read_text("utf-8"))
+    return MappingProxyType({feature: float(value) for feature, value in model["coefficients"].items()})
 
 
 @cache
 def thesaurus_lines() -> tuple[str, ...]:
-    """Lines of `thesaurus.txt`, comments among them."""
+    """Return the lines of `thesaurus.txt`, including comments."""
     return tuple((_models() / "thesaurus.txt").read_text("utf-8").splitlines())
 
 

@@ -1,4 +1,4 @@
-"""The presets that ship, and what belongs to an embedder: `presets/*.toml` and `embedders/*.toml`, no code."""
+"""Loads the shipped presets (`presets/*.toml`) and the thresholds of embedders (`embedders/*.toml`)."""
 
 import tomllib
 from importlib import resources
@@ -8,15 +8,15 @@ from memory_pipeline.settings.values import SettingsError, nearest
 
 
 def preset_names() -> list[str]:
-    """Names of the presets that ship, sorted."""
+    """Return the names of the shipped presets, sorted."""
     return sorted(entry.name.removesuffix(".toml") for entry in _presets().iterdir() if entry.name.endswith(".toml"))
 
 
 def preset_text(name: str) -> str:
-    """Return the file of a preset: comments on what it is for, then the values that it changes.
+    """Return the file of a preset: comments on its purpose, then the values that it changes.
 
     Raises:
-        SettingsError: no such preset; names the nearest.
+        SettingsError: the preset is unknown; the message suggests the nearest name.
     """
     if name not in preset_names():
         raise SettingsError(f"preset {name!r} is unknown; {nearest(name, preset_names())}")
@@ -27,19 +27,19 @@ def preset(name: str) -> dict[str, Any]:
     """Return the values that a preset changes.
 
     Raises:
-        SettingsError: no such preset; names the nearest.
+        SettingsError: the preset is unknown; the message suggests the nearest name.
     """
     return unset(tomllib.loads(preset_text(name)))
 
 
 def embedder_values(name: object) -> dict[str, Any]:
-    """Return the thresholds that belong to an embedder; none for the built-in one, which the defaults are made for."""
+    """Return the thresholds of an embedder; empty for the built-in one, for which the defaults are calibrated."""
     file = resources.files("memory_pipeline") / "embedders" / f"{str(name).partition(':')[0]}.toml"
     return tomllib.loads(file.read_text("utf-8")) if file.is_file() else {}
 
 
 def unset(values: dict[str, Any]) -> dict[str, Any]:
-    """Read an empty string as "no value", since TOML has no null."""
+    """Replace empty strings with None: TOML has no null."""
     return {k: unset(v) if isinstance(v, dict) else None if v == "" else v for k, v in values.items()}
 
 

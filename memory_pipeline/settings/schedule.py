@@ -1,4 +1,4 @@
-"""Cron expressions: what is one, and when it is next due. What is not here: which schedule uses which."""
+"""Validates cron expressions and computes their next tick. Not here: the schedules (`sensors/`)."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -14,28 +14,28 @@ _CRON_FIELDS: Final = (
 )
 _CRON_PART: Final = re.compile(r"(\d{1,2})|(?:\*|(\d{1,2})-(\d{1,2}))(?:/(\d{1,2}))?", re.ASCII)
 _CRON_DAYS: Final = 366 * 8 + 2
-"""Days within which every date comes: 29 February, over a century without a leap day."""
+"""Days within which every date occurs, even 29 February around a century that is not a leap year."""
 
 
 def cron(text: str) -> str:
-    """Return a cron expression, if it is one: minute, hour, day of the month, month, day of the week (0 is Sunday).
+    """Validate a cron expression and return it: minute, hour, day of the month, month, day of the week (0 is Sunday).
 
     Raises:
-        ValueError: it is none; names the field.
+        ValueError: the expression is invalid; the message names the field.
     """
     _cron_sets(text)
     return text
 
 
 def next_tick(expression: str, timezone: str, after: datetime) -> datetime | None:
-    """Return the first instant after `after` that a cron expression names, in UTC; None if it never comes.
+    """Return the first tick of a cron expression after an instant, in UTC; None if there is none.
 
-    A day counts if it fits month and both kinds of day; where both are restricted, either is enough.
+    If both the day of the month and the day of the week are restricted, a day that matches either is enough.
 
     Args:
         expression: see `cron`.
-        timezone: zone of the clock that it means.
-        after: timezone-aware.
+        timezone: time zone of the expression.
+        after: timezone-aware instant.
     """
     minutes, hours, days, months, weekdays = _cron_sets(expression)
     _, _, day_text, _, weekday_text = expression.split()
@@ -67,11 +67,11 @@ def _cron_sets(expression: str) -> list[set[int]]:
 def _cron_set(text: str, what: str, low: int, high: int) -> set[int]:
     numbers: set[int] = set()
     for part in text.split(","):
-        said = _CRON_PART.fullmatch(part)
-        single, first, last, step = said.groups() if said else (None,) * 4
+        match = _CRON_PART.fullmatch(part)
+        single, first, last, step = match.groups() if match else (None,) * 4
         start, end = int(single or first or low), int(single or last or high)
-        # Dagster reads a range of one number as every number.
-        if said is None or (first and first == last) or not low <= start <= end <= high or int(step or 1) == 0:
+        # Dagster takes a range of a single number to mean every number.
+        if match is None or (first and first == last) or not low <= start <= end <= high or int(step or 1) == 0:
             raise ValueError(f"{what} {part!r}: give *, a number or a range from {low} to {high}, such as */5 or 1-5")
         numbers |= set(range(start, end + 1, int(step or 1)))
     return numbers

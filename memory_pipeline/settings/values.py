@@ -1,4 +1,4 @@
-"""Kinds of values that settings take, what they are called, and how a wrong name is answered."""
+"""Types of setting values, their descriptions, and suggestions for misspelled names."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -21,25 +21,25 @@ MEMORY_TYPES: Final = (
     "Memory",
     "MetaPattern",
 )
-"""Types that a memory can have; MetaPattern is that of summaries."""
+"""Types of a memory; MetaPattern is the type of summaries."""
 
 _FEW: Final = 20
-"""Up to so many names are listed where none is near."""
+"""Most names that are listed when none is similar."""
 
 
 class SettingsError(ValueError):
-    """A setting is unknown or out of range; the message names it, its value and the remedy."""
+    """A setting is unknown or invalid; the message names it, its value and the remedy."""
 
 
 class Values(BaseModel):
-    """Named values that never change; unknown names are refused."""
+    """Immutable named values; unknown names are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @field_validator("*", mode="before")
     @classmethod
-    def _no_truth_for_a_number(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse true and false where a number is wanted: Python would take them for 1 and 0."""
+    def _refuse_booleans_as_numbers(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse booleans for numbers: Python would accept them as 1 and 0."""
         if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation is not bool:
             kind = takes(cls.model_json_schema()["properties"][info.field_name])
             raise ValueError(f"takes {kind}, not true or false")
@@ -47,7 +47,7 @@ class Values(BaseModel):
 
 
 def takes(schema: Mapping[str, Any]) -> str:
-    """Say what a setting of this JSON schema takes."""
+    """Describe the values that a setting with this JSON schema accepts."""
     options = schema.get("anyOf", [schema])
     unset = ", or unset" if len(options) > 1 else ""
     return _kind(options[0]) + unset
@@ -76,31 +76,33 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Return the remedy for an unknown name: the known one that begins like it or is nearest, else all of them."""
+    """Return the remedy for an unknown name: the name that it begins or that is most similar, else all known names."""
     names = list(known)
-    lower = {one.lower(): one for one in names}
-    asked = str(name).lower()
-    longer = [one for one in lower if one.startswith(asked)] if asked else []
-    if near := longer[:1] or difflib.get_close_matches(asked, lower, n=1):
-        return f"did you mean {lower[near[0]]!r}?"
-    return f"known are {', '.join(names)}" if len(names) <= _FEW else "`memory-pipeline config show` lists the known"
+    by_lower = {candidate.lower(): candidate for candidate in names}
+    typed = str(name).lower()
+    completions = [candidate for candidate in by_lower if candidate.startswith(typed)] if typed else []
+    if similar := completions[:1] or difflib.get_close_matches(typed, by_lower, n=1):
+        return f"did you mean {by_lower[similar[0]]!r}?"
+    if len(names) <= _FEW:
+        return f"known names: {', '.join(names)}"
+    return "`memory-pipeline config show` lists all settings"
 
 
 def _zone(name: str) -> str:
     if name not in available_timezones():
-        raise ValueError(f"no such time zone; {nearest(name, ['UTC', *sorted(available_timezones())])}")
+        raise ValueError(f"unknown time zone; {nearest(name, ['UTC', *sorted(available_timezones())])}")
     return name
 
 
 def _memory_type(name: str) -> str:
-    known = {one.lower(): one for one in MEMORY_TYPES}
-    if name.lower() not in known:
-        raise ValueError(f"no such type of memory; {nearest(name, MEMORY_TYPES)}")
-    return known[name.lower()]
+    by_lower = {memory_type.lower(): memory_type for memory_type in MEMORY_TYPES}
+    if name.lower() not in by_lower:
+        raise ValueError(f"unknown memory type; {nearest(name, MEMORY_TYPES)}")
+    return by_lower[name.lower()]
 
 
 def clustering_methods() -> tuple[str, ...]:
-    """Names of the ways to group memories: those of the modules that hold them."""
+    """Return the names of the clustering methods: the modules in `consolidation/groups/strategies`."""
     modules = (resources.files("memory_pipeline") / "consolidation" / "groups" / "strategies").iterdir()
     names = (module.name.removesuffix(".py") for module in modules if module.name.endswith(".py"))
     return tuple(sorted(name for name in names if name not in {"__init__", "strategy"}))
@@ -108,19 +110,19 @@ def clustering_methods() -> tuple[str, ...]:
 
 def _method(name: str) -> str:
     if name not in clustering_methods():
-        raise ValueError(f"no such way to group memories; {nearest(name, clustering_methods())}")
+        raise ValueError(f"unknown clustering method; {nearest(name, clustering_methods())}")
     return name
 
 
 def _embedder(name: str) -> str:
     kind, _, model = name.partition(":")
     if name != "hashing" and not (kind == "local" and (model.strip() or ":" not in name)):
-        raise ValueError("no such embedder; known are hashing, local, and local: with a model or folder")
+        raise ValueError("unknown embedder; use hashing, local, local:MODEL or local:FOLDER")
     return name
 
 
 def _plain_zero(number: float) -> float:
-    """Take the sign off a zero: equal policies are to have equal digests."""
+    """Normalise negative zero, so that equal policies have equal digests."""
     return number + 0.0
 
 
