@@ -6,6 +6,7 @@ import frames
 import polars as pl
 from frames import AS_OF, ago
 
+from memory_pipeline.lake import snapshot_tables
 from memory_pipeline.lake.tables import Commit
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
@@ -120,7 +121,40 @@ def tables():
 
 def linked(folder):
     """Files of the tables of which a snapshot shows the files themselves."""
-    return {"vectors": vectors(folder / "vectors"), "score_history": history(folder / "score_history")}
+    return {
+        "vectors": vectors(folder / "vectors"),
+        "score_history": history(folder / "score_history"),
+        "enrichment": enrichment(folder / "enrichment"),
+    }
+
+
+def enrichment(folder):
+    """What was read out of the texts of `g` and the archived `b`, and of a text that no memory has."""
+    folder.mkdir(parents=True)
+    hashes = dict(tables()["memories"].filter(profile_id="p").select("memory_id", "content_hash").iter_rows())
+    texts = [
+        {"content_hash": hashes["g"], "keywords": ["port", "81"], "entities": [], "tokens": 4},
+        {"content_hash": hashes["b"], "keywords": ["postgres"], "entities": ["Postgres"], "tokens": 4},
+        {"content_hash": "of no memory", "keywords": ["secret"], "entities": ["Eve"]},
+    ]
+    rows("enrichment", texts).write_parquet(folder / "0.parquet")
+    return sorted(folder.iterdir())
+
+
+def uses():
+    """A recall that returned two memories, feedback on the better one, and feedback that no query precedes."""
+    asked = {"event_type": "memory.accessed", "occurred_at": ago(2), "session_id": "t", "query": "which port?"}
+    said = {"event_type": "feedback.given", "occurred_at": ago(1), "session_id": "t"}
+    return rows(
+        "events",
+        [
+            asked | {"seq": 31, "memory_id": "g", "rank": 1},
+            asked | {"seq": 31, "ordinal": 1, "memory_id": "f", "rank": 2},
+            said | {"seq": 32, "memory_id": "g", "helpful": False},
+            said | {"seq": 33, "memory_id": "g", "helpful": True},
+            said | {"seq": 34, "memory_id": "c", "helpful": False},
+        ],
+    ).select(snapshot_tables.USE_COLUMNS)
 
 
 def history(folder):

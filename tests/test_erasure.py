@@ -2,6 +2,7 @@ import json
 import shutil
 from datetime import UTC, datetime, timedelta
 
+import duckdb
 import polars as pl
 import pytest
 from leftovers import found
@@ -182,8 +183,8 @@ def assert_rebuilt(lake, profile_id="p"):
 
 def test_the_store_holds_the_words_everywhere_before(lake):
     places = " ".join(found(lake.home, *WORDS))
-    wanted = ("ledger.sqlite: events", "ledger.sqlite: decisions", "dead_letters", "snapshots/", "ledger/event")
-    wanted += ("ledger/payloads", "lake/memories", "lake/completions", "lake/enrichment", "archive/", "runs/run-7")
+    wanted = ("ledger.sqlite: events", "ledger.sqlite: decisions", "dead_letters", "snapshots/", "lake/events")
+    wanted += ("lake/payloads", "lake/memories", "lake/completions", "lake/enrichment", "archive/", "runs/run-7")
     wanted += ("lake/core_memory_blocks", "dagster/", "logs/", "index/")
     assert [place for place in wanted if place not in places] == []
 
@@ -222,6 +223,19 @@ def test_all_other_memories_stay_and_a_tombstone_says_what_is_gone(lake):
     assert [name for name in words if stone.get(name) is not None] == []
     assert stone["created_at"] == NOW - timedelta(days=30)
     assert not set(ALL) & {*lake.read("score_history", profiles=["p"])["memory_id"]}
+
+
+def test_the_snapshot_keeps_accesses_of_other_memories_without_queries_that_quoted(lake):
+    asked = "SELECT query, memory_id FROM accesses WHERE query LIKE '%zwirblquax%' OR memory_id = 'a' ORDER BY ALL"
+    rest = "SELECT query, memory_id FROM accesses ORDER BY seq, ordinal"
+    with duckdb.connect(str(snapshot.publish(lake)), read_only=True) as connection:
+        assert connection.execute(asked).fetchall() == [("who is zwirblquax?", "a"), ("who is zwirblquax?", "t1")]
+    receipt = erase(lake, profile_id="p", memory_ids=ALL, now=LATER)
+    for path in (receipt.snapshot, snapshot.export(lake, lake.home.parent / "all.duckdb")):
+        with duckdb.connect(str(path), read_only=True) as connection:
+            assert connection.execute(rest).fetchall() == [(None, "t1"), (None, "w"), ("which tea?", "t1")]
+            words = connection.execute("SELECT keyword FROM keywords UNION ALL SELECT name FROM names").fetchall()
+            assert not {word for (text,) in words for word in WORDS if word in text.lower()}
 
 
 def test_a_summary_is_made_anew_of_what_is_left_or_its_last_member_stands_for_itself(lake):

@@ -11,15 +11,19 @@ import duckdb
 import polars as pl
 import pytest
 from frames import AS_OF, ago
-from stores import commit, linked, tables, vectors
+from stores import commit, linked, tables, uses, vectors
 
+from memory_pipeline.consolidation import trimming
 from memory_pipeline.lake import dictionary, snapshot
-from memory_pipeline.lake.dictionary import RELATIONS
+from memory_pipeline.lake.snapshot_schemas import RELATIONS
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
+from memory_pipeline.settings import Policy, preset
 
 CREATED = datetime(2026, 1, 2, tzinfo=UTC)
 NAME = "000000000042-plan2"
+AUTOMEM = Policy(**preset("automem") | {"preset": "automem", "archive_threshold": 0.05, "protected_types": ()})
+USED = {"uses": uses(), "policies_in_force": {"p": AUTOMEM, "q": Policy()}}
 ABSENT = ("polars", "pyarrow", "pandas", "numpy", "pytz", "memory_pipeline")
 ALONE = f"""
 import json, pathlib, sys
@@ -57,7 +61,7 @@ def elsewhere(file, *queries):
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     home = tmp_path_factory.mktemp("home [1] *'s")  # none of these is a pattern or ends a literal
-    return snapshot.build(home, tables(), linked(home / "lake"), name=NAME, created_at=CREATED)
+    return snapshot.build(home, tables(), linked(home / "lake"), name=NAME, created_at=CREATED, **USED)
 
 
 @pytest.fixture
@@ -147,6 +151,64 @@ def test_decisions_say_whether_they_were_undone(query):
     assert query("SELECT decision_id FROM decisions WHERE reverted") == [("5",)]
 
 
+def test_accesses_tell_what_was_asked_what_came_back_and_whether_it_helped(query):
+    asked = "SELECT seq, session_id, query, memory_id, rank, helpful FROM accesses ORDER BY seq, ordinal"
+    assert query(asked) == [
+        (31, "t", "which port?", "g", 1, True),
+        (31, "t", "which port?", "f", 2, None),
+        (34, "t", None, "c", None, False),
+    ]
+
+
+def test_accesses_leave_out_erased_memories(tmp_path):
+    given = tables()
+    erased = pl.when(pl.col("memory_id") == "g").then(pl.lit("erased")).otherwise("lifecycle")
+    given["memories"] = given["memories"].with_columns(lifecycle=erased)
+    path = snapshot.build(tmp_path, given, {}, name=NAME, created_at=CREATED, uses=uses())
+    assert elsewhere(path, "SELECT memory_id FROM accesses ORDER BY seq") == [[["f"], ["c"]]]
+
+
+def test_keywords_and_names_are_rows_by_memory(query):
+    assert query("SELECT memory_id, rank, keyword FROM keywords ORDER BY ALL") == [
+        ("b", 1, "postgres"),
+        ("g", 1, "port"),
+        ("g", 2, "81"),
+    ]
+    assert query("SELECT memory_id, name FROM names") == [("b", "Postgres")]
+    assert query("SELECT count(*) FROM enrichment WHERE content_hash = 'of no memory'") == [(0,)]
+
+
+def test_tokens_are_counted_as_the_budget_counts_them(query):
+    by_profile = "SELECT profile_id, sum(stored_tokens)::BIGINT, sum(shown_tokens)::BIGINT FROM tokens GROUP BY ALL"
+    budget = trimming.used(tables()["memories"], 0.5).select("profile_id", "stored", "shown")
+    assert sorted(query(by_profile)) == budget.rows()
+    assert query("SELECT lifecycle, memories, live_tokens, shown_tokens FROM tokens WHERE profile_id = 'p'") == [
+        ("active", 5, 25, 25),
+        ("archived", 3, 0, 0),
+    ]
+
+
+def test_policies_tell_each_setting_and_where_its_value_comes_from(query):
+    found = query("SELECT setting, value, origin FROM policies WHERE profile_id = 'p'")
+    settings = {setting: (value, origin) for setting, value, origin in found}
+    assert settings.keys() == Policy.model_fields.keys()
+    assert settings["methods"] == ('["similarity_components"]', "preset automem")
+    assert settings["preset"] == ("automem", "configured")
+    assert settings["archive_threshold"] == ("0.05", "configured")
+    assert settings["protected_types"] == ("[]", "configured")
+    assert settings["token_budget"] == (None, "default")
+    assert query("SELECT DISTINCT origin FROM policies WHERE profile_id = 'q'") == [("default",)]
+
+
+def test_clusters_members_and_memories_join_without_an_ambiguous_column(query):
+    joined = """SELECT c.label, memory_id, cluster_id, content FROM clusters c
+        JOIN cluster_members USING (profile_id, cluster_id) JOIN memories USING (profile_id, memory_id) ORDER BY ALL"""
+    assert query(joined) == [
+        ("postgres", "a", "k", "We use Postgres"),
+        ("postgres", "b", "k", "We use Postgres 16"),
+    ]
+
+
 def test_snapshot_info_says_what_is_shown(query):
     now = AS_OF.replace(tzinfo=None)
     assert query("SELECT profile_id, name, ledger_position, as_of, plan_id, memories, live FROM snapshot_info") == [
@@ -211,7 +273,8 @@ def test_the_documentation_is_the_dictionary():
 def test_rows_in_any_order_give_the_same_content(file, tmp_path):
     shuffled = {name: frame.sample(fraction=1.0, shuffle=True, seed=7) for name, frame in tables().items()}
     files = {name: paths[::-1] for name, paths in linked(tmp_path / "lake").items()}
-    other = snapshot.build(tmp_path, shuffled, files, name=NAME, created_at=CREATED)
+    given = USED | {"uses": uses().reverse()}
+    other = snapshot.build(tmp_path, shuffled, files, name=NAME, created_at=CREATED, **given)
     queries = [f"FROM {name}" for name in RELATIONS]
     for one, another in zip(elsewhere(file, *queries), elsewhere(other, *queries), strict=True):
         assert sorted(map(str, one)) == sorted(map(str, another))
@@ -262,7 +325,7 @@ def test_an_export_never_overwrites_and_names_what_is_missing(file, tmp_path):
     with pytest.raises(ValueError, match=r"kept\.duckdb exists; remove it"):
         snapshot.export(file, target)
     assert target.read_bytes() == b"mine"
-    with pytest.raises(ValueError, match=r"none\.duckdb is no snapshot"):
+    with pytest.raises(ValueError, match=r"none\.duckdb is not a snapshot"):
         snapshot.export(tmp_path / "none.duckdb", tmp_path / "new.duckdb")
 
 
@@ -270,7 +333,7 @@ def test_an_export_never_overwrites_and_names_what_is_missing(file, tmp_path):
     ("change", "message"),
     [
         ({"name": "latest"}, "'latest' must be 12 digits"),
-        ({"tables": {"stories": pl.DataFrame()}}, "'stories' is no source of a snapshot"),
+        ({"tables": {"stories": pl.DataFrame()}}, "'stories' is not in a snapshot"),
         (
             {"tables": {"memories": pl.DataFrame({"profile_id": ["p"]})}},
             "table memories: column 'memory_id' is missing",
@@ -365,7 +428,7 @@ def test_the_link_moves_on_with_commits_and_never_back(lake):
     assert snapshot.publish(lake, seq=seq) == first
     assert position(first) == seq
     assert snapshot.newest(lake.home) == second == (lake.home / "snapshots" / snapshot.LINK).resolve()
-    with pytest.raises(ValueError, match=f"seq = {seq + 99} is no ledger position; give one from 0 to {seq + 2}"):
+    with pytest.raises(ValueError, match=f"seq = {seq + 99} is not a ledger position; give one from 0 to {seq + 2}"):
         snapshot.publish(lake, seq=seq + 99)
 
 

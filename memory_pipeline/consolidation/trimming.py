@@ -118,14 +118,18 @@ def _shown(memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFram
         .sort("profile_id", "session_id", "created_at", "memory_id")
         .with_columns(barred=bars_supersession(policy), stands=pl.col("stands").fill_null(value=False))
     )
-    return _priced(ordered).with_columns(follows_question=clause_value.follows_question(ordered))
+    return priced(ordered).with_columns(follows_question=clause_value.follows_question(ordered))
 
 
-def _priced(memories: pl.DataFrame) -> pl.DataFrame:
+def priced(memories: pl.DataFrame) -> pl.DataFrame:
     """Adds what each memory shows and its cost in tokens.
 
-    Columns: text (shown), live, name (of the speaker), name_cost, whole_cost (of the whole text) and tokens_before (of
-    the text shown).
+    Args:
+        memories: table `memories`.
+
+    Returns:
+        The memories with text (shown), live, name (of the speaker), name_cost, whole_cost (of the whole text) and
+        tokens_before (of the text shown), each with the name. Cost: 2 µs a memory.
     """
     named = memories.with_columns(
         text=pl.coalesce("trimmed", "content"),
@@ -167,7 +171,7 @@ def used(memories: pl.DataFrame, budget: float) -> pl.DataFrame:
         profile_id; stored (tokens of all originals ever stored), shown (tokens that recall shows of live memories) and
         budget, speaker names included. Cost: 2 µs per memory.
     """
-    return _priced(memories).group_by("profile_id").agg(_used(budget)).sort("profile_id")
+    return priced(memories).group_by("profile_id").agg(_used(budget)).sort("profile_id")
 
 
 def ordered(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:

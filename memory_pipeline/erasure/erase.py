@@ -28,6 +28,7 @@ from memory_pipeline.erasure.quotes import Traces, readable
 from memory_pipeline.erasure.receipt import NOT_COVERED, Receipt
 from memory_pipeline.lake import catalog, publishing, snapshot
 from memory_pipeline.lake.catalog import Mark
+from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import payloads, references
 from memory_pipeline.ledger.commits import Conflict
@@ -385,8 +386,7 @@ def _policy(lake: Lake, profile_id: str) -> Policy:
     runs = lake.ledger.runs([profile_id]).sort("commit_seq")
     if runs.is_empty():
         return Policy()
-    at = runs["commit_seq"][-1]
-    return Policy(**json.loads(lake.ledger.read(at - 1, until=at)[0][-1])["policy"])
+    return committed_policy(lake.ledger, runs["commit_seq"][-1])
 
 
 def _finish(lake: Lake, pending: _Pending) -> Receipt:

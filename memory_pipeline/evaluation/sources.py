@@ -17,7 +17,7 @@ from memory_pipeline.evaluation import recall_log
 from memory_pipeline.evaluation.conversations import READ, TURNS, Chat, chat, left_out, load, unreadable
 from memory_pipeline.interop import jsonl
 from memory_pipeline.interop.importing import import_events
-from memory_pipeline.lake.dictionary import RECALLS, RELATIONS, Relation
+from memory_pipeline.lake.snapshot_schemas import RECALLS, RELATIONS, Relation
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.schemas import INSTANT, EventType
 

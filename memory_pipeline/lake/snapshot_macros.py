@@ -1,8 +1,9 @@
-"""The macros of a snapshot: questions a person asks in SQL, such as `FROM explain('m1')`.
+"""Table macros of a snapshot: questions that people ask in SQL, such as `FROM explain('m1')`.
 
-Each is a table macro over the snapshot's own tables and views. DuckDB 1.0 must be able to run them: `if()`, for
-instance, is stored by DuckDB 2.0 in a form that older versions do not know, so conditions are `CASE` expressions.
-What is not here: the tables they read (`lake/dictionary.py`) and how they get into the file (`lake/snapshot.py`).
+DuckDB 1.0 must be able to run them: `if()`, for instance, is stored by DuckDB 2.0 in a form that older versions do not
+know, so conditions are `CASE` expressions.
+Not here: the views (`lake/snapshot_views.py`), the tables that both read (`lake/snapshot_schemas.py`), and how they get
+into the file (`lake/snapshot.py`).
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ class Macro:
     """One table macro."""
 
     signature: str
-    """How it is called; `profile` narrows it to one tenant, since an id can occur under several."""
+    """How it is called; the argument `profile` limits it to one tenant, since several may use the same id."""
     description: str
     query: str
 
@@ -70,7 +71,7 @@ _STATE: Final = {
     "accesses": "access_count || coalesce(', last ' || last_accessed_at, '')",
     "confidence": "confidence",
     "made by": "event_id || ' at ledger position ' || seq",
-    "made from cluster": "cluster_id",
+    "made from cluster": "summarises_cluster_id",
     "superseded by": "superseded_by || ' (' || superseded_kind || ')'",
 }
 _SCORES: Final = {
@@ -84,8 +85,8 @@ _SCORES: Final = {
 _CENTRALITY: Final = {"centrality": "'PageRank ' || round(pagerank, 6) || ', ' || degree || ' neighbours'"}
 
 
-def _facts(facts: Mapping[str, str]) -> str:
-    """SQL that turns one row into a row for each fact: place, aspect, value."""
+def _unpivoted(facts: Mapping[str, str]) -> str:
+    """Return SQL that turns one row into a row per fact: place, aspect, value."""
     structs = (
         f"{{place: {place}, aspect: {quoted(aspect)}, value: ({value})::VARCHAR}}"
         for place, (aspect, value) in enumerate(facts.items())
@@ -93,23 +94,23 @@ def _facts(facts: Mapping[str, str]) -> str:
     return f"unnest([{', '.join(structs)}], recursive := true)"
 
 
-_MINE: Final = "WHERE memory_id = id AND (profile IS NULL OR profile_id = profile)"
+_ABOUT_MEMORY: Final = "WHERE memory_id = id AND (profile IS NULL OR profile_id = profile)"
 _EXPLAIN: Final = f"""
-WITH asked AS (SELECT * FROM memories {_MINE}),
+WITH asked AS (SELECT * FROM memories {_ABOUT_MEMORY}),
 linked AS (
   SELECT e.*, source = id AS outward, CASE WHEN source = id THEN target ELSE source END AS other,
     row_number() OVER (PARTITION BY profile_id ORDER BY weight DESC, source, target, edge_type) AS strongest
   FROM association_edges e WHERE (source = id OR target = id) AND (profile IS NULL OR profile_id = profile)
 ), facts(profile_id, section, place, aspect, value) AS (
-  SELECT profile_id, 1, {_facts(_STATE)} FROM asked
+  SELECT profile_id, 1, {_unpivoted(_STATE)} FROM asked
   UNION ALL
-  SELECT profile_id, 2, {_facts(_SCORES)} FROM scored_memories {_MINE}
+  SELECT profile_id, 2, {_unpivoted(_SCORES)} FROM scored_memories {_ABOUT_MEMORY}
   UNION ALL
-  SELECT profile_id, 3, {_facts(_CENTRALITY)} FROM memory_importance {_MINE}
+  SELECT profile_id, 3, {_unpivoted(_CENTRALITY)} FROM memory_importance {_ABOUT_MEMORY}
   UNION ALL
   SELECT profile_id, 4, 0, 'cluster', c.label || ' (' || c.method || ', ' || c.cluster_size || ' memories'
     || coalesce(', cohesion ' || round(c.cohesion, 4), '') || ') ' || cluster_id
-  FROM (FROM cluster_members {_MINE}) JOIN clusters c USING (profile_id, cluster_id)
+  FROM (FROM cluster_members {_ABOUT_MEMORY}) JOIN clusters c USING (profile_id, cluster_id)
   UNION ALL
   SELECT profile_id, 5, 0, 'edges', count(*)::VARCHAR FROM linked GROUP BY profile_id
   UNION ALL
@@ -131,25 +132,25 @@ linked AS (
   JOIN memories m ON m.profile_id = a.profile_id AND m.memory_id = a.member
 )
 SELECT profile_id, aspect, value FROM facts WHERE value IS NOT NULL
-ORDER BY profile_id, section, place, value"""  # noqa: S608 -- made of this module's own text
+ORDER BY profile_id, section, place, value"""  # noqa: S608 -- built from this module's constants
 
 MACROS: Final = (
     Macro(
         "explain(id, profile := NULL)",
-        "All that is known about a memory, one fact a row: its state, scores factor by factor, protection, clusters, "
-        "edges, decisions, members or summary.",
+        "Everything known about a memory, one fact per row: state, scores with their factors, protection, clusters, "
+        "edges, decisions, and its members or summary.",
         _EXPLAIN,
     ),
     Macro(
         "similar_to(id, k, profile := NULL)",
-        "The k memories most like a memory by the cosine of their vectors, per profile and model; a memory without "
+        "The k memories most similar to a memory by cosine of their vectors, per profile and model. A memory without "
         "words has no cosine and is left out.",
         _SIMILAR_TO,
     ),
     Macro(
         "explain_run(plan, profile := NULL)",
-        "What a run changed, one decision a row in the order of application; `plan` is the id of a plan, its "
-        "beginning, or the id of a run.",
+        "The decisions of a run, one per row in the order of application. `plan` is the id of a plan, a prefix of it, "
+        "or the id of a run.",
         _EXPLAIN_RUN,
     ),
 )

@@ -4,7 +4,6 @@ Committing, undoing and looking back all build their tables with the same pure s
 What is not here: how files and rows are written (`tables`, `ledger`).
 """
 
-import json
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
@@ -17,7 +16,8 @@ from memory_pipeline.consolidation import pipeline, stages
 from memory_pipeline.consolidation.plans import apply, planning
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.runs import log, inputs
-from memory_pipeline.lake import snapshot
+from memory_pipeline.lake import snapshot, snapshot_tables, snapshot_views
+from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.lake.tables import Commit, Lake, LakeError, Revert
 from memory_pipeline.ledger.validation_errors import shown
@@ -341,7 +341,7 @@ def snapshot_at(lake: Lake, as_of: datetime) -> Path:
         own = runs.filter(pl.col("profile_id") == profile_id)
         before = own.filter(pl.col("as_of") <= as_of)
         row = before.row(-1, named=True) if before.height else own.row(0, named=True) if own.height else None
-        chosen[profile_id] = policy_of(lake, row) if row else Policy()
+        chosen[profile_id] = committed_policy(lake.ledger, row["commit_seq"]) if row else Policy()
         policies[chosen[profile_id].digest] = chosen[profile_id]
     if not chosen:
         raise ValueError(f"nothing was remembered by {as_of.isoformat()}; choose a later instant")
@@ -362,11 +362,13 @@ def snapshot_at(lake: Lake, as_of: datetime) -> Path:
     tables = state(lake, profiles, policies) | recorded
     return snapshot.build(
         lake.home,
-        {name: tables[name] for name in snapshot.SOURCES},
-        {name: lake.paths(name) for name in snapshot.LINKED},
+        {name: tables[name] for name in snapshot_tables.SOURCES},
+        {name: lake.paths(name) for name in snapshot_views.LINKED},
         name=f"{seq:012d}-{profiles['plan_id'][0][:8]}-{as_of:%Y%m%dT%H%M%SZ}",
         created_at=datetime.now(UTC),
         as_of=as_of,
+        uses=events.filter(pl.col("event_type").is_in(snapshot_tables.USES)).select(snapshot_tables.USE_COLUMNS),
+        policies_in_force=chosen,
     )
 
 
@@ -451,7 +453,7 @@ def _states(lake: Lake, runs: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, dict
                 f"{lake.home}: from which state the run at position {max(seqs)} was made for profile {lost[0]!r} is "
                 "lost with a file of the table profiles; put that file back from a backup"
             )
-        yield profiles, {row["policy_hash"]: policy_of(lake, row) for row in run.iter_rows(named=True)}, seqs
+        yield profiles, {row["policy_hash"]: committed_policy(lake.ledger, row["commit_seq"]) for row in run.iter_rows(named=True)}, seqs
 
 
 def _given(lake: Lake, profiles: pl.DataFrame, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -465,9 +467,3 @@ def _given(lake: Lake, profiles: pl.DataFrame, reverted: pl.DataFrame) -> dict[s
         "reverted": reverted,
         **{name: lake.read(name, profiles=own) for name in READ_OUT},
     }
-
-
-def policy_of(lake: Lake, run: Mapping[str, Any]) -> Policy:
-    """Policy under which a run was committed, as its event keeps it."""
-    row = lake.ledger.read(run["commit_seq"] - 1, until=run["commit_seq"])[0]
-    return Policy(**json.loads(row[-1])["policy"])

@@ -158,10 +158,10 @@ def _budgets(
 ) -> None:
     """Say of each profile with a token budget how much of it is used, and what becomes of the rest."""
     from memory_pipeline.consolidation import pipeline, trimming  # noqa: PLC0415
-    from memory_pipeline.runs import commit  # noqa: PLC0415
+    from memory_pipeline.lake.policies import committed_policy  # noqa: PLC0415
 
     for row in done["profiles"]:
-        budget = commit.policy_of(lake, row).token_budget
+        budget = committed_policy(lake.ledger, row["commit_seq"]).token_budget
         trims = Action.TRIM in pipeline.TASKS[row["task"]] and row["scope"] == "all" and row["outcome"] != "held"
         if budget is None or not trims:
             continue

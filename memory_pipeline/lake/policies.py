@@ -1,0 +1,86 @@
+"""Policies as commits recorded them, and as rows for people who ask which settings were in force.
+
+Not here: settings of today, which may differ from those of the last run (`settings/`).
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import polars as pl
+
+from memory_pipeline.ledger.ledger import Ledger
+from memory_pipeline.settings import Policy, SettingsError, preset
+from memory_pipeline.settings.presets import embedder_values
+
+CONFIGURED: Final = "configured"
+"""Origin of a value that is neither a default nor the preset's or embedder's own."""
+
+
+def committed_policy(ledger: Ledger, commit_seq: int) -> Policy:
+    """Return the policy under which a run was committed.
+
+    Args:
+        ledger: the ledger.
+        commit_seq: ledger position of the commit.
+    """
+    ((*_, payload),) = ledger.read(commit_seq - 1, until=commit_seq)
+    return Policy(**json.loads(payload)["policy"])
+
+
+def in_force(ledger: Ledger, runs: pl.DataFrame) -> dict[str, Policy]:
+    """Return the policy of each profile's last run.
+
+    Args:
+        ledger: the ledger.
+        runs: rows of `consolidation_runs`.
+
+    Cost: one query per profile.
+    """
+    last = runs.sort("commit_seq").unique("profile_id", keep="last").sort("profile_id")
+    return {
+        profile_id: committed_policy(ledger, commit_seq)
+        for profile_id, commit_seq in last.select("profile_id", "commit_seq").iter_rows()
+    }
+
+
+def rows(policies: Mapping[str, Policy]) -> pl.DataFrame:
+    """Return one row per profile and setting: profile_id, setting, value, origin.
+
+    A value's origin is told by comparing it with what this version ships: the ledger keeps values only.
+    """
+    return pl.DataFrame(
+        [
+            (profile_id, setting, value if value is None or isinstance(value, str) else json.dumps(value), origin)
+            for profile_id, policy in sorted(policies.items())
+            for setting, value, origin in _settings(policy)
+        ],
+        schema={"profile_id": pl.String, "setting": pl.String, "value": pl.String, "origin": pl.String},
+        orient="row",
+    )
+
+
+def _settings(policy: Policy) -> list[tuple[str, Any, str]]:
+    """Return each setting with its value, as JSON types, and its origin."""
+    shipped = _shipped(policy)
+    return [
+        (name, value, shipped[name][1] if value == shipped[name][0] else CONFIGURED)
+        for name, value in policy.model_dump(mode="json").items()
+    ]
+
+
+def _shipped(policy: Policy) -> dict[str, tuple[Any, str]]:
+    """Return the value that each setting has by preset, embedder and default alone, with where it comes from."""
+    try:
+        of_preset = preset(policy.preset)
+    except SettingsError:  # the preset of another version
+        of_preset = {}
+    layers = {  # the later one wins
+        f"embedder {policy.embedder}": embedder_values(policy.embedder),
+        f"preset {policy.preset}": of_preset,
+    }
+    shipped = {name: (value, "default") for name, value in Policy().model_dump(mode="json").items()}
+    for origin, values in layers.items():
+        known = Policy(**values).model_dump(mode="json", include=set(values))
+        shipped |= {name: (value, origin) for name, value in known.items()}
+    return shipped

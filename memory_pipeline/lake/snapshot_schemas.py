@@ -1,0 +1,257 @@
+"""Schemas of the tables and views that only a snapshot has, and the list of everything a snapshot holds.
+
+Not here: the lake's own tables (`schemas/`), the rows (`lake/snapshot_tables.py`), the SQL of views and macros
+(`lake/snapshot_views.py`, `lake/snapshot_macros.py`), and the text made from these schemas (`lake/dictionary.py`).
+"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import dataframely as dy
+import polars as pl
+
+from memory_pipeline.schemas import TABLES, Decisions, Memories, Summaries
+
+_PROFILE: Final = "Tenant that owns the row."
+
+
+class CurrentMemories(Memories):
+    """Live memories that are valid at the profile's `as_of` and have not been replaced by an update."""
+
+
+class AllSummaries(Summaries):
+    """Every summary that was ever committed, live or not."""
+
+    lifecycle = dy.String(description="active, warm, cold, stub, archived, expired, deleted or erased.")
+    created_at = dy.Datetime(time_zone="UTC", time_unit="us", description="When the summary was created.")
+
+
+class LeftMemories(dy.Schema):
+    """Every memory that is no longer live, with the decision that removed it from the live set."""
+
+    profile_id = dy.String(primary_key=True, description=_PROFILE)
+    memory_id = dy.String(primary_key=True, description="The memory.")
+    lifecycle = dy.String(description="Its present state: cold, stub, archived, expired, deleted or erased.")
+    left_at = dy.Datetime(time_zone="UTC", time_unit="us", description="When it left the live set.")
+    action = dy.String(
+        nullable=True, description="Action of the decision, such as supersede, delete or archive; null without one."
+    )
+    rule = dy.String(nullable=True, description="Rule behind the decision, such as archive_threshold.")
+    reason = dy.String(nullable=True, description="The decision in one sentence.")
+    summary_id = dy.String(nullable=True, description="Summary or newer memory that replaces it.")
+    strength = dy.Float64(min=0.0, max=1.0, nullable=True, description="Its strength when the decision was made.")
+    threshold = dy.Float64(min=0.0, max=1.0, nullable=True, description="Threshold that its strength fell below.")
+    decision_id = dy.String(nullable=True, description="The decision.")
+    plan_id = dy.String(nullable=True, description="Plan of the decision.")
+
+
+class AllDecisions(Decisions):
+    """Every committed decision, including those that were undone."""
+
+    reverted = dy.Bool(description="Whether the decision was undone.")
+
+
+class SnapshotInfo(dy.Schema):
+    """State that the snapshot shows, one row per profile; an empty store has a single row without a profile."""
+
+    name = dy.String(description="Name of the snapshot.")
+    ledger_position = dy.Int64(min=0, description="Ledger position of the snapshot.")
+    created_at = dy.Datetime(time_zone="UTC", time_unit="us", description="When the snapshot was written.")
+    profile_id = dy.String(nullable=True, description="The tenant.")
+    as_of = dy.Datetime(
+        time_zone="UTC",
+        time_unit="us",
+        nullable=True,
+        description="Instant that the profile's tables describe: the clock of its last run.",
+    )
+    plan_id = dy.String(nullable=True, description="Plan of that run.")
+    memories = dy.Int64(min=0, description="Number of memories, live or not.")
+    live = dy.Int64(min=0, description="Number of live memories.")
+
+
+class CommittedScores(TABLES["score_history"].schema):  # type: ignore[misc]
+    """Scores of every memory after each run that was not undone: how it faded over time."""
+
+
+class AccessLog(dy.Schema):
+    """Recalls and what they returned, one row per access and memory, up to the snapshot's ledger position.
+
+    Feedback stands in the row of the last query before it that returned the memory; feedback without such a query has a
+    row of its own. Accesses of erased memories are left out, and so are queries that quoted them.
+    """
+
+    profile_id = dy.String(primary_key=True, description=_PROFILE)
+    seq = dy.Int64(primary_key=True, min=1, description="Ledger position of the access.")
+    ordinal = dy.Int64(primary_key=True, min=0, description="Position of the memory within the access.")
+    occurred_at = dy.Datetime(time_zone="UTC", time_unit="us", description="When the memory was accessed.")
+    session_id = dy.String(nullable=True, description="Session that accessed it.")
+    agent_id = dy.String(nullable=True, description="Agent that accessed it.")
+    memory_id = dy.String(description="Memory that was returned.")
+    query = dy.String(nullable=True, description="Query of the recall; null if the agent gave none.")
+    rank = dy.Int64(nullable=True, min=0, description="Rank of the memory in the answer, from 1.")
+    expanded = dy.Bool(nullable=True, description="Whether the memory was reached only over an association.")
+    helpful = dy.Bool(nullable=True, description="Latest feedback on the memory for this query; null without any.")
+
+
+class Keywords(dy.Schema):
+    """Keywords of each memory, one per row; memories that were deleted or erased have none."""
+
+    profile_id = dy.String(primary_key=True, description=_PROFILE)
+    memory_id = dy.String(primary_key=True, description="The memory.")
+    rank = dy.Int64(min=1, description="Rank of the keyword by how distinctive it is, from 1.")
+    keyword = dy.String(primary_key=True, description="The keyword, in lower case.")
+
+
+class Names(dy.Schema):
+    """Names of people, places and things in each memory, one per row; deleted or erased memories have none."""
+
+    profile_id = dy.String(primary_key=True, description=_PROFILE)
+    memory_id = dy.String(primary_key=True, description="The memory.")
+    name = dy.String(primary_key=True, description="The name.")
+
+
+class Tokens(dy.Schema):
+    """Tokens of each profile's memories, by lifecycle; tokens are words and punctuation, with the speaker's name.
+
+    `shown_tokens` summed over a profile is what its `token_budget` limits; a budget up to 1 is a share of the sum of
+    `stored_tokens`.
+    """
+
+    profile_id = dy.String(primary_key=True, description=_PROFILE)
+    lifecycle = dy.String(primary_key=True, description="Lifecycle of the memories that the row counts.")
+    memories = dy.Int64(min=0, description="Number of memories, summaries included.")
+    stored_tokens = dy.Int64(min=0, description="Tokens of the full texts that agents stored, without summaries.")
+    live_tokens = dy.Int64(min=0, description="Tokens of the full texts of live memories, summaries included.")
+    shown_tokens = dy.Int64(min=0, description="Tokens that recall shows of live memories, after trimming.")
+
+
+class PolicySettings(dy.Schema):
+    """Policy of each profile's last run, one row per setting; what a setting means stands in `docs/settings.md`."""
+
+    profile_id = dy.String(primary_key=True, description=_PROFILE)
+    setting = dy.String(primary_key=True, description="Name of the setting, such as archive_threshold.")
+    value = dy.String(nullable=True, description="Its value: text as it is, anything else as JSON; null: unset.")
+    origin = dy.String(
+        description="Where the value comes from: default, preset NAME or embedder NAME, as this version ships them, or "
+        "configured, if it differs from these."
+    )
+
+
+class AllRecalls(dy.Schema):
+    """Raw accesses and feedback up to the moment of the export rather than the last run.
+
+    Only exported files have this table; `evaluate` replays its queries.
+    """
+
+    profile_id = dy.String(primary_key=True, description=_PROFILE)
+    seq = dy.Int64(primary_key=True, min=1, description="Ledger position of the event.")
+    ordinal = dy.Int64(primary_key=True, min=0, description="Position of the memory within the event.")
+    occurred_at = dy.Datetime(time_zone="UTC", time_unit="us", description="When the access or the feedback happened.")
+    session_id = dy.String(nullable=True, description="Session of the event.")
+    memory_id = dy.String(description="Memory that was returned, or that the feedback is about.")
+    query = dy.String(nullable=True, description="Query of the recall.")
+    rank = dy.Int64(nullable=True, min=0, description="Rank of the memory in the answer, from 1.")
+    helpful = dy.Bool(nullable=True, description="Feedback: whether the memory helped; null in rows of accesses.")
+
+
+class DataDictionary(dy.Schema):
+    """Description of every column of the snapshot."""
+
+    table_name = dy.String(primary_key=True, description="Table or view.")
+    column_name = dy.String(primary_key=True, description="The column.")
+    type = dy.String(description="SQL type.")
+    unit = dy.String(nullable=True, description="Unit or range of the values; instants are UTC.")
+    description = dy.String(description="Meaning of the column.")
+
+
+_SQL_TYPES: Final[dict[pl.DataType, str]] = {
+    pl.String(): "VARCHAR",
+    pl.Boolean(): "BOOLEAN",
+    pl.Int64(): "BIGINT",
+    pl.Float64(): "DOUBLE",
+    pl.Float32(): "FLOAT",
+    pl.Binary(): "BLOB",
+    pl.Datetime("us", "UTC"): "TIMESTAMP",
+}
+
+
+def sql_type(dtype: pl.DataType) -> str:
+    """Return the SQL type of a column; instants are TIMESTAMP in UTC, so that no reader needs a time zone."""
+    if not isinstance(dtype, pl.List):
+        return _SQL_TYPES[dtype]
+    inner = dtype.inner
+    return f"{sql_type(inner if isinstance(inner, pl.DataType) else inner())}[]"
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One table or view of a snapshot."""
+
+    name: str
+    schema: type[dy.Schema]
+    is_view: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Columns that have another name in the snapshot, by their name in the schema."""
+
+    @property
+    def description(self) -> str:
+        """Docstring of the schema, as one paragraph."""
+        return " ".join((inspect.getdoc(self.schema) or "").split())
+
+    @property
+    def columns(self) -> dict[str, dy.Column]:
+        """Columns by their names in the snapshot, in order."""
+        return {self.renamed.get(name, name): column for name, column in self.schema.columns().items()}
+
+    @property
+    def types(self) -> dict[str, str]:
+        """SQL type of each column, in order."""
+        return {name: sql_type(column.dtype) for name, column in self.columns.items()}
+
+
+_SUMMARY_CLUSTER: Final = {"cluster_id": "summarises_cluster_id"}
+"""A memory's `cluster_id` is the cluster that a summary was made from, not the one the memory belongs to. Under its own
+name it does not clash with `cluster_members.cluster_id` in a join of the three."""
+
+RELATIONS: Final[dict[str, Relation]] = {
+    relation.name: relation
+    for relation in (
+        Relation("memories", Memories, renamed=_SUMMARY_CLUSTER),
+        Relation("current_memories", CurrentMemories, is_view=True, renamed=_SUMMARY_CLUSTER),
+        *(
+            Relation(name, TABLES[name].schema)
+            for name in (
+                "scored_memories",
+                "association_edges",
+                "clusters",
+                "cluster_members",
+                "merge_refusals",
+                "memory_importance",
+                "core_memory_blocks",
+                "tier_changes",
+                "fact_changes",
+                "consolidation_runs",
+                "dead_letters",
+            )
+        ),
+        Relation("summaries", AllSummaries),
+        Relation("archived_set", LeftMemories),
+        Relation("decisions", AllDecisions),
+        Relation("accesses", AccessLog),
+        Relation("tokens", Tokens),
+        Relation("policies", PolicySettings),
+        Relation("vectors", TABLES["vectors"].schema, is_view=True),
+        Relation("score_history", CommittedScores, is_view=True),
+        Relation("enrichment", TABLES["enrichment"].schema, is_view=True),
+        Relation("keywords", Keywords, is_view=True),
+        Relation("names", Names, is_view=True),
+        Relation("snapshot_info", SnapshotInfo),
+        Relation("data_dictionary", DataDictionary),
+    )
+}
+"""Every table and view of a snapshot."""
+
+RECALLS: Final = Relation("recalls", AllRecalls)
+"""Table that only exported files have."""

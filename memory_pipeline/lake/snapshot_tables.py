@@ -1,0 +1,217 @@
+"""Rows of a snapshot's tables, computed from the lake's tables, the log of accesses and the policies in force.
+
+Not here: what the columns mean (`lake/snapshot_schemas.py`), views (`lake/snapshot_views.py`), and how the rows get
+into the file (`lake/snapshot.py`).
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.consolidation import trimming
+from memory_pipeline.consolidation.plans import decision_rows
+from memory_pipeline.consolidation.plans.planning import LEAVING
+from memory_pipeline.consolidation.state import projection
+from memory_pipeline.lake import dictionary, policies
+from memory_pipeline.lake.snapshot_schemas import RELATIONS
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, EventType, Lifecycle
+from memory_pipeline.settings import Policy
+
+SOURCES: Final = (
+    "memories",
+    "scored_memories",
+    "association_edges",
+    "clusters",
+    "cluster_members",
+    "merge_refusals",
+    "memory_importance",
+    "core_memory_blocks",
+    "tier_changes",
+    "fact_changes",
+    "decisions",
+    "reverted",
+    "consolidation_runs",
+    "dead_letters",
+)
+"""Tables of the lake that are copied into a snapshot."""
+
+USES: Final = (EventType.ACCESSED.value, EventType.FEEDBACK.value)
+"""Types of the events from which the table `accesses` is made."""
+
+USE_COLUMNS: Final = (
+    *("profile_id", "seq", "ordinal", "event_type", "occurred_at", "recorded_at", "session_id", "agent_id"),
+    *("memory_id", "query", "rank", "expanded", "helpful"),
+)
+"""Columns of the table `events` that the table `accesses` needs."""
+
+_MEMORY: Final = ["profile_id", "memory_id"]
+
+
+def relations(
+    tables: Mapping[str, pl.DataFrame],
+    *,
+    uses: pl.DataFrame,
+    policies_in_force: Mapping[str, Policy],
+    name: str,
+    created_at: datetime,
+    as_of: datetime | None,
+) -> dict[str, pl.DataFrame]:
+    """Return the rows of every table of a snapshot.
+
+    Args:
+        tables: the tables of `SOURCES`, conforming to their schemas.
+        uses: rows of the table `events` of the types `USES`, with the columns `USE_COLUMNS`.
+        policies_in_force: policy of each profile's last run.
+        name: name of the snapshot, which begins with its ledger position.
+        created_at: when the snapshot is written.
+        as_of: instant that the tables describe; None: for each profile the clock of its last run.
+
+    Cost: linear in the rows, some 2 µs per memory for counting tokens.
+    """
+    memories, decisions = tables["memories"], tables["decisions"]
+    copied = {
+        relation.name: tables[relation.name].rename(dict(relation.renamed))
+        for relation in RELATIONS.values()
+        if relation.name in tables
+    }
+    undone = tables["reverted"].select("profile_id", "decision_id", reverted=True).unique()
+    return copied | {
+        "decisions": decisions.join(
+            undone, on=["profile_id", "decision_id"], how="left", maintain_order="left"
+        ).with_columns(pl.col("reverted").fill_null(value=False)),
+        "summaries": _summaries(memories, decisions),
+        "archived_set": _archived_set(memories, projection.unmasked(decisions, tables["reverted"])),
+        "accesses": _accesses(uses, memories),
+        "tokens": _tokens(memories),
+        "policies": policies.rows(policies_in_force),
+        "snapshot_info": _information(tables, name, created_at, as_of),
+        "data_dictionary": dictionary.rows(),
+    }
+
+
+def _summaries(memories: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
+    """Return every summary from the memories, since a run's own table has only those that it wrote."""
+    decided = decisions.filter(pl.col("action") == Action.SUMMARISE.value).sort("seq", "ordinal")
+    wording = decided.unique(_MEMORY, keep="last", maintain_order=True).select(
+        "profile_id", *decision_rows.read("factors", decision_rows.WORDED), summary_id="memory_id"
+    )
+    key = ["profile_id", "summary_id"]
+    replaced = memories.filter(pl.col("superseded_kind") == "summary").select(
+        "profile_id", "memory_id", "kind", summary_id="superseded_by"
+    )
+    effects = replaced.group_by(key, maintain_order=True).agg(
+        replaces=pl.col("memory_id").filter(pl.col("kind") != "original"),
+        supersedes=(pl.col("kind") == "original").any(),
+    )
+    summaries = memories.filter(pl.col("kind") != "original").rename(
+        {"memory_id": "summary_id", "importance_given": "importance", "stability_given": "stability"}
+    )
+    return (
+        summaries.join(effects, on=key, how="left", maintain_order="left")
+        .join(wording, on=key, how="left", maintain_order="left")
+        .with_columns(
+            pl.col("replaces").fill_null([]),
+            pl.col("supersedes").fill_null(value=False),
+            pl.col("compiled_by").fill_null("rules"),
+        )
+    )
+
+
+def _archived_set(memories: pl.DataFrame, decisions_in_force: pl.DataFrame) -> pl.DataFrame:
+    """Return memories that are not live, each with the last decision in force that removed it."""
+    leaving = decisions_in_force.filter(pl.col("action").is_in(list(LEAVING)))
+    last = (
+        leaving.sort("seq", "ordinal")
+        .unique(_MEMORY, keep="last", maintain_order=True)
+        .select(
+            *_MEMORY,
+            *("action", "rule", "reason", "decision_id", "plan_id"),
+            *(
+                pl.col("factors").str.json_path_match(f"$.{factor}").cast(pl.Float64, strict=False).alias(factor)
+                for factor in ("strength", "threshold")
+            ),
+        )
+    )
+    not_live = memories.filter(~pl.col("lifecycle").is_in(LIVE)).select(
+        *_MEMORY, "lifecycle", left_at="lifecycle_since", summary_id="superseded_by"
+    )
+    return not_live.join(last, on=_MEMORY, how="left", maintain_order="left")
+
+
+def _accesses(uses: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Return accesses with the feedback that followed, and feedback that no query precedes; none of erased memories.
+
+    Feedback counts for the last query before it that returned the memory, and the latest feedback wins.
+    """
+    erased = memories.filter(pl.col("lifecycle") == Lifecycle.ERASED.value)
+    # A recall is written after its answer was given: at the same instant it precedes feedback on the answer.
+    ordered = (
+        uses.join(erased, on=_MEMORY, how="anti")
+        .with_columns(occurred_at=pl.min_horizontal("occurred_at", "recorded_at"))
+        .sort("occurred_at", pl.col("query").is_null(), "seq", "ordinal")
+        .with_row_index("place")
+    )
+    is_feedback = pl.col("event_type") == EventType.FEEDBACK.value
+    queries = ordered.filter(~is_feedback, pl.col("query").is_not_null())
+    feedback = ordered.filter(is_feedback).join_asof(
+        queries.select(*_MEMORY, "place", answered="place"),
+        on="place",
+        by=_MEMORY,
+        strategy="backward",
+        check_sortedness=False,
+    )
+    latest = feedback.drop_nulls("answered").group_by("answered").agg(pl.col("helpful").last())
+    accesses = (
+        ordered.filter(~is_feedback).drop("helpful").join(latest, left_on="place", right_on="answered", how="left")
+    )
+    unprompted = feedback.filter(pl.col("answered").is_null())
+    columns = list(RELATIONS["accesses"].types)
+    return pl.concat([accesses.select(columns), unprompted.select(columns)]).sort("profile_id", "seq", "ordinal")
+
+
+def _tokens(memories: pl.DataFrame) -> pl.DataFrame:
+    """Return the tokens of each profile's memories by lifecycle, counted as `token_budget` counts them."""
+    full = pl.col("whole_cost")
+    return (
+        trimming.priced(memories)
+        .group_by("profile_id", "lifecycle")
+        .agg(
+            memories=pl.len(),
+            stored_tokens=full.filter(pl.col("kind") == "original").sum(),
+            live_tokens=full.filter("live").sum(),
+            shown_tokens=pl.col("tokens_before").filter("live").sum(),
+        )
+        .sort("profile_id", "lifecycle")
+    )
+
+
+def _information(
+    tables: Mapping[str, pl.DataFrame], name: str, created_at: datetime, as_of: datetime | None
+) -> pl.DataFrame:
+    """Return the table `snapshot_info`: one row per profile, or a single row without a profile."""
+    counts = (
+        tables["memories"].group_by("profile_id").agg(memories=pl.len(), live=pl.col("lifecycle").is_in(LIVE).sum())
+    )
+    last_runs = tables["consolidation_runs"].sort("commit_seq").unique("profile_id", keep="last")
+    instant = pl.col("as_of") if as_of is None else pl.lit(as_of, INSTANT)
+    profiles = counts.join(
+        last_runs.select("profile_id", "plan_id", "as_of"), on="profile_id", how="full", coalesce=True
+    )
+    if profiles.is_empty():
+        profiles = profiles.clear(1)
+    return profiles.sort("profile_id").select(
+        "profile_id",
+        "plan_id",
+        pl.col("memories", "live").fill_null(0),
+        as_of=instant,
+        name=pl.lit(name),
+        ledger_position=pl.lit(int(name.partition("-")[0])),
+        created_at=pl.lit(created_at, INSTANT),
+    )
+
+
+def no_uses() -> pl.DataFrame:
+    """Return an empty log of accesses."""
+    return TABLES["events"].empty().select(USE_COLUMNS)
