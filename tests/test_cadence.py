@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import frames
 import polars as pl
+import pytest
 from decided import decisions
 from frames import ago
 from hypothesis import given
@@ -91,6 +92,29 @@ def test_tiers_and_expiry_do_not_depend_on_when_runs_look(stored, used, ended, l
     events = happened(stored, used, ended)
     for often, late in zip(ending(events, looks), ending(events, []), strict=True):
         assert_frame_equal(often, late, check_exact=True)
+
+
+def energy(events, made, hours):
+    """Energy of the only memory at that hour, as a run then scores it."""
+    state = projection.fold(events.filter(pl.col("occurred_at") <= at(hours)), made)
+    memories = state.memories
+    scored = scoring.score(
+        memories, frames.importance(memories), frames.edges([]), POLICY, as_of=at(hours), plan_id="plan"
+    )
+    return scored["energy"].item()
+
+
+@pytest.mark.parametrize(("used", "expected"), [([], 0.22313), ([1], 0.59101)])
+def test_hourly_runs_decay_energy_once(used, expected):
+    """The literal text decays what it has already decayed, and gives 0.049787 after three hourly runs."""
+    events = happened([0], [(0, hours) for hours in used], [])
+    made = TABLES["decisions"].empty()
+    energies = []
+    for hour in (1, 2, 3):
+        energies.append(energy(events, made, hour))
+        made = run(events, made, hour, hour)
+    assert energies == [energy(events, made.clear(), hour) for hour in (1, 2, 3)]
+    assert energies[-1] == energy(events, made, 3) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_burst_long_before_the_first_run_still_lifts_a_memory():

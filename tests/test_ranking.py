@@ -374,6 +374,27 @@ def test_formulas_give_the_numbers_worked_out_by_hand():
     )
 
 
+def test_names_shared_with_the_user_raise_the_affinity():
+    rows = memories([("Ann", "Ada visited Oslo.", 10), ("Ann", "Somebody visited a city.", 10)])
+    asked = Context(user_id="u", session_id="s1", entities=("Ada", "Bo"))
+    found = ask("Who travels?", rows, ranking="engram", scored=scored(rows), context=asked)
+    affinity = {row["memory_id"]: row["parts"][-1]["value"] for row in found.iter_rows(named=True)}
+    assert affinity == pytest.approx({"m0": 0.3 * 0.5, "m1": 0.0})
+
+
+@pytest.mark.parametrize(("ranking", "factor"), [("automem", "relevance"), ("cognitive", "retention")])
+def test_a_memory_that_is_not_live_counts_as_fully_relevant(ranking, factor):
+    rows = change(memories(), "m0", lifecycle="archived")
+    live = scored(rows).filter(pl.col("memory_id") != "m0")
+    ranked = ask("API key", rows, ranking=ranking, scored=live, deep=True)
+    values = {
+        row["memory_id"]: {part["name"]: part["value"] for part in row["parts"]}[factor]
+        for row in ranked.iter_rows(named=True)
+    }
+    assert values.pop("m0") == 1.0
+    assert set(values.values()) == {scored(rows)[factor][0]}
+
+
 def test_a_memory_without_scores_is_fresh():
     rows = memories([("user", "API key", 0)])
     found = ask("API key", rows, ranking="engram", scored=scored(rows).clear())

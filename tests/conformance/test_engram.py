@@ -73,13 +73,19 @@ def test_recency_with_other_constants():
 
 
 def test_a_lifetime_of_zero_is_refused():
-    """Ours: release f641a0f takes it and gives 0 (adr-rec-8)."""
+    """Ours: release f641a0f takes it and gives 0."""
     with pytest.raises(ValueError, match="recency_base_hours"):
         Policy(recency_base_hours=0)
 
 
+def test_a_lifetime_of_zero_of_the_release(real_system):
+    """Ours: the release takes it and gives 0; here it cannot be set."""
+    given = real_system("engram")["adr-rec-8"]["input"]
+    with pytest.raises(ValueError, match="recency_base_hours"):
+        Policy(recency_base_hours=given["S_base"], recency_access_hours=given["S_boost"])
+
+
 def test_recency_of_the_release(real_system):
-    """Ours: adr-rec-8 (a lifetime of 0) cannot be set."""
     cases = real_system("engram")
     rows = [touched(row["hours_since_occurred"], row["access_count"]) for row in cases["adr-rec-1"]["input"]["rows"]]
     assert column(rows, "recency") == pytest.approx(cases["adr-rec-1"]["expected_by_adr_text"], abs=1e-6)

@@ -9,9 +9,12 @@ import pytest
 from frames import AS_OF
 
 from memory_pipeline.consolidation import scoring, similarity
+from memory_pipeline.consolidation.edges import centrality
 from memory_pipeline.recall.rank import formulas
-from memory_pipeline.settings import Policy
+from memory_pipeline.settings import Policy, preset
 from memory_pipeline.text import enrich
+
+ENGRAM = Policy(**preset("engram"))
 
 
 def array(*numbers):
@@ -81,22 +84,30 @@ def test_score_of_the_release(real_system):
 
 
 def test_factors_of_the_release(real_system):
-    """Ours: recency at the instant of the run by the formula of the text; the release's is that of 83.5 hours."""
+    """Ours: recency counts from the creation; the release's clock made a node of 48 hours one of 83.4966."""
     case = real_system("engram")["adr-score-1"]
-    node = case["input"]["node"]
-    row = {
-        "created_at": AS_OF - timedelta(hours=node["hours_ago"]),
-        "access_count": node["access_count"],
-        "importance_given": node["importance_score"] * 0.1,
-    }
-    memories = frames.memories([row])
-    importance = frames.importance(memories)
-    scored = scoring.score(memories, importance, frames.edges([]), Policy(), as_of=AS_OF, plan_id="plan")
-    assert scored["recency"][0] == pytest.approx(np.exp(-48 / (168 + 2 * 24)))
-    assert np.exp(-83.4966 / (168 + 2 * 24)) == pytest.approx(case["expected"]["decay_score"], abs=1e-6)
-    assert importance["importance_score"][0] == pytest.approx(case["expected"]["importance_score"])
+    node, expected = case["input"]["node"], case["expected"]
+    rows = [
+        {
+            "memory_id": name,
+            "created_at": AS_OF - timedelta(hours=hours),
+            "access_count": node["access_count"],
+            "importance_given": node["importance_score"] / 10,
+        }
+        for name, hours in (("said", node["hours_ago"]), ("clocked", 83.4966), ("effect", 0))
+    ]
+    memories = frames.memories(rows)
+    caused = frames.edges([{"source": "effect", "target": "said", "edge_type": "CAUSED_BY"}] * node["in_degree"])
+    known = memories.select("profile_id", "memory_id", importance="importance_given")
+    measured = centrality.measure(memories, known, caused, ENGRAM, as_of=AS_OF)
+    scored = scoring.score(memories, measured, caused, ENGRAM, as_of=AS_OF, plan_id="plan")
+    recency = dict(scored.select("memory_id", "recency").iter_rows())
+    assert recency["clocked"] == pytest.approx(expected["decay_score"], abs=1e-6)
+    assert recency["said"] == pytest.approx(0.800737, abs=1e-6)
+    said = measured.row(by_predicate=pl.col("memory_id") == "said", named=True)
+    assert (said["in_degree"], said["importance_score"]) == (node["in_degree"], expected["importance_score"])
     found = relevance(node["embedding"], case["input"]["query_embedding"])
-    assert found == pytest.approx(case["expected"]["relevance_score"], abs=1e-6)
+    assert found == pytest.approx(expected["relevance_score"], abs=1e-6)
 
 
 def test_affinity_of_the_release(real_system):

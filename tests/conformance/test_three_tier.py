@@ -47,13 +47,6 @@ def test_energy(tier, base, hours, expected):
     assert scored(tier, base, hours)["energy"].item() == pytest.approx(expected, abs=1e-6)
 
 
-def test_decay_at_any_cadence_is_decay_once():
-    """Ours: the literal text decays what it has already decayed, and gives 0.049787 after three hourly runs."""
-    for hour in (2, 1):
-        scored("working", 1.0, 3, as_of=AS_OF - timedelta(hours=hour))
-    assert scored("working", 1.0, 3)["energy"].item() == pytest.approx(0.22313, abs=1e-6)
-
-
 def test_strength_is_the_energy_between_zero_and_one():
     row = scored("working", 3.0, 0).row(0, named=True)
     assert row["strength"] == row["energy"] / (1 + row["energy"]) == 0.75
