@@ -20,6 +20,7 @@ LAYERS = [
     {"service"},
 ]
 TEXT_LAYERS = [{"lang"}, {"parse"}, {"embed", "score"}, {"compare"}, {"classification", "content_hash", "enrich"}]
+RECALL_LAYERS = ["roles", "models", "index", "rank", "live", "client"]
 PURE = ("text", "consolidation")
 IMPURE_MODULES = {
     "dagster", "duckdb", "sqlalchemy", "sqlite3", "os", "time", "random", "secrets", "uuid", "pathlib", "io",
@@ -84,6 +85,14 @@ def text_layer(module: str) -> int:
 def test_a_subroom_of_text_imports_only_its_own_layer_and_those_below(module):
     targets = {name.removeprefix("memory_pipeline.") for name in imports(MODULES[module])}
     above = [name for name in targets if name.startswith("text.") and text_layer(name) > text_layer(module)]
+    assert above == [], f"{module} imports {above}, which lie above it"
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("recall.")])
+def test_a_subroom_of_recall_imports_only_itself_and_those_below(module):
+    below = RECALL_LAYERS[: RECALL_LAYERS.index(module.split(".")[1]) + 1]
+    targets = {name.removeprefix("memory_pipeline.") for name in imports(MODULES[module])}
+    above = [name for name in targets if name.startswith("recall.") and name.split(".")[1] not in below]
     assert above == [], f"{module} imports {above}, which lie above it"
 
 

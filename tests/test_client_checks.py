@@ -81,7 +81,7 @@ def test_any_number_may_be_listed(client):
         ({"settings": 5}, "settings is 5; give Settings"),
         ({"session_id": ""}, "session_id is ''; give a string of 1 to 256 characters"),
         ({"clock": 5}, "clock is 5; give a function that returns a datetime with a time zone"),
-        ({"clock": lambda: datetime(2026, 3, 1)}, "clock tells datetime.*; give a function that returns"),  # noqa: DTZ001
+        ({"clock": lambda: datetime(2026, 3, 1)}, "clock returns datetime.*; give a function that returns"),  # noqa: DTZ001
     ],
 )
 def test_a_client_is_not_opened_with_what_no_call_could_use(tmp_path, given, words):

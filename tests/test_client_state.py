@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.ledger.event import frame, parse
-from memory_pipeline.recall.live import fresh
-from memory_pipeline.recall.live.state import GONE, States
+from memory_pipeline.recall.live import new_memories
+from memory_pipeline.recall.live.state import REMOVED, StateCache
 from memory_pipeline.recall.models import Memory
 
 WORDS = (
@@ -28,12 +28,12 @@ def folded(lake, profile_id, as_of=None):
     events = lake.events(profiles=[profile_id], as_of=as_of)
     decisions = lake.ledger.decisions(profiles=[profile_id], as_of=as_of)
     memories = projection.fold(events, projection.unmasked(decisions, lake.ledger.reverted())).memories
-    return memories.filter(~pl.col("lifecycle").is_in(GONE))
+    return memories.filter(~pl.col("lifecycle").is_in(REMOVED))
 
 
 def seen(states):
     state = states.current()
-    return states.exact(state, list(state.pool.places)).sort("profile_id", "memory_id")
+    return states.exact(state, list(state.pool.row_ids)).sort("profile_id", "memory_id")
 
 
 def same(states, lake, profile_id):
@@ -42,7 +42,7 @@ def same(states, lake, profile_id):
     for name in other.columns:
         assert one[name].to_list() == other[name].to_list(), name
     state = states.current()
-    shown = sorted(states.shown(state, list(state.pool.places)), key=lambda memory: memory.memory_id)
+    shown = sorted(states.memories(state, list(state.pool.row_ids)), key=lambda memory: memory.memory_id)
     assert shown == [Memory.of(row) for row in one.to_dicts()]
 
 
@@ -82,7 +82,7 @@ def test_the_tail_folds_to_what_the_whole_ledger_folds_to(tmp_path, preset):
     lake = homes.filled(tmp_path, told)
     settings = homes.settings(tmp_path, preset=preset)
     own = told[0].profile_id
-    states = States(lake, own, settings.policy_of(own))
+    states = StateCache(lake, own, settings.policy_of(own))
     same(states, lake, own)
     chance = random.Random(7)
     at = NIGHT
@@ -136,4 +136,4 @@ def test_the_row_of_a_new_memory_is_what_the_fold_makes_of_it(told):
         for place, (payload, beside) in enumerate(told)
     ]
     rows = [(place + 1, *event.row()) for place, event in enumerate(events)]
-    assert_frame_equal(fresh.memories(rows), projection.project(frame(rows)).memories, check_exact=True)
+    assert_frame_equal(new_memories.memory_rows(rows), projection.project(frame(rows)).memories, check_exact=True)

@@ -16,7 +16,7 @@ from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.recall.client import access_writer
-from memory_pipeline.recall.client.access_writer import Recorder
+from memory_pipeline.recall.client.access_writer import AccessWriter
 from memory_pipeline.recall.client.memory_client import MemoryClient
 
 WAIT = 20.0
@@ -47,8 +47,8 @@ def ledger(tmp_path):
 
 
 @pytest.fixture
-def recorder(ledger):
-    made = Recorder(ledger)
+def writer(ledger):
+    made = AccessWriter(ledger)
     yield made
     made.close()
 
@@ -60,13 +60,13 @@ def test_accesses_are_written_without_being_asked_for(tmp_path):
         until(lambda: accesses(tmp_path).height == 1)
 
 
-def test_many_recalls_make_few_transactions(recorder, ledger, monkeypatch):
+def test_many_recalls_make_few_transactions(writer, ledger, monkeypatch):
     batches = []
     append = ledger.append
     monkeypatch.setattr(ledger, "append", lambda events: batches.append(len(events)) or append(events))
     for number in range(300):
-        recorder.record(lambda number=number: event(number))
-    recorder.flush()
+        writer.submit(lambda number=number: event(number))
+    writer.flush()
     assert ledger.position() == 300
     assert len(batches) < 30
 
@@ -105,29 +105,29 @@ def test_a_busy_ledger_delays_accesses_and_no_recall(tmp_path):
         assert accesses(tmp_path).height == 20
 
 
-def test_a_failure_is_told_to_the_next_caller_and_mended_by_itself(recorder, ledger, monkeypatch):
+def test_a_failure_is_told_to_the_next_caller_and_mended_by_itself(writer, ledger, monkeypatch):
     monkeypatch.setattr(access_writer, "RETRY_SECONDS", 0.01)
     with filelock.FileLock(ledger.home / "ledger.lock"):
-        recorder.record(lambda: event(1))
-        until(lambda: recorder._failure is not None)  # noqa: SLF001 - what a caller would hear of
+        writer.submit(lambda: event(1))
+        until(lambda: writer._failure is not None)  # noqa: SLF001 - what a caller would hear of
         with pytest.raises(LakeError, match=r"1 accesses are not written yet.*locked"):
-            recorder.check()
+            writer.check()
         with pytest.raises(LakeError, match="locked"):
-            recorder.flush()
+            writer.flush()
     until(lambda: ledger.position() == 1)
-    recorder.flush()
-    recorder.check()
+    writer.flush()
+    writer.check()
     assert ledger.position() == 1, "it counts once"
 
 
 def test_what_cannot_be_written_at_the_end_is_told(ledger):
-    recorder = Recorder(ledger)
+    writer = AccessWriter(ledger)
     with filelock.FileLock(ledger.home / "ledger.lock"):
-        recorder.record(lambda: event(1))
-        recorder.record(lambda: event(2))
+        writer.submit(lambda: event(1))
+        writer.submit(lambda: event(2))
         with pytest.raises(LakeError, match="2 accesses could not be written and are lost"):
-            recorder.close()
-    recorder.close()
+            writer.close()
+    writer.close()
 
 
 def test_threads_recall_and_remember_at_once(tmp_path):

@@ -154,7 +154,7 @@ def test_an_erased_memory_says_when_and_why_and_nothing_of_what_it_said(tmp_path
     assert told.erased == {"at": AS_OF, "reason": "asked for by Ann"}
     assert [event["event_type"] for event in told.events] == ["memory.stored", "memory.erased"]
     text = told.lines()
-    assert f"erased: {AS_OF.isoformat()}: asked for by Ann; nothing of what it said is left" in text
+    assert f"erased: {AS_OF.isoformat()}: asked for by Ann; nothing of its content is left" in text
     assert "note g" not in "\n".join(text) + json.dumps(told.to_dict())
 
 

@@ -118,7 +118,7 @@ def test_what_took_the_place_of_others_stands_where_the_newest_of_them_stood():
     for name in ("speaker", "said", "close", "window", "topic", "reply", "answer", "self"):
         assert values[0].get(name) == pytest.approx(values[1].get(name)), name
     places = [
-        index.sessions.neighbours(np.array([index.places[name]]), -1)[0]
+        index.sessions.neighbours(np.array([index.row_ids[name]]), -1)[0]
         for index, name in ((before, "m9"), (after, "m9"))
     ]
     assert [before.memories["memory_id"][int(places[0])], after.memories["memory_id"][int(places[1])]] == ["m8", "m8"]
@@ -233,11 +233,11 @@ def test_whatever_changes_the_answers_are_those_of_an_index_built_at_once(lots):
     index = build(talk().clear())
     for lot in lots:
         rows = written(lot, known)
-        wanted = index.wanting(rows)
+        wanted = index.without_vector(rows)
         index = index.extended(rows, vectors(wanted))
     at_once = build(frames.memories(known.values()))
     assert_frame_equal(index.memories, at_once.memories)
-    assert dict(index.places) == dict(at_once.places)
+    assert dict(index.row_ids) == dict(at_once.row_ids)
     assert set(index.speakers) == set(at_once.speakers)
     for question in QUESTIONS:
         for ranking, deep in RANKED:
@@ -252,9 +252,9 @@ def test_what_came_from_one_index_does_not_know_of_each_other():
     index = build(memories.head(6))
     one = index.extended(memories[6:7], vectors(memories[6:7]))
     other = index.extended(memories[7:8], vectors(memories[7:8]))
-    assert dict(one.places) == {f"m{place}": place for place in range(7)}
-    assert list(other.places) == ["m0", "m1", "m2", "m3", "m4", "m5", "m7"]
-    assert list(index.places) == [f"m{place}" for place in range(6)]
+    assert dict(one.row_ids) == {f"m{place}": place for place in range(7)}
+    assert list(other.row_ids) == ["m0", "m1", "m2", "m3", "m4", "m5", "m7"]
+    assert list(index.row_ids) == [f"m{place}" for place in range(6)]
     same(other, build(memories.filter(pl.col("memory_id") != "m6")))
 
 

@@ -29,7 +29,7 @@ from memory_pipeline.evaluation.conversations import Chat, load
 from memory_pipeline.evaluation.synthetic_chats.chats import generate
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import parse
-from memory_pipeline.recall.rank.features import FEATURES, Candidates, candidates
+from memory_pipeline.recall.rank.features import FEATURES, Candidates, select_candidates
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.text.embed.embedding import embed_texts, embedder
 
@@ -99,7 +99,7 @@ def examples(chat: Chat, source: str) -> list[Example]:
     made = []
     for row, vector in zip(asked.iter_rows(named=True), vectors, strict=True):
         question = parse(row["text"], now=now, speakers=index.speakers)
-        found = candidates(index, question, index.live, vector)
+        found = select_candidates(index, question, index.live, vector)
         gold = ids.gather(found.rows).is_in(row["evidence"]).to_numpy()
         made.append(Example(chat.chat_id, source, row["kind"], found, gold))
     return made

@@ -19,7 +19,7 @@ from memory_pipeline.evaluation.simulation import Night, live
 from memory_pipeline.interop.importing import stable_id
 from memory_pipeline.ledger import event as ledger_events
 from memory_pipeline.recall.index.memory_index import Index
-from memory_pipeline.recall.live.ledger_tail import contradicting
+from memory_pipeline.recall.live.ledger_tail import contradictions
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.schemas import LIVE, TABLES, EventType
 from memory_pipeline.settings import Policy, load
@@ -252,7 +252,7 @@ class _Shelf:
         vectors = pl.concat([night.tables["vectors"], after["vectors"]]) if night is not None else empty[1]
         self._index = Index.build(memories, vectors, model=model)
         self._scored = after.get("scored_memories", TABLES["scored_memories"].empty())
-        self._conflicts = contradicting(after.get("decided_edges", TABLES["decided_edges"].empty()))
+        self._conflicts = contradictions(after.get("decided_edges", TABLES["decided_edges"].empty()))
 
     def recall(self, query: str, *, now: datetime, k: int, ranking: str) -> pl.DataFrame:
         """Rank what stands at an instant (see `rank`); instants must not go back."""

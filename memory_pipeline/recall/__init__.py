@@ -1,4 +1,5 @@
-"""What agents and people ask of the memories: why one stands where it stands.
+"""Recall: finding, reading and changing memories through the client, and explaining their state.
 
-Everything here reads what a run has published; nothing here decides or changes a memory.
+Imports go one way: `roles` and `models` ← `index` ← `rank` ← `live` ← `client`. Not here: deciding what happens to a
+memory (`consolidation`) and committing it (`runs`).
 """

@@ -1,6 +1,6 @@
-"""What a client takes and gives back: filters, memories, and the answer of a recall, as frozen values.
+"""Values that a client takes and returns: filters, memories and the answer of a recall.
 
-What is not here: how an answer comes about (`ranking`), and who asks (`client`).
+Not here: computing an answer (`rank/ranking`) and the client itself (`client/memory_client`).
 """
 
 import re
@@ -15,7 +15,7 @@ from memory_pipeline.consolidation.core_memory import SEPARATOR
 from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.ledger.validation_errors import nearest, shown
-from memory_pipeline.recall.index.queries import USERS
+from memory_pipeline.recall.roles import USERS
 
 _DAY: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}): *(?=\S)")
 """A date at the start of a text."""
@@ -25,10 +25,9 @@ _CUT: Final = re.compile(rf"(?:(?:^|(?<=[.!?])\s+|\n+){_BEFORE})+")
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Which memories a recall or a list may name; what is None admits all. Several conditions must all hold.
+    """Conditions on the memories of a recall or a list; all must hold, and None admits everything.
 
-    Instants may be given as ISO 8601 text and are read as UTC where they have no offset; a single memory type or tag
-    may stand for itself.
+    Instants may be ISO 8601 text, read as UTC without an offset; a single memory type or tag may be a plain string.
 
     Raises:
         ValueError: a value is of the wrong kind; names it.
@@ -41,15 +40,15 @@ class Filters:
     user_id: str | None = None
     """Stored for this person."""
     memory_types: tuple[str, ...] | None = None
-    """Of one of these types, in any case."""
+    """Of one of these types; case is ignored."""
     tags: tuple[str, ...] | None = None
-    """With one of these tags at least."""
+    """With at least one of these tags."""
     since: datetime | None = None
     """Stored at this instant or later."""
     until: datetime | None = None
     """Stored before this instant."""
     speaker: str | None = None
-    """Said by this speaker, in any case."""
+    """Said by this speaker; case is ignored."""
 
     def __post_init__(self) -> None:
         for name in ("session_id", "agent_id", "user_id", "speaker"):
@@ -65,25 +64,25 @@ class Filters:
             )
 
     @staticmethod
-    def of(given: "Filters | Mapping[str, Any] | None") -> "Filters":
-        """Return filters as they are, or made from a mapping with their names.
+    def of(filters: "Filters | Mapping[str, Any] | None") -> "Filters":
+        """Return filters, converted from a mapping if need be.
 
         Raises:
             ValueError: a name is unknown, or a value of the wrong kind; names it.
         """
-        if isinstance(given, Filters):
-            return given
-        if not isinstance(given, Mapping | None):
-            raise ValueError(f"filters is {shown(given)}; give Filters or a mapping")  # noqa: TRY004 - one class of error
-        known = [field.name for field in fields(Filters)]
-        if unknown := [name for name in given or {} if name not in known]:
-            raise ValueError(f"filters.{unknown[0]} is no filter; {nearest(unknown[0], known)}")
-        return Filters(**(given or {}))
+        if isinstance(filters, Filters):
+            return filters
+        if not isinstance(filters, Mapping | None):
+            raise ValueError(f"filters is {shown(filters)}; give Filters or a mapping")  # noqa: TRY004 - one class of error
+        names = [field.name for field in fields(Filters)]
+        if unknown := [name for name in filters or {} if name not in names]:
+            raise ValueError(f"filters.{unknown[0]} is no filter; {nearest(unknown[0], names)}")
+        return Filters(**(filters or {}))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One feature of a score: the score is the sum of value times weight, brought to 0..1."""
+    """One part of a score: the score is the sum of value times weight, scaled to 0..1."""
 
     name: str
     value: float
@@ -92,48 +91,48 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Recalled:
-    """A memory that answers a query."""
+    """A memory returned by a recall."""
 
     memory_id: str
     kind: str
     """original, or the kind of summary."""
     text: str
-    """What to read: the trimmed text where it was trimmed and the recall was not deep, else the whole."""
+    """The text to read: trimmed, if the memory was trimmed and the recall was not deep, else whole."""
     content: str
     """The whole text."""
     score: float
-    """0..1; comparable within one answer only."""
+    """0..1; comparable within one answer. Only that of the ranking `cosine` means the same for every query."""
     parts: tuple[Part, ...]
-    """What the score consists of."""
+    """The parts of the score."""
     rank: int
-    """1: best."""
+    """1 is best."""
     tokens: int
-    """What it costs of a token budget: words and punctuation marks of "speaker: text"."""
+    """Its cost in a token budget: words and punctuation marks of "speaker: text"."""
     speaker: str | None
     memory_type: str
     session_id: str | None
     created_at: datetime
     lifecycle: str
     current: bool | None
-    """False when its validity has ended or has not begun; None when nothing is known of that."""
+    """False if its validity has ended or not begun; None if unknown."""
     holds_from: datetime | None
-    """When its validity begins, if that is still to come."""
+    """When its validity begins, if in the future."""
     closed_by: str | None
-    """The newer memory that has ended its validity."""
+    """The newer memory that ended its validity."""
     conflicts: tuple[str, ...]
     """Memories that contradict it; neither is known to be newer."""
     deep: bool
-    """An ordinary recall would not have found it."""
+    """Only a deep recall returns it."""
 
     def line(self) -> str:
         """Return the memory as one paragraph of a prompt, with its date and any reason to doubt it.
 
         The date at the start of a summary's text replaces that of its making, and no date is written twice.
         """
-        over = self.current is False and self.holds_from is None
+        outdated = self.current is False and self.holds_from is None
         marks = [f"holds only from {self.holds_from:%Y-%m-%d}"] if self.holds_from else []
-        marks += [f"no longer current, see {self.closed_by}"] if over and self.closed_by else []
-        marks += ["no longer current"] if over and not self.closed_by else []
+        marks += [f"no longer current, see {self.closed_by}"] if outdated and self.closed_by else []
+        marks += ["no longer current"] if outdated and not self.closed_by else []
         marks += [f"contradicted by {', '.join(self.conflicts)}"] if self.conflicts else []
         marks += [self.lifecycle] if self.deep else []
         day, text = self._dated()
@@ -150,25 +149,26 @@ class Recalled:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer(Sequence[Recalled]):
-    """The memories that answer a query, best first."""
+    """The memories returned for a query, best first."""
 
     query: str
     as_of: datetime
     """Instant whose state was searched."""
     ranking: str
+    """Name of the ranking."""
     recalled: tuple[Recalled, ...]
 
     @property
     def tokens(self) -> int:
-        """What all of them cost of a token budget."""
-        return sum(one.tokens for one in self.recalled)
+        """Cost of all memories in a token budget."""
+        return sum(memory.tokens for memory in self.recalled)
 
     @overload
-    def __getitem__(self, place: int) -> Recalled: ...
+    def __getitem__(self, position: int) -> Recalled: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[Recalled, ...]: ...
-    def __getitem__(self, place: int | slice) -> Recalled | tuple[Recalled, ...]:
-        return self.recalled[place]
+    def __getitem__(self, position: slice) -> tuple[Recalled, ...]: ...
+    def __getitem__(self, position: int | slice) -> Recalled | tuple[Recalled, ...]:
+        return self.recalled[position]
 
     def __len__(self) -> int:
         return len(self.recalled)
@@ -177,33 +177,33 @@ class Answer(Sequence[Recalled]):
         return iter(self.recalled)
 
     def text(self) -> str:
-        """Return all of them ready for a prompt, one paragraph each, best first; empty if nothing was found.
+        """Return the memories as text for a prompt, one paragraph each, best first; empty without memories.
 
-        A memory that does not hold, or that another contradicts, says so; other ids are left out of the text.
+        Memories that do not hold now or that others contradict are marked, with the ids of those; no other ids appear.
         """
-        return "\n".join(one.line() for one in self.recalled)
+        return "\n".join(memory.line() for memory in self.recalled)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON takes it: instants as ISO 8601 text."""
+        """Return all fields as JSON values, instants as ISO 8601 text."""
         return _plain(asdict(self) | {"tokens": self.tokens})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Memory:
-    """A memory as it stands now, or stood at an instant."""
+    """The state of a memory, now or at an instant."""
 
     memory_id: str
     kind: str
     """original, or the kind of summary."""
     text: str
-    """What a recall shows of it: trimmed, if it was trimmed."""
+    """The text that a recall returns: trimmed, if the memory was trimmed."""
     content: str
     """The whole text."""
     speaker: str | None
     memory_type: str
     category: str
     importance: float | None
-    """As the agent gave it."""
+    """As given by the agent."""
     confidence: float
     valid_from: datetime | None
     valid_until: datetime | None
@@ -226,17 +226,17 @@ class Memory:
     superseded_kind: str | None
     closed_by: str | None
     members: tuple[str, ...]
-    """For a summary."""
+    """Members of a summary."""
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """Return the memory of a row of the table `memories`.
 
-        One that took the place of others counts as stored when the newest of them was.
+        A summary that replaced its members counts as stored with the newest of them.
         """
-        named = {field.name: row[field.name] for field in fields(cls) if field.name in row}
+        columns = {field.name: row[field.name] for field in fields(cls) if field.name in row}
         return cls(
-            **named
+            **columns
             | {
                 "text": row.get("trimmed") or row["content"],
                 "importance": row["importance_given"],
@@ -247,7 +247,7 @@ class Memory:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON takes it: instants as ISO 8601 text."""
+        """Return all fields as JSON values, instants as ISO 8601 text."""
         return _plain(asdict(self))
 
 
@@ -263,38 +263,43 @@ class Block:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """Return the block of a row of the table `core_memory_blocks`."""
-        named = {name: row[name] for name in ("content", "version", "compiled_at")}
-        return cls(name=row["block"], **named)
+        columns = {name: row[name] for name in ("content", "version", "compiled_at")}
+        return cls(name=row["block"], **columns)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """What an agent reads when a session starts."""
+    """What an agent should read when a session starts."""
 
     session_id: str | None
     blocks: tuple[Block, ...]
-    """Core memory, as the last run compiled it."""
+    """Core memory as compiled by the last run."""
     answer: Answer | None
-    """What is relevant to the query; None without a query."""
+    """Memories relevant to the query; None without a query."""
 
     def text(self) -> str:
-        """Return all of it ready for a prompt: the blocks under their names, then what is relevant.
+        """Return the blocks under their names, then the relevant memories, as text for a prompt.
 
-        What the user said stands in it once: what a block tells is left out of those below and of what is relevant,
-        unless there is more to know of it than its text.
+        Statements of the user appear once: what a block contains is omitted from later blocks and from the relevant
+        memories, unless there is more to know about it than its text.
         """
-        parts, told = [], set[str]()
+        parts, written = [], set[str]()
         for block in self.blocks:
             facts = [(fact, _sentences(fact)) for fact in block.content.split(SEPARATOR)]
-            new = [fact for fact, said in facts if not said <= told]
-            told.update(*(said for _, said in facts))
+            new = [fact for fact, sentences in facts if not sentences <= written]
+            written.update(*(sentences for _, sentences in facts))
             parts += [f"## {block.name.replace('_', ' ')}\n{SEPARATOR.join(new)}"] if new else []
-        lines = [one.line() for one in self.answer or () if not (_bare(one) and _sentences(one.text) <= told)]
+        relevant = [
+            memory
+            for memory in self.answer or ()
+            if not (_is_plain_statement(memory) and _sentences(memory.text) <= written)
+        ]
+        lines = [memory.line() for memory in relevant]
         parts += ["\n".join(["## relevant memories", *lines])] if lines else []
         return "\n\n".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON takes it: instants as ISO 8601 text."""
+        """Return all fields as JSON values, instants as ISO 8601 text."""
         answer = self.answer.to_dict() if self.answer is not None else None
         blocks = [_plain(asdict(block)) for block in self.blocks]
         return {"session_id": self.session_id, "blocks": blocks, "answer": answer}
@@ -302,68 +307,68 @@ class Opening:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Consolidated:
-    """What a consolidation in this process did, or would do."""
+    """The outcome of a consolidation in this process, or of its dry run."""
 
     run_id: str | None
-    """None: it was a dry run, and nothing was written."""
+    """None for a dry run, which wrote nothing."""
     task: str
     as_of: datetime
     """Clock of the run."""
     profiles: pl.DataFrame
-    """Table `profiles`: who took part, from which state."""
+    """Table `profiles`: the profiles of the run and the state it started from."""
     plan: pl.DataFrame
     """Table `consolidation_plan`: every decision, with rule and reason."""
 
     @property
     def actions(self) -> dict[str, int]:
-        """How many decisions there are of each action, those that the quota holds back left out."""
-        decided = self.plan.filter(pl.col("status") != "held")
-        return dict(decided.group_by("action").len().sort("action").iter_rows())
+        """Number of decisions by action, without those held back by the quota."""
+        released = self.plan.filter(pl.col("status") != "held")
+        return dict(released.group_by("action").len().sort("action").iter_rows())
 
     @property
     def held(self) -> int:
-        """How many decisions the quota holds back."""
+        """Number of decisions held back by the quota."""
         return self.plan.filter(pl.col("status") == "held").height
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was done in short, as JSON takes it: run_id, task, as_of, actions, held."""
+        """Return run_id, task, as_of, actions and held as JSON values."""
         return _plain({name: getattr(self, name) for name in ("run_id", "task", "as_of", "actions", "held")})
 
     def document(self) -> dict[str, Any]:
-        """Return the plan in its portable form (see `plan_document.write`), which `apply` takes."""
+        """Return the plan in its portable form (see `plan_document.write`), the input of `apply`."""
         return plan_document.write(self.plan, self.profiles)
 
 
 def instant(name: str, value: Any) -> datetime | None:
-    """Return an instant in UTC, read from text if it is one; None stays None.
+    """Return an instant in UTC, parsed if it is text; None stays None.
 
     Args:
-        name: what it is called in the message.
-        value: a datetime, or ISO 8601 text; without an offset it is read as UTC.
+        name: name of the value in the error message.
+        value: a datetime or ISO 8601 text; without an offset it is read as UTC.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the value is neither.
     """
     try:
-        read = datetime.fromisoformat(value) if isinstance(value, str) else value
-        if read is None:
+        parsed = datetime.fromisoformat(value) if isinstance(value, str) else value
+        if parsed is None:
             return None
-        if isinstance(read, datetime):
-            return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+        if isinstance(parsed, datetime):
+            return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
     except (ValueError, OverflowError):
         pass
     raise ValueError(f"{name} is {shown(value)}; give an instant such as 2026-01-31T12:00:00Z")
 
 
-def _bare(one: Recalled) -> bool:
-    """Whether the user, or nobody in particular, said it, and there is no more to know of it than its text."""
-    users = one.speaker is None or one.speaker.lower() in USERS
-    return users and one.current is not False and not one.conflicts and not one.deep
+def _is_plain_statement(memory: Recalled) -> bool:
+    """Tell whether the user, or nobody in particular, said it, and its text is all there is to know."""
+    by_user = memory.speaker is None or memory.speaker.lower() in USERS
+    return by_user and memory.current is not False and not memory.conflicts and not memory.deep
 
 
 def _sentences(text: str) -> set[str]:
-    """The sentences of a text, without the days and users that a summary names before them."""
-    return {one.rstrip(".").casefold() for one in _CUT.split(text) if one}
+    """Return the sentences of a text without the dates and users that a summary puts before them."""
+    return {sentence.rstrip(".").casefold() for sentence in _CUT.split(text) if sentence}
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -377,12 +382,12 @@ def _json(value: Any) -> Any:
         case Mapping():
             return _plain(value)
         case list() | tuple():
-            return [_json(one) for one in value]
+            return [_json(item) for item in value]
     return value
 
 
 def _words(name: str, value: Any) -> tuple[str, ...] | None:
-    """Read one word or several; none at all admits nothing, so it is refused."""
+    """Return one string or several as a tuple; an empty collection would admit nothing and is refused."""
     words = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else value
     if words is None or (isinstance(words, tuple) and words and all(isinstance(word, str) for word in words)):
         return words

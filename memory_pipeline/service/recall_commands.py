@@ -190,10 +190,10 @@ def explain(
 ) -> None:
     """Say everything about a memory. Scores factor by factor, edges, cluster, decisions and why, lineage."""
     from memory_pipeline.recall.client.explain import explain as explain_memory  # noqa: PLC0415
-    from memory_pipeline.recall.client.validation import past  # noqa: PLC0415
+    from memory_pipeline.recall.client.validation import past_instant  # noqa: PLC0415
     from memory_pipeline.service import rank_explanation  # noqa: PLC0415
 
-    clock = past(instant(as_of), datetime.now(UTC))
+    clock = past_instant(instant(as_of), datetime.now(UTC))
     with existing_lake(settings_in_force()) as lake:
         explanation = explain_memory(lake, memory_id, profile_id=profile, as_of=clock)
     if query is not None:

@@ -1,1 +1,1 @@
-"""The client: what an agent does with its memory."""
+"""The client: what an agent calls to store, recall and change memories, and to run and explain consolidation."""

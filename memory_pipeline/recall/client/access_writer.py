@@ -1,9 +1,9 @@
-"""Who recalled what, written to the ledger behind the back of whoever asks.
+"""Writes access events in the background.
 
-A recall hands its access over and goes on; one thread writes what has gathered as one batch. What cannot be written
-is kept and tried again; somebody hears of it: the next caller, or whoever flushes or closes.
-What is not here: what an access does to a memory (`consolidation/state/folding`), and the ledger itself
-(`ledger/ledger`).
+A recall submits its access event and returns; one thread writes submitted events in batches. Events that cannot be
+written are kept and retried, and the failure is reported to the next caller, or to whoever flushes or closes.
+
+Not here: the effect of an access on a memory (`consolidation/state/folding`) and the ledger itself (`ledger/ledger`).
 """
 
 import os
@@ -17,105 +17,105 @@ from memory_pipeline.ledger.event import Event
 from memory_pipeline.ledger.ledger import Ledger
 
 GATHER_SECONDS: Final = 0.02
-"""How long the first access of a batch waits for others."""
+"""Time that the first event of a batch waits for others."""
 
 RETRY_SECONDS: Final = 1.0
-"""How long after a failure the writer tries again."""
+"""Time after a failure until the next attempt."""
 
 BATCH: Final = 1_000
-"""Most events of one transaction."""
+"""Most events in one transaction."""
 
 
-class Recorder:
-    """Writes events in the background, in the order given. Threads may share it; a forked child has none of it."""
+class AccessWriter:
+    """Writes events in the background, in order of submission. Threads may share it; a forked child cannot use it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._waiting: deque[Callable[[], Event]] = deque()
         self._batch: list[Event] = []
-        """What is being written; after a failure it is tried again as it is, so that no event counts twice."""
-        self._news = threading.Condition()
+        """The batch being written; after a failure it is retried unchanged, so that no event counts twice."""
+        self._changed = threading.Condition()
         self._writes = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
         self._failure: Exception | None = None
         self._process = os.getpid()
 
-    def record(self, told: Callable[[], Event]) -> None:
-        """Take an event to be written soon; this writes nothing itself and waits for nobody.
+    def submit(self, make_event: Callable[[], Event]) -> None:
+        """Queue an event for writing, without blocking.
 
         Args:
-            told: makes the event; called by whoever writes it, once.
+            make_event: returns the event; called once, by the writing thread.
         """
-        with self._news:
-            self._waiting.append(told)
+        with self._changed:
+            self._waiting.append(make_event)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="memory-pipeline accesses", daemon=True)
                 self._thread.start()
             if len(self._waiting) == 1:
-                self._news.notify()
+                self._changed.notify()
 
     def check(self) -> None:
-        """Tell, once, that events could not be written so far; they are kept and tried again.
+        """Report a failure to write, once; the events are kept and retried.
 
         Raises:
-            LakeError: why, and how many.
+            LakeError: events could not be written so far; gives their number and the cause.
         """
         if self._failure is not None:
-            with self._news:
+            with self._changed:
                 failure, self._failure = self._failure, None
             if failure is not None:
                 raise LakeError(
-                    f"{self._left()} accesses are not written yet, and are tried again: {failure}"
+                    f"{self._unwritten()} accesses are not written yet and will be retried: {failure}"
                 ) from failure
 
     def flush(self) -> None:
-        """Write everything that was taken so far, in this thread.
+        """Write all events submitted so far, in the calling thread.
 
         Raises:
-            LakeError: it cannot be written; it is kept.
+            LakeError: they cannot be written; they are kept.
         """
         if os.getpid() == self._process:
             self._write()
             self._failure = None
 
     def close(self) -> None:
-        """Write everything and end the thread. Closing twice does nothing; a forked child has nothing to close.
+        """Write all events and end the thread. Closing twice, or in a forked child, does nothing.
 
         Raises:
-            LakeError: something could not be written and is lost; says how much.
+            LakeError: events could not be written and are lost; gives their number.
         """
         if self._closed or os.getpid() != self._process:
             return
-        with self._news:
+        with self._changed:
             self._closed = True
-            self._news.notify()
-        if threading.current_thread() is self._thread:  # which collects garbage, too, and is writing just now
+            self._changed.notify()
+        if threading.current_thread() is self._thread:  # garbage collection runs there too, amid a write
             return
         try:
             self._write()
         except Exception as error:
-            raise LakeError(f"{self._left()} accesses could not be written and are lost: {error}") from error
+            raise LakeError(f"{self._unwritten()} accesses could not be written and are lost: {error}") from error
 
-    def _left(self) -> int:
+    def _unwritten(self) -> int:
         return len(self._batch) + len(self._waiting)
 
     def _run(self) -> None:
-        """Write what gathers until the end; a failure is kept for whoever asks next."""
+        """Write batches until closed; keep a failure for the next `check`."""
         pause = GATHER_SECONDS
         while True:
-            with self._news:
-                self._news.wait_for(lambda: self._left() or self._closed)
-                if self._news.wait_for(lambda: self._closed, timeout=pause):
+            with self._changed:
+                self._changed.wait_for(lambda: self._unwritten() or self._closed)
+                if self._changed.wait_for(lambda: self._closed, timeout=pause):
                     return
             try:
                 self._write()
                 pause = GATHER_SECONDS
-            except Exception as error:  # noqa: BLE001 - whatever it is, somebody must hear of it
+            except Exception as error:  # noqa: BLE001 - any failure must reach the caller
                 self._failure, pause = error, RETRY_SECONDS
 
     def _write(self) -> None:
-        """Write all that waits, oldest first; what could not be written still waits."""
+        """Write all waiting events, oldest first; after a failure the rest stays queued."""
         with self._writes:
             while self._batch or self._waiting:
                 while self._waiting and len(self._batch) < BATCH:

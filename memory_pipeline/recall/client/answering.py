@@ -1,6 +1,6 @@
-"""From a ranking to an answer: what is returned of each memory, and what is remembered of its being recalled.
+"""Turns a ranking into an answer, and an answer into the access event that records it.
 
-What is not here: the ranking itself (`ranking`), and which state is searched (`state`).
+Not here: the ranking itself (`rank/ranking`) and the state that is searched (`live/state`).
 """
 
 from collections.abc import Mapping
@@ -9,55 +9,64 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.recall.live.state import Pool
+from memory_pipeline.recall.live.search_pool import SearchPool
 from memory_pipeline.recall.models import Answer, Part, Recalled
 from memory_pipeline.schemas import LIVE, EventType
 
-_SHOWN: Final = ("kind", "content", "speaker", "memory_type", "session_id", "created_at", "said_at", "lifecycle")
-"""What an answer tells of a memory, from its row of the table."""
-_FOUND: Final = ("memory_id", "text", "score", "rank", "tokens", "current", "holds_from", "closed_by")
-"""Likewise, from the ranking."""
+_MEMORY_COLUMNS: Final = (
+    "kind",
+    "content",
+    "speaker",
+    "memory_type",
+    "session_id",
+    "created_at",
+    "said_at",
+    "lifecycle",
+)
+"""Columns of an answer that come from the table `memories`."""
+_RANKING_COLUMNS: Final = ("memory_id", "text", "score", "rank", "tokens", "current", "holds_from", "closed_by")
+"""Columns of an answer that come from the ranking."""
 
 
-def answer(pool: Pool, ranked: pl.DataFrame, query: str, *, as_of: datetime, ranking: str) -> Answer:
-    """Return what `ranking.rank` found as an answer.
+def answer(pool: SearchPool, ranked: pl.DataFrame, query: str, *, as_of: datetime, ranking: str) -> Answer:
+    """Return a ranking as an answer.
 
     Args:
         pool: the memories that were searched.
-        ranked: what `rank` returns.
-        query: the question.
+        ranked: what `rank` returned.
+        query: the query.
         as_of: instant whose state was searched.
         ranking: name of the ranking.
     """
-    rows = pool.rows(ranked["memory_id"].to_list(), _SHOWN)
-    found = [_recalled(hit, row) for hit, row in zip(ranked.to_dicts(), rows, strict=True)]
-    return Answer(query=query, as_of=as_of, ranking=ranking, recalled=tuple(found))
+    rows = pool.rows(ranked["memory_id"].to_list(), _MEMORY_COLUMNS)
+    recalled = [_recalled(hit, row) for hit, row in zip(ranked.to_dicts(), rows, strict=True)]
+    return Answer(query=query, as_of=as_of, ranking=ranking, recalled=tuple(recalled))
 
 
 def _recalled(hit: Mapping[str, Any], row: Mapping[str, Any]) -> Recalled:
-    given = {name: hit[name] for name in _FOUND}
-    told = {name: row[name] for name in _SHOWN if name != "said_at"}
+    from_ranking = {name: hit[name] for name in _RANKING_COLUMNS}
+    from_memory = {name: row[name] for name in _MEMORY_COLUMNS if name != "said_at"}
     return Recalled(
-        **given,
-        **told | {"created_at": row["said_at"] or row["created_at"]},
+        **from_ranking,
+        **from_memory | {"created_at": row["said_at"] or row["created_at"]},
         parts=tuple(Part(**part) for part in hit["parts"] or ()),
         conflicts=tuple(hit["conflicts"] or ()),
         deep=row["lifecycle"] not in LIVE,
     )
 
 
-def accessed(found: Answer) -> dict[str, Any]:
-    """Return what an event says of a recall: type and payload.
+def access_event(answer: Answer) -> dict[str, Any]:
+    """Return type and payload of the event that records a recall.
 
-    Memories that only a deep recall finds count as regret: see `lake.metrics`.
+    Memories that only a deep recall returns are counted as regret (see `runs/metrics`).
     """
     payload: dict[str, Any] = {
-        "memory_ids": [one.memory_id for one in found],
-        "ranks": [one.rank for one in found],
-        "query": found.query,
+        "memory_ids": [recalled.memory_id for recalled in answer],
+        "ranks": [recalled.rank for recalled in answer],
+        "query": answer.query,
     }
-    if regret := sum(one.deep for one in found):
-        from memory_pipeline.runs.metrics import REGRET  # noqa: PLC0415 - it takes long to load, and is seldom needed
+    if regret := sum(recalled.deep for recalled in answer):
+        from memory_pipeline.runs.metrics import REGRET  # noqa: PLC0415 - slow to import and rarely needed
 
         payload["metadata"] = {REGRET: regret}
     return {"event_type": EventType.ACCESSED.value, "payload": payload}

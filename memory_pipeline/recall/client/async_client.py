@@ -1,6 +1,6 @@
 """`AsyncMemoryClient`: the methods of `MemoryClient` for asynchronous code, each run by a thread of a small pool.
 
-What is not here: what the methods do (`client`).
+Not here: what the methods do (`memory_client`).
 """
 
 import asyncio
@@ -18,7 +18,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _THREADS: Final = 4
-"""Calls that go on at once; the others wait."""
+"""Calls that run at the same time; others wait."""
 
 
 def _asynchronous(
@@ -36,7 +36,7 @@ def _asynchronous(
 class AsyncMemoryClient:
     """The memory of one profile, for asynchronous code; see `MemoryClient`. Tasks may share it.
 
-    A call that is cancelled goes on in its thread: what it writes is written.
+    A cancelled call still runs to its end in its thread, including its writes.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class AsyncMemoryClient:
         settings: Settings | None = None,
         clock: Callable[[], datetime] = now,
     ) -> None:
-        """Open the memory of a profile; see `MemoryClient`. This takes some milliseconds, in the caller's thread."""
+        """Open the memory of a profile; see `MemoryClient`. Takes some milliseconds in the calling thread."""
         self._client = MemoryClient(
             home,
             profile_id=profile_id,
@@ -69,10 +69,10 @@ class AsyncMemoryClient:
         await self.close()
 
     async def close(self) -> None:
-        """Let calls that go on come to their end, then close; see `MemoryClient.close`."""
-        await asyncio.to_thread(self._end)
+        """Wait for running calls, then close; see `MemoryClient.close`."""
+        await asyncio.to_thread(self._shut_down)
 
-    def _end(self) -> None:
+    def _shut_down(self) -> None:
         self._threads.shutdown()
         self._client.close()
 

@@ -1,8 +1,8 @@
-"""Why a memory stands where it stands: its scores, protection, edges, clusters, decisions and origin.
+"""Explains the state of a memory: its scores, protection, edges, clusters, decisions and origin.
 
-Reads the tables that runs have published, now or as they were, and the ledger for what no run has seen yet. The same
-question in SQL is the macro `explain` of a snapshot (`lake/snapshot_macros.py`). What is not here: making any of these
-tables (`consolidation/`), and how an explanation reads (`recall/client/explanation.py`).
+Reads the published tables, current or past, and the ledger for events that no run has seen yet. The SQL counterpart is
+the macro `explain` of a snapshot (`lake/snapshot_macros`). Not here: computing these tables (`consolidation`) and the
+form of an explanation (`explanation`).
 """
 
 import difflib
@@ -29,7 +29,7 @@ _NO_SCORES: Final = {
     *("profile_id", "memory_id", "as_of", "is_protected", "budget_protected", "protection_reason", "plan_id"),
 }
 _CANDIDATES: Final = 2000
-"""Ids among which the nearest ones are looked for."""
+"""Most ids to search for similar ones."""
 _USES: Final = (EventType.ACCESSED.value,)
 _ORIGIN: Final = ("event_id", "event_type", "occurred_at", "seq", "session_id", "agent_id")
 
@@ -42,21 +42,21 @@ def explain(
     as_of: datetime | None = None,
     recalled: Mapping[str, Any] | None = None,
 ) -> Explanation:
-    """Say everything about a memory: scores factor by factor, edges, clusters, decisions and why, accesses, lineage.
+    """Explain a memory: scores factor by factor, edges, clusters, decisions with reasons, accesses and lineage.
 
     Args:
         lake: the store.
         memory_id: the memory.
-        profile_id: its profile; needed only where several use the same id.
-        as_of: show it as the tables stood when the clock of the last run was at or before this instant; default now.
-        recalled: its row of an answer (`recall.ranking.rank`), to explain how it ranked there too.
+        profile_id: its profile; needed only if several profiles use the id.
+        as_of: use the tables of the last run whose clock was at or before this instant; default: now.
+        recalled: its row of an answer (see `rank/ranking`), to explain its rank there too.
 
     Raises:
-        UnknownMemory: no profile has the memory; says what is near.
-        ValueError: more than one profile has it, or nothing had been committed at `as_of`; says what to do instead.
-        LakeError: tables as of that instant are no longer kept, as after an erasure.
+        UnknownMemory: no profile has the memory; suggests similar ids.
+        ValueError: several profiles have it, or nothing had been committed at `as_of`; gives the remedy.
+        LakeError: the tables of that instant are no longer stored, as after an erasure.
 
-    Cost: reads the published tables and the events of one profile (of all, narrowed to the ids, to find the profile).
+    Cost: reads the published tables and the events of one profile; to find the profile, of all, filtered by id.
     """
     owner = profile_id if profile_id is not None else _owner(lake, memory_id)
     seq, clock, base = _state(lake, owner, as_of)
@@ -67,9 +67,9 @@ def explain(
     consolidated = memory is not None
     memory = memory or tables.unconsolidated()
     if memory is None:
-        known = pl.concat([memories["memory_id"], events["memory_id"].drop_nulls()])
+        all_ids = pl.concat([memories["memory_id"], events["memory_id"].drop_nulls()])
         where = f"in profile {owner!r}" + (f" as of {clock.isoformat()}" if clock else "")
-        raise UnknownMemory(_unknown(memory_id, known, where))
+        raise UnknownMemory(_unknown(memory_id, all_ids, where))
     scored = _first(tables.about("scored_memories"))
     edges = tables.between("association_edges", "source", "target")
     return Explanation(
@@ -98,14 +98,14 @@ def explain(
 
 @dataclass(frozen=True, kw_only=True)
 class _Tables:
-    """The published tables of one profile at one ledger position, and what they say about one memory."""
+    """The published tables of one profile at one ledger position, and their rows about one memory."""
 
     lake: Lake
     profile_id: str
     memory_id: str
     seq: int | None
     events: pl.DataFrame
-    """Events of the profile up to there."""
+    """Events of the profile up to that position."""
 
     def all(self, table: str) -> pl.DataFrame:
         return self.lake.read(table, seq=self.seq, profiles=[self.profile_id]).drop("profile_id")
@@ -114,83 +114,85 @@ class _Tables:
         return self.all(table).filter(pl.col("memory_id") == self.memory_id)
 
     def between(self, table: str, one: str, other: str) -> pl.DataFrame:
-        """Rows of which the memory is either end; `other` is the memory at the far end."""
+        """Return rows with the memory at either end; `other` is the memory at the far end."""
         rows = self.all(table).filter((pl.col(one) == self.memory_id) | (pl.col(other) == self.memory_id))
         return rows.with_columns(other=pl.when(pl.col(one) == self.memory_id).then(other).otherwise(one))
 
     def decisions(self) -> tuple[Row, ...]:
-        ledger, own = self.lake.ledger, [self.profile_id]
+        ledger, profiles = self.lake.ledger, [self.profile_id]
         two_sided = pl.col("action").is_in([Action.LINK, Action.PRUNE, Action.CLOSE])
         linked = two_sided & (pl.col("target_id") == self.memory_id)
-        found = ledger.decisions(seq=self.seq, profiles=own).filter((pl.col("memory_id") == self.memory_id) | linked)
+        decisions = ledger.decisions(seq=self.seq, profiles=profiles).filter(
+            (pl.col("memory_id") == self.memory_id) | linked
+        )
         undone = ledger.reverted(seq=self.seq).select("profile_id", "decision_id", reverted=True)
-        runs = ledger.runs(own).select("profile_id", "plan_id", "run_id")
-        found = (
-            found.join(undone, on=["profile_id", "decision_id"], how="left")
+        runs = ledger.runs(profiles).select("profile_id", "plan_id", "run_id")
+        decisions = (
+            decisions.join(undone, on=["profile_id", "decision_id"], how="left")
             .join(runs, on=["profile_id", "plan_id"], how="left")
             .with_columns(pl.col("reverted").fill_null(value=False))
             .sort("seq", "ordinal")
             .drop("profile_id")
         )
         documents = ("factors", "before", "after")
-        return tuple(row | {name: json.loads(row[name]) for name in documents} for row in found.to_dicts())
+        return tuple(row | {name: json.loads(row[name]) for name in documents} for row in decisions.to_dicts())
 
     def unconsolidated(self) -> Row | None:
-        """The memory as events alone make it."""
-        own = self.events.filter(pl.col("memory_id") == self.memory_id)
-        return _first(projection.project(own).memories.drop("profile_id"))
+        """Return the memory folded from its events alone."""
+        events = self.events.filter(pl.col("memory_id") == self.memory_id)
+        return _first(projection.project(events).memories.drop("profile_id"))
 
     def erasure(self) -> Row | None:
-        """When and why the memory was erased, which the ledger's newest state says whatever the instant."""
-        own = (EVENTS.c.profile_id == self.profile_id, EVENTS.c.memory_id == self.memory_id)
-        query = sa.select(EVENTS.c.event_type, EVENTS.c.occurred_at, EVENTS.c.payload).where(*own)
+        """Return when and why the memory was erased, from the current ledger whatever the instant."""
+        about = (EVENTS.c.profile_id == self.profile_id, EVENTS.c.memory_id == self.memory_id)
+        query = sa.select(EVENTS.c.event_type, EVENTS.c.occurred_at, EVENTS.c.payload).where(*about)
         with self.lake.ledger.reading() as connection:
-            found = [row for row in connection.execute(query) if row.event_type == EventType.ERASED.value]
-        if not found:
+            erasures = [row for row in connection.execute(query) if row.event_type == EventType.ERASED.value]
+        if not erasures:
             return None
         return {
-            "at": EPOCH + timedelta(microseconds=found[0].occurred_at),
-            "reason": json.loads(found[0].payload)["reason"],
+            "at": EPOCH + timedelta(microseconds=erasures[0].occurred_at),
+            "reason": json.loads(erasures[0].payload)["reason"],
         }
 
     def accesses(self) -> tuple[Row, ...]:
-        found = self._about_it(pl.col("event_type").is_in(_USES))
+        accesses = self._events_about(pl.col("event_type").is_in(_USES))
         return _rows(
-            found.select("event_id", "seq", "query", "rank", "session_id", "agent_id", "expanded", at="occurred_at")
+            accesses.select("event_id", "seq", "query", "rank", "session_id", "agent_id", "expanded", at="occurred_at")
         )
 
     def origin(self, base: int) -> tuple[Row, ...]:
-        """Events that wrote the memory; a run has seen those up to position `base`."""
-        found = self._about_it(~pl.col("event_type").is_in(_USES))
-        return _rows(found.select(*_ORIGIN, consolidated=pl.col("seq") <= base))
+        """Return the events that wrote the memory; those up to position `base` are consolidated."""
+        events = self._events_about(~pl.col("event_type").is_in(_USES))
+        return _rows(events.select(*_ORIGIN, consolidated=pl.col("seq") <= base))
 
-    def _about_it(self, kinds: pl.Expr) -> pl.DataFrame:
+    def _events_about(self, kinds: pl.Expr) -> pl.DataFrame:
         return self.events.filter(pl.col("memory_id") == self.memory_id, kinds).sort("seq")
 
 
 def _owner(lake: Lake, memory_id: str) -> str:
     """Return the one profile that has the memory."""
-    known = lake.read("memories", columns=["profile_id", "memory_id"])
+    memories = lake.read("memories", columns=["profile_id", "memory_id"])
     stored = (EVENTS.c.memory_id == memory_id, EVENTS.c.event_type == EventType.STORED.value)
-    owners = set(known.filter(pl.col("memory_id") == memory_id)["profile_id"])
+    owners = set(memories.filter(pl.col("memory_id") == memory_id)["profile_id"])
     with lake.ledger.reading() as connection:
         owners |= set(connection.scalars(sa.select(EVENTS.c.profile_id).where(*stored)))
     if not owners:
-        raise UnknownMemory(_unknown(memory_id, known["memory_id"], "in any profile"))
+        raise UnknownMemory(_unknown(memory_id, memories["memory_id"], "in any profile"))
     if len(owners) > 1:
         raise ValueError(f"memory {memory_id!r} exists in the profiles {', '.join(sorted(owners))}; name one of them")
     return str(owners.pop())
 
 
 def _state(lake: Lake, profile_id: str, as_of: datetime | None) -> tuple[int | None, datetime | None, int]:
-    """Return where the tables of a profile stand at an instant, or now.
+    """Locate the tables of a profile at an instant, or now.
 
     Returns:
-        Ledger position before the first run with a later clock (None: the head), the clock of the tables there (None:
-        there was no run yet), and the position up to which their run had read the ledger.
+        The ledger position before the first run with a later clock (None: the head), the clock of the tables there
+        (None: no run yet), and the position up to which their run had read the ledger.
     """
-    everyone = lake.ledger.runs()
-    runs = everyone.filter(pl.col("profile_id") == profile_id).sort("commit_seq")
+    all_runs = lake.ledger.runs()
+    runs = all_runs.filter(pl.col("profile_id") == profile_id).sort("commit_seq")
     if runs.is_empty():
         if profile_id not in set(lake.ledger.profiles()["profile_id"]):
             raise UnknownMemory(f"profile {profile_id!r} has no memory; correct the name")
@@ -203,15 +205,15 @@ def _state(lake: Lake, profile_id: str, as_of: datetime | None) -> tuple[int | N
         )
     later = runs.filter(pl.col("commit_seq") > before["commit_seq"][-1]).head(1)
     # The tables of all profiles of a run change at the first of their positions.
-    changed = everyone.join(later, on="run_id", how="semi")["commit_seq"].min()
+    changed = all_runs.join(later, on="run_id", how="semi")["commit_seq"].min()
     return (None if changed is None else int(str(changed)) - 1), before["as_of"][-1], before["base_seq"][-1]
 
 
-def _unknown(memory_id: str, known: pl.Series, where: str) -> str:
-    """Say that a memory is unknown, which ids are like it, and what to do."""
-    alike = known.filter(known.str.contains(memory_id[:4], literal=True)).sort()
+def _unknown(memory_id: str, all_ids: pl.Series, where: str) -> str:
+    """Return the message for an unknown memory, with similar ids."""
+    alike = all_ids.filter(all_ids.str.contains(memory_id[:4], literal=True)).sort()
     near = difflib.get_close_matches(
-        memory_id, pl.concat([alike, known.sort()]).head(_CANDIDATES).unique().to_list(), n=3
+        memory_id, pl.concat([alike, all_ids.sort()]).head(_CANDIDATES).unique().to_list(), n=3
     )
     hint = f"the nearest are {', '.join(near)}" if near else "none is like it"
     return f"memory {shown(memory_id)} is unknown {where}; {hint}; correct the id"

@@ -1,6 +1,6 @@
-"""An explanation of a memory as values, as JSON and as lines of text.
+"""The explanation of a memory as values, JSON and lines of text.
 
-What is not here: where the facts come from (`recall/client/explain.py`).
+Not here: reading the facts (`explain`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from memory_pipeline.schemas import LIVE, Lifecycle
 Row = Mapping[str, Any]
 
 _SHOWN: Final = 10
-"""Rows of a long list that the text shows; `to_dict` has all."""
+"""Most rows of a list in the text; `to_dict` has all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,22 +27,22 @@ class Factor:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """All that is known about one memory. Rows have the columns of the table they come from, without its profile."""
+    """Everything known about one memory. Rows have the columns of their table, without the profile."""
 
     profile_id: str
     memory_id: str
     as_of: datetime
-    """Clock of the run whose tables were read; before the first run that knows it, when it was last written."""
+    """Clock of the run whose tables were read; before the first run, the last write to the memory."""
     consolidated: bool
-    """False for a memory that no run has seen yet: what it says is known, and nothing was worked out."""
+    """False for a memory that no run has seen yet: it has a text, but no scores, edges or clusters."""
     memory: Row
-    """Its row of `memories`: text, lifecycle, validity, accesses, origin. Of an erased one, a tombstone."""
+    """Its row of `memories`: text, lifecycle, validity, accesses, origin. For an erased memory a tombstone."""
     erased: Row | None
     """When and why it was erased."""
     recalled: Row | None
-    """How it ranked in one answer, if the caller asked with it: rank, score and its parts."""
+    """Its rank, score and score parts in one answer, if given."""
     scores: tuple[Factor, ...]
-    """Every score and factor; none for a memory that is not live."""
+    """All scores and factors; empty for a memory that is not live."""
     is_protected: bool | None
     """None for a memory that is not live."""
     protection_reason: str | None
@@ -52,38 +52,38 @@ class Explanation:
     """Its edges, strongest first; `other` is the memory at the other end."""
     clusters: tuple[Row, ...]
     refusals: tuple[Row, ...]
-    """Memories that it was not merged with, and why."""
+    """Memories it was not merged with, and why."""
     facts: tuple[Row, ...]
-    """Memories that state another value of the same fact, and which of the two holds."""
+    """Memories that state another value of the same fact, and which one holds."""
     decisions: tuple[Row, ...]
     """Committed decisions about it, oldest first, with `run_id` and whether each was `reverted`."""
     accesses: tuple[Row, ...]
-    """When it was recalled, oldest first: by which query, at which rank, in which session, and whether only over an
-    association (`expanded`)."""
+    """Its recalls, oldest first: query, rank, session, and whether it was reached only over an association
+    (`expanded`)."""
     events: tuple[Row, ...]
-    """Events that wrote it, oldest first: id, type, instant, ledger position, session, and whether a run has seen it
-    (`consolidated`); not its accesses."""
+    """Events that wrote it, oldest first, without accesses: id, type, instant, ledger position, session, and whether a
+    run has seen the event (`consolidated`)."""
     members: tuple[Row, ...]
-    """For a summary: its members, with text and the event that stored each."""
+    """Members of a summary, with text and the event that stored each."""
     summaries: tuple[Row, ...]
     """Summaries that it is a member of."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON takes it: instants as ISO 8601 text."""
+        """Return all fields as JSON values, instants as ISO 8601 text."""
         return {name: _plain(value) for name, value in asdict(self).items()}
 
     def text(self) -> str:
-        """Return everything as text for a person, one line a fact; long lists are cut short."""
+        """Return the explanation as text, one fact a line; long lists are truncated."""
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """Return everything as text for a terminal, one line a fact."""
+        """Return the lines of `text`."""
         return [
             *self._state(),
-            *self._place(),
+            *self._succession(),
             *self._ranked(),
             *_section("scores", [_factor(factor) for factor in self.scores], shown=None),
-            *self._standing(),
+            *self._protection(),
             *_section(f"edges: {len(self.edges)}, strongest first", [_edge(row) for row in self.edges]),
             *_section("clusters", [_cluster(row) for row in self.clusters]),
             *_section(
@@ -107,22 +107,22 @@ class Explanation:
             yield "not consolidated yet: no run has seen it; the next one scores, links and groups it"
         if memory["lifecycle"] == Lifecycle.ERASED.value:
             why = f": {self.erased['reason']}" if self.erased else ""
-            yield f"erased: {memory['lifecycle_since'].isoformat()}{why}; nothing of what it said is left"
+            yield f"erased: {memory['lifecycle_since'].isoformat()}{why}; nothing of its content is left"
             yield f"stored: {memory['created_at'].isoformat()}"
             return
         inferred = " (inferred)" if memory["memory_type_inferred"] else ""
-        said = f", said by {memory['speaker']}" if memory["speaker"] else ""
+        speaker = f", said by {memory['speaker']}" if memory["speaker"] else ""
         last = f", last {memory['last_accessed_at'].isoformat()}" if memory["last_accessed_at"] else ""
-        yield f"  {memory['kind']}, {memory['memory_type']}{inferred}, {memory['category']}{said}"
+        yield f"  {memory['kind']}, {memory['memory_type']}{inferred}, {memory['category']}{speaker}"
         yield f"stored: {memory['created_at'].isoformat()}, accesses: {memory['access_count']}{last}"
         yield f"lifecycle: {memory['lifecycle']} since {memory['lifecycle_since'].isoformat()}, tier {memory['tier']}"
 
-    def _place(self) -> Iterator[str]:
-        """What took its place, what recall shows of it, and how long it holds."""
+    def _succession(self) -> Iterator[str]:
+        """Lines on what replaced it, what a recall returns of it, and its validity."""
         memory = self.memory
-        left = [row for row in self.decisions if row["after"].get("lifecycle") == memory["lifecycle"]]
-        if memory["lifecycle"] not in LIVE and left and not left[-1]["reverted"]:
-            yield f"  by {_decision(left[-1])}"
+        moves = [row for row in self.decisions if row["after"].get("lifecycle") == memory["lifecycle"]]
+        if memory["lifecycle"] not in LIVE and moves and not moves[-1]["reverted"]:
+            yield f"  by {_decision(moves[-1])}"
         if memory["superseded_by"]:
             yield f"superseded by: {memory['superseded_by']} ({memory['superseded_kind']})"
         if memory["trimmed"] is not None:
@@ -132,15 +132,15 @@ class Explanation:
             yield f"valid: from {start} until {end}"
 
     def _ranked(self) -> list[str]:
-        """Why it stood where it stood in the answer that was asked about."""
+        """Lines on its rank in the answer asked about."""
         if self.recalled is None:
             return []
         parts = self.recalled.get("parts") or ()
-        told = [f"{part['name']}: {_figure(part['value'])}, weight {_figure(part['weight'])}" for part in parts]
+        lines = [f"{part['name']}: {_figure(part['value'])}, weight {_figure(part['weight'])}" for part in parts]
         title = f"rank {self.recalled['rank']} of the answer, score {_figure(self.recalled['score'])}"
-        return _section(title, told, shown=None) or [title]
+        return _section(title, lines, shown=None) or [title]
 
-    def _standing(self) -> Iterator[str]:
+    def _protection(self) -> Iterator[str]:
         if self.is_protected is not None:
             yield f"protection: {self.protection_reason or 'none'}"
         elif self.consolidated and self.memory["lifecycle"] != Lifecycle.ERASED.value:
@@ -158,7 +158,7 @@ def _plain(value: Any) -> Any:
 
 
 def _section(title: str, lines: Sequence[str], *, shown: int | None = _SHOWN) -> list[str]:
-    """Return a title with its lines indented, cut to the first ones, or nothing if there are none."""
+    """Return a title with its lines indented and truncated, or nothing without lines."""
     rest = len(lines) - len(lines[:shown])
     more = [f"  ... and {rest} more"] if rest else []
     return [title, *(f"  {line}" for line in lines[:shown]), *more] if lines else []

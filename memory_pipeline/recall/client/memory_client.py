@@ -1,8 +1,9 @@
-"""`MemoryClient`: what an agent does with its memory, in one object.
+"""`MemoryClient`: stores, recalls and changes the memories of one profile, and consolidates them.
 
-Every method is one step over the rooms below: events are checked and appended (`lake`), what stands now is folded
-(`state`), searched (`ranking`), explained (`explain`), consolidated and undone (`lake.history`).
-What is not here: how any of that is done, and the same methods for asynchronous code (`asynchronous`).
+Each method is a thin step over lower rooms: events are validated and appended (`ledger`), the current state is folded
+(`live/state`), ranked (`rank`) and explained (`explain`), runs are committed and undone (`runs/commit`).
+
+Not here: the same methods for asynchronous code (`async_client`).
 """
 
 import builtins
@@ -24,21 +25,21 @@ from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.event import Event
 from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.recall.client import answering, restoring, validation
-from memory_pipeline.recall.client.access_writer import Recorder
+from memory_pipeline.recall.client.access_writer import AccessWriter
 from memory_pipeline.recall.client.explain import Explanation, explain
 from memory_pipeline.recall.client.validation import (
-    Fields,
+    MemoryFields,
     as_list,
+    as_rows,
+    check_bool,
+    check_count,
+    check_id,
     check_recall,
-    named,
-    several,
-    spoken,
-    stored,
-    switch,
-    whole,
+    check_text,
+    stored_event,
 )
 from memory_pipeline.recall.index.sessions import SAID_AT
-from memory_pipeline.recall.live.state import State, States
+from memory_pipeline.recall.live.state import State, StateCache
 from memory_pipeline.recall.models import Answer, Block, Consolidated, Filters, Memory, Opening
 from memory_pipeline.recall.rank.baselines import SCORED
 from memory_pipeline.recall.rank.ranking import rank
@@ -49,19 +50,18 @@ from memory_pipeline.settings import Settings, load
 from memory_pipeline.text.embed import embedding
 
 _ATTEMPTS: Final = 4
-"""How often a run is planned anew because others committed meanwhile."""
+"""Attempts to plan and commit a run in spite of concurrent commits."""
 
 
 def now() -> datetime:
-    """Return the present instant in UTC: the clock of a client that is given no other."""
+    """Return the current time in UTC: the default clock of a client."""
     return datetime.now(UTC)
 
 
 class MemoryClient:
-    """The memory of one profile. Threads may share a client; another process opens its own.
+    """The memory of one profile. Threads may share a client; every process opens its own.
 
-    What was stored, changed or erased a moment ago, by whomever, counts at the next call. Settings are those of the
-    moment of opening.
+    Each call sees all changes made before it, by any process. Settings are read once, when the client is opened.
     """
 
     def __init__(
@@ -75,35 +75,35 @@ class MemoryClient:
         settings: Settings | None = None,
         clock: Callable[[], datetime] = now,
     ) -> None:
-        """Open the memory of a profile, after making the store if it is not there.
+        """Open the memory of a profile and create the store if there is none.
 
         Args:
             home: data folder; default: that of the settings (`MEMORY_PIPELINE_HOME`, else `data`).
-            profile_id: whose memory.
-            session_id: session that memories and recalls belong to, unless a call names another.
+            profile_id: the profile.
+            session_id: session of memories and recalls, unless a call names another.
             agent_id: agent that writes.
-            user_id: person it serves.
+            user_id: person whom the agent serves.
             settings: default: read from the data folder and the environment.
-            clock: tells the time, timezone-aware; for replays and tests.
+            clock: returns the current time with a time zone; for replays and tests.
 
         Raises:
-            ValueError: an id is no id, the clock tells no time zone, or a setting is out of range; names it.
+            ValueError: an argument is of the wrong kind, or a setting is out of range; names it.
             LakeError: the store cannot be opened.
         """
         validation.check_opening(home, settings)
         self._settings = settings or load(home)
         self._clock = clock
-        given = {"profile_id": profile_id, "session_id": session_id, "agent_id": agent_id, "user_id": user_id}
-        self._own = {name: value for name, value in given.items() if value is not None}
-        self._asks = {"session_id": session_id, "user_id": user_id}
-        self._checked({"event_type": EventType.SESSION_STARTED.value, "session_id": self._own.get("session_id", "-")})
+        ids = {"profile_id": profile_id, "session_id": session_id, "agent_id": agent_id, "user_id": user_id}
+        self._ids = {name: value for name, value in ids.items() if value is not None}
+        self._asker = {"session_id": session_id, "user_id": user_id}
+        self._event({"event_type": EventType.SESSION_STARTED.value, "session_id": self._ids.get("session_id", "-")})
         self._profile = profile_id
         self._policy = self._settings.policy_of(profile_id)
         self._lake = Lake(Path(home or self._settings.home))
-        self._states = States(self._lake, profile_id, self._policy)
-        self._recorder = Recorder(self._lake.ledger)
+        self._state_cache = StateCache(self._lake, profile_id, self._policy)
+        self._access_writer = AccessWriter(self._lake.ledger)
         self._process = os.getpid()
-        self._closing = weakref.finalize(self, _close, self._recorder, self._lake)
+        self._closing = weakref.finalize(self, _close, self._access_writer, self._lake)
 
     def __enter__(self) -> Self:
         return self
@@ -112,9 +112,9 @@ class MemoryClient:
         self.close()
 
     def close(self) -> None:
-        """Write what recalls left to be written, and close the store; the client is of no use afterwards.
+        """Write pending accesses and close the store; the client cannot be used afterwards.
 
-        Also done, without a word about failures, when the client is forgotten or the interpreter ends.
+        Also done, without reporting failures, when the client is garbage-collected or the interpreter exits.
 
         Raises:
             LakeError: accesses could not be written and are lost.
@@ -125,24 +125,24 @@ class MemoryClient:
         """Write the accesses of all recalls so far.
 
         Raises:
-            LakeError: they could not be written; they are kept and tried again.
+            LakeError: they could not be written; they are kept and retried.
         """
-        self._open()
-        self._recorder.flush()
+        self._check_open()
+        self._access_writer.flush()
 
-    def remember(self, text: str, **fields: Unpack[Fields]) -> str:
-        """Store a memory and return its id. On return it is on the disk, and any recall finds it.
+    def remember(self, text: str, **fields: Unpack[MemoryFields]) -> str:
+        """Store a memory and return its id. On return it is on disk and can be recalled.
 
         Args:
-            text: what to remember.
-            fields: what else is known of it (see `Fields`); session, agent and user default to the client's.
+            text: the text to remember.
+            fields: optional fields (see `MemoryFields`); session, agent and user default to the client's.
 
         Raises:
-            ValueError: a field is unknown or out of range, or another text has, or had, its `memory_id`; names it.
+            ValueError: a field is unknown or out of range, or another text has or had its `memory_id`; names it.
             LakeError: the store cannot be written.
         """
-        self._open()
-        event = self._checked(stored({**fields, "text": text}))
+        self._check_open()
+        event = self._event(stored_event({**fields, "text": text}))
         self._lake.ledger.append([event])
         return str(event.memory_id)
 
@@ -150,15 +150,15 @@ class MemoryClient:
         """Store memories in one transaction, all or none, and return their ids in order.
 
         Args:
-            rows: each a text, or a mapping with `text` and the names of `Fields`.
+            rows: texts, or mappings with `text` and the names of `MemoryFields`.
 
         Raises:
-            ValueError: a field of a row is wrong, as in `remember`; names row and field.
+            ValueError: a row is invalid, as in `remember`; names row and field.
             LakeError: the store cannot be written.
         """
-        self._open()
-        events = [self._stored(row, place) for place, row in enumerate(several(rows))]
-        with validation.by_row():
+        self._check_open()
+        events = [self._storing(row, position) for position, row in enumerate(as_rows(rows))]
+        with validation.naming_rows():
             self._lake.ledger.append(events)
         return [str(event.memory_id) for event in events]
 
@@ -178,31 +178,31 @@ class MemoryClient:
         """Return the memories that answer a query, best first.
 
         Args:
-            query: the question.
+            query: a question or search words.
             k: most memories to return.
-            token_budget: most tokens that they may cost together.
+            token_budget: most tokens of all returned memories together.
             min_score: lowest score to return, 0..1. What a score means depends on the ranking: that of `default` is a
                 weighted mean of features, several of them relative to the best candidate, so it separates good answers
                 from weak ones within one answer, and says little about whether the query has an answer at all; that of
                 `cosine` is the cosine similarity of the vectors and comparable between queries.
-            as_of: instant whose state is searched; default now. A new instant is folded from the ledger: seconds at
+            as_of: instant whose state is searched; default: now. A new instant is folded from the ledger: seconds at
                 100,000 memories.
-            deep: also search what is cold, a stub, archived, expired or superseded, with half its lead.
-            filters: which memories may be named at all.
-            ranking: default, or a published formula (see `ranking.rank`).
-            record: append that the memories were accessed, as every recall does; False only looks.
+            deep: also search memories that are cold, stubs, archived, expired or superseded, with half their lead.
+            filters: conditions that returned memories must meet.
+            ranking: default, or a published formula (see `rank/ranking`).
+            record: record the access, which keeps memories fresh; False leaves no trace.
 
         Raises:
             ValueError: an argument is out of range; names it.
             LakeError: the store cannot be read, or the accesses of an earlier recall could not be written.
         """
-        self._open()
+        self._check_open()
         check_recall(query, k=k, token_budget=token_budget, min_score=min_score, ranking=ranking)
-        switch("deep", deep)
-        switch("record", record)
-        now, wanted = self._now(), Filters.of(filters)
-        past = validation.past(as_of, now)
-        state = self._states.current() if past is None else self._states.past(past)
+        check_bool("deep", deep)
+        check_bool("record", record)
+        now, conditions = self._now(), Filters.of(filters)
+        past = validation.past_instant(as_of, now)
+        state = self._state_cache.current() if past is None else self._state_cache.past(past)
         ranked = rank(
             state.pool.index,
             query,
@@ -211,53 +211,54 @@ class MemoryClient:
             token_budget=token_budget,
             min_score=min_score,
             deep=deep,
-            allowed=state.pool.allowed(wanted),
+            allowed=state.pool.allowed(conditions),
             ranking=ranking,
             vector=embedding.embedder(self._policy.embedder).embed([query])[0],
-            scored=self._states.scored(past) if ranking in SCORED else None,
-            context=self._states.context(state, **self._asks) if ranking == "engram" else None,
+            scored=self._state_cache.scored(past) if ranking in SCORED else None,
+            context=self._state_cache.context(state, **self._asker) if ranking == "engram" else None,
             conflicts=state.conflicts,
         )
-        found = answering.answer(state.pool, ranked, query, as_of=past or now, ranking=ranking)
-        if record and found:
-            self._recorder.record(partial(validation.said, {**self._own, **answering.accessed(found)}, now))
-        return found
+        answer = answering.answer(state.pool, ranked, query, as_of=past or now, ranking=ranking)
+        if record and answer:
+            access = {**self._ids, **answering.access_event(answer)}
+            self._access_writer.submit(partial(validation.parse_event, access, now))
+        return answer
 
     def get(self, memory_id: str, *, as_of: datetime | str | None = None) -> Memory:
-        """Return a memory as it stands now, or stood at an instant; not an access.
+        """Return a memory in its current state, or its state at an instant; not recorded as an access.
 
         Raises:
-            UnknownMemory: no memory has that id, or it was deleted or erased.
+            UnknownMemory: no memory has this id, or it was deleted or erased.
             ValueError: an argument is out of range; names it.
         """
-        self._open()
-        named("memory_id", memory_id)
-        past = validation.past(as_of, self._now())
-        state = self._states.current() if past is None else self._states.past(past)
-        return self._found(state, memory_id)
+        self._check_open()
+        check_id("memory_id", memory_id)
+        past = validation.past_instant(as_of, self._now())
+        state = self._state_cache.current() if past is None else self._state_cache.past(past)
+        return self._memory(state, memory_id)
 
     def list(
         self, filters: Filters | Mapping[str, Any] | None = None, limit: int = 100, *, deep: bool = False
     ) -> builtins.list[Memory]:
-        """Return memories, newest first; not an access.
+        """Return memories, newest first; not recorded as an access.
 
         Args:
-            filters: which ones.
-            limit: how many at most.
-            deep: also those that are no longer live.
+            filters: conditions that the memories must meet.
+            limit: most memories to return.
+            deep: also return memories that are no longer live.
 
         Raises:
             ValueError: an argument is out of range; names it.
         """
-        self._open()
-        whole("limit", limit)
-        switch("deep", deep)
-        state = self._states.current()
+        self._check_open()
+        check_count("limit", limit)
+        check_bool("deep", deep)
+        state = self._state_cache.current()
         rows = state.pool.index.memories.select("memory_id", SAID_AT, "lifecycle")
         allowed = state.pool.allowed(Filters.of(filters))
-        chosen = (rows if allowed is None else rows.filter(allowed)).filter(deep | pl.col("lifecycle").is_in(LIVE))
-        newest = chosen.sort("said_at", "memory_id", descending=[True, False])["memory_id"].to_list()[:limit]
-        return self._states.shown(state, newest)
+        matching = (rows if allowed is None else rows.filter(allowed)).filter(deep | pl.col("lifecycle").is_in(LIVE))
+        newest = matching.sort("said_at", "memory_id", descending=[True, False])["memory_id"].to_list()[:limit]
+        return self._state_cache.memories(state, newest)
 
     def update(
         self,
@@ -294,114 +295,113 @@ class MemoryClient:
             "valid_from": valid_from,
             "valid_until": valid_until,
         }
-        return self._said(memory_id, EventType.UPDATED, payload)
+        return self._write_about(memory_id, EventType.UPDATED, payload)
 
     def protect(self, memory_id: str, reason: str | None = None, *, protected: bool = True) -> Memory:
-        """Bar a memory from ever being archived, merged or deleted, or lift that again, and return it.
+        """Protect a memory from being archived, merged or deleted, or lift the protection; return the memory.
 
         Args:
             memory_id: the memory.
             reason: why it is protected.
-            protected: False lifts the protection that was asked for; what a policy protects stays protected.
+            protected: False lifts an explicit protection; what a policy protects stays protected.
 
         Raises:
-            UnknownMemory: no memory has that id.
-            ValueError: a reason is given where protection is lifted.
+            UnknownMemory: no memory has this id.
+            ValueError: a reason is given although protection is lifted.
             LakeError: the store cannot be written.
         """
         if reason is not None and not protected:
             raise ValueError(f"reason is {shown(reason)}; it says why a memory is protected: leave it out to lift that")
-        return self._said(memory_id, EventType.UPDATED, {"protected": protected, "protected_reason": reason})
+        return self._write_about(memory_id, EventType.UPDATED, {"protected": protected, "protected_reason": reason})
 
     def feedback(self, memory_id: str, *, helpful: bool) -> Memory:
-        """Say whether a memory helped: True counts as an access, False lowers its confidence by .1. Returns it.
+        """Record whether a memory helped: True counts as an access, False lowers its confidence by 0.1; return it.
 
         Raises:
-            UnknownMemory: no memory has that id.
+            UnknownMemory: no memory has this id.
             LakeError: the store cannot be written.
         """
-        return self._said(memory_id, EventType.FEEDBACK, {"helpful": helpful})
+        return self._write_about(memory_id, EventType.FEEDBACK, {"helpful": helpful})
 
     def restore(self, memory_id: str) -> Memory:
-        """Bring back a memory that runs took out of the live set or trimmed, and return it.
+        """Restore a memory that runs took out of the live set or trimmed, and return it.
 
-        Those decisions no longer count; a summary that stands in its place stays. Cost: the tables of the profile are
-        made anew.
+        The decisions are undone; a summary that replaced the memory stays. Cost: the tables of the profile are rebuilt.
 
         Raises:
-            UnknownMemory: no memory has that id.
-            ValueError: no decision that stands took it out or trimmed it.
-            Conflict: somebody else changed the profile meanwhile; nothing was changed.
+            UnknownMemory: no memory has this id.
+            ValueError: no decision in force took it out or trimmed it.
+            Conflict: the profile was changed concurrently; nothing was written.
             LakeError: the store cannot be written.
         """
-        named("memory_id", memory_id)
+        check_id("memory_id", memory_id)
         self.flush()
         try:
             restoring.restore(self._lake, memory_id, profile_id=self._profile, now=self._now())
         except restoring.NothingToRestore:
-            self._found(self._states.current(), memory_id)  # there may be none of that id
+            self._memory(self._state_cache.current(), memory_id)  # an unknown id is the better message
             raise
         snapshot.publish(self._lake)
         return self.get(memory_id)
 
     def session_start(self, query: str | None = None, session_id: str | None = None) -> Opening:
-        """Note that a session starts, if one is named, and return what an agent should know then.
+        """Record that a session starts, if one is named, and return what an agent should read first.
 
         Args:
-            query: what the session is about; what is relevant to it is recalled.
-            session_id: the session; default the client's.
+            query: topic of the session, for which memories are recalled.
+            session_id: the session; default: the client's.
 
         Raises:
             ValueError: see `recall`.
             LakeError: the store cannot be read or written.
         """
-        self._open()
+        self._check_open()
         if query is not None:
-            spoken("query", query)
-        own = self._own.get("session_id") if session_id is None else session_id
-        if own is not None:
-            self._append({"event_type": EventType.SESSION_STARTED.value, "session_id": own})
+            check_text("query", query)
+        session = self._ids.get("session_id") if session_id is None else session_id
+        if session is not None:
+            self._append({"event_type": EventType.SESSION_STARTED.value, "session_id": session})
         rows = self._lake.read("core_memory_blocks", profiles=[self._profile]).to_dicts()
         return Opening(
-            session_id=own,
+            session_id=session,
             blocks=tuple(Block.of(row) for row in rows),
             answer=None if query is None else self.recall(query),
         )
 
     def end_session(self, session_id: str | None = None) -> None:
-        """Note that a session has ended, after all its recalls.
+        """Record that a session has ended, after all its recalls.
 
         Args:
-            session_id: the session; default the client's.
+            session_id: the session; default: the client's.
 
         Raises:
             ValueError: no session is named.
             LakeError: the store cannot be written.
         """
         self.flush()
-        own = self._own.get("session_id") if session_id is None else session_id
-        if own is None:
+        session = self._ids.get("session_id") if session_id is None else session_id
+        if session is None:
             raise ValueError("session_id is missing; name the session, here or when the client is opened")
-        self._append({"event_type": EventType.SESSION_ENDED.value, "session_id": own})
+        self._append({"event_type": EventType.SESSION_ENDED.value, "session_id": session})
 
     def consolidate(
         self, *, lightweight: bool = False, task: str | None = None, scope: str = "all", dry_run: bool = False
     ) -> Consolidated:
-        """Consolidate the profile in this process: plan, check, commit, snapshot. Others go on meanwhile.
+        """Consolidate the profile in this process: plan, check, commit, snapshot. Others may use it meanwhile.
 
         Args:
             lightweight: only core memory blocks and faded edges, and no snapshot.
             task: only this task, such as decay, creative, cluster, forget or promote; default: all.
-            scope: all, or recent: only what concerns sessions touched since the last reflection.
+            scope: all, or recent: only sessions touched since the last reflection.
             dry_run: return the plan and write nothing.
 
         Raises:
             ValueError: an argument is unknown, the profile has no memory, or the plan breaks an invariant.
-            Conflict: others committed again and again meanwhile; nothing was changed.
+            Conflict: every attempt collided with a concurrent commit; nothing was written.
             LakeError: the store cannot be written.
         """
-        switch("lightweight", lightweight)
-        switch("dry_run", dry_run)
+        check_bool("lightweight", lightweight)
+        check_bool("dry_run", dry_run)
         if lightweight and task is not None:
             raise ValueError("lightweight and task exclude each other; give one of them")
         self.flush()
@@ -415,7 +415,7 @@ class MemoryClient:
         raise AssertionError
 
     def tick(self) -> Consolidated:
-        """Merge and move fading memories, as an agent does every few exchanges (cognitive-memory's `tick`).
+        """Merge and move fading memories, to be called every few exchanges (cognitive-memory's `tick`).
 
         Raises:
             ValueError, Conflict, LakeError: see `consolidate`.
@@ -423,35 +423,35 @@ class MemoryClient:
         return self.consolidate(task="tick")
 
     def explain(self, memory_id: str, as_of: datetime | str | None = None) -> Explanation:
-        """Return why a memory stands where it stands: scores, edges, decisions, origin.
+        """Explain the state of a memory: scores, edges, decisions and origin.
 
         Args:
             memory_id: the memory.
-            as_of: instant of the state to explain; default now.
+            as_of: instant of the state to explain; default: now.
 
         Raises:
-            UnknownMemory: no memory has that id.
+            UnknownMemory: no memory has this id.
             ValueError: an argument is out of range, or `as_of` lies before the first run; names it.
         """
-        named("memory_id", memory_id)
-        past = validation.past(as_of, self._now())
+        check_id("memory_id", memory_id)
+        past = validation.past_instant(as_of, self._now())
         self.flush()
         return explain(self._lake, memory_id, profile_id=self._profile, as_of=past)
 
     def undo(self, target: str, cascade: bool = False) -> pl.DataFrame:
-        """Take back a run, a merge or the decisions about one memory, and return these decisions.
+        """Undo a run, a merge or the decisions about one memory, and return the undone decisions.
 
         Args:
-            target: run id, plan id or memory id; of a summary: the whole merge.
-            cascade: also take back what builds on it.
+            target: run id, plan id or memory id; the id of a summary undoes the whole merge.
+            cascade: also undo decisions that build on these.
 
         Raises:
-            ValueError: nothing that stands has that id, or decisions build on it and `cascade` is off.
-            Conflict: somebody else changed the profile meanwhile; nothing was changed.
+            ValueError: nothing in force has this id, or decisions build on it and `cascade` is off.
+            Conflict: the profile was changed concurrently; nothing was written.
             LakeError: the store cannot be written.
         """
-        named("target", target)
-        switch("cascade", cascade)
+        check_id("target", target)
+        check_bool("cascade", cascade)
         self.flush()
         undone = commit.undo(self._lake, target, profile_id=self._profile, cascade=cascade, now=self._now())
         snapshot.publish(self._lake)
@@ -466,21 +466,21 @@ class MemoryClient:
             memory_id: the memory.
             user: the person.
             profile: the whole profile.
-            reason: why, as it is to stand in the ledger; keep what is erased out of it.
+            reason: why, as recorded in the ledger; do not repeat what is erased.
 
         Raises:
-            UnknownMemory: nothing is known by that name.
+            UnknownMemory: there is no such memory, person or profile.
             ValueError: none or several of the three are given, or an argument is out of range; names it.
             LakeError: the store cannot be written.
         """
-        switch("profile", profile)
-        chosen = {name: value for name, value in {"memory_id": memory_id, "user": user}.items() if value is not None}
-        if len(chosen) + profile != 1:
-            raise ValueError("give exactly one of memory_id, user and profile=True: what shall be erased")
-        for name, value in chosen.items():
-            named(name, value)
+        check_bool("profile", profile)
+        targets = {name: value for name, value in {"memory_id": memory_id, "user": user}.items() if value is not None}
+        if len(targets) + profile != 1:
+            raise ValueError("give exactly one of memory_id, user and profile=True to say what to erase")
+        for name, value in targets.items():
+            check_id(name, value)
         if reason != "":
-            spoken("reason", reason)
+            check_text("reason", reason)
         self.flush()
         try:
             return erase(
@@ -493,10 +493,10 @@ class MemoryClient:
                 reason=reason,
             )
         finally:
-            self._states.forget()
+            self._state_cache.clear()
 
-    def _open(self) -> None:
-        """Check that the client may be used here and now, and tell what went wrong behind the caller's back."""
+    def _check_open(self) -> None:
+        """Refuse a closed or forked client, and report failed background writes."""
         if os.getpid() != self._process:
             raise RuntimeError(
                 f"this client was opened by process {self._process}, before a fork; open another one in each process, "
@@ -504,40 +504,40 @@ class MemoryClient:
             )
         if not self._closing.alive:
             raise RuntimeError("this client is closed; open another one")
-        self._recorder.check()
+        self._access_writer.check()
 
     def _now(self) -> datetime:
-        return validation.told(self._clock)
+        return validation.read_clock(self._clock)
 
-    def _checked(self, given: Mapping[str, Any]) -> Event:
-        """Return the event that says something now, with the client's ids where it has none."""
-        return validation.said({**self._own, **given}, self._now())
+    def _event(self, fields: Mapping[str, Any]) -> Event:
+        """Return an event that happens now, with the client's ids as defaults."""
+        return validation.parse_event({**self._ids, **fields}, self._now())
 
-    def _append(self, said: Mapping[str, Any]) -> None:
-        self._lake.ledger.append([self._checked(said)])
+    def _append(self, fields: Mapping[str, Any]) -> None:
+        self._lake.ledger.append([self._event(fields)])
 
-    def _said(self, memory_id: str, kind: EventType, payload: Mapping[str, Any]) -> Memory:
-        """Append an event about a memory that there is, and return the memory as it is then."""
-        self._open()
-        named("memory_id", memory_id)
-        self._found(self._states.current(), memory_id)
+    def _write_about(self, memory_id: str, kind: EventType, payload: Mapping[str, Any]) -> Memory:
+        """Append an event about an existing memory, and return the memory after it."""
+        self._check_open()
+        check_id("memory_id", memory_id)
+        self._memory(self._state_cache.current(), memory_id)
         self._append({"event_type": kind.value, "memory_id": memory_id, "payload": payload})
-        return self._found(self._states.current(), memory_id)
+        return self._memory(self._state_cache.current(), memory_id)
 
-    def _found(self, state: State, memory_id: str) -> Memory:
-        if memory_id not in state.pool.places:
+    def _memory(self, state: State, memory_id: str) -> Memory:
+        if memory_id not in state.pool.row_ids:
             raise UnknownMemory(f"memory_id is {shown(memory_id)}, which is no memory of profile {self._profile!r}")
-        return self._states.shown(state, [memory_id])[0]
+        return self._state_cache.memories(state, [memory_id])[0]
 
-    def _stored(self, row: Mapping[str, Any] | str, place: int) -> Event:
-        """Return the event that stores a memory."""
+    def _storing(self, row: Mapping[str, Any] | str, position: int) -> Event:
+        """Return the event that stores a memory; errors name its row."""
         try:
-            return self._checked(stored(row))
+            return self._event(stored_event(row))
         except ValueError as error:
-            raise ValueError(f"rows[{place}]: {error}") from error
+            raise ValueError(f"rows[{position}]: {error}") from error
 
     def _run(self, task: str, scope: str, *, dry_run: bool) -> Consolidated:
-        """Plan a run on the present state, and commit it unless it is dry."""
+        """Plan a run on the current state, and commit it unless it is dry."""
         now = self._now()
         profiles = inputs.chosen(
             self._lake, self._settings, as_of=now, profiles=[self._profile], task=task, scope=scope
@@ -553,8 +553,8 @@ class MemoryClient:
         return Consolidated(run_id=run_id, task=task, as_of=now, profiles=profiles, plan=tables["consolidation_plan"])
 
 
-def _close(recorder: Recorder, lake: Lake) -> None:
+def _close(writer: AccessWriter, lake: Lake) -> None:
     try:
-        recorder.close()
+        writer.close()
     finally:
         lake.close()

@@ -1,6 +1,6 @@
-"""Bringing back one memory: the decisions that took it out of the live set, or trimmed it, no longer count.
+"""Restores one memory by undoing the decisions that took it out of the live set or trimmed it.
 
-What is not here: how decisions are taken back, and undoing a run or a merge as a whole (`lake.history`).
+Not here: how decisions are undone, and undoing a run or a merge as a whole (`runs/commit`).
 """
 
 from datetime import datetime
@@ -14,35 +14,35 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs import commit
 from memory_pipeline.schemas import Action
 
-TAKING: Final = (*(move for move in MOVES if move != Action.SUMMARISE.value), Action.TRIM.value)
-"""Actions after which less is recalled of a memory."""
+REMOVING: Final = (*(move for move in MOVES if move != Action.SUMMARISE.value), Action.TRIM.value)
+"""Actions that take a memory out of the live set or shorten it."""
 
 
 class NothingToRestore(ValueError):
-    """No decision that stands took the memory out of the live set or trimmed it."""
+    """No decision in force took the memory out of the live set or trimmed it."""
 
 
 def restore(lake: Lake, memory_id: str, *, profile_id: str, now: datetime) -> pl.DataFrame:
-    """Take back every decision that took a memory out of the live set or trimmed it, and publish the tables anew.
+    """Undo every decision that took a memory out of the live set or trimmed it, and publish the tables again.
 
-    A summary that stands in its place stays, and goes on standing for its other members. What is taken back is not
-    proposed again for the same text, unless a run asks for it.
+    A summary that replaced it stays and keeps representing its other members. The undone decisions are not proposed
+    again for the same text unless a run asks for it.
 
     Returns:
-        The decisions taken back.
+        The undone decisions.
 
     Raises:
-        NothingToRestore: no such decision stands.
-        Conflict: somebody else changed the profile meanwhile; nothing was changed.
+        NothingToRestore: no such decision is in force.
+        Conflict: the profile was changed concurrently; nothing was written.
     """
-    heads = lake.ledger.heads([profile_id])  # first, so that whoever commits meanwhile makes this a conflict
-    standing = commit.in_force(lake, [profile_id])
-    chosen = standing.filter(pl.col("memory_id") == memory_id, pl.col("action").is_in(TAKING))
-    if chosen.is_empty():
+    heads = lake.ledger.heads([profile_id])  # read first, so that a concurrent commit makes this a conflict
+    in_force = commit.in_force(lake, [profile_id])
+    undone = in_force.filter(pl.col("memory_id") == memory_id, pl.col("action").is_in(REMOVING))
+    if undone.is_empty():
         raise NothingToRestore(
-            f"no decision that stands has taken memory {memory_id!r} out of the live set or trimmed it; there is "
-            "nothing to restore"
+            f"no decision in force has taken memory {memory_id!r} out of the live set or trimmed it; there is nothing "
+            "to restore"
         )
-    chosen = pl.concat([chosen, planning.dependants(standing, chosen)])
-    commit.take_back(lake, chosen, heads=heads, reason=f"restore of {memory_id}", now=now)
-    return chosen
+    undone = pl.concat([undone, planning.dependants(in_force, undone)])
+    commit.take_back(lake, undone, heads=heads, reason=f"restore of {memory_id}", now=now)
+    return undone

@@ -1,6 +1,6 @@
-"""What is checked at the client's door, before anything is read or written.
+"""Checks the arguments of the client before anything is read or written.
 
-What is not here: the fields and limits of events themselves (`ledger/event`), and of filters (`answers`).
+Not here: the fields and limits of events (`ledger/event`) and of filters (`recall/models`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,8 +18,8 @@ from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import Settings
 
 
-class Fields(TypedDict, total=False):
-    """What can be said about a memory beside its text (see `docs/event-format.md`, at memory.stored)."""
+class MemoryFields(TypedDict, total=False):
+    """Optional fields of a new memory (see `docs/event-format.md`, at memory.stored)."""
 
     memory_id: str
     event_id: str
@@ -44,51 +44,51 @@ class Fields(TypedDict, total=False):
     source: str
 
 
-_FIELDS: Final = ("text", *Fields.__annotations__)
-_BESIDE: Final = frozenset(_FIELDS) & frozenset(Event.model_fields)
-"""Fields that stand beside the payload of an event, not in it."""
+_FIELDS: Final = ("text", *MemoryFields.__annotations__)
+_EVENT_FIELDS: Final = frozenset(_FIELDS) & frozenset(Event.model_fields)
+"""Fields of the event itself rather than of its payload."""
 
 
-def stored(row: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return what the event says that stores a memory.
+def stored_event(row: Mapping[str, Any] | str) -> dict[str, Any]:
+    """Return the fields of the event that stores a memory.
 
     Args:
-        row: its text, or a mapping with `text` and the names of `Fields`; what is None is left out.
+        row: a text, or a mapping with `text` and the names of `MemoryFields`; None values are ignored.
 
     Raises:
-        ValueError: it is neither, or names an unknown field.
+        ValueError: the row is neither, or has an unknown field.
     """
-    given = {"text": row} if isinstance(row, str) else row
-    if not isinstance(given, Mapping):
+    fields = {"text": row} if isinstance(row, str) else row
+    if not isinstance(fields, Mapping):
         raise ValueError(f"it is {shown(row)}; give a text, or a mapping with text")  # noqa: TRY004 - one class of error
-    if unknown := [name for name in given if name not in _FIELDS]:
+    if unknown := [name for name in fields if name not in _FIELDS]:
         raise ValueError(f"{shown(unknown[0])} is no field of a memory; {nearest(unknown[0], _FIELDS)}")
-    text = given.get("text")
-    spoken("text", text)
-    kept = {name: value for name, value in given.items() if value is not None}
+    text = fields.get("text")
+    check_text("text", text)
+    present = {name: value for name, value in fields.items() if value is not None}
     payload = {
         name: as_list(value) if name == "tags" else value
-        for name, value in kept.items()
-        if name not in {*_BESIDE, "text"}
+        for name, value in present.items()
+        if name not in {*_EVENT_FIELDS, "text"}
     }
-    beside = {name: value for name, value in kept.items() if name in _BESIDE}
-    return {"event_type": EventType.STORED.value, **beside, "payload": {**payload, "content": text}}
+    event_fields = {name: value for name, value in present.items() if name in _EVENT_FIELDS}
+    return {"event_type": EventType.STORED.value, **event_fields, "payload": {**payload, "content": text}}
 
 
-def said(given: Mapping[str, Any], at: datetime) -> Event:
-    """Return the event that says something at an instant.
+def parse_event(fields: Mapping[str, Any], at: datetime) -> Event:
+    """Return an event that is recorded at an instant.
 
     Raises:
         ValueError: a value is out of range; names it.
     """
-    return parse(given, recorded_at=at, origin="memory client")
+    return parse(fields, recorded_at=at, origin="memory client")
 
 
-def several(rows: Any) -> list[Any]:
-    """Return rows of any kind of collection as a list.
+def as_rows(rows: Any) -> list[Any]:
+    """Return any iterable of rows as a list.
 
     Raises:
-        ValueError: they are one text or one mapping, or nothing that can be gone through.
+        ValueError: it is a single text or mapping, or not iterable.
     """
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise ValueError(f"rows is {shown(rows)}; give a list of texts, or of mappings with text")  # noqa: TRY004
@@ -96,11 +96,11 @@ def several(rows: Any) -> list[Any]:
 
 
 @contextmanager
-def by_row() -> Iterator[None]:
-    """Name the row that the ledger cannot take.
+def naming_rows() -> Iterator[None]:
+    """Name the row in the message if the ledger refuses an event.
 
     Raises:
-        ValueError: there is one; names row and field.
+        ValueError: an event was refused; names row and field.
     """
     try:
         yield
@@ -115,9 +115,9 @@ def check_opening(home: Any, settings: Any) -> None:
         ValueError: the folder is not a path, or the settings are not `Settings`.
     """
     if not isinstance(home, str | Path | None):
-        raise ValueError(f"home is {shown(home)}; give the path of a data folder, or leave it out")  # noqa: TRY004 - one class of error
+        raise ValueError(f"home is {shown(home)}; give the path of a data folder, or leave it out")  # noqa: TRY004
     if not isinstance(settings, Settings | None):
-        raise ValueError(f"settings is {shown(settings)}; give Settings, or leave it out")  # noqa: TRY004 - one class of error
+        raise ValueError(f"settings is {shown(settings)}; give Settings, or leave it out")  # noqa: TRY004
 
 
 def check_recall(query: Any, *, k: Any, token_budget: Any, min_score: Any, ranking: Any) -> None:
@@ -126,10 +126,10 @@ def check_recall(query: Any, *, k: Any, token_budget: Any, min_score: Any, ranki
     Raises:
         ValueError: an argument is out of range; names it.
     """
-    spoken("query", query)
-    whole("k", k)
+    check_text("query", query)
+    check_count("k", k)
     if token_budget is not None:
-        whole("token_budget", token_budget)
+        check_count("token_budget", token_budget)
     if min_score is not None and (
         not isinstance(min_score, int | float) or isinstance(min_score, bool) or not 0 <= min_score <= 1
     ):
@@ -138,34 +138,34 @@ def check_recall(query: Any, *, k: Any, token_budget: Any, min_score: Any, ranki
         raise ValueError(f"ranking is {shown(ranking)}; {nearest(ranking, RANKINGS)}")
 
 
-def past(as_of: Any, now: datetime) -> datetime | None:
-    """Return the instant whose state is asked for, in UTC; None stays None.
+def past_instant(as_of: Any, now: datetime) -> datetime | None:
+    """Return the instant of a past state in UTC; None stays None.
 
     Raises:
-        ValueError: it is no instant, or lies in the future.
+        ValueError: it is not an instant, or lies in the future.
     """
-    read = instant("as_of", as_of)
-    if read is not None and read > now:
-        raise ValueError(f"as_of is {read.isoformat()}, which lies in the future; give an instant up to now")
-    return read
+    at = instant("as_of", as_of)
+    if at is not None and at > now:
+        raise ValueError(f"as_of is {at.isoformat()}, which lies in the future; give an instant up to now")
+    return at
 
 
-def told(clock: Callable[[], Any]) -> datetime:
-    """Return what a clock tells, in UTC.
+def read_clock(clock: Callable[[], Any]) -> datetime:
+    """Return the time of a clock in UTC.
 
     Raises:
-        ValueError: it is no clock, or tells no instant with a time zone.
+        ValueError: the clock is not callable, or returns no instant with a time zone.
     """
-    wanted = "give a function that returns a datetime with a time zone"
+    remedy = "give a function that returns a datetime with a time zone"
     if not callable(clock):
-        raise ValueError(f"clock is {shown(clock)}; {wanted}")  # noqa: TRY004 - one class of error
+        raise ValueError(f"clock is {shown(clock)}; {remedy}")  # noqa: TRY004 - one class of error
     if not isinstance(at := clock(), datetime) or at.tzinfo is None:
-        raise ValueError(f"clock tells {shown(at)}; {wanted}")
+        raise ValueError(f"clock returns {shown(at)}; {remedy}")
     return at.astimezone(UTC)
 
 
-def switch(name: str, value: Any) -> None:
-    """Check that an argument is True or False.
+def check_bool(name: str, value: Any) -> None:
+    """Refuse an argument that is not True or False.
 
     Raises:
         ValueError: it is neither.
@@ -174,31 +174,31 @@ def switch(name: str, value: Any) -> None:
         raise ValueError(f"{name} is {shown(value)}; give True or False")  # noqa: TRY004 - one class of error
 
 
-def named(name: str, value: Any) -> None:
-    """Check that an argument is an id.
+def check_id(name: str, value: Any) -> None:
+    """Refuse an argument that is not an id.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a string, or blank.
     """
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{name} is {shown(value)}; give an id")
 
 
-def whole(name: str, value: Any) -> None:
-    """Check that an argument is a whole number from 1.
+def check_count(name: str, value: Any) -> None:
+    """Refuse an argument that is not a whole number from 1.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} is {shown(value)}; give a whole number from 1")
 
 
-def spoken(name: str, value: Any) -> None:
-    """Check that an argument is a text.
+def check_text(name: str, value: Any) -> None:
+    """Refuse an argument that is not a text.
 
     Raises:
-        ValueError: it is none, is blank, or holds half of a surrogate pair.
+        ValueError: it is not a string, is blank, or contains an unpaired surrogate.
     """
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{name} is {shown(value)}; give a text that is not blank")

@@ -1,1 +1,1 @@
-"""The index of recall: the memories of one profile, laid out for ranking."""
+"""The recall index: the memories of one profile, laid out for ranking."""

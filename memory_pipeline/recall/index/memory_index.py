@@ -1,7 +1,7 @@
-"""The index of recall: the memories of one profile, ready to be ranked.
+"""The recall index: the memories of one profile with everything ranking reads of them.
 
-Immutable: `extended` shares what did not change, so that readers need no lock. What is not here: what a query asks for
-(`questions`) and what a memory is worth to it (`features`, `ranking`).
+Immutable: `extended` shares unchanged parts with its predecessor, so readers need no lock. Not here: parsing queries
+(`queries`) and scoring memories (`rank`).
 """
 
 from bisect import bisect_left
@@ -12,53 +12,53 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.recall.index.passages import CUES, Pieces
+from memory_pipeline.recall.index.passages import CUES, Passages
 from memory_pipeline.recall.index.postings import Postings
-from memory_pipeline.recall.index.queries import HELPERS
-from memory_pipeline.recall.index.row_ids import Places
+from memory_pipeline.recall.index.row_ids import RowIds
 from memory_pipeline.recall.index.sessions import SAID_AT, Sessions
 from memory_pipeline.recall.index.vector_rows import VectorRows
+from memory_pipeline.recall.roles import ASSISTANTS
 from memory_pipeline.schemas import LIVE, Lifecycle
 
 Integers = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 
-_GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
+_REMOVED: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 _ASKS: Final = CUES.index("asks")
 _ORDER: Final = (SAID_AT, "seq", "memory_id")
 _LASTING: Final = (
     *("created_at", "said_at", "seq", "memory_id", "kind", "members", "session_id", "speaker"),
     *("content", "index_text", "content_hash"),
 )
-"""Columns on which place and words of a memory depend."""
+"""Columns that determine a memory's position in the index and its words."""
 _CHUNKS: Final = 32
-"""The table is put together anew once it has more pieces."""
+"""Chunks above which the table is made contiguous again."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Index:
-    """Memories of one profile with their words, pieces, sessions and vectors.
+    """Memories of one profile with their words, passages, sessions and vectors.
 
     Attributes:
-        memories: rows of the table `memories`, in the order of the index: by age.
-        places: row of each memory by its id.
+        memories: rows of the table `memories`, oldest first; a row number is a memory's position here.
+        row_ids: row of each memory by its id.
         model: embedder of the vectors.
-        postings: words of the pieces.
-        pieces: the pieces of the memories.
-        sessions: who stands next to whom.
+        postings: words of the passages.
+        passages: the passages of the memories.
+        sessions: the order of memories within their sessions.
         vectors: vector of each memory.
         live: memories that ordinary recall may return.
         created: when each was said (see `sessions.SAID_AT`), microseconds since 1970.
-        speakers: names of those who speak, in order of their first words.
-        speaker: of each memory its speaker's place in `speakers`, -1 for none.
+        speakers: names of the speakers, in order of their first memory.
+        speaker: position in `speakers` of each memory's speaker, -1 for none.
         closers: ids of the memories that ended the validity of another.
     """
 
     memories: pl.DataFrame
-    places: Places
+    row_ids: RowIds
     model: str
     postings: Postings
-    pieces: Pieces
+    passages: Passages
     sessions: Sessions
     vectors: VectorRows
     live: Marks
@@ -68,129 +68,133 @@ class Index:
     closers: frozenset[str]
 
     def asks(self, rows: Integers) -> Marks:
-        """Whether each memory ends in a question; no for a row of -1."""
-        last = self.pieces.bounds(rows)[1] - 1
-        return np.asarray((rows >= 0) & self.pieces.cues[last, _ASKS], dtype=np.bool_)
+        """Tell which memories end in a question; False for row -1."""
+        last = self.passages.bounds(rows)[1] - 1
+        return np.asarray((rows >= 0) & self.passages.cues[last, _ASKS], dtype=np.bool_)
 
-    def says(self, speakers: tuple[int, ...]) -> Marks:
-        """Whether one of these speakers said each memory."""
-        wanted = np.zeros(len(self.speakers) + 1, dtype=np.bool_)
-        wanted[list(speakers)] = True
-        return np.asarray(wanted[self.speaker], dtype=np.bool_)
+    def spoken_by(self, speakers: tuple[int, ...]) -> Marks:
+        """Tell which memories one of these speakers said."""
+        selected = np.zeros(len(self.speakers) + 1, dtype=np.bool_)
+        selected[list(speakers)] = True
+        return np.asarray(selected[self.speaker], dtype=np.bool_)
 
-    def helps(self, rows: Integers) -> Marks:
-        """Whether an assistant said each memory; no for a row of -1."""
-        helping = np.array([name.lower() in HELPERS for name in self.speakers] + [False])
-        return np.asarray((rows >= 0) & helping[self.speaker[rows]], dtype=np.bool_)
+    def by_assistant(self, rows: Integers) -> Marks:
+        """Tell which memories an assistant said; False for row -1."""
+        assistant = np.array([name.lower() in ASSISTANTS for name in self.speakers] + [False])
+        return np.asarray((rows >= 0) & assistant[self.speaker[rows]], dtype=np.bool_)
 
     @classmethod
     def build(cls, memories: pl.DataFrame, vectors: pl.DataFrame, *, model: str) -> Self:
-        """Index rows of `memories`, of one profile, with their rows of `vectors`.
+        """Build the index of one profile.
 
         Args:
-            memories: table `memories`; deleted and erased rows are left out.
-            vectors: table `vectors`; those of other embedders are left out, and a memory may lack one.
+            memories: table `memories`; deleted and erased rows are ignored.
+            vectors: table `vectors`; those of other embedders are ignored, and a memory may lack one.
             model: name of the embedder.
 
         Raises:
-            ValueError: rows of more than one profile, or a memory twice.
+            ValueError: the rows belong to more than one profile, or a memory occurs repeated.
 
         Cost: about 5 s for 100,000 short memories on one core.
         """
-        rows = _checked(memories)
+        rows = _recallable(memories)
         texts = rows.select(pl.coalesce("index_text", "content")).to_series()
-        pieces, cut = Pieces.of(texts, _said_at(rows))
+        passages, passage_texts = Passages.of(texts, _said_at(rows))
         speakers = tuple(rows["speaker"].drop_nulls().unique(maintain_order=True).to_list())
         return cls(
             rows,
-            Places.of(rows["memory_id"].to_list()),
+            RowIds.of(rows["memory_id"].to_list()),
             model,
-            Postings.build(cut),
-            pieces,
+            Postings.build(passage_texts),
+            passages,
             Sessions.build(rows),
             VectorRows.build(rows, vectors, model),
             rows["lifecycle"].is_in(LIVE).to_numpy(),
             _said_at(rows).cast(pl.Int64).to_numpy(),
             speakers,
-            _places(rows["speaker"], speakers),
+            _positions(rows["speaker"], speakers),
             _closers(rows),
         )
 
     def extended(self, memories: pl.DataFrame, vectors: pl.DataFrame) -> "Index":
-        """Add rows that are new, and put rows that changed in the place of the old ones.
+        """Return the index with new rows added and changed rows replaced.
 
-        Answers are those of an index built from all rows at once.
+        The result answers like an index built from all rows at once.
 
         Args:
-            memories: table `memories`; those that are deleted or erased leave the index.
-            vectors: table `vectors`: those of texts that are new.
+            memories: new and changed rows of `memories`; deleted and erased ones leave the index.
+            vectors: rows of `vectors` for new texts.
 
         Raises:
-            ValueError: rows of another profile, or a memory twice.
+            ValueError: the rows belong to another profile, or a memory occurs repeated.
 
-        Cost: a few milliseconds, and copies of some arrays; words are read only where a text is new.
+        Cost: a few milliseconds and copies of some arrays; only new texts are tokenised.
         """
-        rows = _checked(memories)
+        rows = _recallable(memories)
         if rows.height and self.memories.height and rows["profile_id"][0] != self.memories["profile_id"][0]:
             raise ValueError(
                 f"memories has rows of the profile {rows['profile_id'][0]!r}, the index is of "
                 f"{self.memories['profile_id'][0]!r}; an index holds one profile"
             )
-        given = memories.filter(pl.col("lifecycle").is_in(_GONE))["memory_id"].to_list()
-        gone = self.places.rows(given)
-        known = self.places.rows(rows["memory_id"].to_list())
-        stay = self._stays(rows, known)
-        left = np.concatenate([gone[gone >= 0], known[~stay & (known >= 0)]])
-        grown = self if stay.all() and not len(left) else self._grown(rows.filter(~stay), vectors, left)
-        return _told(grown, rows.filter(stay), vectors) if stay.any() else grown
+        removed_ids = memories.filter(pl.col("lifecycle").is_in(_REMOVED))["memory_id"].to_list()
+        removed = self.row_ids.rows(removed_ids)
+        current = self.row_ids.rows(rows["memory_id"].to_list())
+        in_place = self._unchanged(rows, current)
+        outdated = np.concatenate([removed[removed >= 0], current[~in_place & (current >= 0)]])
+        if in_place.all() and not len(outdated):
+            index = self
+        else:
+            index = self._with_rows(rows.filter(~in_place), vectors, outdated)
+        return _with_values(index, rows.filter(in_place), vectors) if in_place.any() else index
 
-    def wanting(self, memories: pl.DataFrame) -> pl.DataFrame:
-        """Return those of some rows of `memories` whose vectors the index has not."""
-        known = self.places.rows(memories["memory_id"].to_list())
-        there = self._stays(memories, known)
-        there[there] = self.vectors.at[known[there]] >= 0
-        return memories.filter(~there)
+    def without_vector(self, memories: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of `memories` whose vectors the index lacks."""
+        current = self.row_ids.rows(memories["memory_id"].to_list())
+        present = self._unchanged(memories, current)
+        present[present] = self.vectors.at[current[present]] >= 0
+        return memories.filter(~present)
 
-    def _stays(self, rows: pl.DataFrame, known: Integers) -> Marks:
-        """Whether each row stands where it stood, with the words it had."""
-        found = np.flatnonzero(known >= 0)
-        if not len(found):
-            return np.zeros(len(known), dtype=np.bool_)
-        old = self.memories.select(_LASTING)[known[found]]
-        new = rows.select(_LASTING)[found]
-        same = np.zeros(len(known), dtype=np.bool_)
-        same[found] = pl.select(pl.all_horizontal(new[name].eq_missing(old[name]) for name in _LASTING)).to_series()
+    def _unchanged(self, rows: pl.DataFrame, current: Integers) -> Marks:
+        """Tell which rows keep the position and the words that they have in the index."""
+        present = np.flatnonzero(current >= 0)
+        if not len(present):
+            return np.zeros(len(current), dtype=np.bool_)
+        old = self.memories.select(_LASTING)[current[present]]
+        new = rows.select(_LASTING)[present]
+        same = np.zeros(len(current), dtype=np.bool_)
+        same[present] = pl.select(pl.all_horizontal(new[name].eq_missing(old[name]) for name in _LASTING)).to_series()
         return same
 
-    def _grown(self, rows: pl.DataFrame, vectors: pl.DataFrame, left: Integers) -> "Index":
-        """Take rows in, and leave out those at some places."""
+    def _with_rows(self, rows: pl.DataFrame, vectors: pl.DataFrame, outdated: Integers) -> "Index":
+        """Insert rows at their positions by age, and drop the outdated ones."""
         height = self.memories.height
-        kept = np.delete(np.arange(height), left)
-        order = np.insert(kept, np.searchsorted(kept, self._ranked(rows)), height + np.arange(rows.height))
+        remaining = np.delete(np.arange(height), outdated)
+        positions = np.searchsorted(remaining, self._older(rows))
+        order = np.insert(remaining, positions, height + np.arange(rows.height))
         texts = rows.select(pl.coalesce("index_text", "content")).to_series()
-        new, cut = Pieces.of(texts, _said_at(rows))
-        said = rows["speaker"].drop_nulls().unique(maintain_order=True).to_list()
-        speakers = (*self.speakers, *(name for name in said if name not in set(self.speakers)))
-        grown = replace(
+        new, passage_texts = Passages.of(texts, _said_at(rows))
+        names = rows["speaker"].drop_nulls().unique(maintain_order=True).to_list()
+        speakers = (*self.speakers, *(name for name in names if name not in set(self.speakers)))
+        index = replace(
             self,
             memories=pl.concat([self.memories, rows.select(self.memories.columns)], rechunk=False),
-            places=self.places.extended(rows["memory_id"].to_list()),
-            postings=self.postings.extended(cut),
-            pieces=self.pieces.joined(new, height),
+            row_ids=self.row_ids.extended(rows["memory_id"].to_list()),
+            postings=self.postings.extended(passage_texts),
+            passages=self.passages.joined(new, height),
             vectors=self.vectors.extended(rows, vectors, self.model),
             live=np.concatenate([self.live, rows["lifecycle"].is_in(LIVE).to_numpy()]),
             created=np.concatenate([self.created, _said_at(rows).cast(pl.Int64).to_numpy()]),
             speakers=speakers,
-            speaker=np.concatenate([self.speaker, _places(rows["speaker"], speakers)]),
+            speaker=np.concatenate([self.speaker, _positions(rows["speaker"], speakers)]),
             closers=self.closers | frozenset(rows["closed_by"].drop_nulls().to_list()),
         )
         if len(order) < height + rows.height or np.any(order != np.arange(len(order))):
-            return _arranged(grown, order)
-        memories = grown.memories.rechunk() if grown.memories.n_chunks() > _CHUNKS else grown.memories
-        return replace(grown, memories=memories, sessions=self.sessions.extended(rows, self.memories))
+            return _arranged(index, order)
+        memories = index.memories.rechunk() if index.memories.n_chunks() > _CHUNKS else index.memories
+        return replace(index, memories=memories, sessions=self.sessions.extended(rows, self.memories))
 
-    def _ranked(self, rows: pl.DataFrame) -> Integers:
-        """How many of the memories come before each of some rows."""
+    def _older(self, rows: pl.DataFrame) -> Integers:
+        """Count the memories that precede each row in the order of the index."""
         keys = self.memories.select("seq", "memory_id")
         created = _said_at(rows).cast(pl.Int64).to_numpy()
         first, last = (np.searchsorted(self.created, created, side=side) for side in ("left", "right"))
@@ -205,62 +209,62 @@ class Index:
         )
 
 
-def _told(index: Index, rows: pl.DataFrame, vectors: pl.DataFrame) -> Index:
-    """Let rows say what has changed beside place and words."""
-    height, known = index.memories.height, index.places.rows(rows["memory_id"].to_list())
+def _with_values(index: Index, rows: pl.DataFrame, vectors: pl.DataFrame) -> Index:
+    """Replace the rows of memories whose position and words stay the same."""
+    height, current = index.memories.height, index.row_ids.rows(rows["memory_id"].to_list())
     newest = np.arange(height)
-    newest[known] = height + np.arange(rows.height)
+    newest[current] = height + np.arange(rows.height)
     live = index.live.copy()
-    live[known] = rows["lifecycle"].is_in(LIVE).to_numpy()
+    live[current] = rows["lifecycle"].is_in(LIVE).to_numpy()
     memories = pl.concat([index.memories, rows.select(index.memories.columns)], rechunk=False)[newest]
-    blank = np.flatnonzero(index.vectors.at[known] < 0)
-    found = index.vectors
-    if len(blank) and vectors.height:
-        place = np.arange(height)
-        place[known[blank]] = height + np.arange(len(blank))
-        found = found.extended(rows[blank], vectors, index.model).arranged(place)
-    return replace(index, memories=memories, live=live, vectors=found, closers=_closers(memories))
+    without = np.flatnonzero(index.vectors.at[current] < 0)
+    vector_rows = index.vectors
+    if len(without) and vectors.height:
+        order = np.arange(height)
+        order[current[without]] = height + np.arange(len(without))
+        vector_rows = vector_rows.extended(rows[without], vectors, index.model).arranged(order)
+    return replace(index, memories=memories, live=live, vectors=vector_rows, closers=_closers(memories))
 
 
 def _arranged(index: Index, order: Integers) -> Index:
-    """Take the memories of these rows alone, in this order; sessions are found anew."""
+    """Select rows in the given order and rebuild the sessions."""
     memories = index.memories[order]
-    pieces, of_pieces = _pieces(index.pieces, order)
-    there = np.bincount(index.speaker[order] + 1, minlength=len(index.speakers) + 1)[1:] > 0
-    number = np.append(np.where(there, np.cumsum(there) - 1, -1), -1)
+    passages, passage_order = _passages(index.passages, order)
+    speaks = np.bincount(index.speaker[order] + 1, minlength=len(index.speakers) + 1)[1:] > 0
+    renumbered = np.append(np.where(speaks, np.cumsum(speaks) - 1, -1), -1)
     return replace(
         index,
         memories=memories,
-        places=index.places.arranged(order),
-        postings=index.postings.arranged(of_pieces),
-        pieces=pieces,
+        row_ids=index.row_ids.arranged(order),
+        postings=index.postings.arranged(passage_order),
+        passages=passages,
         sessions=Sessions.build(memories),
         vectors=index.vectors.arranged(order),
         live=index.live[order],
         created=index.created[order],
-        speakers=tuple(name for name, speaks in zip(index.speakers, there, strict=True) if speaks),
-        speaker=number[index.speaker[order]],
+        speakers=tuple(name for name, present in zip(index.speakers, speaks, strict=True) if present),
+        speaker=renumbered[index.speaker[order]],
         closers=_closers(memories),
     )
 
 
-def _pieces(pieces: Pieces, order: Integers) -> tuple[Pieces, Integers]:
-    """The pieces of the memories of some rows, in their order, and where these pieces stood."""
-    first, last = pieces.bounds(order)
+def _passages(passages: Passages, order: Integers) -> tuple[Passages, Integers]:
+    """Select the passages of some rows in the order of the rows, and return their former positions too."""
+    first, last = passages.bounds(order)
     sizes = last - first
     taken = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
-    place = np.full(len(pieces.row), -1, dtype=np.int64)
-    place[taken] = np.arange(len(taken))
-    spans = pieces.spans.copy()
-    spans[:, 0] = place[spans[:, 0]]
+    position = np.full(len(passages.row), -1, dtype=np.int64)
+    position[taken] = np.arange(len(taken))
+    spans = passages.spans.copy()
+    spans[:, 0] = position[spans[:, 0]]
     spans = spans[spans[:, 0] >= 0]
     return replace(
-        pieces,
+        passages,
         row=np.repeat(np.arange(len(order)), sizes),
-        tokens=pieces.tokens[taken],
-        cues=pieces.cues[taken],
+        tokens=passages.tokens[taken],
+        cues=passages.cues[taken],
         spans=spans[np.argsort(spans[:, 0], kind="stable")],
-        names=pieces.names.gather(taken),
+        names=passages.names.gather(taken),
     ), taken
 
 
@@ -269,23 +273,26 @@ def _said_at(memories: pl.DataFrame) -> pl.Series:
 
 
 def _closers(memories: pl.DataFrame) -> frozenset[str]:
-    """Ids of the memories that ended the validity of another."""
     return frozenset(memories["closed_by"].drop_nulls().to_list())
 
 
-def _checked(memories: pl.DataFrame) -> pl.DataFrame:
-    """Rows that can be recalled, in the order of their age."""
-    rows = memories.filter(~pl.col("lifecycle").is_in(_GONE)).sort(_ORDER)
+def _recallable(memories: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that can be recalled, oldest first.
+
+    Raises:
+        ValueError: the rows belong to more than one profile, or a memory occurs repeated.
+    """
+    rows = memories.filter(~pl.col("lifecycle").is_in(_REMOVED)).sort(_ORDER)
     if rows["profile_id"].n_unique() > 1:
         names = ", ".join(rows["profile_id"].unique().sort().to_list())
         raise ValueError(f"memories has rows of the profiles {names}; an index holds one profile: filter them")
     if rows["memory_id"].is_duplicated().any():
-        twice = rows.filter(pl.col("memory_id").is_duplicated())["memory_id"].sort()[0]
-        raise ValueError(f"memories has {twice!r} more than once; give each memory one row")
+        repeated = rows.filter(pl.col("memory_id").is_duplicated())["memory_id"].sort()[0]
+        raise ValueError(f"memories has {repeated!r} more than once; give each memory one row")
     return rows
 
 
-def _places(names: pl.Series, known: tuple[str, ...]) -> Integers:
-    """Place of each name among the known ones, -1 for none."""
-    places = {name: place for place, name in enumerate(known)}
-    return names.replace_strict(places, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
+def _positions(names: pl.Series, vocabulary: tuple[str, ...]) -> Integers:
+    """Return the position of each name in the vocabulary, -1 for none."""
+    positions = {name: position for position, name in enumerate(vocabulary)}
+    return names.replace_strict(positions, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()

@@ -1,7 +1,7 @@
-"""Pieces: memories cut into units about as long as one turn of a talk, and what can be seen in each without a query.
+"""Passages: memories cut into units about as long as a turn of conversation, and the signs each one shows.
 
-Short memories are one piece. Cues are signs that a piece could answer a kind of question: it names a person, a place, a
-number. What is not here: what a question asks for (`questions`) and the words of a piece (`postings`).
+Short memories are one passage. A cue is a sign that a passage could answer some kind of question: it names a person, a
+place, a number. Not here: what a query asks for (`queries`) and the words of a passage (`postings`).
 """
 
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from memory_pipeline.text.score import clause_value
 Integers = NDArray[np.int64]
 
 WHOLE: Final = 96
-"""Memories of at most so many tokens stay whole."""
+"""Longest memory, in tokens, that stays one passage."""
 SIZE: Final = 64
-"""Tokens of a piece of a longer one, give or take a sentence."""
+"""Tokens of a passage of a longer memory, give or take a sentence."""
 _SENTENCE: Final = r"[^\n.!?]*(?:[.!?]+[\"')\]]*(?:[ \t]+|\n+|$)|\n+|$|[.!?])"
 _UNITS: Final = "(?:second|minute|hour|day|night|week|weekend|month|year|decade)s?"
 _COUNT: Final = (
@@ -36,7 +36,7 @@ _ORDERED: Final = (
     r"|display|specify|double-check|spell|name|number|comment|document|compare|base|break|point|offer|propose|draft"
     r"|share|save|store|delete|run|read|say|talk|treat|help|link|label|track|calculate|follow|apply|change|remove)"
 )
-"""What an assistant is told to do, or not to do."""
+"""Verbs of instructions to an assistant."""
 _PATTERNS: Final = {
     "duration": any_of(
         rf"{_COUNT}(?: (?:of|more|whole|and a half))? {_UNITS};for (?:years|months|weeks|ages|decades|a while)"
@@ -97,23 +97,23 @@ _PATTERNS: Final = {
 _PLACE_NAME: Final = r"(?:^|\s)(?:in|at|to|from|near|around|visit(?:ed|ing)?) (?:the )?\p{Lu}\p{L}+"
 GRADED: Final = ("telling", "dense", "rarity")
 CUES: Final = (*_PATTERNS, "date", "number", "name", "asks", "denies", *GRADED)
-"""Signs looked for, in the order of the columns of `Pieces.cues`. Those of `GRADED` are in hundredths: what its clauses
-are worth keeping (over `_MUCH`), the same a token (over `_DENSE`), and how rare its content words are on the mean."""
+"""Cues, in the order of the columns of `Passages.cues`. Those of `GRADED` are in hundredths: value of the clauses
+(over `_MUCH`), value per token (over `_DENSE`), and mean rarity of the content words."""
 _MUCH: Final = 8.0
 _DENSE: Final = 2.0 / 3.0
 _FEW: Final = 4
-"""Shorter pieces count as so many tokens."""
+"""Least length, in tokens, that a passage counts as."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pieces:
-    """Pieces of memories, those of one memory in order.
+class Passages:
+    """Passages of memories, those of one memory in their order in the text.
 
     Attributes:
-        row: memory of each piece.
+        row: memory of each passage.
         tokens: length of each.
-        cues: [pieces, cues], as in `CUES`: 0 or 1, the graded ones 0 to 100.
-        spans: [mentions, 3]: piece, first day and day after the last (days since 1970) of each date mentioned.
+        cues: [passages, cues], as in `CUES`: 0 or 1, the graded ones 0 to 100.
+        spans: [mentions, 3]: passage, first day and day after the last (days since 1970) of each date mentioned.
         names: names of people, places and things in each, sorted.
     """
 
@@ -125,22 +125,22 @@ class Pieces:
 
     @classmethod
     def of(cls, texts: pl.Series, instants: pl.Series) -> tuple[Self, pl.Series]:
-        """Cut texts, stored at these instants, into pieces; the pieces and their texts."""
+        """Cut texts, said at the given instants, into passages; return the passages and their texts."""
         cut = _cut(texts)
         content, row = cut["text"], cut["row"].to_numpy().astype(np.int64)
         low = tokens.fold(content)
-        read = facts.extract(content, low)
-        spans = dates.resolve(read["dates"], instants.gather(row))
+        parsed = facts.extract(content, low)
+        spans = dates.resolve(parsed["dates"], instants.gather(row))
         return cls(
-            row, cut["tokens"].to_numpy().astype(np.int64), _cues(cut, low, read), _days(spans), read["entities"]
+            row, cut["tokens"].to_numpy().astype(np.int64), _cues(cut, low, parsed), _days(spans), parsed["entities"]
         ), content
 
     def bounds(self, rows: Integers) -> tuple[Integers, Integers]:
-        """First piece of each memory, and the piece after its last."""
+        """Return the first passage of each memory, and the passage after its last."""
         return np.searchsorted(self.row, rows), np.searchsorted(self.row, rows, side="right")
 
     def joined(self, later: Self, first_row: int) -> Self:
-        """These and those of memories behind them, whose rows count from `first_row`."""
+        """Append the passages of later memories, whose rows count from `first_row`."""
         shifted = later.spans + np.array([len(self.row), 0, 0])
         return type(self)(
             np.concatenate([self.row, later.row + first_row]),
@@ -152,7 +152,7 @@ class Pieces:
 
 
 def _cut(texts: pl.Series) -> pl.DataFrame:
-    """Pieces as row, text, tokens; every text has one at least."""
+    """Return passages as row, text, tokens, place; every text has at least one."""
     whole = pl.DataFrame(
         {"row": pl.int_range(len(texts), dtype=pl.UInt32, eager=True), "text": texts.fill_null("")}
     ).with_columns(tokens=tokens.count_tokens(texts), place=pl.lit(0, pl.Int64))
@@ -166,37 +166,38 @@ def _cut(texts: pl.Series) -> pl.DataFrame:
     )
     counted = sentences.with_columns(tokens=tokens.count_tokens(sentences["text"]))
     before = pl.col("tokens").cum_sum().over("row") - pl.col("tokens")
-    pieces = (
+    passages = (
         counted.with_columns(place=before // SIZE)
         .group_by("row", "place", maintain_order=True)
         .agg(pl.col("text").str.join(""), pl.col("tokens").sum())
     )
-    return pl.concat([whole.filter(pl.col("tokens") <= WHOLE), pieces.select(whole.columns)]).sort("row", "place")
+    return pl.concat([whole.filter(pl.col("tokens") <= WHOLE), passages.select(whole.columns)]).sort("row", "place")
 
 
-def _cues(cut: pl.DataFrame, low: pl.Series, read: pl.DataFrame) -> NDArray[np.uint8]:
-    found = {name: low.str.contains(pattern) for name, pattern in _PATTERNS.items()}
-    found["place"] |= cut["text"].str.contains(_PLACE_NAME)
-    found |= {
-        "date": read["dates"].list.len() > 0,
-        "number": read["numbers"].list.len() > 0,
-        "name": read["entities"].list.len() > 0,
-        "asks": read["question"],
-        "denies": read["negated"],
+def _cues(cut: pl.DataFrame, low: pl.Series, parsed: pl.DataFrame) -> NDArray[np.uint8]:
+    cues = {name: low.str.contains(pattern) for name, pattern in _PATTERNS.items()}
+    cues["place"] |= cut["text"].str.contains(_PLACE_NAME)
+    cues |= {
+        "date": parsed["dates"].list.len() > 0,
+        "number": parsed["numbers"].list.len() > 0,
+        "name": parsed["entities"].list.len() > 0,
+        "asks": parsed["question"],
+        "denies": parsed["negated"],
     }
-    said = tokens.occurrences(low).filter(~pl.col("stop")).unique(["row", "stem"])
-    rarity = said.group_by("row").agg(pl.col("rarity").sum().alias("sum"), pl.len().alias("count"))
+    stems = tokens.occurrences(low).filter(~pl.col("stop")).unique(["row", "stem"])
+    rarity = stems.group_by("row").agg(pl.col("rarity").sum().alias("sum"), pl.len().alias("count"))
     total, count = (
         tokens.align_rows(rarity, len(low))[name].to_numpy().astype(np.float64) for name in ("sum", "count")
     )
-    worth = np.bincount((kept := clause_value.standalone_values(cut["text"]))["row"], kept["value"], len(low))
+    clauses = clause_value.standalone_values(cut["text"])
+    worth = np.bincount(clauses["row"], clauses["value"], len(low))
     length = np.maximum(cut["tokens"].to_numpy(), _FEW)
-    found |= {
+    cues |= {
         "telling": _hundredths(worth * (100.0 / _MUCH)),
         "dense": _hundredths(worth / length * (100.0 / _DENSE)),
         "rarity": _hundredths(total / np.maximum(count, 1.0)),
     }
-    return np.column_stack([found[name].cast(pl.UInt8).to_numpy() for name in CUES])
+    return np.column_stack([cues[name].cast(pl.UInt8).to_numpy() for name in CUES])
 
 
 def _hundredths(share: NDArray[np.floating]) -> pl.Series:
@@ -204,12 +205,12 @@ def _hundredths(share: NDArray[np.floating]) -> pl.Series:
 
 
 def _days(spans: pl.Series) -> Integers:
-    """Spans of time of each piece as piece, first day, day after the last."""
+    """Return the time spans of each passage as passage, first day, day after the last."""
     flat = (
-        pl.DataFrame({"piece": pl.int_range(len(spans), eager=True), "span": spans})
+        pl.DataFrame({"passage": pl.int_range(len(spans), eager=True), "span": spans})
         .explode("span")
         .drop_nulls()
         .unnest("span")
     )
     days = [pl.col(name).dt.date().cast(pl.Int32).cast(pl.Int64) for name in ("start", "end")]
-    return np.asarray(flat.select("piece", *days).to_numpy(), dtype=np.int64).reshape(-1, 3)
+    return np.asarray(flat.select("passage", *days).to_numpy(), dtype=np.int64).reshape(-1, 3)

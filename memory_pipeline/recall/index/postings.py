@@ -1,8 +1,8 @@
-"""Postings: which units of text hold which words, and how well each unit matches a query by BM25.
+"""Postings: an inverted index of units of text, with the term statistics of BM25.
 
-Immutable segments that grow by merging, as in a log-structured store, so that a few new units cost little. A word is
-known by the hash of its stem, so segments need no common dictionary. What is not here: how texts are cut into units
-(`pieces`) and what a score is used for (`features`).
+Immutable segments grow by merging, as in a log-structured store, so adding a few units is cheap. A word is identified
+by the hash of its stem, so segments share no dictionary. Not here: cutting texts into units (`passages`) and scoring
+(`rank/matching`).
 """
 
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ K1: Final = 1.2
 B: Final = 0.75
 """Saturation and length normalisation of BM25 (Robertson and Zaragoza 2009)."""
 _GROWTH: Final = 4
-"""A segment is merged into the one before it unless that is more than this many times as long."""
+"""A new segment is merged with the previous one unless that is more than this many times as long."""
 _SPARSE: Final = 2
-"""The words are written anew once there were so many times as many units as there are."""
+"""Ratio of units ever added to present units above which the segments are rewritten."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Segment:
-    """Units from `first` on: for each word its units, and for each unit its words."""
+    """Consecutive units from `first` on: the units of each word, and the words of each unit."""
 
     first: int
     keys: Keys
@@ -42,14 +42,14 @@ class _Segment:
 
     @classmethod
     def of(cls, first: int, height: int, units: Integers, keys: Keys, counts: Floats) -> Self:
-        """Order (unit, word, count) both ways; units are absolute."""
+        """Build a segment from triples of unit, word and count; unit numbers are absolute."""
         own = np.lexsort((keys, units))
         units, keys, counts = units[own], keys[own], counts[own]
-        turned = np.argsort(keys, kind="stable")
-        distinct, starts = np.unique(keys[turned], return_index=True)
+        by_key = np.argsort(keys, kind="stable")
+        distinct, starts = np.unique(keys[by_key], return_index=True)
         own_starts = np.searchsorted(units, np.arange(first, first + height + 1))
         return cls(
-            first, distinct, np.append(starts, len(keys)), units[turned], counts[turned], own_starts, keys, counts
+            first, distinct, np.append(starts, len(keys)), units[by_key], counts[by_key], own_starts, keys, counts
         )
 
     @property
@@ -57,7 +57,7 @@ class _Segment:
         return len(self.own_starts) - 1
 
     def joined(self, later: Self) -> Self:
-        """One segment of this and the one behind it."""
+        """Merge this segment with the one after it."""
         own = np.repeat(np.arange(self.first, self.first + self.height), np.diff(self.own_starts))
         other = np.repeat(np.arange(later.first, later.first + later.height), np.diff(later.own_starts))
         return self.of(
@@ -71,31 +71,32 @@ class _Segment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
-    """The words of units of text, in the units' order.
+    """The words of units of text, in the order of the units.
 
-    Segments know a unit by its number, which it keeps; where it stands among the units may change.
+    Segments refer to a unit by its permanent number; its position among the units may change.
 
     Attributes:
+        segments: postings by unit number.
         lengths: content words of each unit.
-        number: by what number the segments know each unit.
-        place: where the unit of each number stands, -1 if it is none any more.
-        gone: words of units that are none any more and still stand in segments, and in how many of these each.
+        number: number of the unit at each position.
+        place: position of the unit with each number, -1 if it was removed.
+        removed: words of removed units that segments still hold, and the number of such units for each.
     """
 
     segments: tuple[_Segment, ...]
     lengths: Floats
     number: Integers
     place: Integers
-    gone: tuple[Keys, Floats]
+    removed: tuple[Keys, Floats]
 
     @classmethod
     def build(cls, texts: pl.Series) -> Self:
-        """Index texts, one a unit. Cost: about 2 s for 100,000 short texts on one core."""
+        """Index texts, each as one unit. Cost: about 2 s for 100,000 short texts on one core."""
         none = np.zeros(0, dtype=np.int64)
         return cls((), np.zeros(0), none, none, _NONE).extended(texts)
 
     def extended(self, texts: pl.Series) -> Self:
-        """Add units behind the others. Cost: that of the new ones, merges of segments apart."""
+        """Append units. Cost: proportional to the new ones, apart from merges of segments."""
         first, height = len(self.place), len(self.number)
         units, keys, counts = _counted(texts)
         new = _Segment.of(first, len(texts), units + first, keys, counts)
@@ -108,25 +109,28 @@ class Postings:
             np.concatenate([self.lengths, np.bincount(units, counts, len(texts))]),
             np.concatenate([self.number, first + added]),
             np.concatenate([self.place, height + added]),
-            self.gone,
+            self.removed,
         )
 
     def arranged(self, order: Integers) -> Self:
-        """Take these units alone, in this order. Cost: a copy of a few arrays; once half are gone, of all words."""
+        """Select units in the given order.
+
+        Cost: a copy of a few arrays; of all words once half the units are removed.
+        """
         number = self.number[order]
         place = np.full(len(self.place), -1, dtype=np.int64)
         place[number] = np.arange(len(order))
-        left = np.setdiff1d(np.arange(len(self.number)), order)
-        gone = _tallied(*self.gone, self.words_of(left)[1]) if len(left) else self.gone
-        kept = type(self)(self.segments, self.lengths[order], number, place, gone)
+        dropped = np.setdiff1d(np.arange(len(self.number)), order)
+        removed = _tallied(*self.removed, self.words_of(dropped)[1]) if len(dropped) else self.removed
+        selected = type(self)(self.segments, self.lengths[order], number, place, removed)
         if len(place) <= _SPARSE * len(order):
-            return kept
-        own = np.arange(len(order))
-        whole = _Segment.of(0, len(own), *kept.words_of(own))
-        return type(self)((whole,) if len(own) else (), kept.lengths, own, own, _NONE)
+            return selected
+        numbers = np.arange(len(order))
+        segment = _Segment.of(0, len(numbers), *selected.words_of(numbers))
+        return type(self)((segment,) if len(numbers) else (), selected.lengths, numbers, numbers, _NONE)
 
     def postings(self, key: np.uint64) -> tuple[Integers, Floats]:
-        """The units that hold a word, ascending, and how often."""
+        """Return the units that contain a word, ascending, and its count in each."""
         found = []
         for segment in self.segments:
             at = int(np.searchsorted(segment.keys, key))
@@ -137,35 +141,35 @@ class Postings:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         numbers, counts = (np.concatenate(parts) for parts in zip(*found, strict=True))
         units = self.place[numbers]
-        if np.any(units[1:] <= units[:-1]) or units[0] < 0:  # some are gone or stand elsewhere
+        if np.any(units[1:] <= units[:-1]) or units[0] < 0:  # units were removed or reordered
             order = np.argsort(units, kind="stable")
             order = order[np.searchsorted(units[order], 0) :]
             units, counts = units[order], counts[order]
         return units, counts
 
     def frequencies(self, keys: Keys) -> Floats:
-        """In how many units each word stands. Cost: a search a word and segment."""
-        there = [_count(keys, segment.keys, np.diff(segment.starts)) for segment in self.segments]
-        return sum(there, start=-_count(keys, *self.gone))
+        """Return the number of units that contain each word. Cost: one search for each word and segment."""
+        counts = [_count(keys, segment.keys, np.diff(segment.starts)) for segment in self.segments]
+        return sum(counts, start=-_count(keys, *self.removed))
 
     def weighed(self, keys: Keys, weights: Floats) -> Floats:
-        """Of each unit the sum of the weights of these words, each as often as it stands there.
+        """Return for each unit the sum of word weight times word count.
 
-        Cost: proportional to their postings and the number of units.
+        Cost: proportional to the postings of the words and the number of units.
         """
-        found = np.zeros(len(self.number))
+        sums = np.zeros(len(self.number))
         for segment in self.segments:
             if not len(segment.keys):
                 continue
             at = np.searchsorted(segment.keys[:-1], keys)
-            known = np.flatnonzero(segment.keys[at] == keys)
-            begin = segment.starts[at[known]]
-            sizes = segment.starts[at[known] + 1] - begin
+            hits = np.flatnonzero(segment.keys[at] == keys)
+            begin = segment.starts[at[hits]]
+            sizes = segment.starts[at[hits] + 1] - begin
             run = _runs(begin, sizes)
-            units, values = self.place[segment.units[run]], np.repeat(weights[known], sizes) * segment.counts[run]
-            there = units >= 0
-            found += np.bincount(units[there], values[there], len(found))
-        return found
+            units, values = self.place[segment.units[run]], np.repeat(weights[hits], sizes) * segment.counts[run]
+            present = units >= 0
+            sums += np.bincount(units[present], values[present], len(sums))
+        return sums
 
     @property
     def mean(self) -> float:
@@ -173,7 +177,7 @@ class Postings:
         return max(1.0, float(self.lengths.sum()) / max(1, len(self.lengths)))
 
     def words_of(self, units: Integers) -> tuple[Integers, Keys, Floats]:
-        """The words of some units: place in `units`, word, count; by place."""
+        """Return the words of some units as position in `units`, word and count, ordered by position."""
         places, keys, counts = [], [], []
         edges = np.array([segment.first for segment in self.segments])
         numbers = self.number[units]
@@ -198,12 +202,12 @@ _NONE: Final[tuple[Keys, Floats]] = (np.zeros(0, dtype=np.uint64), np.zeros(0))
 
 
 def _runs(begin: Integers, sizes: Integers) -> Integers:
-    """The numbers of runs that begin somewhere and have some sizes, run by run."""
+    """Concatenate ranges with the given starts and sizes."""
     return np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
 
 
 def _count(keys: Keys, words: Keys, counts: Floats | Integers) -> Floats:
-    """The counts of some words among those that have one, in the order of their keys; 0 for others."""
+    """Look up the counts of words in a sorted list of words; 0 for missing ones."""
     if not len(words):
         return np.zeros(len(keys))
     at = np.searchsorted(words[:-1], keys)
@@ -211,24 +215,24 @@ def _count(keys: Keys, words: Keys, counts: Floats | Integers) -> Floats:
 
 
 def _tallied(words: Keys, counts: Floats, more: Keys) -> tuple[Keys, Floats]:
-    """Distinct words and how often each was counted, once more for each of some."""
+    """Add one to the counts of words for each occurrence in `more`; return distinct words and counts."""
     distinct, at = np.unique(np.concatenate([words, more]), return_inverse=True)
     summed = np.bincount(at, np.concatenate([counts, np.ones(len(more))]), len(distinct))
     return distinct.astype(np.uint64), summed.astype(np.float64)
 
 
 def saturated(counts: Floats, lengths: Floats, mean: float) -> Floats:
-    """BM25's share of a word that stands `counts` times in units of these lengths."""
+    """Return the BM25 term frequency factor of words that occur `counts` times in units of these lengths."""
     return np.asarray(counts * (K1 + 1.0) / (counts + K1 * (1.0 - B + B * lengths / mean)), dtype=np.float64)
 
 
 def keys(stems: list[str]) -> Keys:
-    """Hashes by which words are known."""
+    """Return the hashes that identify stems."""
     return pl.Series(stems, dtype=pl.String).hash(seed=0).to_numpy().astype(np.uint64)
 
 
 def _counted(texts: pl.Series) -> tuple[Integers, Keys, Floats]:
-    """Unit, word and how often, of the content words of texts."""
+    """Count the content words of texts: unit, word, count."""
     found = tokens.occurrences(tokens.fold(texts)).filter(~pl.col("stop"))
     counted = found.group_by("row", pl.col("stem").hash(seed=0).alias("key")).len()
     return (

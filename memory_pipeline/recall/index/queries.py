@@ -1,6 +1,6 @@
-"""What a question asks: its words, of whom, when, for what kind of answer, and whether for now.
+"""Parses queries: content words, the speakers and dates they name, the kind of answer, and present or past.
 
-What is not here: how well a memory answers it (`features`).
+Not here: how well a memory answers a query (`rank/features`).
 """
 
 import re
@@ -14,13 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.recall.index.postings import Keys, keys
+from memory_pipeline.recall.roles import ASSISTANTS, USERS
 from memory_pipeline.text.lang.en.stemming import stem
 from memory_pipeline.text.parse import dates, facts, tokens
-
-USERS: Final = frozenset({"user", "human", "me", "customer", "client"})
-"""Speakers that are the one who asks when a question says "I"."""
-HELPERS: Final = frozenset({"assistant", "agent", "ai", "bot", "model", "system"})
-"""Speakers that are the one who is asked when a question says "you"."""
 
 _KINDS: Final = (
     (
@@ -81,7 +77,7 @@ _KINDS: Final = (
         ),
     ),
 )
-"""Kinds of answer and how one asks for them; the first that fits counts."""
+"""Kinds of answer and the patterns of queries for them; the first match counts."""
 KINDS: Final = tuple(kind for kind, _ in _KINDS)
 
 _NOW: Final = re.compile(
@@ -96,7 +92,7 @@ _PRESENT: Final = re.compile(
     rf"|(?:^|[.,;:!?]\s+){_LEAD}(?:(?:am|is|are|do|does)(?:n't)? (?!you\b)|(?:can(?:'t)?|will|won't) (?!you\b)"
     r"|(?:has|have)(?:n't)? (?:[\w'-]+ ){1,4}got\b)"
 )
-"""Asked in the present tense for a value, or whether something holds. "Has she been there?" asks for the past."""
+"""Asks in the present tense for a value, or whether something holds. "Has she been there?" asks for the past."""
 _PAST: Final = re.compile(
     r"\b(?:did|was|were|had|used to|previous|previously|earlier|originally|original|initially|initial"
     r"|formerly|former|back then"
@@ -105,9 +101,9 @@ _PAST: Final = re.compile(
     r"|in (?:19|20)[0-9]{2}|in total|altogether|across|over time|changed?|evolved?|mention(?:ed)?|said)\b"
 )
 _OF_THE_FIRST: Final = re.compile(r"\b(?:of|for|with|[a-z]{3,}ing) (?:the|my|our|your|his|her|their) first\b")
-"""Tells which thing is meant, not which time: "the deadline of the first sprint"."""
-_DONE: Final = re.compile(r"\b(?:did|was|were|had)\b")
-"""Asked for what is over: "on Monday" was the last one."""
+""""first" that identifies a thing rather than a time: "the deadline of the first sprint"."""
+_PAST_TENSE: Final = re.compile(r"\b(?:did|was|were|had)\b")
+"""Past tense: "on Monday" then means the last Monday."""
 _POLAR: Final = re.compile(
     r"^(?:\W*(?:so|and|but|hey|ok)\W+)?(?:have|has|had|did|do|does|am|is|are|was|were|can|could|will|would)(?:n't)?\s"
 )
@@ -117,7 +113,7 @@ _DATED: Final = re.compile(
     r"|\b(?:tues?|thur?s?|fri|sept?|jan|feb|mar|apr|june?|july?|aug|oct|nov|dec)\b|january|february|march|april|may\b|august"
     r"|september|october|november|december"
 )
-"""Without any of these a text names no date."""
+"""A text without any of these names no date."""
 _SELF: Final = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|myself|we|our|ours|us)\b")
 _YOU: Final = re.compile(
     r"\b(?:did|have|had|were|was) you (?:recommend|suggest|advise|propose|say|tell"
@@ -125,14 +121,14 @@ _YOU: Final = re.compile(
     r"|said|told|gave|explained|mentioned|provided|listed|described)|\byour (?:advice|suggestions?"
     r"|recommendations?|answers?)\b"
 )
-_TOLD: Final = re.compile(
+_RETROSPECTIVE: Final = re.compile(
     r"\b(?:did|have|has|had|was|were) (?:i|we|you|my|our)\b|\bwhen (?:did|does|is|was)\b"
     r"|\b(?:i|we|you) (?:said|mentioned|told|asked|brought|discussed|did|had|was|were|used|recommended|suggested)\b"
     r"|\b(?:summary|summari[sz]e|in order|order in which|conversations?)\b"
 )
-"""Signs that one asks for what was said or done, not for help."""
+"""Signs that a query asks for what was said or done, not for help."""
 _LISTED: Final = re.compile(r"(?:'s)?[\s,/&]*(?:and|or)?[\s,/&]*")
-"""What stands between names of a list."""
+"""Text between the names of an enumeration."""
 _FRAME_WORDS: Final = """
 mention mentioned tell told say said talk talked discuss discussed conversation conversations chat chats
 session sessions message messages question questions remember recall remind summary summarize summarise
@@ -140,29 +136,30 @@ comprehensive overview list order walk item items aspect aspects bring brought d
 name various several many much long often ever currently current now latest recent recently today please know
 """
 _FRAME: Final = frozenset(stem(word) for word in _FRAME_WORDS.split())
-"""Stems by which one asks for a memory rather than for what it says."""
+"""Stems that refer to the memory itself rather than to its content."""
 FRAME_WEIGHT: Final = 0.3
-"""Weight of such a word."""
+"""Weight of a stem of `_FRAME`."""
 RARITY_POWER: Final = 0.5
-"""How much the rarity of a word in the language counts beside that among the memories."""
+"""Exponent of a word's rarity in the language, which counts beside its rarity among the memories."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """What a query asks.
+    """A parsed query.
 
     Attributes:
-        stems: its content words without the names of speakers, sorted; `keys` the same as hashes.
-        emphasis: weight of each word, 1 unless it only frames the question.
-        speakers: places of the speakers whom it asks about, or else of those that "I" and "you" stand for.
-        named: it names them.
-        kind: kind of the answer, of `KINDS`, or None.
-        spans: [dates, 2]: first day and day after the last (days since 1970) of each date in it.
-        now: it asks for what holds now in so many words.
+        stems: content words without the names of speakers, sorted.
+        keys: the stems as hashes.
+        emphasis: weight of each word: its rarity in the language, less if it only frames the question.
+        speakers: positions of the speakers it asks about, or else of those that "I" and "you" refer to.
+        named: the speakers are named.
+        kind: kind of answer, one of `KINDS`, or None.
+        spans: [dates, 2]: first day and day after the last (days since 1970) of each date it names.
+        now: it asks explicitly for what holds now.
         present: it asks in the present tense for a value that may have changed.
-        polar: it can be answered by yes or no.
-        bare: it asks nothing, and only names words to look for.
-        open: it asks for help, or for what holds in general, not for what was said or done.
+        polar: it is a yes-no question.
+        bare: it is a list of search words, not a question.
+        open: it asks for help or for what holds in general, not for what was said or done.
     """
 
     stems: tuple[str, ...]
@@ -180,7 +177,7 @@ class Question:
 
 
 def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
-    """Read a query, asked at `now`, about talks of these speakers. Cost: about 1 ms."""
+    """Parse a query asked at `now` about conversations between these speakers. Cost: about 1 ms."""
     named = _named(text, speakers)
     low = tokens.fold(pl.Series([text], dtype=pl.String))
     plain = str(low[0])
@@ -207,14 +204,14 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
         present=not past and bool(_PRESENT.search(plain)),
         polar=polar,
         bare=bare,
-        open=not named and not bare and not _TOLD.search(plain),
+        open=not named and not bare and not _RETROSPECTIVE.search(plain),
     )
 
 
 def _dates(plain: str, now: datetime) -> dict[str, list[tuple[int, int]]]:
-    """Dates in a text in lower case, as written: first day and day after the last (days since 1970) of each."""
+    """Return the dates of a lower-case text by their wording: first day and day after the last (days since 1970)."""
     today = (now.astimezone(UTC) if now.tzinfo else now).date()
-    past = bool(_DONE.search(plain))
+    past = bool(_PAST_TENSE.search(plain))
     found = {
         written: [span for form in forms if (span := dates.span(form, today, past=past))]
         for written, forms in facts.dates_in(plain).items()
@@ -230,13 +227,13 @@ _EPOCH: Final = date(1970, 1, 1)
 
 
 def _named(text: str, speakers: tuple[str, ...]) -> dict[int, tuple[int, int]]:
-    """Speakers whose name, or first name, stands in the text as a name does, in its order, and where."""
+    """Return the speakers whose name or first name the text contains as a name, in its order, and their spans."""
     words: dict[str, tuple[int, int]] = {}
     for found in re.finditer(r"[^\W\d_][\w-]*", text):
         words.setdefault(found[0], found.span())
     places = {}
     for place, name in enumerate(speakers):
-        if name.lower() not in USERS | HELPERS and name.split():
+        if name.lower() not in USERS | ASSISTANTS and name.split():
             first = name.split()[0]
             if span := words.get(first) or words.get(first.capitalize()):
                 places[place] = span
@@ -244,7 +241,7 @@ def _named(text: str, speakers: tuple[str, ...]) -> dict[int, tuple[int, int]]:
 
 
 def _asked_about(text: str, named: dict[int, tuple[int, int]]) -> tuple[int, ...]:
-    """The first speaker named and those listed with them: of "What did A and B give C?" A and B."""
+    """Return the first speaker named and those enumerated with them: A and B of "What did A and B give C?"."""
     places = list(named)
     for last, (before, after) in enumerate(pairwise(named.values()), start=1):
         if not _LISTED.fullmatch(text[before[1] : after[0]]):
@@ -253,6 +250,6 @@ def _asked_about(text: str, named: dict[int, tuple[int, int]]) -> tuple[int, ...
 
 
 def _role(plain: str, speakers: tuple[str, ...]) -> tuple[int, ...]:
-    """The user's side for "I", the assistant's side for "you said"."""
-    wanted = HELPERS if _YOU.search(plain) else USERS if _SELF.search(plain) else frozenset()
+    """Return the user's side for "I", the assistant's side for "you said"."""
+    wanted = ASSISTANTS if _YOU.search(plain) else USERS if _SELF.search(plain) else frozenset()
     return tuple(place for place, name in enumerate(speakers) if name.lower() in wanted)

@@ -1,7 +1,7 @@
-"""Places: in which row of an index each memory stands.
+"""The row of each memory in an index, by its id.
 
-A memory keeps one number for good, under which the row is noted, so that rows may move, and memories come and go,
-without the ids being looked at again. What is not here: the rows (`index`).
+Each id has a permanent number, and rows are stored by number, so rows can move and memories can come and go without
+hashing the ids again. Not here: the rows themselves (`memory_index`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 _SPARSE: Final = 2
-"""Numbers are given anew once there are so many times as many as memories."""
+"""Ratio of numbers to memories above which the numbers are assigned anew."""
 
 
-class Places(Mapping[str, int]):
-    """Rows by the ids of their memories. Never changed; threads may share it.
+class RowIds(Mapping[str, int]):
+    """Maps memory ids to rows. Immutable; threads may share it.
 
-    Those that came about from one another share the numbers, which are only ever added to: a number that is higher than
-    one knows of is that of a memory one does not have.
+    Versions derived from one another share the dictionary of numbers, which only grows: a number beyond the length of a
+    version's own arrays belongs to a memory that this version does not have.
     """
 
     __slots__ = ("_at", "_number", "_numbers")
@@ -30,9 +30,9 @@ class Places(Mapping[str, int]):
 
     @classmethod
     def of(cls, memory_ids: Sequence[str]) -> Self:
-        """Memories in the order of their rows."""
+        """Number memories in the order of their rows."""
         number = np.arange(len(memory_ids))
-        return cls({memory_id: place for place, memory_id in enumerate(memory_ids)}, number, number)
+        return cls({memory_id: row for row, memory_id in enumerate(memory_ids)}, number, number)
 
     def __getitem__(self, memory_id: str) -> int:
         number = self._numbers[memory_id]
@@ -42,35 +42,35 @@ class Places(Mapping[str, int]):
         return row
 
     def __iter__(self) -> Iterator[str]:
-        known = islice(list(self._numbers), len(self._at))  # in one step, since others may be adding
-        return (memory_id for memory_id, row in zip(known, self._at.tolist(), strict=False) if row >= 0)
+        own_ids = islice(list(self._numbers), len(self._at))  # list() copies in one step: other threads may add
+        return (memory_id for memory_id, row in zip(own_ids, self._at.tolist(), strict=False) if row >= 0)
 
     def __len__(self) -> int:
         return len(self._number)
 
     def rows(self, memory_ids: Sequence[str]) -> Integers:
-        """Row of each memory, -1 for none."""
+        """Return the row of each memory, -1 for unknown ones."""
         unknown = len(self._at)
-        number = np.fromiter((self._numbers.get(one, unknown) for one in memory_ids), np.int64, len(memory_ids))
+        number = np.fromiter((self._numbers.get(name, unknown) for name in memory_ids), np.int64, len(memory_ids))
         known = number < unknown
         return np.where(known, self._at[np.where(known, number, 0)] if unknown else -1, -1)
 
     def extended(self, memory_ids: Sequence[str]) -> Self:
-        """Add memories behind the others; one that is there already moves there, its old row is nobody's."""
+        """Append memories; one that is already present moves to the end and leaves its old row unowned."""
         numbers = self._numbers
-        if len(numbers) > len(self._at):  # others have added to them
+        if len(numbers) > len(self._at):  # another version has added to the shared dictionary
             numbers = dict(islice(list(numbers.items()), len(self._at)))
-        given = [numbers.setdefault(memory_id, len(numbers)) for memory_id in memory_ids]
+        appended = [numbers.setdefault(memory_id, len(numbers)) for memory_id in memory_ids]
         at = np.concatenate([self._at, np.full(len(numbers) - len(self._at), -1)])
-        at[given] = len(self._number) + np.arange(len(given))
-        return type(self)(numbers, np.concatenate([self._number, np.array(given, dtype=np.int64)]), at)
+        at[appended] = len(self._number) + np.arange(len(appended))
+        return type(self)(numbers, np.concatenate([self._number, np.array(appended, dtype=np.int64)]), at)
 
     def arranged(self, order: Integers) -> Self:
-        """Take the memories of these rows alone, in this order."""
+        """Select rows in the given order."""
         number = self._number[order]
         if len(self._at) > _SPARSE * len(order):
             names = list(self._numbers)
-            return self.of([names[one] for one in number.tolist()])
+            return self.of([names[at] for at in number.tolist()])
         at = np.full(len(self._at), -1, dtype=np.int64)
         at[number] = np.arange(len(order))
         return type(self)(self._numbers, number, at)

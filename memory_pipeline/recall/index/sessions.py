@@ -1,6 +1,6 @@
-"""Sessions: which memory stands before and behind which in a talk.
+"""The order of memories within their sessions: which memory precedes and follows which in a conversation.
 
-What is not here: what neighbours are worth (`features`).
+Not here: how neighbours count in a ranking (`rank/features`).
 """
 
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 SAID_AT: Final = pl.coalesce("said_at", "created_at")
-"""When a memory was said: one that stands for others, when the newest of them was."""
+"""When a memory was said; a summary that replaced its members counts as said with the newest of them."""
 _ORDER: Final = (SAID_AT, "seq", "memory_id")
 
 
@@ -20,14 +20,14 @@ _ORDER: Final = (SAID_AT, "seq", "memory_id")
 class Sessions:
     """Memories by session and time.
 
-    A summary that took the place of its members stands where the newest of them stands, which the index still has.
+    A summary that replaced its members takes the position of the newest of them, which the index still has.
 
     Attributes:
-        names: the sessions and their numbers.
+        names: number of each session.
         number: session of each memory, -1 for none (other summaries, and memories stored outside a session).
-        order: originals with a session, by session and age.
-        place: of each memory its place in `order`, -1 for none.
-        members: memories that such summaries stand for.
+        order: rows of the originals with a session, by session and age.
+        place: position of each memory in `order`, -1 for none.
+        members: memories replaced by such summaries.
     """
 
     names: dict[str, int]
@@ -38,23 +38,25 @@ class Sessions:
 
     @classmethod
     def build(cls, rows: pl.DataFrame) -> Self:
-        """Order rows of `memories`, which stand in the order of their age."""
-        names = {name: at for at, name in enumerate(_spoken(rows).drop_nulls().unique(maintain_order=True).to_list())}
+        """Order rows of `memories`, which are sorted by age."""
+        names = {
+            name: at for at, name in enumerate(_session_of(rows).drop_nulls().unique(maintain_order=True).to_list())
+        }
         number = _numbers(rows, names)
         order = np.argsort(number, kind="stable")
         built = cls._placed(names, number, order[number[order] >= 0], frozenset())
-        merged, newest = _standing(rows)
+        merged, newest = _replacing(rows)
         number, place = built.number.copy(), built.place
         number[merged], place[merged] = number[newest], place[newest]
-        stood_for = rows.filter(pl.col("said_at").is_not_null())["members"].explode(empty_as_null=False)
-        return replace(built, number=number, place=place, members=frozenset(stood_for.to_list()))
+        replaced = rows.filter(pl.col("said_at").is_not_null())["members"].explode(empty_as_null=False)
+        return replace(built, number=number, place=place, members=frozenset(replaced.to_list()))
 
     def extended(self, rows: pl.DataFrame, known: pl.DataFrame) -> Self:
-        """Put further rows of `memories` between the known ones."""
+        """Insert further rows of `memories` among the known ones."""
         if rows["said_at"].null_count() < rows.height or not self.members.isdisjoint(rows["memory_id"]):
             return self.build(pl.concat([known, rows.select(known.columns)]))
         names = dict(self.names)
-        for name in _spoken(rows).drop_nulls().to_list():
+        for name in _session_of(rows).drop_nulls().to_list():
             names.setdefault(name, len(names))
         added = _numbers(rows, names)
         number = np.concatenate([self.number, added])
@@ -78,7 +80,7 @@ class Sessions:
         return cls(names, number, order, place, members)
 
     def neighbours(self, rows: Integers, step: int) -> Integers:
-        """The memory `step` places behind each (before it, if negative) in its session, -1 for none."""
+        """Return the memory `step` positions after each in its session (before it, if negative), -1 for none."""
         place = self.place[rows]
         at = place + step
         inside = (place >= 0) & (at >= 0) & (at < len(self.order))
@@ -86,8 +88,8 @@ class Sessions:
         return np.where(inside & (self.number[found] == self.number[rows]), found, -1)
 
 
-def _standing(rows: pl.DataFrame) -> tuple[Integers, Integers]:
-    """Rows of the summaries that took the place of their members, and of the newest of these where it is there."""
+def _replacing(rows: pl.DataFrame) -> tuple[Integers, Integers]:
+    """Return the rows of summaries that replaced their members, and of the newest member of each, where present."""
     merged = rows.with_row_index("row").filter(pl.col("said_at").is_not_null())
     if merged.is_empty():
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -98,10 +100,10 @@ def _standing(rows: pl.DataFrame) -> tuple[Integers, Integers]:
     return found["row"].cast(pl.Int64).to_numpy(), found["newest"].cast(pl.Int64).to_numpy()
 
 
-def _spoken(rows: pl.DataFrame) -> pl.Series:
-    """Session of each original; none for summaries."""
+def _session_of(rows: pl.DataFrame) -> pl.Series:
+    """Return the session of each original; null for summaries."""
     return rows.select(pl.when(pl.col("kind") == "original").then("session_id")).to_series()
 
 
 def _numbers(rows: pl.DataFrame, names: dict[str, int]) -> Integers:
-    return _spoken(rows).replace_strict(names, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
+    return _session_of(rows).replace_strict(names, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()

@@ -1,6 +1,6 @@
 """Vectors of memories by row, and their cosines with a query.
 
-What is not here: how texts become vectors (`text/embed/embedding`), joins of vectors (`consolidation/similarity`).
+Not here: embedding texts (`text/embed/embedding`) and joining vectors (`consolidation/similarity`).
 """
 
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ _SPARSE: Final = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorRows:
-    """Unit vectors in chunks, and where that of each memory stands.
+    """Unit vectors in chunks, and the position of each memory's vector in them.
 
     Attributes:
         chunks: matrices of one width.
-        at: place of each memory's vector over all chunks, -1 if it is unknown.
+        at: position of each memory's vector across all chunks, -1 where it has none.
     """
 
     chunks: tuple[Matrix, ...]
@@ -31,11 +31,11 @@ class VectorRows:
 
     @classmethod
     def build(cls, rows: pl.DataFrame, vectors: pl.DataFrame, model: str) -> Self:
-        """Take the vectors of rows of `memories`; those of another embedder, or of another length, are unknown."""
+        """Collect the vectors of rows of `memories`; those of another embedder or length are ignored."""
         return cls((), np.zeros(0, dtype=np.int64)).extended(rows, vectors, model)
 
     def extended(self, rows: pl.DataFrame, vectors: pl.DataFrame, model: str) -> Self:
-        """Add the vectors of further rows."""
+        """Append the vectors of further rows."""
         own = vectors.filter(pl.col("model") == model).select("content_hash", "vector").unique("content_hash")
         found = rows.select("content_hash").join(own, on="content_hash", how="left", maintain_order="left")["vector"]
         matrix, known = _matrix(found, self.chunks[0].shape[1] if self.chunks else None)
@@ -50,10 +50,9 @@ class VectorRows:
         return type(self)(tuple(chunks), np.concatenate([self.at, at]))
 
     def cosines(self, query: Matrix) -> Floats:
-        """Cosine of every memory with a query, NaN where unknown.
+        """Return the cosine of every memory with a query, NaN without a vector.
 
-        Worked out row by row in float32, so that it does not depend on which rows stand beside, as that of a matrix
-        product would.
+        Computed row by row in float32: unlike a cell of a matrix product, the result does not depend on the other rows.
         """
         if not self._fits(query):
             return np.full(len(self.at), np.nan)
@@ -62,7 +61,7 @@ class VectorRows:
         return np.where(self.at >= 0, products[self.at], np.nan).astype(np.float64)
 
     def cosines_of(self, rows: Integers, query: Matrix) -> Floats:
-        """Cosine of some memories with a query, worked out row by row in float64; NaN where unknown."""
+        """Return the cosine of some memories with a query, row by row in float64; NaN without a vector."""
         found = np.full(len(rows), np.nan)
         if not self._fits(query):
             return found
@@ -79,7 +78,7 @@ class VectorRows:
         return bool(self.chunks) and self.chunks[0].shape[1] == len(query) and bool(np.any(query))
 
     def arranged(self, order: Integers) -> Self:
-        """Take these memories alone, in this order; vectors that nobody needs go once they are many."""
+        """Select memories in the given order; unused vectors are dropped once they are many."""
         at = self.at[order]
         known = np.flatnonzero(at >= 0)
         if sum(len(chunk) for chunk in self.chunks) <= _SPARSE * max(1, len(known)):
@@ -90,7 +89,7 @@ class VectorRows:
 
 
 def _matrix(found: pl.Series, width: int | None) -> tuple[Matrix, NDArray[np.bool_]]:
-    """The vectors that are there and of one length, as unit rows, and which memories have one."""
+    """Return the usable vectors of one length as unit rows, and which memories have one."""
     lengths = found.list.len().fill_null(0)
     wide = width or int(lengths.to_numpy().max(initial=0))
     known = ((lengths == wide) & (lengths > 0)).to_numpy()

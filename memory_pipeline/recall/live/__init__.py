@@ -1,1 +1,1 @@
-"""The live state: what the last commit published, and what agents have written since."""
+"""The live state: published tables plus the tail of the ledger, as one immutable search pool per profile."""

@@ -1,9 +1,10 @@
-"""The ledger's tail: what agents wrote about a profile that its published tables do not hold, and what it changes.
+"""The tail of the ledger: events of a profile that its published tables lack, and the memories they change.
 
-Memories that the tail concerns are folded again, each from all its events, by the project's own fold. What a memory is
-also depends on others: on the summary that stands for it, on the newer memory that ended its validity. Those are folded
+Affected memories are folded again from all their events by the same fold that a run uses. The state of a memory also
+depends on others, on the summary that replaced it and on the newer memory that ended its validity; those are folded
 with it, and nothing else.
-What is not here: the fold (`consolidation/state/projection`), and what is searched (`state`).
+
+Not here: the fold (`consolidation/state/projection`) and the state that recall searches (`state`).
 """
 
 import json
@@ -23,34 +24,34 @@ from memory_pipeline.lake.catalog import Mark
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import event
 from memory_pipeline.ledger.database import DECISIONS, EVENTS, LakeError
-from memory_pipeline.recall.live import fresh
+from memory_pipeline.recall.live import new_memories
 from memory_pipeline.schemas import TABLES, Action, EventType
 
 Row = tuple[Any, ...]
 """A row of the ledger: `seq`, then `events.COLUMNS`."""
 
-MOVED: Final = frozenset(event.PIPELINE)
-"""Events after which the published tables are others."""
+REPUBLISHING: Final = frozenset(event.PIPELINE)
+"""Events that replace the published tables."""
 
-CHANGED: Final = frozenset({EventType.STORED.value, EventType.UPDATED.value})
+WRITING: Final = frozenset({EventType.STORED.value, EventType.UPDATED.value})
 """Events that change what recall searches."""
 
-USED: Final = frozenset({EventType.ACCESSED.value, EventType.FEEDBACK.value})
-"""Events that do so only where they wake a memory."""
+USING: Final = frozenset({EventType.ACCESSED.value, EventType.FEEDBACK.value})
+"""Events that change what recall searches only if they revive a memory."""
 
 _TYPE, _OCCURRED, _RECORDED_AT, _SESSION, _MEMORY, _PAYLOAD = (
     1 + event.COLUMNS.index(name)
     for name in ("event_type", "occurred_at", "recorded_at", "session_id", "memory_id", "payload")
 )
-_KINDRED: Final = (*MOVES, Action.CLOSE.value)
-"""Decisions by which where one memory stands depends on another."""
+_LINKING: Final = (*MOVES, Action.CLOSE.value)
+"""Decisions by which the state of one memory depends on another."""
 _ATTEMPTS: Final = 4
 _AT_ONCE: Final = 500
-"""Parameters of one query."""
+"""Most parameters of one query."""
 _FEW: Final = 200
-"""So many new memories are told row by row; the fold is quicker for more."""
+"""Most new memories to convert row by row; beyond it the fold is faster."""
 _CHUNKS: Final = 64
-"""So many pieces of a table are put together."""
+"""Chunks above which a table is made contiguous again."""
 
 _OWN: Final = sa.bindparam("own", type_=sa.Text())
 _AFTER: Final = sa.bindparam("after", type_=sa.BigInteger())
@@ -60,7 +61,7 @@ _ROWS: Final = sa.select(*(EVENTS.c[name] for name in ("seq", *event.COLUMNS))).
 _BETWEEN: Final = _ROWS.where(
     EVENTS.c.seq > _AFTER,
     EVENTS.c.seq <= _UNTIL,
-    EVENTS.c.profile_id.concat("") == _OWN,  # as an expression, or SQLite reads all of the profile by its index
+    EVENTS.c.profile_id.concat("") == _OWN,  # an expression, or SQLite reads the whole profile by its index
 )
 _LATE: Final = _BETWEEN.where(EVENTS.c.occurred_at > _AS_OF, EVENTS.c.recorded_at > _AS_OF)
 _LAST: Final = sa.select(sa.func.max(EVENTS.c.seq))
@@ -72,18 +73,18 @@ _RECORDED: Final = (
 )
 
 
-class Tail:
-    """What one profile's published tables lack. Not for several threads at once."""
+class LedgerTail:
+    """Events that the published tables of one profile lack. Not thread-safe."""
 
     def __init__(self, lake: Lake, profile_id: str, *, seq: int, position: int, rows: Sequence[Row]) -> None:
-        """Hold the tail of a profile (see `published`).
+        """Hold the tail of a profile (see `load_published`).
 
         Args:
             lake: the store.
             profile_id: the profile.
-            seq: position that the run of the published tables read up to.
-            position: position as of which the published tables were read.
-            rows: what those tables lack.
+            seq: ledger position up to which the run of the published tables read.
+            position: ledger position at which the published tables were read.
+            rows: ledger rows that those tables lack.
         """
         self.rows = [*rows]
         self._lake = lake
@@ -96,37 +97,38 @@ class Tail:
         self._summaries: frozenset[str] | None = None
         self._mentions: Counter[str] = Counter()
         self._storing: dict[str, Row] = {}
-        self._heed(rows)
+        self._register(rows)
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Take what came since."""
+        """Append newer rows."""
         self.rows += rows
-        self._heed(rows)
+        self._register(rows)
 
-    def _heed(self, rows: Sequence[Row]) -> None:
-        """Note how many rows are about each memory, and which stores it."""
+    def _register(self, rows: Sequence[Row]) -> None:
+        """Count the rows about each memory, and remember the one that stores it."""
         for row in rows:
-            self._mentions.update(_named(row))
+            self._mentions.update(_memories_of(row))
             if row[_TYPE] == EventType.STORED.value:
                 self._storing[row[_MEMORY]] = row
 
     def folded(self, names: Collection[str]) -> tuple[pl.DataFrame, set[str]]:
-        """Fold memories again, with those that stand where they stand because of them.
+        """Fold memories again, together with all memories whose state depends on theirs.
 
-        What is new to the profile has no history: its events are among the last ones, and no decision is about it.
+        Memories that are new to the profile have no history: all their events are in the tail, and no decision is about
+        them.
 
         Returns:
-            Their rows of the table `memories`, and whose they are: those of no row are no memories.
+            Rows of the table `memories`, and the ids that were folded; an id without a row is not a memory.
         """
-        if not self._heard_of(names):
+        if not self._has_history(names):
             if all(self._mentions[name] == 1 for name in names) and len(names) <= _FEW:
                 stored = [self._storing[name] for name in names if name in self._storing]
                 if all("content" in json.loads(row[_PAYLOAD]) for row in stored):
-                    return fresh.memories(stored), set(names)
-            told = self._told().filter(pl.col("memory_id").is_in(sorted(names)))
-            return projection.project(told).memories, set(names)
+                    return new_memories.memory_rows(stored), set(names)
+            events = self._events().filter(pl.col("memory_id").is_in(sorted(names)))
+            return projection.project(events).memories, set(names)
         decisions = self._in_force()
-        closure = _kin(decisions, names)
+        closure = _connected(decisions, names)
         ends = sorted(closure)
         own = decisions.filter(pl.col("memory_id").is_in(ends) | pl.col("target_id").is_in(ends))
         context = closure | set(own["memory_id"]) | set(own["target_id"].drop_nulls())
@@ -134,12 +136,12 @@ class Tail:
         return folded.filter(pl.col("memory_id").is_in(ends)), closure
 
     def conflicts(self) -> pl.DataFrame:
-        """Return pairs `memory_id`, `other_id` that contradict each other: as published, and as agents said since."""
+        """Return pairs `memory_id`, `other_id` that contradict each other, as published or asserted by agents since."""
         edges = self._lake.read(
             "decided_edges", profiles=[self._profile], columns=["source", "target", "edge_type", "kind"]
         )
-        said = (
-            self._told()
+        asserted = (
+            self._events()
             .filter(pl.col("event_type") == EventType.LINKED.value)
             .select(
                 source="memory_id",
@@ -148,14 +150,14 @@ class Tail:
                 kind="edge_kind",
             )
         )
-        return contradicting(pl.concat([edges.select(said.columns), said]))
+        return contradictions(pl.concat([edges.select(asserted.columns), asserted]))
 
     def confidence(self, memory_id: str, until: int) -> float:
-        """Return the confidence in an original: what its first event gave, less a tenth for each who found it wrong.
+        """Return the confidence in an original: its initial value less a tenth for each feedback that it was wrong.
 
         Args:
             memory_id: an original that was not erased.
-            until: position of the last event that counts.
+            until: ledger position of the last event that counts.
         """
         about = (EVENTS.c.profile_id == self._profile, EVENTS.c.memory_id == memory_id, EVENTS.c.seq <= until)
         kinds = EVENTS.c.event_type.in_([EventType.STORED.value, EventType.FEEDBACK.value])
@@ -167,12 +169,12 @@ class Tail:
         return max(0.0, float(json.loads(first[_PAYLOAD]).get("confidence", 0.5)) - doubts / WRONG_TO_NOTHING)
 
     def returns(self, session_id: str) -> Counter[str]:
-        """Return how often recalls of a session named each memory, as far as the tail tells."""
-        said = (row for row in self.rows if row[_TYPE] == EventType.ACCESSED.value and row[_SESSION] == session_id)
-        return Counter(name for row in said for name in _named(row))
+        """Count the recalls of a session that returned each memory, within the tail."""
+        recalls = (row for row in self.rows if row[_TYPE] == EventType.ACCESSED.value and row[_SESSION] == session_id)
+        return Counter(name for row in recalls for name in _memories_of(row))
 
-    def _told(self) -> pl.DataFrame:
-        """The rows as the table `events`; read when they are first asked for."""
+    def _events(self) -> pl.DataFrame:
+        """Return the rows as the table `events`, parsed on demand."""
         if self._framed < len(self.rows):
             new = event.frame(self.rows[self._framed :])
             self._frame = pl.concat([self._frame, new], rechunk=self._frame.n_chunks() > _CHUNKS)
@@ -180,21 +182,21 @@ class Tail:
         return self._frame
 
     def _in_force(self) -> pl.DataFrame:
-        """The decisions in force; read when they are first asked for."""
+        """Return the decisions in force, read on demand."""
         if self._decisions is None:
-            made = self._lake.ledger.decisions(seq=self._position, profiles=[self._profile])
-            self._decisions = projection.unmasked(made, self._lake.ledger.reverted(seq=self._position))
+            decisions = self._lake.ledger.decisions(seq=self._position, profiles=[self._profile])
+            self._decisions = projection.unmasked(decisions, self._lake.ledger.reverted(seq=self._position))
         return self._decisions
 
-    def _heard_of(self, names: Collection[str]) -> bool:
-        """Whether any of these memories was written about before the tail begins, or made by a run."""
+    def _has_history(self, names: Collection[str]) -> bool:
+        """Tell whether any of these memories has events before the tail or was made by a run."""
         if not self._seq:
             return False
         ids = sorted(names)
         with self._lake.ledger.reading() as connection:
             if self._summaries is None:
-                made = (DECISIONS.c.profile_id == self._profile, DECISIONS.c.action == Action.SUMMARISE.value)
-                self._summaries = frozenset(connection.scalars(sa.select(DECISIONS.c.memory_id).where(*made)))
+                by_run = (DECISIONS.c.profile_id == self._profile, DECISIONS.c.action == Action.SUMMARISE.value)
+                self._summaries = frozenset(connection.scalars(sa.select(DECISIONS.c.memory_id).where(*by_run)))
             if not self._summaries.isdisjoint(ids):
                 return True
             old = (EVENTS.c.profile_id == self._profile, EVENTS.c.seq <= self._seq)
@@ -206,22 +208,22 @@ class Tail:
             )
 
     def _history(self, names: Collection[str]) -> pl.DataFrame:
-        """All events about memories (table `events`): those that were projected, and the rest of the ledger."""
+        """Return all events about memories (table `events`): the projected ones and the rest of the ledger."""
         with self._lake.ledger.reading() as connection:
             projected = min(catalog.marked(connection, Mark.PROJECTED), self._seq)
-            given = {"own": self._profile, "after": projected, "until": self._seq}
-            between = [tuple(row) for row in connection.execute(_BETWEEN, given)]
+            bounds = {"own": self._profile, "after": projected, "until": self._seq}
+            between = [tuple(row) for row in connection.execute(_BETWEEN, bounds)]
         own, mine = pl.col("profile_id") == self._profile, pl.col("memory_id").is_in(sorted(names))
         stored = files.collect(self._lake.paths("events"), TABLES["events"], own, pl.col("seq") <= projected, mine)
         rest = event.frame(self._lake.ledger.with_payloads(between))
-        newer = self._told().filter(pl.col("seq") > self._seq)
+        newer = self._events().filter(pl.col("seq") > self._seq)
         return pl.concat([stored, rest.filter(mine), newer.filter(mine)])
 
 
-def look(lake: Lake, profile_id: str, after: int) -> tuple[int, list[Row]]:
-    """Return the position of the ledger, and the rows about a profile that came after another position.
+def rows_after(lake: Lake, profile_id: str, after: int) -> tuple[int, list[Row]]:
+    """Return the position of the ledger, and the rows of a profile after another position.
 
-    Cost: one look into an index where nothing came.
+    Cost: one index lookup if there are none.
     """
     with lake.ledger.reading() as connection:
         position = connection.scalar(_LAST) or 0
@@ -232,111 +234,112 @@ def look(lake: Lake, profile_id: str, after: int) -> tuple[int, list[Row]]:
     return position, lake.ledger.with_payloads(rows)
 
 
-def published(lake: Lake, profile_id: str) -> tuple[int, pl.DataFrame, Tail]:
-    """Return what is published of a profile: the position, the table `memories` as of it, and what that lacks.
+def load_published(lake: Lake, profile_id: str) -> tuple[int, pl.DataFrame, LedgerTail]:
+    """Return the ledger position, the published table `memories` of a profile at it, and the tail that it lacks.
 
     Raises:
         LakeError: the store cannot be read.
     """
     for _ in range(_ATTEMPTS - 1):
         try:
-            return _published(lake, profile_id)
-        except LakeError:  # its files were erased or swept between two looks
+            return _load_published(lake, profile_id)
+        except LakeError:  # the files were erased or swept between two reads
             continue
-    return _published(lake, profile_id)
+    return _load_published(lake, profile_id)
 
 
-def _published(lake: Lake, profile_id: str) -> tuple[int, pl.DataFrame, Tail]:
+def _load_published(lake: Lake, profile_id: str) -> tuple[int, pl.DataFrame, LedgerTail]:
     position = lake.ledger.position()
     memories = lake.read("memories", seq=position, profiles=[profile_id])
     run = lake.read("profiles", seq=position, profiles=[profile_id]).to_dicts()
     seq, as_of = (run[0]["seq"], event.micros(run[0]["as_of"])) if run else (0, 0)
-    given = {"own": profile_id, "as_of": as_of}
+    bounds = {"own": profile_id, "as_of": as_of}
     with lake.ledger.reading() as connection:
         lowest = connection.scalar(_RECORDED, {"until": seq, "as_of": as_of}) or 0
-        late = connection.execute(_LATE, given | {"after": lowest, "until": seq}).fetchall()
-        newer = connection.execute(_BETWEEN, given | {"after": seq, "until": position}).fetchall()
+        late = connection.execute(_LATE, bounds | {"after": lowest, "until": seq}).fetchall()
+        newer = connection.execute(_BETWEEN, bounds | {"after": seq, "until": position}).fetchall()
     rows = lake.ledger.with_payloads([tuple(row) for row in (*late, *newer)])
-    return position, memories, Tail(lake, profile_id, seq=seq, position=position, rows=rows)
+    return position, memories, LedgerTail(lake, profile_id, seq=seq, position=position, rows=rows)
 
 
-def moved(rows: Sequence[Row]) -> bool:
-    """Whether the published tables are others after these rows."""
-    return any(row[_TYPE] in MOVED for row in rows)
+def republished(rows: Sequence[Row]) -> bool:
+    """Tell whether these rows replace the published tables."""
+    return any(row[_TYPE] in REPUBLISHING for row in rows)
 
 
-def erased(rows: Sequence[Row]) -> set[str]:
+def erased_memories(rows: Sequence[Row]) -> set[str]:
     """Return the memories that these rows erase."""
     return {row[_MEMORY] for row in rows if row[_TYPE] == EventType.ERASED.value}
 
 
-def linked(rows: Sequence[Row]) -> bool:
-    """Whether these rows assert a link."""
+def assert_links(rows: Sequence[Row]) -> bool:
+    """Tell whether these rows assert a link."""
     return any(row[_TYPE] == EventType.LINKED.value for row in rows)
 
 
-def contradicting(edges: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs `memory_id`, `other_id` that edges say contradict each other."""
+def contradictions(edges: pl.DataFrame) -> pl.DataFrame:
+    """Return pairs `memory_id`, `other_id` of memories with a CONTRADICTS edge between them."""
     conflict = (pl.col("edge_type") == "CONTRADICTS") & (pl.col("kind") == "conflict")
     return edges.filter(conflict).select(memory_id="source", other_id="target").unique().sort("memory_id", "other_id")
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """How a memory was used since its row was folded."""
+class Usage:
+    """Uses of a memory since its row was folded."""
 
     count: int = 0
     last: int = 0
     """Instant of the last access, microseconds since 1970."""
     doubted: bool = False
-    """Somebody said that it was wrong."""
+    """Some feedback said that it was wrong."""
 
-    def __add__(self, other: "Use") -> "Use":
-        return Use(self.count + other.count, max(self.last, other.last), self.doubted or other.doubted)
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(self.count + other.count, max(self.last, other.last), self.doubted or other.doubted)
 
 
-def concerned(rows: Sequence[Row], resting: Collection[str]) -> tuple[set[str], dict[str, Use]]:
-    """Return the memories whose text or place these rows can change, and those that they use.
+def affected(rows: Sequence[Row], revivable: Collection[str]) -> tuple[set[str], dict[str, Usage]]:
+    """Return the memories whose row these ledger rows can change, and the usage of those they use.
 
     Args:
         rows: rows of the ledger.
-        resting: memories that a use brings back.
+        revivable: memories that a use revives.
     """
     changed: set[str] = set()
-    used: dict[str, Use] = {}
+    used: dict[str, Usage] = {}
     for row in rows:
-        if row[_TYPE] in CHANGED:
+        if row[_TYPE] in WRITING:
             changed.add(row[_MEMORY])
-        elif row[_TYPE] in USED:
-            use = Use(doubted=True) if _doubted(row) else Use(1, _at(row))
-            used |= {name: used.get(name, Use()) + use for name in _named(row)}
-    return changed | {name for name in used if name in resting}, used
+        elif row[_TYPE] in USING:
+            use = Usage(doubted=True) if _doubted(row) else Usage(1, _at(row))
+            used |= {name: used.get(name, Usage()) + use for name in _memories_of(row)}
+    return changed | {name for name in used if name in revivable}, used
 
 
 def _at(row: Row) -> int:
-    """When what a row tells happened, as far as it counts."""
+    """Return the instant at which a row counts, microseconds since 1970."""
     return int(min(row[_OCCURRED], row[_RECORDED_AT]))
 
 
 def _doubted(row: Row) -> bool:
-    """Whether a row says that a memory was wrong."""
+    """Tell whether a row is feedback that a memory was wrong."""
     return bool(row[_TYPE] == EventType.FEEDBACK.value and json.loads(row[_PAYLOAD]).get("helpful") is False)
 
 
-def _named(row: Row) -> Sequence[str]:
-    """Memories that a row of an agent names."""
+def _memories_of(row: Row) -> Sequence[str]:
+    """Return the memories that an agent's event names."""
     if row[_MEMORY]:
         return [row[_MEMORY]]
     return json.loads(row[_PAYLOAD]).get("memory_ids", ()) if row[_TYPE] == EventType.ACCESSED.value else ()
 
 
-def _kin(decisions: pl.DataFrame, names: Collection[str]) -> set[str]:
-    """Return memories together with all that decisions tie to them, however far."""
-    ties = decisions.filter(pl.col("action").is_in(_KINDRED), pl.col("target_id").is_not_null())
+def _connected(decisions: pl.DataFrame, names: Collection[str]) -> set[str]:
+    """Return memories together with all that decisions connect to them, directly or indirectly."""
+    ties = decisions.filter(pl.col("action").is_in(_LINKING), pl.col("target_id").is_not_null())
     ends = ties.select("memory_id", "target_id")
-    found, new = set(names), set(names)
-    while new:
-        near = ends.filter(pl.col("memory_id").is_in(sorted(new)) | pl.col("target_id").is_in(sorted(new)))
-        new = (set(near["memory_id"]) | set(near["target_id"])) - found
-        found |= new
-    return found
+    connected, frontier = set(names), set(names)
+    while frontier:
+        at_either_end = pl.any_horizontal(pl.col("memory_id", "target_id").is_in(sorted(frontier)))
+        near = ends.filter(at_either_end)
+        frontier = (set(near["memory_id"]) | set(near["target_id"])) - connected
+        connected |= frontier
+    return connected

@@ -1,1 +1,1 @@
-"""Ranking: features of memory and question, the default ranking, the published formulas, and selection."""
+"""Ranking: features of memory and query, the default ranking, the published formulas, and the order of an answer."""

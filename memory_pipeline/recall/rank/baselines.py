@@ -1,6 +1,6 @@
-"""Rankings by name: the published formulas, plain cosine and plain BM25, over the memories of an index.
+"""Rankings chosen by name: the published formulas, plain cosine and plain BM25.
 
-What is not here: the formulas themselves (`formulas`) and the default ranking (`features`).
+Not here: the formulas themselves (`formulas`) and the default ranking (`features`).
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from memory_pipeline.recall.rank.matching import Match, over_top
 Floats = NDArray[np.float64]
 
 SCORED: Final = ("engram", "automem", "cognitive")
-"""Rankings that need what the last run scored."""
+"""Rankings that need the scores of the last run."""
 FORMULAS: Final = (*SCORED, "cosine", "lexical")
 _HOUR: Final = 3_600_000_000.0
 _RECENCY_HOURS: Final = 168.0
@@ -29,15 +29,15 @@ _RECENCY_HOURS: Final = 168.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Who asks, and what counts how much, for the ranking `engram`.
+    """The asking user and session, and the factor weights, for the ranking `engram`.
 
     Attributes:
-        session_id: the session that asks.
-        user_id: the user who asks; None leaves affinity out.
-        returns: how often each memory already came back in this session, by id.
-        reached: ids of others' memories to which a SIMILAR_TO edge leads from one of the user's.
+        session_id: session of the query.
+        user_id: user of the query; None leaves affinity out.
+        returns: number of recalls in this session that returned each memory, by id.
+        reached: ids of other users' memories that a SIMILAR_TO edge connects with one of the user's.
         entities: names that the query or the user is about.
-        weights: of the factors (see `formulas.weighted_mean`).
+        weights: weights of the factors (see `formulas.weighted_mean`).
     """
 
     session_id: str | None = None
@@ -58,10 +58,13 @@ def by_formula(
     scored: pl.DataFrame | None,
     context: Context | None,
 ) -> tuple[Floats, dict[str, Floats]]:
-    """Score of every memory, NaN where unknown, and the factors it is made of.
+    """Score every memory by a named ranking.
+
+    Returns:
+        One score for each memory, NaN where unknown, and the factors it was computed from.
 
     Raises:
-        ValueError: the formula needs `scored_memories` and there are none.
+        ValueError: the formula needs `scored_memories`, and `scored` is None.
     """
     if name == "lexical":
         lexical = over_top(Match.of(index, question).lexical)
@@ -70,27 +73,27 @@ def by_formula(
         return cosines, {"cosine": cosines}
     if scored is None:
         raise ValueError(f"ranking = {name!r} needs the rows of scored_memories; pass scored, or choose default")
-    known = _known(index, scored, now)
+    scores = _run_scores(index, scored, now)
     if name == "automem":
-        factors = {"cosine": cosines, "relevance": known["relevance"]}
-        return formulas.fading(cosines, known["relevance"]), factors
+        factors = {"cosine": cosines, "relevance": scores["relevance"]}
+        return formulas.fading(cosines, scores["relevance"]), factors
     if name == "cognitive":
-        factors = {"cosine": cosines, "retention": known["retention"]}
-        return formulas.retained(cosines, known["retention"]), factors
+        factors = {"cosine": cosines, "retention": scores["retention"]}
+        return formulas.retained(cosines, scores["retention"]), factors
     relevant = formulas.relevance(cosines)
     affine = None if context is None or context.user_id is None else _affinity(index, context, now)
-    factors = {"recency": known["recency"], "importance": known["importance"], "relevance": relevant}
+    factors = {"recency": scores["recency"], "importance": scores["importance"], "relevance": relevant}
     if affine is not None:
         factors["affinity"] = affine
     weights = None if context is None else context.weights
-    return formulas.weighted_mean(known["recency"], known["importance"], relevant, affine, weights=weights), factors
+    return formulas.weighted_mean(scores["recency"], scores["importance"], relevant, affine, weights=weights), factors
 
 
-def _known(index: Index, scored: pl.DataFrame, now: datetime) -> dict[str, Floats]:
-    """Scores of each memory; one stored since they were made is fresh and of its given importance."""
-    asked = ["memory_id", "recency", "importance", "retention", "relevance"]
+def _run_scores(index: Index, scored: pl.DataFrame, now: datetime) -> dict[str, Floats]:
+    """Return the factors of each memory; one stored after the last run is recent and has its given importance."""
+    columns = ["memory_id", "recency", "importance", "retention", "relevance"]
     rows = index.memories.select("memory_id", "importance_given").join(
-        scored.select(asked), on="memory_id", how="left", maintain_order="left"
+        scored.select(columns), on="memory_id", how="left", maintain_order="left"
     )
     instant = now.timestamp() * 1e6
     hours = np.maximum(0.0, (instant - index.created) * (1.0 / _HOUR))
@@ -122,9 +125,9 @@ def _affinity(index: Index, context: Context, now: datetime) -> Floats:
 
 
 def _overlap(index: Index, entities: tuple[str, ...]) -> Floats:
-    """Share of the names asked for that each memory mentions."""
+    """Return the share of the entities asked for that each memory mentions."""
     mentioned = (
-        pl.DataFrame({"row": index.pieces.row, "name": index.pieces.names})
+        pl.DataFrame({"row": index.passages.row, "name": index.passages.names})
         .group_by("row", maintain_order=True)
         .agg(pl.col("name").list.explode(keep_nulls=False, empty_as_null=False))
     )

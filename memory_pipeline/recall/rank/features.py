@@ -1,7 +1,7 @@
-"""Features: what speaks for a memory as the answer to a question, each between 0 and 1.
+"""Features of a memory as an answer to a query, each between 0 and 1.
 
-Worked out for a few hundred candidates: the best by words, by the words around them, by vector and by date. What is not
-here: the weights (`models/ranking.toml`) and what is done with a ranking (`ranking`, `selecting`).
+Computed for a few hundred candidates: the best by words, by neighbouring words, by vector and by date. Not here: the
+weights (`models/ranking.toml`) and the order of an answer (`ranking`, `selection`).
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES, GRADED, SIZE
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank.matching import Match, over_top
-from memory_pipeline.recall.rank.related_words import Related
+from memory_pipeline.recall.rank.related_words import RelatedWords
 from memory_pipeline.text.embed.embedding import HashingEmbedder
 
 Integers = NDArray[np.int64]
@@ -22,225 +22,230 @@ Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
 FEATURES: Final = {
-    "lexical": "BM25 of the words, over that of the best candidate",
-    "covers": "it has nearly all words of a query that only names them: 1 with all, 0 up to two thirds by weight",
-    "related": "BM25 of words that go with those of the question, over that of the best candidate",
-    "cosine": "cosine of the vectors, over the range of the candidates",
-    "gist": "words of the question, and those that go with them, in it and around it, over that of the best candidate",
-    "window": "share of the question's words in it and around it, nearer ones more",
-    "nearby": "BM25 of the words in it and around it, each at its best place, nearer ones more",
-    "topic": "share of the question's words that stand somewhere in the session",
-    "reply": "words of the assistant's reply to it",
-    "answer": "it follows a question that has the question's words, and is none itself",
-    "speaker": "the one whom the question names says it",
-    "role": "the user says it where the question says I, the assistant where it says you",
-    "user": "not the assistant says it",
-    "dates": "it speaks of a date in the question",
-    "said": "it was said at a date in the question or soon after",
-    "close": "how close to a date in the question it was said",
-    "kind": "it has a sign of the kind of answer asked for",
-    "wish": "it states a wish, and the question asks for help",
-    "standing": "it states a rule for all answers, and the question asks for help or in general",
-    "preference": "it states what one prefers, and the question asks for help or in general",
-    "denial": "it denies what a question to be answered by yes or no asks for: share of the question's words in it",
-    "avowal": "it says of oneself, without denial, what such a question asks for: share of the words in it",
-    "self": "it is said in the first person",
-    "telling": "how much it says that is worth keeping",
-    "dense": "how much of it, for its length, is worth keeping",
-    "rarity": "how rare its content words are on the mean",
-    "brief": "it is no longer than a few sentences; less the longer it is",
+    "lexical": "BM25 of the query's words, relative to the best candidate",
+    "covers": "share of the words of a bare word list, by weight: 1 with all of them, 0 up to two thirds",
+    "related": "BM25 of words related to the query's, relative to the best candidate",
+    "cosine": "cosine of the vectors, scaled to the range of the candidates",
+    "gist": "the query's words and related ones in the memory and its neighbours, relative to the best candidate",
+    "window": "share of the query's words in the memory and its neighbours, nearer ones weighing more",
+    "nearby": "BM25 over the memory and its neighbours, each word at its best position, nearer ones weighing more",
+    "topic": "share of the query's words that occur somewhere in the session",
+    "reply": "BM25 of the assistant's reply to the memory",
+    "answer": "it is a statement that follows a question with the query's words",
+    "speaker": "it was said by the speaker whom the query names",
+    "role": "it was said by the user where the query says I, by the assistant where it says you",
+    "user": "it was not said by the assistant",
+    "dates": "it mentions a date of the query",
+    "said": "it was said on a date of the query or soon after",
+    "close": "closeness of the instant it was said to a date of the query",
+    "kind": "it shows a sign of the kind of answer asked for",
+    "wish": "it states a wish, and the query asks for help",
+    "standing": "it states a rule for all answers, and the query asks for help or in general",
+    "preference": "it states a preference, and the query asks for help or in general",
+    "denial": "share of the words of a yes-no question in a memory with a negation",
+    "avowal": "share of the words of a yes-no question in a memory in the first person without negation",
+    "self": "it is in the first person",
+    "telling": "value of its clauses",
+    "dense": "value of its clauses for its length",
+    "rarity": "mean rarity of its content words",
+    "brief": "1 up to a few sentences, less the longer it is",
 }
-"""Features by name, and what speaks in each."""
+"""Features by name, with what each one measures."""
 CANDIDATES: Final = 300
+"""Candidates to select, ties apart."""
 _STEPS: Final = (1, -1, 2, -2, 3, -3, 4, -4)
 _WINDOW: Final = np.array([0.6, 0.6, 0.4, 0.4, 0.25, 0.25, 0.0, 0.0])
 _NEARBY: Final = np.array([0.7, 0.7, 0.5, 0.5, 0.35, 0.35, 0.2, 0.2])
 _GIST: Final = np.array([0.8, 0.8, 0.6, 0.6, 0.4, 0.4, 0.3, 0.3])
-"""How much the words of neighbours so many places behind (before) count."""
+"""Weights of the words of neighbours, by the steps of `_STEPS`."""
 _CUE: Final = {name: place for place, name in enumerate(CUES)}
 _PLACE: Final = {name: place for place, name in enumerate(FEATURES)}
-_TOLD_LATER: Final = 7
-"""Days after a date in which one still speaks of it."""
+_AFTERMATH_DAYS: Final = 7
+"""Days after a date in which people still talk about it."""
 _CLOSE: Final = 14.0
-"""Days after a date in which closeness to it falls to 1/e; before it, one day."""
+"""Days after a date in which closeness falls to 1/e; before a date it is one day."""
 _LENGTHY: Final = 1.0 / float(np.log(32.0))
-"""A memory 32 times as long as a piece is as long as can be told."""
+"""Scales `brief` to 0 at 32 times the length of a passage."""
 _ALIKE: Final = 2
-"""So many times the candidates may be equal at a first look; more are told apart by what they promise."""
+"""Ties at the cut, as a multiple of the candidates, above which they are broken by the promise of each memory."""
 RULES: Final = 3
-"""So many standing rules are looked at, and come along, where help is asked for."""
+"""Most standing rules to consider and to include where the query asks for help."""
 _LITTLE: Final = 1e-6
-"""Weight of what a memory promises beside any word, date or speaker that it shares with the question."""
+"""Weight of a memory's promise beside any word, date or speaker that it shares with the query."""
 _RANGE: Final = 0.25
-"""Cosines of a query and of memories that have nothing to do with it may differ by so much."""
-_SAID: Final = 2.0 / 3.0
-"""Share of a query's words, by weight, that memories have which are about something else."""
+"""Range of cosines between a query and unrelated memories."""
+_CHANCE_COVER: Final = 2.0 / 3.0
+"""Weighted share of a query's words up to which a memory may be about something else."""
 _DAY: Final = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """Candidates and what is known of them.
+    """Candidates with their features.
 
     Attributes:
-        rows: memories.
+        rows: the memories.
         whole: [memories, features] of each memory as a whole.
-        pieces: [pieces, features] of the pieces of those that have several.
-        owner: of each piece its place in `rows`.
-        share: of the question's words, by weight, that stand in each memory.
+        passages: [passages, features] of the passages of memories that have several.
+        owner: position in `rows` of the memory of each passage.
+        share: weighted share of the query's words in each memory.
     """
 
     rows: Integers
     whole: Floats
-    pieces: Floats
+    passages: Floats
     owner: Integers
     share: Floats
 
     def feature(self, name: str) -> Floats:
-        """One feature of the memories as wholes."""
+        """Return one feature of the memories as wholes."""
         return self.whole[:, _PLACE[name]]
 
     def scored(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Score of each candidate, 0..1, and its features: of a long one the mean of its best piece and the whole."""
+        """Return the score of each candidate, 0..1, and its features.
+
+        The features of a memory with several passages are the mean of its best passage and the whole.
+        """
         values = self.whole.copy()
         if len(self.owner):
-            own = self.pieces @ weights
+            own = self.passages @ weights
             order = np.lexsort((-np.arange(len(own)), own, self.owner))
             last = np.flatnonzero(np.append(self.owner[order][1:] != self.owner[order][:-1], True))
             best = order[last]
-            values[self.owner[best]] = 0.5 * (values[self.owner[best]] + self.pieces[best])
+            values[self.owner[best]] = 0.5 * (values[self.owner[best]] + self.passages[best])
         reach = max(float(np.maximum(weights, 0.0).sum()), 1e-9)
         return np.clip((values @ weights) * (1.0 / reach), 0.0, 1.0), values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Units:
-    """What is seen in units of text, pieces or whole memories.
+    """Signals of units of text: passages or whole memories.
 
     Attributes:
-        shares: [units, words of the question]: BM25 share of each.
-        related: BM25 of words that go with them, over the best; less where a unit has nearly all that a query names.
+        shares: [units, words of the query]: BM25 term frequency factor of each word.
+        related: BM25 of related words, relative to the best; lower if a unit has nearly all words of a word list.
         cues: [units, cues]: as in `CUES`.
-        spoken: how well the dates of which each speaks fit those in the question.
+        mentions: fit of the dates that each unit mentions to those of the query.
     """
 
     shares: Floats
     related: Floats
     cues: NDArray[np.uint8]
-    spoken: Floats
+    mentions: Floats
 
     @classmethod
-    def of(cls, index: Index, question: Question, match: Match, others: Related, pieces: Integers) -> Self:
-        """Look at pieces."""
-        at, keys, counts = index.postings.words_of(pieces)
-        shares = match.of_pieces(index, pieces, (at, keys, counts))
-        unsaid = 1.0 - float(_covered(match, shares).max(initial=0.0)) if question.bare else 1.0
+    def of(cls, index: Index, question: Question, match: Match, related: RelatedWords, passages: Integers) -> Self:
+        """Read the signals of passages."""
+        at, keys, counts = index.postings.words_of(passages)
+        shares = match.of_passages(index, passages, (at, keys, counts))
+        uncovered = 1.0 - float(_covered(match, shares).max(initial=0.0)) if question.bare else 1.0
         return cls(
             shares,
-            over_top(others.of_pieces(index, question, pieces, (at, keys), shares)) * unsaid,
-            index.pieces.cues[pieces],
-            _mentions(index, question)[pieces],
+            over_top(related.of_passages(index, question, passages, (at, keys), shares)) * uncovered,
+            index.passages.cues[passages],
+            _mentions(index, question)[passages],
         )
 
     def some(self, places: Integers) -> Self:
-        """Those at some places."""
-        return type(self)(self.shares[places], self.related[places], self.cues[places], self.spoken[places])
+        """Select units by position."""
+        return type(self)(self.shares[places], self.related[places], self.cues[places], self.mentions[places])
 
     def best(self, starts: Integers) -> Self:
-        """What the pieces of each memory show together; they begin at these places."""
-        columns = (self.shares, self.related, self.cues, self.spoken)
+        """Combine the passages of each memory; they begin at the given positions."""
+        columns = (self.shares, self.related, self.cues, self.mentions)
         return type(self)(*(np.maximum.reduceat(column, starts) for column in columns))
 
 
-def candidates(index: Index, question: Question, allowed: Marks, vector: NDArray[np.float32]) -> Candidates:
-    """Choose candidates among the allowed memories and work out their features.
+def select_candidates(index: Index, question: Question, allowed: Marks, vector: NDArray[np.float32]) -> Candidates:
+    """Select candidates among the allowed memories and compute their features.
 
     Args:
         index: the memories.
-        question: what is asked.
-        allowed: memories that may be chosen.
-        vector: the query's vector. Vectors made of words alone choose no candidates: the words do that already.
+        question: the parsed query.
+        allowed: memories that may be selected.
+        vector: vector of the query. Hashed word vectors select no candidates: the words do so already.
     """
     match = Match.of(index, question)
-    others = Related.of(index, question)
-    told = others.told(index, question)
-    said = _said(index, question)
-    rows = _chosen(index, question, allowed, vector, match, told, said)
+    related = RelatedWords.of(index, question)
+    expanded = related.expanded_scores(index, question)
+    timely = _said_then(index, question)
+    rows = _best_rows(index, question, allowed, vector, match, expanded, timely)
     cosines = index.vectors.cosines_of(rows, vector)
-    first, last = index.pieces.bounds(rows)
+    first, last = index.passages.bounds(rows)
     sizes = last - first
     starts = np.cumsum(sizes) - sizes
     owner = np.repeat(np.arange(len(rows)), sizes)
-    pieces = np.repeat(first - starts, sizes) + np.arange(int(sizes.sum()))
-    around = _around(index, question, rows, match, told, cosines, said)
-    around["brief"] = _brief(np.add.reduceat(index.pieces.tokens[pieces], starts))
-    units = _Units.of(index, question, match, others, pieces)
+    passages = np.repeat(first - starts, sizes) + np.arange(int(sizes.sum()))
+    around = _shared_features(index, question, rows, match, expanded, cosines, timely)
+    around["brief"] = _brief(np.add.reduceat(index.passages.tokens[passages], starts))
+    units = _Units.of(index, question, match, related, passages)
     wholes = units.best(starts)
     whole = _values(question, match, wholes, around)
     parts = np.flatnonzero(sizes[owner] > 1)
-    own = _values(question, match, units.some(parts), {name: values[owner[parts]] for name, values in around.items()})
-    return Candidates(rows, whole, own, owner[parts], _share(match, wholes.shares))
+    inherited = {name: values[owner[parts]] for name, values in around.items()}
+    by_passage = _values(question, match, units.some(parts), inherited)
+    return Candidates(rows, whole, by_passage, owner[parts], _share(match, wholes.shares))
 
 
-def _chosen(
+def _best_rows(
     index: Index,
     question: Question,
     allowed: Marks,
     vector: NDArray[np.float32],
     match: Match,
-    told: Floats,
-    said: Marks,
+    expanded: Floats,
+    timely: Marks,
 ) -> Integers:
-    """The best by a first look."""
-    first = over_top(match.lexical) + 0.3 * over_top(_beside(index, match.lexical)) + 0.3 * over_top(told)
+    """Return the best rows by a cheap first score."""
+    first = over_top(match.lexical) + 0.3 * over_top(_neighbour_words(index, match.lexical)) + 0.3 * over_top(expanded)
     if index.model != HashingEmbedder.name:
         first += 0.5 * np.nan_to_num(index.vectors.cosines(vector), nan=0.0)
     if len(question.spans):
-        first += 0.2 * said
+        first += 0.2 * timely
     if question.speakers:
-        first += 0.1 * index.says(question.speakers)
+        first += 0.1 * index.spoken_by(question.speakers)
     count = min(CANDIDATES, int(allowed.sum()))
     if count == 0:
         return np.zeros(0, dtype=np.int64)
     first[~allowed] = -np.inf
     best = _best(first, count)
     if len(best) > _ALIKE * count:
-        best = _best(first + _LITTLE * _promising(index, question), count)
+        best = _best(first + _LITTLE * _promise(index, question), count)
     return np.union1d(best, _rules(index, first)) if question.kind == "wish" else best
 
 
 def _best(values: Floats, count: int) -> Integers:
-    """Places of the largest so many finite values, and of those that equal the least of them."""
+    """Return the positions of the `count` largest values, and of all that tie with the least of them."""
     edge = np.partition(values, len(values) - count)[len(values) - count]
     return np.flatnonzero(values >= edge)
 
 
 def _rules(index: Index, first: Floats) -> Integers:
-    """Of the standing rules the best by a first look: some apply to all help, and share no word with a question."""
-    pieces = index.pieces
-    rules = np.unique(pieces.row[pieces.cues[:, _CUE["standing"]] > 0])
-    rules = rules[np.isfinite(first[rules]) & ~index.helps(rules)]
+    """Return the best standing rules by the first score: some apply to all help and share no word with the query."""
+    passages = index.passages
+    rules = np.unique(passages.row[passages.cues[:, _CUE["standing"]] > 0])
+    rules = rules[np.isfinite(first[rules]) & ~index.by_assistant(rules)]
     return rules[np.argsort(-first[rules], kind="stable")[:RULES]]
 
 
-def _promising(index: Index, question: Question) -> Floats:
-    """What can be seen in memories without a word of the question: how much each tells, and of the kind asked for.
+def _promise(index: Index, question: Question) -> Floats:
+    """Rate memories without the query's words: by the value of each, and by cues for the kind of answer asked for.
 
     Cost: 2 ms for 100,000.
     """
     signs = ["telling", "dense", "rarity"]
-    seen = index.pieces.cues[:, [_CUE[name] for name in signs]].sum(axis=1) * (0.01 / len(signs))
-    wanted = [question.kind] if question.kind else []
-    wanted += ["standing", "preference"] if question.open else []
-    for name in wanted:
-        seen += index.pieces.cues[:, _CUE[name]]
-    found = np.zeros(index.memories.height)
-    np.maximum.at(found, index.pieces.row, seen)
-    return found
+    by_passage = index.passages.cues[:, [_CUE[name] for name in signs]].sum(axis=1) * (0.01 / len(signs))
+    cues = [question.kind] if question.kind else []
+    cues += ["standing", "preference"] if question.open else []
+    for name in cues:
+        by_passage += index.passages.cues[:, _CUE[name]]
+    by_memory = np.zeros(index.memories.height)
+    np.maximum.at(by_memory, index.passages.row, by_passage)
+    return by_memory
 
 
 def _values(question: Question, match: Match, units: _Units, around: dict[str, Floats]) -> Floats:
-    """Features of units, given what is seen in them and around them."""
+    """Return the features of units from their own signals and those of their surroundings."""
     shares, cues = units.shares, units.cues
     values = np.zeros((len(shares), len(FEATURES)))
 
@@ -253,7 +258,7 @@ def _values(question: Question, match: Match, units: _Units, around: dict[str, F
         put(name, column)
     statement = cues[:, _CUE["asks"]] == 0
     put("answer", around["answer"] * statement)
-    put("dates", units.spoken)
+    put("dates", units.mentions)
     if question.kind == "wish":
         put("wish", cues[:, _CUE["wish"]])
     elif question.kind:
@@ -274,93 +279,93 @@ def _values(question: Question, match: Match, units: _Units, around: dict[str, F
     return values
 
 
-def _around(
-    index: Index, question: Question, rows: Integers, match: Match, told: Floats, cosines: Floats, said: Marks
+def _shared_features(
+    index: Index, question: Question, rows: Integers, match: Match, expanded: Floats, cosines: Floats, timely: Marks
 ) -> dict[str, Floats]:
-    """Features that the pieces of a memory share."""
+    """Return the features that all passages of a memory share."""
     lexical = match.lexical
     before, after = (index.sessions.neighbours(rows, step) for step in (-1, 1))
-    lead, follow = (np.where(found >= 0, lexical[found], 0.0) for found in (before, after))
+    lead, follow = (np.where(neighbour >= 0, lexical[neighbour], 0.0) for neighbour in (before, after))
     near = np.column_stack([index.sessions.neighbours(rows, step) for step in _STEPS])
-    window, nearby = _reached(rows, near, match)
-    spoken = index.says(question.speakers)[rows].astype(np.float64)
+    window, nearby = _window(rows, near, match)
+    spoken = index.spoken_by(question.speakers)[rows].astype(np.float64)
     number = index.sessions.number[rows]
-    known = np.isfinite(cosines)
+    finite = np.isfinite(cosines)
     cosine = np.zeros(len(rows))
-    if known.any():
-        low, high = cosines[known].min(), cosines[known].max()
-        cosine[known] = (cosines[known] - low) / max(high - low, _RANGE)
+    if finite.any():
+        low, high = cosines[finite].min(), cosines[finite].max()
+        cosine[finite] = (cosines[finite] - low) / max(high - low, _RANGE)
     return {
         "cosine": cosine,
-        "gist": over_top(_gist(index, rows, near, told)),
+        "gist": over_top(_gist(index, rows, near, expanded)),
         "window": window,
         "nearby": nearby,
         "topic": np.where(number >= 0, match.topic[number], 0.0),
-        "reply": over_top(np.where(index.helps(after), follow, 0.0)),
+        "reply": over_top(np.where(index.by_assistant(after), follow, 0.0)),
         "answer": over_top(np.where(index.asks(before), lead, 0.0)),
         "speaker": spoken * question.named,
         "role": spoken * (not question.named),
-        "user": 1.0 - index.helps(rows),
-        "said": said[rows].astype(np.float64),
+        "user": 1.0 - index.by_assistant(rows),
+        "said": timely[rows].astype(np.float64),
         "close": _closeness(index, question, rows),
     }
 
 
 def _covered(match: Match, shares: Floats) -> Floats:
-    """How much of the question units say in its own words, beyond `_SAID` of it by weight: 1 if all."""
-    return np.maximum(0.0, (_share(match, shares) - _SAID) / (1.0 - _SAID))
+    """Rate how much of the query units say in its own words beyond `_CHANCE_COVER`: 1 if all."""
+    return np.maximum(0.0, (_share(match, shares) - _CHANCE_COVER) / (1.0 - _CHANCE_COVER))
 
 
 def _share(match: Match, shares: Floats) -> Floats:
-    """Share of the question's words, by weight, that stand in each unit."""
+    """Return the weighted share of the query's words in each unit."""
     return np.asarray((shares > 0) @ match.weights * (1.0 / max(float(match.weights.sum()), 1e-9)), dtype=np.float64)
 
 
 def _brief(lengths: Integers) -> Floats:
-    """How short memories of so many tokens are: 1 up to the size of a piece."""
+    """Rate the brevity of memories by their length in tokens: 1 up to the size of a passage."""
     return np.asarray(1.0 - np.clip(np.log(np.maximum(lengths, 1) / SIZE) * _LENGTHY, 0.0, 1.0), dtype=np.float64)
 
 
-def _gist(index: Index, rows: Integers, near: Integers, told: Floats) -> Floats:
-    """What memories and those around them tell of a question, over the square roots of how long each is."""
-    lengths = np.sqrt(np.bincount(index.pieces.row, index.postings.lengths, len(told)))
-    there = (near >= 0) * _GIST
-    whole = told[rows] + (told[near] * there).sum(axis=1)
-    size = lengths[rows] + (lengths[near] * there).sum(axis=1)
+def _gist(index: Index, rows: Integers, near: Integers, expanded: Floats) -> Floats:
+    """Sum the expanded scores of memories and their neighbours over the square roots of their lengths."""
+    lengths = np.sqrt(np.bincount(index.passages.row, index.postings.lengths, len(expanded)))
+    weights = (near >= 0) * _GIST
+    whole = expanded[rows] + (expanded[near] * weights).sum(axis=1)
+    size = lengths[rows] + (lengths[near] * weights).sum(axis=1)
     return np.asarray(whole / np.maximum(size, 1.0), dtype=np.float64)
 
 
-def _reached(rows: Integers, near: Integers, match: Match) -> tuple[Floats, Floats]:
-    """How much of the question stands in and around memories: share of its words, and BM25 over that of the best."""
+def _window(rows: Integers, near: Integers, match: Match) -> tuple[Floats, Floats]:
+    """Return the features `window` and `nearby`: share and BM25 of the query's words in and around memories."""
     shares = np.where((near >= 0)[:, :, np.newaxis], match.shares[near], 0.0)
-    own = match.shares[rows]
-    there = np.maximum(own > 0, ((shares > 0) * _WINDOW[:, np.newaxis]).max(axis=1))
-    best = np.maximum(own, (shares * _NEARBY[:, np.newaxis]).max(axis=1))
-    whole = max(float(match.weights.sum()), 1e-9)
-    return there @ match.weights * (1.0 / whole), over_top(best @ match.weights)
+    inside = match.shares[rows]
+    share = np.maximum(inside > 0, ((shares > 0) * _WINDOW[:, np.newaxis]).max(axis=1))
+    best = np.maximum(inside, (shares * _NEARBY[:, np.newaxis]).max(axis=1))
+    weight_sum = max(float(match.weights.sum()), 1e-9)
+    return share @ match.weights * (1.0 / weight_sum), over_top(best @ match.weights)
 
 
-def _beside(index: Index, lexical: Floats) -> Floats:
-    """Words of the direct neighbours of every memory."""
+def _neighbour_words(index: Index, lexical: Floats) -> Floats:
+    """Sum the BM25 of the direct neighbours of every memory."""
     near = np.zeros(len(lexical))
-    hit = np.flatnonzero(lexical)
+    hits = np.flatnonzero(lexical)
     for step in (-1, 1):
-        found = index.sessions.neighbours(hit, step)
-        there = found >= 0
-        near[found[there]] += lexical[hit[there]]
+        neighbours = index.sessions.neighbours(hits, step)
+        present = neighbours >= 0
+        near[neighbours[present]] += lexical[hits[present]]
     return near
 
 
-def _said(index: Index, question: Question) -> Marks:
-    """Memories stored within a date of the question, or soon after."""
-    found = np.zeros(len(index.created), dtype=np.bool_)
+def _said_then(index: Index, question: Question) -> Marks:
+    """Tell which memories were said on a date of the query or soon after."""
+    timely = np.zeros(len(index.created), dtype=np.bool_)
     for start, end in question.spans:
-        found |= (index.created >= start * _DAY) & (index.created < (end + _TOLD_LATER) * _DAY)
-    return found
+        timely |= (index.created >= start * _DAY) & (index.created < (end + _AFTERMATH_DAYS) * _DAY)
+    return timely
 
 
 def _closeness(index: Index, question: Question, rows: Integers) -> Floats:
-    """How close to a date of the question memories were stored: 1 within it."""
+    """Rate how close to a date of the query memories were said: 1 within it."""
     day = index.created[rows] * (1.0 / _DAY)
     close = np.zeros(len(rows))
     for start, end in question.spans:
@@ -370,12 +375,12 @@ def _closeness(index: Index, question: Question, rows: Integers) -> Floats:
 
 
 def _mentions(index: Index, question: Question) -> Floats:
-    """How well the dates of which each piece speaks fit those in the question."""
-    marked = np.zeros(len(index.pieces.row))
-    spans = index.pieces.spans
+    """Rate how well the dates that each passage mentions fit those of the query."""
+    fit = np.zeros(len(index.passages.row))
+    spans = index.passages.spans
     for start, end in question.spans:
-        fits = (spans[:, 1] < end) & (spans[:, 2] > start)
-        shared = np.minimum(spans[fits, 2], end) - np.maximum(spans[fits, 1], start)
-        longer = np.maximum(spans[fits, 2] - spans[fits, 1], end - start)
-        np.maximum.at(marked, spans[fits, 0], np.maximum(0.5, np.sqrt(shared / np.maximum(longer, 1))))
-    return marked
+        overlaps = (spans[:, 1] < end) & (spans[:, 2] > start)
+        shared = np.minimum(spans[overlaps, 2], end) - np.maximum(spans[overlaps, 1], start)
+        longer = np.maximum(spans[overlaps, 2] - spans[overlaps, 1], end - start)
+        np.maximum.at(fit, spans[overlaps, 0], np.maximum(0.5, np.sqrt(shared / np.maximum(longer, 1))))
+    return fit

@@ -1,6 +1,6 @@
-"""Matching: which words of a question stand in which memories and sessions.
+"""Matches the words of a query against memories and sessions.
 
-What is not here: how that is weighed against other features (`features`).
+Not here: weighing matches against other features (`features`).
 """
 
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Match:
-    """The words of a question in every memory.
+    """The words of a query in every memory.
 
     Attributes:
         keys: the words, as hashes.
-        weights: inverse document frequency of each, times its emphasis.
-        shares: [memories, words]: BM25 share of each word in the piece that has most of it.
+        weights: inverse document frequency of each word times its emphasis.
+        shares: [memories, words]: BM25 term frequency factor of each word in the passage where it is highest.
         lexical: BM25 of each memory.
-        topic: of each session the share of the words, by weight, that stand somewhere in it.
+        topic: for each session, the weighted share of the words that occur somewhere in it.
     """
 
     keys: Keys
@@ -37,8 +37,8 @@ class Match:
 
     @classmethod
     def of(cls, index: Index, question: Question) -> Self:
-        """Look the words up. Cost: proportional to their postings and the number of memories."""
-        postings, row = index.postings, index.pieces.row
+        """Look up the words of a query. Cost: proportional to their postings and the number of memories."""
+        postings, row = index.postings, index.passages.row
         shares = np.zeros((index.memories.height, len(question.keys)), dtype=np.float32, order="F")
         weights = np.zeros(len(question.keys))
         topic = np.zeros(max(1, len(index.sessions.names)))
@@ -46,31 +46,40 @@ class Match:
         for place, key in enumerate(question.keys):
             units, counts = postings.postings(key)
             weights[place] = question.emphasis[place] * np.log1p((number - len(units) + 0.5) / (len(units) + 0.5))
-            found = saturated(counts, postings.lengths[units], mean).astype(np.float32)
-            np.maximum.at(shares[:, place], row[units], found)
+            factors = saturated(counts, postings.lengths[units], mean).astype(np.float32)
+            np.maximum.at(shares[:, place], row[units], factors)
             sessions = index.sessions.number[row[units]]
-            there = np.zeros(len(topic), dtype=np.bool_)
-            there[sessions[sessions >= 0]] = True
-            topic += weights[place] * there
+            present = np.zeros(len(topic), dtype=np.bool_)
+            present[sessions[sessions >= 0]] = True
+            topic += weights[place] * present
         lexical = np.zeros(index.memories.height)
         for place, weight in enumerate(weights):
             lexical += weight * shares[:, place]
         return cls(question.keys, weights, shares, lexical, topic * (1.0 / max(float(weights.sum()), 1e-9)))
 
-    def of_pieces(self, index: Index, pieces: Integers, words: tuple[Integers, Keys, Floats]) -> Floats:
-        """[pieces, words]: BM25 share of each word in each of some pieces, of which `Postings.words_of` says this."""
-        shares = np.zeros((len(pieces), len(self.keys)))
+    def of_passages(self, index: Index, passages: Integers, words: tuple[Integers, Keys, Floats]) -> Floats:
+        """Return the BM25 term frequency factor of each word in some passages.
+
+        Args:
+            index: the memories.
+            passages: the passages.
+            words: what `Postings.words_of` returns for them.
+
+        Returns:
+            An array [passages, words].
+        """
+        shares = np.zeros((len(passages), len(self.keys)))
         at, keys, counts = words
         order = np.argsort(self.keys)
         place = np.searchsorted(self.keys[order], keys)
         place[place == len(order)] = 0
         asked = self.keys[order][place] == keys if len(order) else np.zeros(len(keys), dtype=np.bool_)
-        lengths = index.postings.lengths[pieces][at[asked]]
+        lengths = index.postings.lengths[passages][at[asked]]
         shares[at[asked], order[place[asked]]] = saturated(counts[asked], lengths, index.postings.mean)
         return shares
 
 
 def over_top(values: Floats) -> Floats:
-    """Numbers over the largest; as they are where none is positive."""
+    """Divide numbers by the largest; return them unchanged if none is positive."""
     top = float(values.max()) if len(values) else 0.0
     return values * (1.0 / top) if top > 0 else values

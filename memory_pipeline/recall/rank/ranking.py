@@ -1,7 +1,7 @@
-"""Ranking: which memories answer a query best.
+"""Ranks memories for a query.
 
-The default is one linear model over named features (`features`), its coefficients in `models/ranking.toml`; published
-formulas are there by name (`named`). What is not here: reading the store and recording what was recalled.
+The default ranking is one linear model over named features (`features`) with its coefficients in `models/ranking.toml`;
+the published formulas are available by name (`baselines`). Not here: reading the store and recording accesses.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question, parse
 from memory_pipeline.recall.rank import redundancy, selection
 from memory_pipeline.recall.rank.baselines import FORMULAS, Context, by_formula
-from memory_pipeline.recall.rank.features import FEATURES, Candidates, candidates
+from memory_pipeline.recall.rank.features import FEATURES, Candidates, select_candidates
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings.model_files import coefficients
 from memory_pipeline.text.embed.embedding import embedder
@@ -31,10 +31,10 @@ __all__ = ["DEEP_PENALTY", "RANKINGS", "SCHEMA", "Context", "rank", "weights"]
 
 RANKINGS: Final = ("default", *FORMULAS)
 DEEP_PENALTY: Final = 0.5
-"""Share that a memory keeps when only a deep recall reaches it: of its score, by the model of its lead over the middle
-candidate."""
+"""Factor for memories that only a deep recall reaches: on the score of a formula; by the default model on the lead over
+the median candidate."""
 _MORE: Final = 4
-"""So many times `k` candidates are looked at for an answer within a token budget."""
+"""Multiple of `k` candidates considered for an answer within a token budget."""
 _PART: Final = pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})
 _SHOWN: Final = ["memory_id", "content", "trimmed", "speaker", "valid_from", "valid_until", "closed_by"]
 SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
@@ -53,8 +53,17 @@ SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Scored:
-    """Candidates with their scores, and the parts of each score."""
+class _Ranked:
+    """Candidates with their scores and the parts of each score.
+
+    Attributes:
+        rows: the candidates' rows.
+        scores: one for each candidate, 0..1.
+        names: names of the parts of a score.
+        values: [candidates, parts].
+        weights: one for each part.
+        order: positions of the candidates, best first.
+    """
 
     rows: Integers
     scores: Floats
@@ -66,7 +75,7 @@ class _Scored:
 
 @cache
 def weights() -> Floats:
-    """Coefficients of the default ranking, in the order of `FEATURES`."""
+    """Return the coefficients of the default ranking in the order of `FEATURES`."""
     known = coefficients("ranking")
     return np.array([known.get(name, 0.0) for name in FEATURES])
 
@@ -91,28 +100,29 @@ def rank(
 
     Args:
         index: the memories.
-        query: what is asked, in words.
-        now: the instant at which it is asked; dates such as "last week" are seen from there.
-        k: how many at most.
-        token_budget: tokens that the answer may cost at most, "speaker: text" of each together.
-        min_score: lowest score to return; default none.
-        deep: search cold, stub, archived and expired memories too, at a penalty, and give whole texts.
-        allowed: memories of the index that may be returned; default all.
+        query: the query text.
+        now: instant of the query, to which dates such as "last week" are relative.
+        k: most memories to return.
+        token_budget: most tokens of the answer, counting "speaker: text" of each memory.
+        min_score: lowest score to return; default: no limit.
+        deep: also search cold, stub, archived and expired memories, at a penalty, and return whole texts.
+        allowed: rows that may be returned; default: all.
         ranking: one of `RANKINGS`.
-        vector: the query's vector; made by the index's embedder unless given.
+        vector: vector of the query; default: made by the index's embedder.
         scored: rows of `scored_memories`, for the formulas that need them.
-        context: who asks, for `engram`.
+        context: the asking user and session, for `engram`.
         conflicts: pairs `memory_id`, `other_id` of memories known to contradict each other.
 
     Returns:
-        Best first, columns as in `SCHEMA`: score 0..1; text (trimmed, else the content; when deep the content); parts
-        of the score; current (false when its validity has ended or not begun, true when it ended another's, else null);
-        holds_from (where its validity has not begun); closed_by; conflicts (ids). The score is that of the model:
-        whatever their scores, a question for now puts the newest of several values first and what does not hold yet
-        behind what holds, and a summary stands behind what it repeats. Ties go to the older memory, then by id.
+        One row for each memory, best first, with the columns of `SCHEMA`: score, 0..1; text (trimmed, else the content;
+        of a deep recall the content); parts of the score; current (False if its validity has ended or not begun, True
+        if it ended another's, else null); holds_from (if its validity has not begun); closed_by; conflicts (ids).
+        The order differs from that of the scores in some cases: a query for now puts the newest of several values first
+        and what does not hold yet behind what does, and a summary comes after what it repeats. Ties go to the older
+        memory, then by id.
 
     Raises:
-        ValueError: the ranking is unknown, `k` or the budget is below 1, or the formula lacks `scored`.
+        ValueError: the ranking is unknown, `k` or the budget is below 1, or the formula needs `scored`.
     """
     if ranking not in RANKINGS:
         raise ValueError(f"ranking = {ranking!r} is unknown; choose one of {', '.join(RANKINGS)}")
@@ -122,19 +132,19 @@ def rank(
     within = np.ones(index.memories.height, dtype=np.bool_) if allowed is None else np.asarray(allowed, dtype=np.bool_)
     within = within & (deep | index.live)
     question = parse(query, now=now, speakers=index.speakers)
-    asked = _embedded(index, query) if vector is None else vector
+    query_vector = _embedded(index, query) if vector is None else vector
     pairs = _pairs(conflicts)
     depth = k if token_budget is None else _MORE * k
     if ranking == "default":
-        found = _by_model(index, question, candidates(index, question, within, asked), k, depth, now, pairs)
+        candidates = select_candidates(index, question, within, query_vector)
+        ranked = _by_model(index, question, candidates, k=k, depth=depth, now=now, pairs=pairs)
     else:
-        every, factors = by_formula(
-            ranking, index, question, cosines=index.vectors.cosines(asked), now=now, scored=scored, context=context
-        )
-        found = _by_formula(index, within, every, factors)
+        cosines = index.vectors.cosines(query_vector)
+        scores, factors = by_formula(ranking, index, question, cosines=cosines, now=now, scored=scored, context=context)
+        ranked = _by_formula(index, within, scores, factors)
     if min_score is not None:
-        found = replace(found, order=found.order[found.scores[found.order] >= min_score])
-    return _answer(index, found, k=k, depth=depth, budget=token_budget, deep=deep, now=now, pairs=pairs)
+        ranked = replace(ranked, order=ranked.order[ranked.scores[ranked.order] >= min_score])
+    return _answer(index, ranked, k=k, depth=depth, budget=token_budget, deep=deep, now=now, pairs=pairs)
 
 
 def _embedded(index: Index, query: str) -> NDArray[np.float32]:
@@ -142,16 +152,25 @@ def _embedded(index: Index, query: str) -> NDArray[np.float32]:
 
 
 def _by_model(
-    index: Index, question: Question, found: Candidates, k: int, depth: int, now: datetime, pairs: dict[str, list[str]]
-) -> _Scored:
-    rows = found.rows
-    scores, values = found.scored(weights())
-    scores = _led(scores, index.live[rows])
-    scores = redundancy.without_repeats(index, rows, scores, selection.ordered(index, rows, scores), 2 * depth)
-    order = selection.ordered(index, rows, scores)
+    index: Index,
+    question: Question,
+    candidates: Candidates,
+    *,
+    k: int,
+    depth: int,
+    now: datetime,
+    pairs: dict[str, list[str]],
+) -> _Ranked:
+    """Order candidates by the default model, then by the rules of `selection` and `redundancy`."""
+    rows = candidates.rows
+    scores, values = candidates.scored(weights())
+    scores = _penalised(scores, index.live[rows])
+    scores = redundancy.without_repeats(index, rows, scores, selection.best_first(index, rows, scores), 2 * depth)
+    order = selection.best_first(index, rows, scores)
+    invalid = selection.not_valid(index, rows, now)
     if question.now or question.present:
-        order = selection.newest_first(index, question, rows, order, found, selection.apart(index, rows, now))
-        order = selection.begun_first(order, found, selection.early(index, rows, now))
+        order = selection.newest_first(index, question, rows, order, candidates, invalid)
+        order = selection.valid_first(order, candidates, selection.not_yet_valid(index, rows, now))
     place = {memory: at for at, memory in enumerate(index.memories[rows, "memory_id"])} if pairs else {}
     partners = {
         place[memory]: [place[other] for other in others if other in place]
@@ -161,17 +180,16 @@ def _by_model(
     if partners:
         order = selection.with_partners(order, scores, partners, k)
     if question.open:
-        helps = question.kind == "wish"
-        order = selection.with_rules(order, found, selection.apart(index, rows, now), helps=helps)
+        order = selection.with_rules(order, candidates, invalid, wants_help=question.kind == "wish")
     order = redundancy.summaries_behind(index, rows, order, k)
-    return _Scored(rows, scores, tuple(FEATURES), values, weights(), order)
+    return _Ranked(rows, scores, tuple(FEATURES), values, weights(), order)
 
 
-def _led(scores: Floats, live: Marks) -> Floats:
-    """Scores, of those that only a deep recall reaches without a part of their lead over the middle candidate.
+def _penalised(scores: Floats, live: Marks) -> Floats:
+    """Reduce the lead over the median candidate of memories that only a deep recall reaches.
 
-    Every candidate has some score for being a statement at all: by a share of the whole score what answers would come
-    behind what does not.
+    Every candidate scores something for being a statement at all: a penalty on the whole score would put answers behind
+    memories that answer nothing.
     """
     if live.all():
         return scores
@@ -179,30 +197,30 @@ def _led(scores: Floats, live: Marks) -> Floats:
     return np.where(live, scores, scores - (1.0 - DEEP_PENALTY) * lead)
 
 
-def _by_formula(index: Index, within: Marks, every: Floats, factors: dict[str, Floats]) -> _Scored:
-    rows = np.flatnonzero(within & np.isfinite(every))
-    scores = np.clip(every[rows], 0.0, 1.0)
+def _by_formula(index: Index, within: Marks, all_scores: Floats, factors: dict[str, Floats]) -> _Ranked:
+    """Order all memories within reach by the score of a formula."""
+    rows = np.flatnonzero(within & np.isfinite(all_scores))
+    scores = np.clip(all_scores[rows], 0.0, 1.0)
     scores = np.where(index.live[rows], scores, DEEP_PENALTY * scores)
-    order = selection.ordered(index, rows, scores)
+    order = selection.best_first(index, rows, scores)
     values = np.column_stack([column[rows] for column in factors.values()])
-    return _Scored(rows, scores, tuple(factors), values, np.ones(len(factors)), order)
+    return _Ranked(rows, scores, tuple(factors), values, np.ones(len(factors)), order)
 
 
 def _pairs(conflicts: pl.DataFrame | None) -> dict[str, list[str]]:
-    """Of each memory those it contradicts, sorted."""
+    """Return for each memory the ids of those that it contradicts, sorted."""
     if conflicts is None or conflicts.is_empty():
         return {}
-    one = conflicts.select("memory_id", "other_id")
-    both = (
-        pl.concat([one, one.select(memory_id="other_id", other_id="memory_id")]).unique().sort("memory_id", "other_id")
-    )
+    pairs = conflicts.select("memory_id", "other_id")
+    reversed_pairs = pairs.select(memory_id="other_id", other_id="memory_id")
+    both = pl.concat([pairs, reversed_pairs]).unique().sort("memory_id", "other_id")
     grouped = both.group_by("memory_id", maintain_order=True).agg("other_id")
     return dict(grouped.iter_rows())
 
 
 def _answer(
     index: Index,
-    found: _Scored,
+    ranked: _Ranked,
     *,
     k: int,
     depth: int,
@@ -211,46 +229,45 @@ def _answer(
     now: datetime,
     pairs: dict[str, list[str]],
 ) -> pl.DataFrame:
-    """Rows of the best, with what is to be said of each."""
-    head = found.order[:depth]
-    memories = index.memories[found.rows[head], _SHOWN].to_dicts()
-    texts = [one["content"] if deep or one["trimmed"] is None else one["trimmed"] for one in memories]
-    costs = _costs([one["speaker"] for one in memories], texts)
+    """Return the best memories as rows of `SCHEMA`."""
+    head = ranked.order[:depth]
+    memories = index.memories[ranked.rows[head], _SHOWN].to_dicts()
+    texts = [memory["content"] if deep or memory["trimmed"] is None else memory["trimmed"] for memory in memories]
+    costs = _costs([memory["speaker"] for memory in memories], texts)
     taken = _within(costs, k, budget)
     head, memories = head[taken], [memories[place] for place in taken]
-    ids = [one["memory_id"] for one in memories]
-    ended = [one["valid_until"] is not None and one["valid_until"] <= now for one in memories]
-    later = [
-        one["valid_from"] if one["valid_from"] is not None and one["valid_from"] > now else None for one in memories
-    ]
+    ids = [memory["memory_id"] for memory in memories]
+    ended = [memory["valid_until"] is not None and memory["valid_until"] <= now for memory in memories]
+    begins = [memory["valid_from"] for memory in memories]
+    holds_from = [instant if instant is not None and instant > now else None for instant in begins]
     return pl.DataFrame(
         {
             "memory_id": ids,
             "rank": pl.int_range(1, len(head) + 1, eager=True),
-            "score": found.scores[head],
+            "score": ranked.scores[head],
             "tokens": [costs[place] for place in taken],
             "text": [texts[place] for place in taken],
-            "parts": _parts(found, head),
+            "parts": _parts(ranked, head),
             "current": [
-                False if over or begins else True if one in index.closers else None
-                for over, begins, one in zip(ended, later, ids, strict=True)
+                False if over or future else True if name in index.closers else None
+                for over, future, name in zip(ended, holds_from, ids, strict=True)
             ],
-            "holds_from": later,
-            "closed_by": [one["closed_by"] for one in memories],
-            "conflicts": [pairs.get(one, []) for one in ids],
+            "holds_from": holds_from,
+            "closed_by": [memory["closed_by"] for memory in memories],
+            "conflicts": [pairs.get(name, []) for name in ids],
         },
         schema=SCHEMA,
     )
 
 
-def _parts(found: _Scored, head: Integers) -> pl.Series:
-    """Name, value and weight of every part of the scores of some candidates: a list for each."""
-    names, many = list(found.names), len(head)
+def _parts(ranked: _Ranked, head: Integers) -> pl.Series:
+    """Return the parts of the scores of some candidates: for each a list of name, value and weight."""
+    names, many = list(ranked.names), len(head)
     flat = pl.DataFrame(
         {
             "name": pl.Series(names * many, dtype=pl.String),
-            "value": np.ascontiguousarray(found.values[head], dtype=np.float64).ravel(),
-            "weight": np.tile(np.asarray(found.weights, dtype=np.float64), many),
+            "value": np.ascontiguousarray(ranked.values[head], dtype=np.float64).ravel(),
+            "weight": np.tile(np.asarray(ranked.weights, dtype=np.float64), many),
         }
     )
     listed = flat.to_struct("parts")
@@ -258,19 +275,19 @@ def _parts(found: _Scored, head: Integers) -> pl.Series:
 
 
 def _costs(speakers: list[str | None], texts: list[str]) -> list[int]:
-    """Tokens of each memory as it is shown: "speaker: text"."""
-    said = [text if speaker is None else f"{speaker}: {text}" for speaker, text in zip(speakers, texts, strict=True)]
-    return tokens.count_tokens(pl.Series(said, dtype=pl.String)).to_list()
+    """Count the tokens of each memory as shown: "speaker: text"."""
+    shown = [text if speaker is None else f"{speaker}: {text}" for speaker, text in zip(speakers, texts, strict=True)]
+    return tokens.count_tokens(pl.Series(shown, dtype=pl.String)).to_list()
 
 
 def _within(costs: list[int], k: int, budget: int | None) -> list[int]:
-    """Places of the first `k` that fit the budget together; what is too long is passed over."""
+    """Return the positions of the first `k` that fit the budget together, skipping those that are too long."""
     taken: list[int] = []
-    left = budget
+    remaining = budget
     for place, cost in enumerate(costs):
         if len(taken) == k:
             break
-        if left is None or cost <= left:
+        if remaining is None or cost <= remaining:
             taken.append(place)
-            left = None if left is None else left - cost
+            remaining = None if remaining is None else remaining - cost
     return taken

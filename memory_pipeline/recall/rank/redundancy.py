@@ -1,7 +1,6 @@
-"""Redundancy: what an answer would say twice is left to its end.
+"""Moves repetition to the end of an answer: memories of the same words, and summaries that only repeat their members.
 
-Memories of the same words, and summaries that only repeat their members. What is not here: the scores (`features`), and
-which of several values comes first (`selecting`).
+Not here: the scores (`features`) and which of several values comes first (`selection`).
 """
 
 import re
@@ -23,26 +22,26 @@ Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
 REPEATED: Final = 0.5
-"""Share of its score that a memory keeps when a better one has the same words."""
-TOLD: Final = 0.8
-"""A summary adds nothing when so much of its members is told already."""
+"""Share of the score that a memory keeps if a better one has the same words."""
+COVERED: Final = 0.8
+"""Share of its members already in the answer from which a summary adds nothing."""
 _DENIES: Final = CUES.index("denies")
 _DENIED: Final = np.uint64(0x9E3779B97F4A7C15)
-"""What a denial adds to the print of words, of which "not" is none."""
+"""Added to the fingerprint of a negated text, since "not" is no content word."""
 _DAY: Final = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}:", re.MULTILINE)
 _WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What a memory tells.
+class _Coverage:
+    """The content of a memory in terms of its sources and words.
 
     Attributes:
-        memory_id: itself.
-        summary: it tells what others say.
-        sources: ids of the originals that speak in it.
-        before: ids of the memories that come before it in an answer.
-        words: its words, and the name of who says it.
+        memory_id: the memory.
+        summary: it is a summary beside its members.
+        sources: ids of the originals it was made from.
+        before: ids of the memories that must precede it in an answer.
+        words: its words and the name of its speaker.
     """
 
     memory_id: str
@@ -53,119 +52,122 @@ class _Told:
 
 
 def without_repeats(index: Index, rows: Integers, scores: Floats, order: Integers, depth: int) -> Floats:
-    """Lower the scores of those among the first `depth` whose words, denied or not, a better one has in that order."""
+    """Lower the scores of candidates, among the first `depth`, that repeat the words and polarity of a better one."""
     head = order[:depth]
-    first, last = index.pieces.bounds(rows[head])
+    first, last = index.passages.bounds(rows[head])
     sizes = last - first
-    pieces = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
+    passages = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
     owner = np.repeat(np.arange(len(head)), sizes)
-    at, keys, counts = index.postings.words_of(pieces)
-    prints = np.zeros(len(head), dtype=np.uint64)
-    np.add.at(prints, owner[at], keys * (2 * counts.astype(np.uint64) + 1))
-    denied = np.unique(owner[index.pieces.cues[pieces, _DENIES] > 0])
-    prints[denied] += np.where(prints[denied] > 0, _DENIED, np.uint64(0))
-    _, group, many = np.unique(prints, return_inverse=True, return_counts=True)
-    alike = np.flatnonzero((many[group] > 1) & (prints > 0))
+    at, keys, counts = index.postings.words_of(passages)
+    fingerprints = np.zeros(len(head), dtype=np.uint64)
+    np.add.at(fingerprints, owner[at], keys * (2 * counts.astype(np.uint64) + 1))
+    denied = np.unique(owner[index.passages.cues[passages, _DENIES] > 0])
+    fingerprints[denied] += np.where(fingerprints[denied] > 0, _DENIED, np.uint64(0))
+    _, group, many = np.unique(fingerprints, return_inverse=True, return_counts=True)
+    alike = np.flatnonzero((many[group] > 1) & (fingerprints > 0))
     lowered = scores.copy()
-    if len(alike):  # texts are read only where there is one to compare
+    if len(alike):  # texts are read only where fingerprints collide
         words = tokens.content_stems(index.memories[rows[head[alike]], "content"]).to_list()
-        told = pl.DataFrame({"print": prints[alike], "words": [" ".join(one) for one in words]})
-        lowered[head[alike[~told.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()]]] *= REPEATED
+        texts = pl.DataFrame({"print": fingerprints[alike], "words": [" ".join(text) for text in words]})
+        first_of_each = texts.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
+        lowered[head[alike[~first_of_each]]] *= REPEATED
     return lowered
 
 
 def originals(index: Index, rows: Integers) -> Marks:
-    """Whether each memory is an original, or took the place of some, and no summary beside them."""
-    shown = index.memories[rows, ["kind", "said_at"]].iter_rows()
-    return np.array([kind == ORIGINAL or said is not None for kind, said in shown], dtype=np.bool_)
+    """Tell which memories are originals or replaced their members, as opposed to summaries beside their members."""
+    pairs = index.memories[rows, ["kind", "said_at"]].iter_rows()
+    return np.array([kind == ORIGINAL or said_at is not None for kind, said_at in pairs], dtype=np.bool_)
 
 
 def summaries_behind(index: Index, rows: Integers, order: Integers, k: int) -> Integers:
-    """Put summaries behind what they repeat of the first `k`, and behind all else if that leaves them nothing to add.
+    """Move summaries behind what they repeat of the first `k`, and to the end if they then add nothing.
 
-    They repeat their members that are live, and what a member said that another memory has closed since: that other
-    comes first, too. They add nothing when most of their members, or all of their words, are told before them.
+    A summary repeats its live members, and it repeats outdated statements of members that another memory has closed, so
+    that memory comes first too. It adds nothing if most of its members, or all of its words, precede it.
 
     Args:
         index: the index.
-        rows: candidates.
-        order: their places, best first.
-        k: how many are wanted.
+        rows: the candidates' rows.
+        order: their positions, best first.
+        k: number of memories asked for.
 
-    Cost: texts and members are read only where a summary is among the first `k`.
+    Cost: texts and members are read only if a summary is among the first `k`.
     """
-    left, spent = order.tolist(), list[int]()
-    known: dict[int, _Told] = {}
-    while not originals(index, rows[left[:k]]).all():
-        known |= _read(index, rows, [at for at in left[:k] if at not in known])
-        head = _behind([known[at] for at in left[:k]])
-        left[:k] = [left[place] for place in head]
-        empty = _adding_nothing([known[at] for at in left[:k]])
+    remaining, redundant = order.tolist(), list[int]()
+    coverage: dict[int, _Coverage] = {}
+    while not originals(index, rows[remaining[:k]]).all():
+        coverage |= _coverage(index, rows, [at for at in remaining[:k] if at not in coverage])
+        head = _after_sources([coverage[at] for at in remaining[:k]])
+        remaining[:k] = [remaining[place] for place in head]
+        empty = _adding_nothing([coverage[at] for at in remaining[:k]])
         if not empty:
             break
-        spent += [left[place] for place in empty]
-        left = [at for place, at in enumerate(left) if place not in set(empty)]
-    return np.array(left + spent, dtype=np.int64)
+        redundant += [remaining[place] for place in empty]
+        remaining = [at for place, at in enumerate(remaining) if place not in set(empty)]
+    return np.array(remaining + redundant, dtype=np.int64)
 
 
-def _behind(told: Sequence[_Told]) -> list[int]:
-    """Places in the order in which each summary follows what comes before it."""
-    place = {one.memory_id: at for at, one in enumerate(told)}
-    after = [max([at, *(place[name] for name in one.before & place.keys())]) for at, one in enumerate(told)]
-    return sorted(range(len(told)), key=lambda at: (after[at], after[at] != at, at))
+def _after_sources(answer: Sequence[_Coverage]) -> list[int]:
+    """Return the positions in an order in which each summary follows what must precede it."""
+    place = {memory.memory_id: at for at, memory in enumerate(answer)}
+    after = [max([at, *(place[name] for name in memory.before & place.keys())]) for at, memory in enumerate(answer)]
+    return sorted(range(len(answer)), key=lambda at: (after[at], after[at] != at, at))
 
 
-def _adding_nothing(told: Sequence[_Told]) -> list[int]:
-    """Places of the summaries that say nothing which those before them do not."""
-    found: list[int] = []
+def _adding_nothing(answer: Sequence[_Coverage]) -> list[int]:
+    """Return the positions of the summaries that say nothing beyond the memories before them."""
+    empty: list[int] = []
     sources, words = set[str](), set[str]()
-    for place, one in enumerate(told):
-        shared = len(one.sources & sources)
-        if one.summary and (shared >= TOLD * max(1, len(one.sources)) or (shared and one.words <= words)):
-            found.append(place)
+    for place, memory in enumerate(answer):
+        shared = len(memory.sources & sources)
+        covered = shared >= COVERED * max(1, len(memory.sources)) or (shared and memory.words <= words)
+        if memory.summary and covered:
+            empty.append(place)
         else:
-            sources |= one.sources
-            words |= one.words
-    return found
+            sources |= memory.sources
+            words |= memory.words
+    return empty
 
 
-def _read(index: Index, rows: Integers, places: Sequence[int]) -> dict[int, _Told]:
-    """What the candidates at some places tell."""
-    shown = index.memories[rows[places], ["memory_id", "kind", "said_at", "members", "content", "speaker"]]
-    told = shown.with_columns(_speaks_for_itself().alias("own")).drop("said_at")
-    found = {}
-    for place, (memory_id, kind, members, content, speaker, own) in zip(places, told.iter_rows(), strict=True):
-        said = content if kind == ORIGINAL else _DAY.sub("", content)
-        words = frozenset(_WORD.findall(f"{speaker or ''} {said}".casefold()))
+def _coverage(index: Index, rows: Integers, places: Sequence[int]) -> dict[int, _Coverage]:
+    """Read the coverage of the candidates at the given positions."""
+    memories = index.memories[rows[places], ["memory_id", "kind", "said_at", "members", "content", "speaker"]]
+    memories = memories.with_columns(_stands_alone().alias("alone")).drop("said_at")
+    coverage = {}
+    for place, (memory_id, kind, members, content, speaker, alone) in zip(places, memories.iter_rows(), strict=True):
+        text = content if kind == ORIGINAL else _DAY.sub("", content)
+        words = frozenset(_WORD.findall(f"{speaker or ''} {text}".casefold()))
         sources, before = frozenset([memory_id]), frozenset[str]()
         if kind != ORIGINAL:
             sources = _sources(index, members)
-            before = frozenset() if own else _repeated(index, sources)
-        found[place] = _Told(memory_id, not own, sources, before, words)
-    return found
+            before = frozenset() if alone else _repeated(index, sources)
+        coverage[place] = _Coverage(memory_id, not alone, sources, before, words)
+    return coverage
 
 
 def _sources(index: Index, members: Sequence[str]) -> frozenset[str]:
-    """Originals among members, and those of the summaries among them."""
-    found, seen, asked = set[str](), set[str](), set(members)
-    while asked:
-        seen |= asked
-        known = index.places.rows(sorted(asked))
-        rows = index.memories[known[known >= 0], ["memory_id", "kind", "members"]]
-        deeper = rows.filter(pl.col("kind") != ORIGINAL)
-        found |= asked - set(deeper["memory_id"])
-        asked = set(deeper["members"].explode().drop_nulls()) - seen
-    return frozenset(found)
+    """Return the originals among members, and those of the summaries among them."""
+    sources, seen, pending = set[str](), set[str](), set(members)
+    while pending:
+        seen |= pending
+        positions = index.row_ids.rows(sorted(pending))
+        rows = index.memories[positions[positions >= 0], ["memory_id", "kind", "members"]]
+        summaries = rows.filter(pl.col("kind") != ORIGINAL)
+        sources |= pending - set(summaries["memory_id"])
+        pending = set(summaries["members"].explode().drop_nulls()) - seen
+    return frozenset(sources)
 
 
 def _repeated(index: Index, sources: frozenset[str]) -> frozenset[str]:
-    """Those of a summary's sources that are live, and what has closed any or taken its place."""
-    known = index.places.rows(sorted(sources))
-    rows = known[known >= 0]
-    said = index.memories[rows, ["memory_id", "closed_by", "superseded_by"]]
-    others = pl.concat([said["closed_by"].alias("superseded_by"), said["superseded_by"]]).drop_nulls()
-    return frozenset(said["memory_id"].filter(pl.Series(index.live[rows]))) | frozenset(others)
+    """Return the live sources of a summary, and the memories that closed or replaced any source."""
+    positions = index.row_ids.rows(sorted(sources))
+    rows = positions[positions >= 0]
+    memories = index.memories[rows, ["memory_id", "closed_by", "superseded_by"]]
+    successors = pl.concat([memories["closed_by"].alias("superseded_by"), memories["superseded_by"]]).drop_nulls()
+    return frozenset(memories["memory_id"].filter(pl.Series(index.live[rows]))) | frozenset(successors)
 
 
-def _speaks_for_itself() -> pl.Expr:
+def _stands_alone() -> pl.Expr:
+    """Originals, and summaries that replaced their members."""
     return (pl.col("kind") == ORIGINAL) | pl.col("said_at").is_not_null()

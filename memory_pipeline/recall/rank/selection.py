@@ -1,8 +1,8 @@
-"""Selecting: from scored candidates to an answer in order.
+"""Orders scored candidates into an answer.
 
-Of memories that state one thing with different values, the newest comes first if the question asks for now; the other
-side of a known contradiction comes along, and so do standing rules where help is asked for. What is not here: the
-scores (`features`, `named`), and what an answer would say twice (`redundancy`).
+Of memories that state different values of one thing, the newest comes first if the query asks for now. The other side
+of a known contradiction is included, and so are standing rules where the query asks for help. Not here: the scores
+(`features`, `baselines`) and repetition within an answer (`redundancy`).
 """
 
 from datetime import datetime
@@ -21,17 +21,17 @@ Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
 BEST: Final = 5
-"""The newest comes first among so many best, and the other side of a contradiction is brought along for them."""
+"""Number of best answers that are reordered by age and that bring the other side of a contradiction."""
 _ABOUT: Final = 0.5
-"""A rule is about what is asked when it has so much of what the best memory has of the question's words, by weight."""
+"""Least share of the query's words, relative to the best memory, of a rule that is about the query."""
 AS_WELL: Final = 0.8
-"""A memory answers about as well as another with this share of its score."""
+"""Least ratio of the scores of memories that answer about equally well."""
 SAME_SHARE: Final = 0.7
-"""Memories state one thing when they have so much of what the best of them has of the question's words, by weight."""
+"""Least share of the query's words, relative to the best of them, of memories that state the same thing."""
 
 
-def ordered(index: Index, rows: Integers, scores: Floats) -> Integers:
-    """Places of candidates, best first; ties by age and id."""
+def best_first(index: Index, rows: Integers, scores: Floats) -> Integers:
+    """Return the positions of candidates by descending score; ties by age, then id."""
     created = index.created[rows]
     order = np.lexsort((created, -scores))
     if not ((np.diff(scores[order]) == 0.0) & (np.diff(created[order]) == 0)).any():
@@ -41,55 +41,56 @@ def ordered(index: Index, rows: Integers, scores: Floats) -> Integers:
 
 
 def newest_first(
-    index: Index, question: Question, rows: Integers, order: Integers, found: Candidates, ended: Marks
+    index: Index, question: Question, rows: Integers, order: Integers, candidates: Candidates, invalid: Marks
 ) -> Integers:
-    """Put the newest first among the best that state the same thing.
+    """Put the newest first among the best candidates that state the same thing.
 
-    They have about as many of the question's words as the best of them, come from one speaker and have the kind of
-    answer asked for. Summaries keep their places: they say nothing newer than their members. What a newer memory has
-    closed comes right behind it, wherever both are.
+    Those contain about as many of the query's words as the best of them, come from one speaker and have the kind of
+    answer asked for. Summaries keep their positions: they say nothing newer than their members. A memory that a newer
+    one closed comes right after it, wherever both are.
 
     Args:
         index: the index.
-        question: what is asked.
-        rows: candidates.
-        order: their places, best first.
-        found: their features.
-        ended: those that do not hold now (see `apart`).
+        question: the parsed query.
+        rows: the candidates' rows.
+        order: their positions, best first.
+        candidates: their features.
+        invalid: candidates that do not hold now (see `not_valid`).
     """
     head = order[originals(index, rows[order])][:BEST]
-    able = head[found.feature("kind")[head] > 0] if question.kind and question.kind != "wish" else head
+    able = head[candidates.feature("kind")[head] > 0] if question.kind and question.kind != "wish" else head
     if len(able):
         able = able[index.speaker[rows[able]] == index.speaker[rows[able[0]]]]
-        able = able[(found.share[able] > 0) & (found.share[able] >= SAME_SHARE * found.share[able].max())]
+        share = candidates.share[able]
+        able = able[(share > 0) & (share >= SAME_SHARE * share.max())]
     changed = order.copy()
     changed[np.flatnonzero(np.isin(order, able))] = able[
-        np.lexsort((np.arange(len(able)), -index.created[rows[able]], ended[able]))
+        np.lexsort((np.arange(len(able)), -index.created[rows[able]], invalid[able]))
     ]
-    return _behind_closers(index, rows, changed)
+    return _after_closers(index, rows, changed)
 
 
-def begun_first(order: Integers, found: Candidates, later: Marks) -> Integers:
-    """Put what does not hold yet, among the best, behind all that holds and has a word of the question.
+def valid_first(order: Integers, candidates: Candidates, future: Marks) -> Integers:
+    """Move what does not hold yet, among the best, behind what holds and shares a word with the query.
 
     Args:
-        order: places of candidates, best first.
-        found: their features.
-        later: those whose validity has not begun (see `early`).
+        order: positions of the candidates, best first.
+        candidates: their features.
+        future: candidates whose validity has not begun (see `not_yet_valid`).
     """
     head = order[:BEST]
-    if not later[head].any():
+    if not future[head].any():
         return order
-    telling = ~later[head] & (found.share[head] > 0)
-    behind = ~later[head] & ~telling
-    return np.concatenate([head[telling], head[later[head]], head[behind], order[BEST:]])
+    matching = ~future[head] & (candidates.share[head] > 0)
+    unmatched = ~future[head] & ~matching
+    return np.concatenate([head[matching], head[future[head]], head[unmatched], order[BEST:]])
 
 
-def _behind_closers(index: Index, rows: Integers, order: Integers) -> Integers:
-    """Put the memory that closed another right before it, where it would come later."""
-    named = index.memories[rows, ["memory_id", "closed_by"]]
-    place = {memory: at for at, memory in enumerate(named["memory_id"])}
-    closers = {at: place[by] for at, by in enumerate(named["closed_by"]) if by in place}
+def _after_closers(index: Index, rows: Integers, order: Integers) -> Integers:
+    """Move the memory that closed another right before it, where it would come later."""
+    memories = index.memories[rows, ["memory_id", "closed_by"]]
+    place = {memory: at for at, memory in enumerate(memories["memory_id"])}
+    closers = {at: place[by] for at, by in enumerate(memories["closed_by"]) if by in place}
     if not closers:
         return order
     placed: dict[int, None] = {}
@@ -97,22 +98,22 @@ def _behind_closers(index: Index, rows: Integers, order: Integers) -> Integers:
         chain = [at]
         while chain[-1] in closers and closers[chain[-1]] not in chain:
             chain.append(closers[chain[-1]])
-        placed |= dict.fromkeys(one for one in reversed(chain) if one not in placed)
+        placed |= dict.fromkeys(link for link in reversed(chain) if link not in placed)
     return np.array(list(placed), dtype=np.int64)
 
 
 def with_partners(order: Integers, scores: Floats, partners: dict[int, list[int]], k: int) -> Integers:
-    """Bring the partners of each of the best along.
+    """Include the contradicting partners of each of the best candidates.
 
-    One that answers about as well comes right behind; another would push better answers down, and comes behind all of
-    the best, but among the first `k`.
+    A partner that answers about equally well comes right after; any other would push better answers down, so it comes
+    after all of the best, but within the first `k`.
     """
     placed: dict[int, None] = {}
     far: dict[int, None] = {}
     for rank, at in enumerate(order.tolist()):
         group = partners.get(at, []) if rank < BEST else []
         near = [other for other in group if scores[other] >= AS_WELL * scores[at]]
-        placed |= dict.fromkeys(one for one in (at, *near) if one not in placed)
+        placed |= dict.fromkeys(position for position in (at, *near) if position not in placed)
         far |= dict.fromkeys([other for other in group if other not in near][: max(0, k - len(placed) - len(far))])
     room = min(BEST, k - len(far))
     first = list(placed)[:room]
@@ -120,36 +121,37 @@ def with_partners(order: Integers, scores: Floats, partners: dict[int, list[int]
     return np.array([*first, *last, *(at for at in list(placed)[room:] if at not in far)], dtype=np.int64)
 
 
-def with_rules(order: Integers, found: Candidates, ended: Marks, *, helps: bool) -> Integers:
-    """Put rules that one who helps has to keep ("Always show the steps when I ask about algebra.") in their place.
+def with_rules(order: Integers, candidates: Candidates, invalid: Marks, *, wants_help: bool) -> Integers:
+    """Place standing rules for an assistant ("Always show the steps when I ask about algebra.").
 
-    A rule that has the question's words as others have them stands where its score puts it. Of the rest, which may
-    apply all the same, the best come right behind the `BEST` answers where help is asked for; what is left answers
-    nothing, and comes last.
+    A rule that shares the query's words like other memories keeps the position of its score. Of the rest, which may
+    apply all the same, the best come right after the `BEST` answers if the query asks for help; all others answer
+    nothing and come last.
 
     Args:
-        order: places of candidates, best first.
-        found: their features; `standing` marks rules.
-        ended: those that do not hold now (see `apart`).
-        helps: the question asks for help.
+        order: positions of the candidates, best first.
+        candidates: their features; `standing` marks rules.
+        invalid: candidates that do not hold now (see `not_valid`).
+        wants_help: the query asks for help.
     """
-    rules = order[(found.feature("standing")[order] > 0) & ~ended[order]]
+    rules = order[(candidates.feature("standing")[order] > 0) & ~invalid[order]]
     if not len(rules):
         return order
-    told = (found.share[rules] > 0) & (found.share[rules] >= _ABOUT * found.share.max())
-    chosen = rules[: RULES if helps else 0]
-    others = order[~np.isin(order, rules[~told])]
+    share = candidates.share[rules]
+    on_topic = (share > 0) & (share >= _ABOUT * candidates.share.max())
+    promoted = rules[: RULES if wants_help else 0]
+    others = order[~np.isin(order, rules[~on_topic])]
     head = others[:BEST]
-    parts = (head, chosen, others, rules)
+    parts = (head, promoted, others, rules)
     return np.array(list(dict.fromkeys(np.concatenate(parts).tolist())), dtype=np.int64)
 
 
-def apart(index: Index, rows: Integers, now: datetime) -> Marks:
-    """Whether each memory does not hold at `now`: its validity has ended, or has not begun."""
+def not_valid(index: Index, rows: Integers, now: datetime) -> Marks:
+    """Tell which memories do not hold at `now`: their validity has ended or has not begun."""
     over = (index.memories[rows, "valid_until"] <= now).fill_null(value=False).to_numpy()
-    return np.asarray(over | early(index, rows, now), dtype=np.bool_)
+    return np.asarray(over | not_yet_valid(index, rows, now), dtype=np.bool_)
 
 
-def early(index: Index, rows: Integers, now: datetime) -> Marks:
-    """Whether the validity of each memory has not begun at `now`."""
+def not_yet_valid(index: Index, rows: Integers, now: datetime) -> Marks:
+    """Tell which memories' validity has not begun at `now`."""
     return (index.memories[rows, "valid_from"] > now).fill_null(value=False).to_numpy()

@@ -1,0 +1,129 @@
+"""The memories of one profile that recall searches, with the rows that filters admit.
+
+Not here: the index itself (`index/memory_index`) and keeping it up to date (`state`).
+"""
+
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.consolidation.state.folding import ORIGINAL
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.index.row_ids import RowIds
+from memory_pipeline.recall.index.sessions import SAID_AT
+from memory_pipeline.recall.models import Filters
+from memory_pipeline.schemas import Lifecycle
+
+REVIVABLE: Final = (Lifecycle.EXPIRED.value, Lifecycle.COLD.value, Lifecycle.STUB.value)
+"""Lifecycles of memories that an access revives."""
+
+_EQUALITY_FILTERS: Final = ("session_id", "agent_id", "user_id")
+"""Filters on the value of the column of the same name."""
+_MASKS: Final = 16
+"""Masks of filters to keep."""
+
+
+@dataclass(frozen=True)
+class SearchPool:
+    """An index with the lookups that recall needs beside it. Immutable."""
+
+    index: Index
+    revivable: frozenset[str]
+    """Memories that an access revives."""
+
+    @classmethod
+    def of(cls, index: Index) -> Self:
+        """Return the pool of all memories of an index."""
+        return cls(index, ids_in(index.memories, REVIVABLE))
+
+    @property
+    def row_ids(self) -> RowIds:
+        """Row of each memory in the index."""
+        return self.index.row_ids
+
+    def extended(self, memories: pl.DataFrame, vectors: pl.DataFrame) -> Self:
+        """Return the pool with new and changed rows (see `Index.extended`)."""
+        revivable = self.revivable.difference(memories["memory_id"]) | ids_in(memories, REVIVABLE)
+        return type(self)(self.index.extended(memories, vectors), revivable)
+
+    @cached_property
+    def _masks(self) -> "OrderedDict[Filters, NDArray[np.bool_]]":
+        return OrderedDict()
+
+    def allowed(self, filters: Filters) -> NDArray[np.bool_] | None:
+        """Return a mask of the rows that the filters admit; None if they admit all."""
+        if filters == Filters():
+            return None
+        mask = self._masks.get(filters)
+        if mask is None:
+            mask = self._admitted(filters)
+            self._masks[filters] = mask
+            while len(self._masks) > _MASKS:
+                self._masks.popitem(last=False)
+        return mask
+
+    def _admitted(self, filters: Filters) -> NDArray[np.bool_]:
+        """Admit the memories that match, and the summaries that replaced matching ones and say the same."""
+        memories = self.index.memories
+        if filters.since is not None or filters.until is not None:
+            memories = memories.with_columns(said_at=_said_at(memories))
+        mask = memories.select(_condition(filters)).to_series()
+        successors = memories.filter(mask, pl.col("superseded_kind") == "summary")["superseded_by"].unique()
+        rows = self.row_ids.rows(successors.to_list())
+        rows = rows[rows >= 0]
+        admitted: NDArray[np.bool_] = mask.to_numpy().copy()
+        admitted[rows] |= self.index.memories["said_at"][rows].is_not_null().to_numpy()
+        return admitted
+
+    def rows(self, memory_ids: Sequence[str], columns: Sequence[str]) -> list[dict[str, Any]]:
+        """Return columns of the table `memories` for these ids, in their order."""
+        return self.index.memories.select(columns)[self.row_ids.rows(memory_ids)].to_dicts()
+
+
+def ids_in(memories: pl.DataFrame, lifecycles: Collection[str]) -> frozenset[str]:
+    """Return the ids of the memories with one of these lifecycles."""
+    return frozenset(memories.filter(pl.col("lifecycle").is_in(lifecycles))["memory_id"])
+
+
+def _said_at(memories: pl.DataFrame) -> pl.Series:
+    """Return when each memory was said; a summary beside its members counts as said with the newest of them."""
+    dated = memories.select(
+        "memory_id", "members", at=pl.when(pl.col("kind") == ORIGINAL).then(SAID_AT).otherwise("said_at")
+    )
+    while (undated := dated.filter(pl.col("at").is_null() & (pl.col("members").list.len() > 0))).height:
+        sources = dated.filter(pl.col("at").is_not_null()).select("at", members="memory_id")
+        newest = (
+            undated.select("memory_id", "members")
+            .explode("members")
+            .join(sources, on="members")
+            .group_by("memory_id")
+            .agg(newest=pl.col("at").max())
+        )
+        if newest.is_empty():
+            break
+        dated = dated.join(newest, on="memory_id", how="left", maintain_order="left")
+        dated = dated.with_columns(at=pl.coalesce("at", "newest")).drop("newest")
+    return dated["at"]
+
+
+def _condition(filters: Filters) -> pl.Expr:
+    """Return the filters as an expression on `memories`; unknown values are not admitted."""
+    conditions = [pl.col(name) == value for name in _EQUALITY_FILTERS if (value := getattr(filters, name)) is not None]
+    if filters.speaker is not None:
+        conditions.append(pl.col("speaker").str.to_lowercase() == filters.speaker.lower())
+    if filters.memory_types is not None:
+        types = [name.lower() for name in filters.memory_types]
+        conditions.append(pl.col("memory_type").str.to_lowercase().is_in(types))
+    if filters.tags is not None:
+        conditions.append(pl.any_horizontal(pl.col("tags").list.contains(tag) for tag in filters.tags))
+    if filters.since is not None:
+        conditions.append(SAID_AT.ge(filters.since))
+    if filters.until is not None:
+        conditions.append(SAID_AT.lt(filters.until))
+    return pl.all_horizontal(conditions).fill_null(value=False)
