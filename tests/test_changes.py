@@ -434,7 +434,7 @@ def test_relation(relation, older, newer):
     assert labelled_relations()[older, newer] == relation
 
 
-def test_what_never_was_is_denied_the_more_surely_the_more_of_it_the_other_tells():
+def test_confidence_in_contradicting_never_grows_with_overlap():
     never = "I've never made any sourdough bread for my neighbours."
     whole = related("I just took sourdough bread for my neighbours out of the oven.", never)
     part = related("I took a bread class with my neighbours.", never)
@@ -452,7 +452,7 @@ def test_generated_statements_about_different_things_are_left_alone():
     assert (found == "unrelated").mean() >= 0.97
 
 
-def test_what_changed_is_told():
+def test_subject_attribute_and_values_are_reported():
     found = related("My rent is $1,400 a month.", "My rent went up to $1,550 a month.")
     assert (found["rule"], found["value"], found["other_value"]) == ("changed_number", "$1400", "$1550")
     assert "rent" in found["attribute"]
@@ -463,7 +463,7 @@ def test_what_changed_is_told():
     assert found["subject"] == "sister"
 
 
-def test_the_later_text_is_the_newer_wherever_it_stands():
+def test_the_later_text_is_the_newer_on_either_side():
     old, new = "I live in Riga.", "I moved to Quito."
     forward = related(old, new, left_at=MORNING, right_at=MORNING + timedelta(days=9))
     backward = related(new, old, left_at=MORNING + timedelta(days=9), right_at=MORNING)
@@ -477,18 +477,18 @@ def test_two_values_at_one_time_contradict():
     assert related(*pair, left_at=MORNING, right_at=MORNING + timedelta(days=1))["relation"] == "update"
 
 
-def test_what_two_speakers_say_of_themselves_is_unrelated():
+def test_two_speakers_about_themselves_are_unrelated():
     pair = "I live in Riga.", "I moved to Quito."
     assert related(*pair, left_speaker="ana", right_speaker="ben")["relation"] == "unrelated"
     assert related(*pair, left_speaker="ana", right_speaker="ana")["relation"] == "update"
 
 
-def test_what_two_speakers_say_of_one_thing_is_compared():
+def test_two_speakers_about_one_thing_are_compared():
     pair = "The launch is on June 3.", "The launch was postponed to June 10."
     assert related(*pair, left_speaker="ana", right_speaker="ben")["relation"] == "update"
 
 
-def test_tomorrow_is_another_day_when_it_is_said_later():
+def test_tomorrow_resolves_against_the_day_it_was_said():
     pair = "The exam is tomorrow.", "The exam is today."
     found = related(*pair, left_at=MORNING, right_at=MORNING + timedelta(days=1))
     assert found["relation"] != "update"
@@ -499,23 +499,23 @@ def test_tomorrow_is_another_day_when_it_is_said_later():
     ["Ana has sold her car.", "Ana's car was sold.", "Ana is sold on the plan.", "Ana has cancelled her trip."],
 )
 @pytest.mark.parametrize("old", ["Ana is allergic to nuts.", "Ana lives in Bern.", "Ana has a dog."])
-def test_what_somebody_is_done_with_ends_nothing_else_about_them(old, new):
+def test_an_ending_ends_nothing_else_about_its_agent(old, new):
     assert related(old, new)["relation"] == "unrelated"
 
 
-def test_what_is_cancelled_itself_is_over():
+def test_a_cancelled_subject_is_over():
     assert related("The Falcon launch is on 12 June.", "The Falcon launch was cancelled.")["relation"] == "update"
     assert related("The bakery opens at 8.", "The bakery has closed down.")["relation"] == "update"
 
 
-def test_an_event_that_is_over_is_not_rescheduled():
+def test_a_past_event_is_not_rescheduled():
     pair = "The review is on March 4.", "The review was moved to March 20."
     soon, late = MORNING, MORNING + timedelta(days=8)
     assert related(*pair, left_at=MORNING, right_at=soon + timedelta(hours=1))["relation"] == "update"
     assert related(*pair, left_at=MORNING, right_at=late)["relation"] == "unrelated"
 
 
-def test_questions_and_suppositions_state_nothing():
+def test_questions_and_hypotheses_state_nothing():
     old = "I live in Riga."
     for new in ("Should I move to Quito?", "If I moved to Quito, I would miss the sea.", "I might move to Quito."):
         assert related(old, new)["relation"] == "unrelated", new
@@ -533,7 +533,7 @@ def test_a_change_is_found_inside_a_long_text():
     assert (found["relation"], found["value"], found["other_value"]) == ("update", "12", "15")
 
 
-def test_nothing_follows_from_nothing():
+def test_empty_texts_are_unrelated():
     empty = pl.DataFrame(schema={"left_content": pl.String, "right_content": pl.String})
     assert changes.relations(empty).columns == ["left_content", "right_content", *JUDGED]
     assert related(None, "I live in Riga.")["relation"] == "unrelated"
@@ -545,13 +545,13 @@ def test_a_missing_column_is_named():
         changes.relations(pl.DataFrame({"left_content": ["a"]}))
 
 
-def test_other_columns_stay():
+def test_other_columns_are_preserved():
     frame = pl.DataFrame({"left_content": ["a b"], "right_content": ["c d"], "label": ["x"]})
     assert changes.relations(frame)["label"].to_list() == ["x"]
 
 
 @given(st.permutations(range(12)))
-def test_a_pair_is_judged_alike_whatever_stands_beside(order):
+def test_pairs_are_judged_independently(order):
     pairs = [pair for _, *pair in LABELLED[::15]][:12]
     alone = judged(pairs).select(JUDGED).rows()
     assert judged([pairs[place] for place in order]).select(JUDGED).rows() == [alone[place] for place in order]

@@ -49,13 +49,13 @@ def test_joined_clauses_are_the_text(texts):
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
-def test_how_a_text_is_cut_depends_on_that_text_alone(texts):
+def test_clauses_depend_on_their_text_alone(texts):
     found = split_clauses(pl.Series(texts))
     for row, text in enumerate(texts):
         assert found.filter(pl.col("row") == row)["clause"].to_list() == cut(text)
 
 
-def test_a_text_is_cut_at_sentences_captions_and_joined_clauses():
+def test_boundaries_are_sentences_captions_and_coordinated_clauses():
     assert cut("Hi Anna! I moved to Oslo, and my dog loves it. [a photo of a dog, and a sea]") == [
         "Hi Anna! ",
         "I moved to Oslo, ",
@@ -82,12 +82,12 @@ def test_a_text_is_cut_at_sentences_captions_and_joined_clauses():
         "lists of apples, pears, plums",
     ],
 )
-def test_denials_conditions_numbers_and_names_are_whole(text):
+def test_negations_conditions_numbers_and_names_are_not_split(text):
     assert cut(text) == [text]
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=3))
-def test_no_clause_parts_a_denial_from_its_sentence(texts):
+def test_a_negation_is_never_separated_from_its_sentence(texts):
     for clause, ends, after in (
         split_clauses(pl.Series(texts)).select("clause", "ends", pl.col("row").shift(-1) == pl.col("row")).iter_rows()
     ):
@@ -95,7 +95,7 @@ def test_no_clause_parts_a_denial_from_its_sentence(texts):
             assert ends
 
 
-def test_what_people_ask_for_later_is_worth_more_than_chat():
+def test_facts_are_worth_more_than_chat():
     fact, promise, change, thanks, praise, question = density(
         ("Mo", "I moved to Oslo in March 2021 with my sister Ida."),
         ("Mo", "I'm going to run the harbour marathon next month."),
@@ -113,19 +113,19 @@ def test_an_answer_is_worth_more_than_the_same_words_unasked():
     assert asked > unasked
 
 
-def test_a_word_that_everybody_says_is_worth_less():
+def test_common_words_are_worth_less():
     rare, common = density(*[("Mo", "tango lesson"), ("Mo", "garden lesson"), ("Mo", "garden lesson")])[:2]
     assert rare > common
 
 
-def test_profiles_do_not_share_what_is_rare():
+def test_rarity_is_counted_per_profile():
     one = told(("Mo", "tango lesson"), ("Mo", "chess lesson"))
     other = told(*[("Eve", "tango night")] * 5).with_columns(profile_id=pl.lit("q"))
     alone = clause_value.values(one)
     assert clause_value.values(pl.concat([one, other])).filter(pl.col("row") < 2).equals(alone)
 
 
-def test_names_of_those_who_speak_are_no_facts():
+def test_names_of_speakers_are_not_facts():
     spoken, absent = clause_value.features(told(("Mo", "Met with Ann there"), ("Ann", "Met with Ida there")))["names"]
     assert (spoken, absent) == (0.0, 1.0)
 
@@ -186,7 +186,7 @@ def test_the_fit_names_a_folder_without_conversations(tmp_path):
         fit_clause_value.lessons(Path(tmp_path))
 
 
-def test_the_worth_of_a_text_by_itself_depends_on_nothing_beside_it():
+def test_standalone_values_depend_on_their_text_alone():
     texts = ["Thanks, that sounds great!", "I moved to Oslo with my sister Ida in 2023.", ""]
     together = (
         clause_value.standalone_values(pl.Series(texts)).group_by("row", maintain_order=True).agg(pl.col("value").sum())

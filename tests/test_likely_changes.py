@@ -142,7 +142,7 @@ def test_another_value_is_an_update(older, newer):
 
 
 @pytest.mark.parametrize(("older", "newer"), cases(CONFLICTS))
-def test_what_cannot_both_be_true_contradicts(older, newer):
+def test_incompatible_statements_contradict(older, newer):
     assert listed_relations()[older, newer] == "conflict"
 
 
@@ -151,7 +151,7 @@ def test_two_facts_that_both_hold_are_left_alone(older, newer):
     assert listed_relations()[older, newer] == "unrelated"
 
 
-def test_what_only_seems_so_closes_nothing_in_a_store():
+def test_low_confidence_changes_close_no_fact_in_a_store():
     older, newer = "Iris maintains the parser.", "Pablo maintains the parser."
     assert related(older, newer)["confidence"] < Policy().fact_confidence
     reading = changes.parse(pl.Series([older, newer]))
@@ -161,19 +161,19 @@ def test_what_only_seems_so_closes_nothing_in_a_store():
     assert found["relation"].to_list() == ["unrelated"]
 
 
-def test_a_change_that_may_have_come_since_is_an_update():
+def test_a_change_since_the_older_text_is_an_update():
     pair = "I haven't booked the barn.", "I booked the barn in March."
     assert related(*pair)["relation"] == "conflict"
     later = {"left_at": MORNING, "right_at": MORNING + timedelta(days=60)}
     assert related(*pair, **later)["relation"] == "update"
 
 
-def test_how_often_tells_two_texts_apart():
+def test_another_frequency_is_a_change():
     assert (
         related("The pond is cleaned every month.", "The pond is cleaned every two months.")["relation"] != "duplicate"
     )
 
 
-def test_of_texts_of_one_time_neither_is_newer():
+def test_texts_of_one_instant_have_no_order():
     pair = "Our treasurer is Ilse.", "Our treasurer is Tariq."
     assert related(*pair, left_at=MORNING, right_at=MORNING)["relation"] == "conflict"

@@ -43,7 +43,7 @@ def outcome(respond, **changed):
     return answer.outcome, len(server.asked)
 
 
-def test_answers_come_in_the_order_of_the_prompts():
+def test_completions_come_in_the_order_of_the_prompts():
     texts = [f"What is {number}?" for number in range(12)]
     answers, server = ask(lambda prompt, _: reply(said(prompt.upper())), *texts)
     assert [answer.content for answer in answers] == [text.upper() for text in texts]
@@ -51,13 +51,13 @@ def test_answers_come_in_the_order_of_the_prompts():
     assert sorted(server.prompts) == sorted(texts)
 
 
-def test_a_request_names_model_key_and_the_longest_answer():
+def test_a_request_carries_model_key_and_token_limit():
     _, server = ask(script(reply()), llm_max_output_tokens=77)
     assert server.asked == [{"model": "m", "messages": [{"role": "user", "content": "Hello?"}], "max_tokens": 77}]
     assert server.keys == [f"Bearer {KEY}"]
 
 
-def test_openai_itself_is_given_the_limit_by_its_newer_name(monkeypatch):
+def test_openai_gets_the_token_limit_by_its_newer_name(monkeypatch):
     with serving(script(reply())) as server:
         monkeypatch.setattr(openai, "OPENAI", server.url)
         completer(server, llm_max_output_tokens=77).complete(prompts("Hello?"))
@@ -65,24 +65,24 @@ def test_openai_itself_is_given_the_limit_by_its_newer_name(monkeypatch):
     assert "max_tokens" not in server.asked[0]
 
 
-def test_nothing_is_asked_where_nothing_is_wanted():
+def test_no_prompts_make_no_requests():
     with serving(script(reply())) as server:
         assert completer(server).complete([]) == []
     assert server.asked == []
 
 
-def test_tokens_are_as_the_server_counts_them_and_cost_what_the_settings_say():
+def test_usage_is_that_of_the_server_at_the_prices_of_the_settings():
     (answer,), _ = ask(script(reply(said(asked=2000, answered=100))), llm_price_input=3.0, llm_price_output=15.0)
     assert answer == Completion("Fine.", Outcome.ANSWERED, 2000, 100, pytest.approx(0.0075))
 
 
-def test_a_server_that_does_not_count_is_charged_by_estimate():
+def test_usage_is_estimated_where_the_server_reports_none():
     for usage in (None, {"prompt_tokens": 10**20, "completion_tokens": -1}):
         (answer,), _ = ask(script(reply(said("word " * 30) | {"usage": usage})))
         assert (answer.input_tokens, answer.output_tokens) == (estimated_tokens("Hello?"), 50)
 
 
-def test_requests_go_side_by_side_but_never_more_than_allowed():
+def test_requests_are_concurrent_up_to_the_limit():
     together = threading.Barrier(3)
 
     def respond(_, nth):
@@ -96,11 +96,11 @@ def test_requests_go_side_by_side_but_never_more_than_allowed():
 
 
 @pytest.mark.parametrize("behaviour", [silence, trickle])
-def test_a_try_ends_after_its_time_however_the_server_drags_it_out(behaviour):
+def test_an_attempt_times_out_however_slowly_the_server_responds(behaviour):
     assert outcome(script(behaviour), llm_timeout_seconds=0.08, llm_retries=1) == (Outcome.TIMEOUT, 2)
 
 
-def test_lost_tries_count_as_if_they_were_charged():
+def test_lost_attempts_count_as_charged():
     (answer,), _ = ask(
         script(silence, silence, reply(said(asked=20, answered=5))),
         llm_timeout_seconds=0.5,
@@ -116,7 +116,7 @@ def test_lost_tries_count_as_if_they_were_charged():
     [failure(429), failure(500), failure(503), failure(529), failure(408), failure(409), cut],
     ids=["429", "500", "503", "529", "408", "409", "cut off"],
 )
-def test_passing_trouble_is_tried_again(trouble):
+def test_transient_failures_are_retried(trouble):
     assert outcome(script(trouble, trouble, reply())) == (Outcome.ANSWERED, 3)
 
 
@@ -125,11 +125,11 @@ def test_passing_trouble_is_tried_again(trouble):
     [(failure(500), Outcome.SERVER_ERROR), (failure(429), Outcome.RATE_LIMITED), (cut, Outcome.DISCONNECTED)],
     ids=["500", "429", "cut off"],
 )
-def test_lasting_trouble_ends_after_all_tries(trouble, expected):
+def test_lasting_failures_end_after_all_attempts(trouble, expected):
     assert outcome(script(trouble), llm_retries=3) == (expected, 4)
 
 
-def test_a_pause_that_the_server_names_is_kept():
+def test_a_requested_pause_is_honoured():
     found, server = ask(script(failure(429, retry_after="0.05"), failure(429, retry_after_ms="50"), reply()))
     assert found[0].outcome is Outcome.ANSWERED
     assert [later - earlier >= 0.05 for earlier, later in zip(server.times, server.times[1:], strict=False)] == [
@@ -143,12 +143,12 @@ def test_a_pause_that_the_server_names_is_kept():
     [{"retry_after": 3600}, {"retry_after": "Fri, 31 Dec 2999 23:59:59 GMT"}, {"x_should_retry": "false"}],
     ids=["an hour", "a date", "a plain no"],
 )
-def test_a_server_that_wants_to_be_left_alone_is(said_so):
+def test_a_server_that_forbids_retries_is_not_retried(said_so):
     assert outcome(script(failure(429, **said_so))) == (Outcome.RATE_LIMITED, 1)
 
 
 @pytest.mark.parametrize("pause", ["soon", "-1", "Wed, 01 Jan 2020 00:00:00 GMT", ""])
-def test_a_pause_that_cannot_be_read_is_the_usual_one(pause):
+def test_an_unreadable_pause_falls_back_to_the_usual_one(pause):
     assert outcome(script(failure(503, retry_after=pause), reply())) == (Outcome.ANSWERED, 2)
 
 
@@ -176,11 +176,11 @@ def test_a_pause_that_cannot_be_read_is_the_usual_one(pause):
         (said("Ana moved\0on 12 June."), Outcome.INVALID_JSON),
     ],
 )
-def test_what_is_no_answer_says_why_and_is_not_asked_again(body, expected):
+def test_invalid_completions_have_a_reason_and_are_not_retried(body, expected):
     assert outcome(script(reply(body))) == (expected, 1)
 
 
-def test_an_answer_of_another_kind_is_none():
+def test_a_completion_of_another_type_is_invalid():
     assert outcome(script(reply(b"<html>Sign in</html>", kind="text/html"))) == (Outcome.INVALID_JSON, 1)
 
 
@@ -202,7 +202,7 @@ def test_a_request_that_is_rejected_does_not_stop_the_others(status):
     ],
     ids=["401", "403", "402", "quota"],
 )
-def test_a_server_that_will_not_serve_is_asked_once_in_a_run(trouble, expected):
+def test_a_permanently_refusing_server_gets_one_request_per_run(trouble, expected):
     with serving(script(trouble)) as server:
         one = completer(server, llm_concurrency=1)
         assert [answer.outcome for answer in one.complete(prompts("a", "b", "c"))] == [expected] * 3
@@ -210,19 +210,19 @@ def test_a_server_that_will_not_serve_is_asked_once_in_a_run(trouble, expected):
         assert len(server.asked) == 1
 
 
-def test_a_server_that_is_down_is_left_alone_after_five_requests():
+def test_a_server_that_is_down_is_given_up_after_five_requests():
     answers, server = ask(script(failure(500)), *"abcdefgh", llm_concurrency=1, llm_retries=1)
     assert {answer.outcome for answer in answers} == {Outcome.SERVER_ERROR}
     assert len(server.asked) == 5 * 2
 
 
-def test_one_answer_shows_that_a_server_is_not_down():
+def test_one_completion_resets_the_count_of_failures():
     respond = lambda prompt, _: reply() if prompt == "e" else failure(500)  # noqa: E731
     _, server = ask(respond, *"abcdefgh", llm_concurrency=1, llm_retries=0)
     assert len(server.asked) == 8
 
 
-def test_an_address_where_nobody_listens():
+def test_a_closed_port_is_a_disconnection():
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
@@ -230,26 +230,26 @@ def test_an_address_where_nobody_listens():
     assert answer.outcome is Outcome.DISCONNECTED
 
 
-def test_without_a_key_openai_itself_is_not_asked():
+def test_openai_is_not_asked_without_a_key():
     found = OpenAICompletionClient(LanguageModel(), environment={}).complete(prompts("Hello?"))
     assert found == [Completion(None, Outcome.UNAUTHORISED)]
 
 
-def test_an_own_server_needs_no_key():
+def test_other_servers_need_no_key():
     with serving(script(reply())) as server:
         (answer,) = OpenAICompletionClient(settings(server), environment={}).complete(prompts("Hello?"))
     assert answer.outcome is Outcome.ANSWERED
 
 
 @pytest.mark.parametrize(("key", "sent"), [("sk-1\n", "Bearer sk-1"), (" \n", "Bearer none")])
-def test_blank_space_around_a_key_is_no_part_of_it(key, sent):
+def test_whitespace_around_a_key_is_stripped(key, sent):
     with serving(script(reply())) as server:
         OpenAICompletionClient(settings(server), environment={"OPENAI_API_KEY": key}).complete(prompts("Hello?"))
     assert server.keys == [sent]
 
 
 @pytest.mark.parametrize("key", ["sk-\u2013", "sk-1\nX-Header: x"])
-def test_a_key_that_no_header_can_carry_is_not_sent(key):
+def test_a_key_that_is_invalid_in_a_header_is_not_sent(key):
     with serving(script(reply())) as server:
         (answer,) = OpenAICompletionClient(settings(server), environment={"OPENAI_API_KEY": key}).complete(
             prompts("Hello?")
@@ -266,7 +266,7 @@ def test_the_key_comes_from_the_environment(monkeypatch):
     assert server.keys == ["Bearer sk-from-outside"]
 
 
-def test_neither_key_nor_prompt_is_logged_and_no_answer_repeats_what_an_error_says(caplog):
+def test_neither_keys_prompts_nor_error_messages_are_logged_or_stored(caplog):
     caplog.set_level(logging.DEBUG)
     for trouble in (failure(401, message=f"Incorrect API key provided: {KEY}"), failure(500), cut, reply()):
         with serving(script(trouble)) as server:
@@ -276,7 +276,7 @@ def test_neither_key_nor_prompt_is_logged_and_no_answer_repeats_what_an_error_sa
         assert "secret" not in caplog.text
 
 
-def test_it_can_be_asked_from_a_running_event_loop():
+def test_the_client_works_within_a_running_event_loop():
     async def inside(server):
         return completer(server).complete(prompts("Hello?"))
 
@@ -291,5 +291,5 @@ def test_without_the_package_the_message_says_what_to_do(monkeypatch):
 
 
 @pytest.mark.parametrize(("text", "expected"), [("", 16), ("abc", 17), ("abcd", 18), ("日本", 18), ("\ud800", 17)])
-def test_lengths_are_estimated_on_the_high_side(text, expected):
+def test_token_estimates_err_on_the_high_side(text, expected):
     assert estimated_tokens(text) == expected

@@ -148,7 +148,7 @@ def listed_reasons():
 
 
 @pytest.mark.parametrize(("left", "right"), COPIES)
-def test_other_words_for_one_fact_may_be_merged(left, right):
+def test_paraphrases_may_be_merged(left, right):
     assert [listed_reasons()[pair] for pair in ((left, right), (right, left))] == [None, None]
 
 
@@ -232,7 +232,7 @@ def changes():
                 yield one.format(**values), other.format(**changed)
 
 
-def test_templates_keep_copies_and_part_changes():
+def test_templates_merge_copies_and_separate_changes():
     kept = reasons(list(copies()))
     wrong = [pair for pair, found in zip(changes(), reasons(list(changes())), strict=True) if found is None]
     found = kept.count(None)
@@ -289,7 +289,7 @@ def test_the_detail_shows_both_sides():
     assert found["detail"].to_list() == ["[2] / [3]", "[tea] / [Ann, coffee]"]
 
 
-def test_columns_and_rows_stay():
+def test_columns_and_rows_are_preserved():
     frame = pairs([("I like tea", "I like tea."), ("a", "b")], other=pl.lit(7))
     found = disagreements(frame)
     assert found.drop("reason", "detail").equals(frame)
@@ -314,13 +314,13 @@ def test_a_text_never_disagrees_with_itself(texts):
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), max_size=8))
-def test_the_sides_are_alike_and_pairs_are_judged_alone(texts):
+def test_sides_are_symmetric_and_pairs_independent(texts):
     found = reasons(texts)
     assert reasons([(right, left) for left, right in texts]) == found
     assert [reason(*pair) for pair in texts] == found
 
 
-def test_dates_are_settled_by_the_day_they_are_said():
+def test_relative_dates_become_absolute():
     said = pl.Series([["friday", "yesterday"], ["last month"], ["last week", "2020"], ["few days ago"], []])
     found = absolute_dates(said, pl.Series([datetime(2024, 1, 1, 9, tzinfo=UTC)] * 5))
     assert found.to_list() == [

@@ -164,18 +164,18 @@ def label(one, other):
 
 
 @pytest.mark.parametrize(("one", "other"), given(APART))
-def test_one_other_fact_keeps_texts_apart(one, other):
+def test_one_differing_fact_keeps_texts_apart(one, other):
     assert None not in reasons([(one, other), (other, one)])
     assert label(one, other) != "duplicate"
 
 
 @pytest.mark.parametrize(("one", "other"), given(COPIES))
-def test_copies_in_another_dress_are_one(one, other):
+def test_copies_that_differ_in_form_are_merged(one, other):
     assert reasons([(one, other), (other, one)]) == [None, None]
     assert label(one, other) == "duplicate"
 
 
-def test_a_store_keeps_both_and_merges_a_copy(tmp_path):
+def test_a_store_keeps_differing_texts_and_merges_copies(tmp_path):
     said = [line for pair in given(APART)[3:4] + given(COPIES)[:1] for line in pair]
     with MemoryClient(tmp_path, profile_id="u") as memory:
         for place, text in enumerate(said):

@@ -72,7 +72,7 @@ def test_a_cue_deep_in_a_long_text_does_not_count():
     )
 
 
-def test_given_names_match_in_any_case():
+def test_given_names_are_case_insensitive():
     frame = pl.DataFrame(
         {"given": ["decision", " INSIGHT ", "Style", "MetaPattern", "", None]}, schema={"given": pl.String}
     )

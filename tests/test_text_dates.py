@@ -61,7 +61,7 @@ def test_span(text, start, end):
     assert spans([text]) == [(date.fromisoformat(start), date.fromisoformat(end))]
 
 
-def test_the_same_words_mean_another_day_another_time():
+def test_relative_dates_resolve_against_their_own_day():
     assert spans(["yesterday"], datetime(2024, 1, 1, tzinfo=UTC)) == [(date(2023, 12, 31), date(2024, 1, 1))]
 
 
@@ -72,7 +72,7 @@ def test_dates_without_a_span_are_left_out_and_spans_are_sorted():
     ]
 
 
-def test_every_memory_keeps_its_place():
+def test_spans_are_in_the_order_of_the_memories():
     dates = pl.Series([["yesterday"], [], None, ["2024"]], dtype=pl.List(pl.String))
     instants = pl.Series([WEDNESDAY, WEDNESDAY, WEDNESDAY, None], dtype=pl.Datetime("us", "UTC"))
     found = resolve(dates, instants)
@@ -94,7 +94,7 @@ SAID = (
 
 
 @given(st.sampled_from(SAID), st.integers(0, 100_000))
-def test_what_is_read_is_understood(text, days):
+def test_every_extracted_date_can_be_resolved(text, days):
     at = datetime(1900, 1, 1, tzinfo=UTC) + timedelta(days=days)
     read = add_facts(pl.DataFrame({"content": [text]}))["dates"][0].to_list()
     found = spans(read, at)

@@ -66,7 +66,7 @@ def test_copies_reach_the_duplicate_threshold(reworded):
         ("I adopted a puppy from the shelter", "The puppy I adopted came from a shelter"),
     ],
 )
-def test_rewordings_lie_between(left, right):
+def test_paraphrases_lie_between_copies_and_unrelated_texts(left, right):
     assert cosine(left, right) >= 0.6
 
 
@@ -86,11 +86,11 @@ def test_word_order_counts_a_little():
     assert 0.8 < cosine("Anna paid Boris for the viola", "Boris paid Anna for the viola") < 0.9999
 
 
-def test_numbers_are_no_nearer_for_sharing_digits():
+def test_shared_digits_do_not_make_numbers_similar():
     assert cosine("room 12345", "room 12346") <= cosine("room 12345", "room 99999") + 0.25
 
 
-def test_vectors_are_the_same_for_ever():
+def test_vectors_are_stable_across_versions():
     rows = HASHING.embed(["Greta plays the viola in Turin", "1,200 kayaks", "日本語のテキスト"])
     assert hashlib.sha256(rows.tobytes()).hexdigest()[:16] == "bfd27bfaeb3885c9"
 
@@ -107,7 +107,7 @@ def test_a_vector_depends_on_its_text_alone(batch, random):
 
 @examples(3)
 @given(st.integers(0, 9000))
-def test_a_vector_does_not_depend_on_its_place_among_many(place):
+def test_a_vector_does_not_depend_on_its_position_in_the_batch(place):
     batch = [f"memory number {at} about kayaks" for at in range(9001)]
     assert HASHING.embed(batch)[place].tobytes() == HASHING.embed([batch[place]]).tobytes()
 
@@ -123,7 +123,7 @@ def test_embedders_are_found_by_name():
         embedder("minilm")
 
 
-def test_who_said_it_is_part_of_the_text():
+def test_the_speaker_is_embedded_with_the_text():
     rows = embed_texts(texts(("Greta", "I row"), (None, "Greta: I row"), (None, "I row"), ("", "I row")), "hashing")
     vectors = rows["vector"].to_list()
     assert vectors[0] == vectors[1] != vectors[2]

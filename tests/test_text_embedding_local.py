@@ -70,7 +70,7 @@ def test_texts_become_unit_rows_of_the_models_dimension(tmp_path):
     assert chosen.embed([]).shape == (0, 8)
 
 
-def test_vectors_are_kept_under_the_name_that_the_settings_give(tmp_path):
+def test_vectors_are_stored_under_the_configured_name(tmp_path):
     name = f"local:{encoder(tmp_path / 'tiny')}"
     kept = embed_texts(texts("green tea", "   ", "coffee"), name)
     assert kept["model"].unique().to_list() == [name]
@@ -78,7 +78,7 @@ def test_vectors_are_kept_under_the_name_that_the_settings_give(tmp_path):
     assert kept["vector"].list.len().to_list() == [8, 8]
 
 
-def test_a_vector_that_depends_on_the_texts_beside_it_is_refused(tmp_path):
+def test_a_model_whose_vectors_depend_on_their_batch_is_refused(tmp_path):
     chosen = embedder(f"local:{encoder(tmp_path / 'batchy', quantised=True)}")
     with pytest.raises(ValueError, match=r"depend on their batch.*choose a float32 model"):
         chosen.embed(["green tea"])
@@ -90,7 +90,7 @@ def test_a_folder_without_a_model_is_refused_with_what_it_should_hold(tmp_path):
         embedder(f"local:{tmp_path / 'empty'}").embed(["tea"])
 
 
-def test_thresholds_go_with_the_embedder_unless_something_else_says_so(tmp_path):
+def test_thresholds_follow_the_embedder_unless_set(tmp_path):
     (tmp_path / "memory_pipeline.toml").write_text(
         '[policy]\nembedder = "local"\nfading_similarity = 0.6\n[profiles.auto]\npreset = "automem"\n'
     )

@@ -37,7 +37,7 @@ def test_rows_fit_their_table():
         assert len(rows) == len(given_texts)
 
 
-def test_keywords_are_telling_and_in_order_of_weight():
+def test_keywords_are_content_words_in_order_of_weight():
     keywords = row("The kayaks: our kayak club repaired two kayaks and a people carrier on Sunday")["keywords"]
     assert keywords[0] == "kayak"
     assert keywords.index("carrier") < keywords.index("people")
@@ -124,11 +124,11 @@ def test_an_increment_equals_a_rebuild(contents, random):
     assert TABLES["enrichment"].conform(pl.concat(parts)).equals(enrich(whole))
 
 
-def test_a_text_given_twice_counts_once():
+def test_duplicate_texts_are_enriched_once():
     assert len(enrich(pl.concat([frame(LONG), frame(LONG)]))) == 1
 
 
-def test_profiles_are_apart():
+def test_profiles_are_enriched_separately():
     both = pl.concat([frame("Greta rows"), frame("Greta rows").with_columns(profile_id=pl.lit("q"))])
     assert enrich(both)["profile_id"].to_list() == ["p", "q"]
 

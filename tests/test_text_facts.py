@@ -37,7 +37,7 @@ def read(text: str | None) -> dict:
         ("full width ３４", ["34"]),
     ],
 )
-def test_numbers_have_one_spelling(text, numbers):
+def test_numbers_are_normalised(text, numbers):
     assert read(text)["numbers"] == sorted(numbers)
 
 
@@ -64,11 +64,11 @@ def test_numbers_have_one_spelling(text, numbers):
         ("February 31 does not exist", []),
     ],
 )
-def test_dates_have_one_spelling(text, dates):
+def test_dates_are_normalised(text, dates):
     assert read(text)["dates"] == sorted(dates)
 
 
-def test_the_day_of_a_date_is_no_number():
+def test_the_day_of_a_date_is_not_a_number():
     assert read("On March 12, 2024 we paid 30 dollars for 2 kayaks at 8pm.")["numbers"] == ["$30", "2", "20:00"]
 
 
@@ -93,7 +93,7 @@ def test_the_day_of_a_date_is_no_number():
         ("I think I'm late, and I'd rather wait", []),
     ],
 )
-def test_names_are_what_is_capitalised_without_need(text, names):
+def test_names_are_found_by_capitalisation(text, names):
     assert sorted(read(text)["entities"]) == sorted(names)
 
 
@@ -116,7 +116,7 @@ def test_names_are_what_is_capitalised_without_need(text, names):
         ("We bought the kayak", False),
     ],
 )
-def test_denial(text, negated):
+def test_negation(text, negated):
     assert read(text)["negated"] is negated
 
 
@@ -139,7 +139,7 @@ def test_question(text, question):
     assert read(text)["question"] is question
 
 
-def test_nothing_is_read_out_of_nothing():
+def test_empty_texts_have_no_facts():
     for text in (None, "", "   \n", "😀😀", "…"):
         found = read(text)
         assert (found["numbers"], found["dates"], found["entities"]) == ([], [], [])
@@ -163,14 +163,14 @@ PIECES = st.one_of(st.text(max_size=12), st.sampled_from(WRITTEN.split("|")))
 
 
 @given(st.lists(PIECES, max_size=12).map(" ".join))
-def test_any_text_can_be_read(text):
+def test_any_text_can_be_parsed(text):
     found = read(text)
     for column in ("numbers", "dates", "entities"):
         assert found[column] == sorted(set(found[column]))
 
 
 @given(st.lists(st.lists(PIECES, max_size=6).map("".join), max_size=6), st.randoms(use_true_random=False))
-def test_each_text_is_read_alone(texts, random):
+def test_facts_depend_on_their_text_alone(texts, random):
     frame = pl.DataFrame({"content": texts}, schema={"content": pl.String}).with_row_index("id")
     mixed = list(range(len(texts)))
     random.shuffle(mixed)

@@ -18,7 +18,7 @@ def of(*texts: str | None) -> pl.Series:
     return pl.Series(texts, dtype=pl.String)
 
 
-def test_stop_words_go_and_inflections_are_one():
+def test_stop_words_are_removed_and_inflections_merged():
     found = content_stems(of("The dogs were running", "A dog runs", "dog run")).to_list()
     assert found == [["dog", "run"]] * 3
 
@@ -56,12 +56,12 @@ def test_tokens_are_words_and_marks():
     assert count_tokens(of("Hi, Anna!", "3.5 km", "😀", "well-known")).to_list() == [4, 4, 1, 3]
 
 
-def test_apostrophes_and_composed_letters_are_one():
+def test_apostrophes_and_composed_letters_are_normalised():
     assert tokenize(of("Don’t", "don't")).to_list() == [["don't"], ["don't"]]
     assert content_stems(of("cafe\u0301")).to_list() == content_stems(of("café")).to_list()
 
 
-def test_scripts_without_spaces_are_cut_into_letters():
+def test_scripts_without_spaces_are_split_into_letters():
     assert tokenize(of("東京に行く")).to_list() == [["東", "京", "に", "行", "く"]]
     assert tokenize(of("Привет, мир")).to_list() == [["привет", "мир"]]
 
@@ -73,7 +73,7 @@ def test_rarity_falls_with_frequency():
 
 
 @given(TEXTS)
-def test_each_text_is_cut_alone(texts):
+def test_stems_depend_on_their_text_alone(texts):
     together = content_stems(of(*texts)).to_list()
     assert together == [content_stems(of(text)).to_list()[0] for text in texts]
     assert together[::-1] == content_stems(of(*texts[::-1])).to_list()
@@ -121,5 +121,5 @@ def test_a_stem_is_no_longer_than_its_word_and_is_the_same_without_the_possessiv
 
 
 @given(st.text(min_size=1, max_size=12))
-def test_what_is_no_english_word_has_a_stem_too(text):
+def test_words_of_other_languages_have_a_stem(text):
     assert stem(text) or text in {"'s", "'d", "'m", "'re", "'ve", "'ll"}
