@@ -1,7 +1,8 @@
-"""Every table of the pipeline: its columns, types, units and meaning, written once.
+"""Schemas of every table of the pipeline: columns, types, units and meaning, in one place.
 
-Validation, asset checks, the data dictionary and the empty tables of a first run are all made from these classes.
-What is not here: how a table is computed (`consolidation/`, `text/`) and where it is kept (`lake/tables.py`).
+Validation, asset checks, the data dictionary and the empty tables of a first run are derived from these classes.
+Not here: how a table is computed (`consolidation/`, `text/`), where it is stored (`lake/tables.py`), and tables that
+only a snapshot has (`lake/snapshot_schemas.py`).
 """
 
 from dataclasses import dataclass
@@ -71,9 +72,9 @@ class Table:
     name: str
     schema: type[dy.Schema]
     write_mode: Literal["replaced", "accrued", "appended", "moved", "ledger", "passing"] = "replaced"
-    """replaced: a commit puts new rows in the place of a profile's old ones; accrued: it adds rows; appended: rows are
-    only ever added, by the stage that makes them; moved: maintenance adds rows that stood in the ledger's database;
-    ledger: the rows stand there; passing: kept within a run only."""
+    """How rows are written. replaced: a commit replaces a profile's rows; accrued: a commit adds rows; appended: the
+    stage that computes rows adds them; moved: maintenance adds rows that it takes out of the ledger's database; ledger:
+    the rows are in that database; passing: the rows exist only within a run."""
 
     @property
     def key(self) -> list[str]:
@@ -89,7 +90,7 @@ class Table:
         types = pl.Schema({name: column.dtype for name, column in self.schema.columns().items()})
         if missing := [column for column in types if column not in frame.columns]:
             raise ValueError(
-                f"table {self.name}: column {missing[0]!r} is missing; a stage gives every column of the schema"
+                f"table {self.name}: column {missing[0]!r} is missing; a stage returns every column of the schema"
             )
         try:
             return frame.select(pl.col(column).cast(kind) for column, kind in types.items()).sort(self.key)
@@ -97,7 +98,7 @@ class Table:
             raise ValueError(f"table {self.name}: {error}") from error
 
     def violations(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the rules that rows of `frame` break: `rule`, `rows` (how many) and `keys` (the first twenty)."""
+        """Return the rules that `frame` violates: `rule`, `rows` (how many) and `keys` (the first twenty)."""
         _, failure = self.schema.filter(frame)
         counts = failure.counts()
         details = failure.details() if counts else frame.clear()
@@ -112,7 +113,7 @@ class Table:
         )
 
     def empty(self) -> pl.DataFrame:
-        """Return the table without rows, with its types."""
+        """Return the table without rows, with its column types."""
         return self.schema.create_empty()
 
 
@@ -153,4 +154,4 @@ TABLES: Final[dict[str, Table]] = {
         Table("consolidation_plan", Decisions),
     )
 }
-"""Every table, in the order in which a run makes them."""
+"""Every table, in the order in which a run computes them."""

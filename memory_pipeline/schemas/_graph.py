@@ -6,41 +6,45 @@ from memory_pipeline.schemas._columns import count, instant, profile, share, tex
 
 
 class Edges(dy.Schema):
-    """Associations between memories; undirected types are stored once with source < target."""
+    """Associations between memories; undirected types are stored once, with source < target."""
 
     profile_id = profile()
-    source = text("Memory at the one end.", key=True)
-    target = text("Memory at the other end.", key=True)
+    source = text("Memory at which the edge starts.", key=True)
+    target = text("Memory at which the edge ends.", key=True)
     edge_type = text(
-        "FOLLOWS, CAUSED_BY, SIMILAR_TO, REFERENCES (derived), DISCOVERED, CONTRADICTS, SUMMARIZES, or as asserted.",
+        "Derived: FOLLOWS, CAUSED_BY, SIMILAR_TO, REFERENCES, COACTIVATED, SHORTCUT. Decided: DISCOVERED, CONTRADICTS, "
+        "SUMMARIZES and others. Asserted: any type that an agent gave.",
         key=True,
     )
     kind = text(
-        "Finer kind: explains, shares_theme, parallel_context, contrast, conflict, meta_pattern, compression ...",
+        "Subtype: explains, shares_theme, parallel_context, contrast, conflict, meta_pattern, compression and others.",
         nullable=True,
     )
-    origin = text("derived (recomputed by every run), asserted (an agent said so) or decided (by a committed plan).")
+    origin = text("derived (recomputed by every run), asserted (by an agent) or decided (by a committed plan).")
     weight = share("Weight at as_of, after decay.")
-    base_weight = share("Weight when last strengthened; decay starts from it.")
+    base_weight = share("Weight when last strengthened, from which it decays.")
     confidence = share("Confidence in the edge.", nullable=True)
     similarity = dy.Float32(nullable=True, description="Cosine of the two memories, float64 dot rounded to float32.")
-    algorithm = text("What made it, such as creative_association.")
-    discovered_at = instant("When it came to be; derived edges date from the later memory.")
-    last_strengthened_at = instant("Decay counts from here.")
-    co_count = count("Sessions that accessed both; 0 where it does not apply.")
+    algorithm = text("Algorithm that created it, such as creative_association.")
+    discovered_at = instant("When it was created; for a derived edge, when the later memory was.")
+    last_strengthened_at = instant("Instant from which the weight decays.")
+    co_count = count("Number of sessions that accessed both memories; 0 where it does not apply.")
     plan_id = text("Plan that decided it; empty for derived and asserted edges.")
 
 
 class MemoryImportance(dy.Schema):
-    """How central each live memory is in the association graph."""
+    """Importance and centrality of each live memory in the association graph."""
 
     profile_id = profile()
     memory_id = text("The memory.", key=True)
-    importance = share("Importance: given, else from hint and rule; raised by centrality where the policy says so.")
-    importance_unraised = share("Importance before it was raised: what protects a memory.")
+    importance = share(
+        "Importance in use: the agent's value, else from its hint and the text; raised for central memories if the "
+        "policy says so."
+    )
+    importance_unraised = share("Importance before centrality raised it; protection goes by this one.")
     importance_score = dy.Float64(min=0.0, max=10.0, description="importance x 10, as the reflection trigger sums it.")
-    degree = count("Distinct neighbours over all edges.")
-    relationship_count = count("Distinct neighbours over asserted and committed edges.")
-    in_degree = count("Directed edges that point at it, FOLLOWS and SUMMARIZES not counted.")
+    degree = count("Number of distinct neighbours over all edges.")
+    relationship_count = count("Number of distinct neighbours over asserted and committed edges.")
+    in_degree = count("Number of directed edges that point at it, without FOLLOWS and SUMMARIZES.")
     pagerank = share("PageRank (damping .85) within the profile; sums to 1.")
-    community = text("Community by label propagation: id of its smallest member.")
+    community = text("Community found by label propagation, named for its smallest member id.")

@@ -6,27 +6,25 @@ from memory_pipeline.schemas._columns import count, instant, number, profile, sh
 
 
 class Clusters(dy.Schema):
-    """Groups of memories, one row a cluster."""
+    """Groups of memories, one row per cluster."""
 
     profile_id = profile()
-    cluster_id = text("Hash of method and sorted member ids.", key=True)
+    cluster_id = text("Hash of the method and the sorted member ids.", key=True)
     method = text("near_duplicates, fading_groups, similarity_components, coactivation or episodes.")
-    level = text("episode, session or agent, for episodes.", nullable=True)
-    parent_id = text("Cluster of the level above, for episodes.", nullable=True)
-    strength = number("Largest shared-session count, for coactivation.", nullable=True)
-    first_coactivated_at = instant("When two members first shared a session, for coactivation.", nullable=True)
-    label = text("Most telling words its members share.")
-    dominant_type = text("Most frequent type; ties alphabetical.")
+    level = text("episode, session or agent, for method episodes.", nullable=True)
+    parent_id = text("Cluster of the next higher level, for method episodes.", nullable=True)
+    strength = number("Largest number of sessions that two members share, for method coactivation.", nullable=True)
+    first_coactivated_at = instant("When two members first shared a session, for method coactivation.", nullable=True)
+    label = text("Most distinctive words that the members share.")
+    dominant_type = text("Most frequent memory type; the first in the alphabet if several are.")
     cluster_size = dy.Int64(min=2, description="Number of members.")
     temporal_span_days = number("Days between the oldest and the newest member.")
-    cohesion = dy.Float64(
-        min=-1.0, max=1.0, nullable=True, description="Mean cosine between members; null where it is not known."
-    )
+    cohesion = dy.Float64(min=-1.0, max=1.0, nullable=True, description="Mean cosine between members; null if unknown.")
     plan_id = text("Plan the row belongs to.")
 
 
 class ClusterMembers(dy.Schema):
-    """Who is in which cluster."""
+    """Members of each cluster, one row per cluster and memory."""
 
     profile_id = profile()
     cluster_id = text("The cluster.", key=True)
@@ -34,45 +32,45 @@ class ClusterMembers(dy.Schema):
 
 
 class MergeRefusals(dy.Schema):
-    """Near duplicates that were not merged, and why."""
+    """Near duplicates that the merge guard kept apart, with the reason."""
 
     profile_id = profile()
-    memory_id = text("The one memory (smaller id).", key=True)
-    other_id = text("The other.", key=True)
-    similarity = dy.Float32(description="Their cosine.")
-    reason = text("numbers, dates, negation, names, validity, words, spelling or conflict: what they disagree in.")
-    detail = text("What each of the two says without the other, the smaller id first.")
+    memory_id = text("The memory with the smaller id.", key=True)
+    other_id = text("The other memory.", key=True)
+    similarity = dy.Float32(description="Cosine of the two.")
+    reason = text("What they differ in: numbers, dates, negation, names, validity, words, spelling or conflict.")
+    detail = text("What each of the two says and the other does not, the smaller id first.")
 
 
 class Summaries(dy.Schema):
     """Summaries, one row each, with what they inherit from their members."""
 
     profile_id = profile()
-    summary_id = text("Hash of cluster and members' texts; the summary's memory_id.", key=True)
-    cluster_id = text("Cluster it stands for.")
+    summary_id = text("Hash of the cluster and the members' texts; also the summary's memory_id.", key=True)
+    cluster_id = text("Cluster that it summarises.")
     kind = text("meta_pattern, compression, consolidation, episode, session, agent or unit.")
-    compiled_by = text("rules, or the model that worded it.")
-    fallback = text("Why the model's text was not taken, if one was asked.", nullable=True)
+    compiled_by = text("rules, or the language model that wrote it.")
+    fallback = text("Why a language model's text was rejected, if a model was asked.", nullable=True)
     memory_type = text("MetaPattern, or the members' dominant type.")
     category = text("Category of the members.")
     content = text("Text to read.")
-    index_text = text("Words to embed and search.")
-    content_hash = text("As in memories.")
+    index_text = text("Words that are embedded and searched.")
+    content_hash = text("Hash of the speaker and the content, as in memories.")
     members = words("Member ids, sorted.")
     importance = share("Largest importance of the members.")
     stability = share("Mean stability of the members.")
     access_count = count("Largest access count of the members.")
     confidence = share("Smallest confidence of the members.")
-    valid_from = instant("Earliest start of validity of the members.", nullable=True)
-    valid_until = instant("Common end of validity of the members.", nullable=True)
-    protected = dy.Bool(description="A member is explicitly protected.")
-    protected_reason = text("That member's reason.", nullable=True)
-    speaker = text("Who said all members, if they leave the live set.", nullable=True)
-    session_id = text("Session of the newest member, if they leave.", nullable=True)
-    agent_id = text("Agent that stored all members, if they leave.", nullable=True)
-    user_id = text("Person all members were stored for, if they leave.", nullable=True)
-    tags = words("Tags of the members, if they leave.")
-    said_at = instant("When the newest member was stored, if they leave.", nullable=True)
-    replaces = words("Live summaries that this one takes the place of.")
-    supersedes = dy.Bool(description="Its members leave the live set.")
+    valid_from = instant("Earliest start of the members' validity.", nullable=True)
+    valid_until = instant("End of validity, if the members share one.", nullable=True)
+    protected = dy.Bool(description="Whether a member is explicitly protected.")
+    protected_reason = text("Reason given for that member.", nullable=True)
+    speaker = text("Speaker of all members, if it replaces them.", nullable=True)
+    session_id = text("Session of the newest member, if it replaces them.", nullable=True)
+    agent_id = text("Agent that stored all members, if it replaces them.", nullable=True)
+    user_id = text("Person for whom all members were stored, if it replaces them.", nullable=True)
+    tags = words("Tags of the members, if it replaces them.")
+    said_at = instant("When the newest member was stored, if it replaces them.", nullable=True)
+    replaces = words("Live summaries that it replaces.")
+    supersedes = dy.Bool(description="Whether it replaces its members, which then leave the live set.")
     plan_id = text("Plan the row belongs to.")

@@ -1,4 +1,4 @@
-"""Tables of the state of memories: their texts, uses and tiers, and what is derived from their texts."""
+"""Tables of memories: their texts, accesses and tiers, and what is derived from their texts."""
 
 import dataframely as dy
 
@@ -6,83 +6,85 @@ from memory_pipeline.schemas._columns import count, instant, number, profile, sh
 
 
 class Memories(dy.Schema):
-    """Every memory, original or summary, one row each: the fold of the ledger."""
+    """Every memory, original or summary, one row each; the fold of the ledger's events."""
 
     profile_id = profile()
     memory_id = text("Id of the memory, unique within its profile.", key=True)
     kind = text(
         "original, or the kind of summary: meta_pattern, compression, consolidation, episode, session, agent, unit."
     )
-    content = text("The text.")
+    content = text("Full text.")
     trimmed = text(
-        "What recall shows of it instead of the whole text, which stays and is what is searched; null: all of it.",
+        "Part of the text that recall shows under a token budget; null: all of it. The full text stays searchable.",
         nullable=True,
     )
-    content_hash = text("SHA-256 of speaker and text, 32 hex digits: the key of everything derived from the text.")
+    content_hash = text("SHA-256 of speaker and text, 32 hex digits; key of everything derived from the text.")
     speaker = text("Who said it.", nullable=True)
     memory_type = text("Decision, Insight, Pattern, Preference, Style, Habit, Context, Memory or MetaPattern.")
-    memory_type_inferred = dy.Bool(description="The type was inferred from the text.")
+    memory_type_inferred = dy.Bool(description="Whether the type was inferred from the text.")
     category = text("episodic, semantic, procedural, opinion or core.")
-    category_inferred = dy.Bool(description="The category was inferred from the text.")
-    importance_given = share("Importance as the agent gave it.", nullable=True)
-    importance_hint = share("The agent's hint.", nullable=True)
-    confidence = share("Confidence, 0..1; 0.5 when never given.")
-    valid_from = instant("Since when the fact holds.", nullable=True)
-    valid_until = instant("Until when the fact holds (exclusive).", nullable=True)
-    protected = dy.Bool(description="Explicitly protected.")
-    protected_reason = text("Why, if explicitly protected.", nullable=True)
-    tags = words("Tags; for a summary that takes its members' place: all of theirs.")
-    metadata = text("Anything else attached, as JSON.", nullable=True)
+    category_inferred = dy.Bool(description="Whether the category was inferred from the text.")
+    importance_given = share("Importance that the agent gave.", nullable=True)
+    importance_hint = share("The agent's hint at the importance.", nullable=True)
+    confidence = share("Confidence, 0..1; 0.5 if none was given.")
+    valid_from = instant("Start of the fact's validity.", nullable=True)
+    valid_until = instant("End of the fact's validity (exclusive).", nullable=True)
+    protected = dy.Bool(description="Whether it is explicitly protected.")
+    protected_reason = text("Reason for the explicit protection.", nullable=True)
+    tags = words("Tags; a summary that replaces its members has all of theirs.")
+    metadata = text("Anything else that the agent attached, as JSON.", nullable=True)
     source = text("Where the memory came from.", nullable=True)
-    session_id = text("Session that stored it, or stored the newest of those it takes the place of.", nullable=True)
+    session_id = text(
+        "Session that stored it; for a summary that replaces its members, that of the newest.", nullable=True
+    )
     agent_id = text("Agent that stored it.", nullable=True)
-    user_id = text("Person it was stored for.", nullable=True)
-    event_id = text("Event (or, for a summary, decision) that made it.")
-    parent_event_id = text("Event that caused that event.", nullable=True)
+    user_id = text("Person for whom it was stored.", nullable=True)
+    event_id = text("Event that created it; for a summary, the decision.")
+    parent_event_id = text("Event that caused this event.", nullable=True)
     seq = count("Ledger position of that event.")
     created_at = instant("When it was stored.")
-    said_at = instant("For a summary that takes its members' place: when the newest of them was stored.", nullable=True)
+    said_at = instant("For a summary that replaces its members: when the newest of them was stored.", nullable=True)
     updated_at = instant("Last change of content, importance, tags, metadata, validity or protection.", nullable=True)
-    access_count = count("Accesses so far; a helpful feedback counts as one.")
+    access_count = count("Number of accesses; helpful feedback counts as one.")
     last_accessed_at = instant("Last access.", nullable=True)
-    access_sessions = count("Distinct sessions with an access.")
+    access_sessions = count("Number of distinct sessions that accessed it.")
     stability_gain = number(
-        "What accesses added to the stability of retention: sum of 0.1*min(2, days since the access before/7)."
+        "Stability of retention gained by accesses: sum of 0.1 * min(2, days since the previous access / 7)."
     )
     energy_base = number("Energy at `energy_at`, in closed form over all accesses and reinforcements.")
     energy_at = instant("Instant of `energy_base`: the last access, reinforcement, tier change or creation.")
     tier = text("working, short_term or long_term.")
-    tier_since = instant("Since when; every tier has its own decay of energy.")
-    reinforcement_count = count("Newer memories that reinforced it.")
-    last_reinforced_at = instant("When one did last.", nullable=True)
+    tier_since = instant("When it entered the tier; each tier has its own decay of energy.")
+    reinforcement_count = count("Number of newer memories that reinforced it.")
+    last_reinforced_at = instant("Last reinforcement.", nullable=True)
     lifecycle = text("active, warm, cold, stub, archived, expired, deleted or erased.")
-    lifecycle_since = instant("Since when.")
-    superseded_by = text("Summary or newer memory that took its place.", nullable=True)
-    superseded_kind = text("summary or update.", nullable=True)
-    valid_until_given = instant("Until when the fact holds by what agents said.", nullable=True)
-    closed_by = text("Newer memory that ended its validity, in force or not.", nullable=True)
-    closed_until = instant("When it did so.", nullable=True)
-    members = words("For a summary: its members' ids, sorted.")
-    cluster_id = text("For a summary: the cluster it was made from.", nullable=True)
-    index_text = text("For a summary: the words to embed and search.", nullable=True)
-    stability_given = share("For a summary: mean stability of its members at the time.", nullable=True)
+    lifecycle_since = instant("When it entered this lifecycle.")
+    superseded_by = text("Summary or newer memory that replaces it.", nullable=True)
+    superseded_kind = text("What replaces it: summary or update.", nullable=True)
+    valid_until_given = instant("End of validity that agents gave.", nullable=True)
+    closed_by = text("Newer memory that ended its validity, whether or not that is in force.", nullable=True)
+    closed_until = instant("End of validity that the newer memory set.", nullable=True)
+    members = words("For a summary: ids of its members, sorted.")
+    cluster_id = text("For a summary: cluster that it summarises.", nullable=True)
+    index_text = text("For a summary: words that are embedded and searched.", nullable=True)
+    stability_given = share("For a summary: mean stability of its members when it was written.", nullable=True)
     plan_id = text("Plan of the last decision about it.", nullable=True)
 
 
 class Accesses(dy.Schema):
-    """Every access that counts: what reconsolidates a memory. A helpful feedback is one."""
+    """Accesses that count towards scores, one row per access and memory; helpful feedback is one."""
 
     profile_id = profile()
-    seq = dy.Int64(primary_key=True, min=1, description="Position of the event in the ledger.")
-    ordinal = dy.Int64(primary_key=True, min=0, description="Place of the memory within the event.")
+    seq = dy.Int64(primary_key=True, min=1, description="Ledger position of the event.")
+    ordinal = dy.Int64(primary_key=True, min=0, description="Position of the memory within the event.")
     memory_id = text("The memory.")
     at = instant("When it was accessed.")
     session_id = text("Session of the access.", nullable=True)
-    expanded = dy.Bool(description="Reached only over an association.")
+    expanded = dy.Bool(description="Whether it was reached only over an association.")
 
 
 class TierChanges(dy.Schema):
-    """Lineage of tiers: every promotion of a memory, in place."""
+    """History of tiers, one row per promotion of a memory."""
 
     profile_id = profile()
     memory_id = text("The memory.", key=True)
@@ -90,7 +92,7 @@ class TierChanges(dy.Schema):
         time_zone="UTC",
         time_unit="us",
         primary_key=True,
-        description="When it took effect, which may lie before the run.",
+        description="When the promotion took effect, which may be before the run.",
     )
     from_tier = text("Tier before.")
     to_tier = text("Tier after.")
@@ -100,57 +102,57 @@ class TierChanges(dy.Schema):
 
 
 class CoreMemoryBlocks(dy.Schema):
-    """What an agent reads at the start of every session, one row a block."""
+    """Core memory blocks, which an agent reads at the start of every session, one row per block."""
 
     profile_id = profile()
     block = text(
         "user_profile, project_context, behavioral_patterns, active_decisions or learned_preferences.", key=True
     )
-    content = text("The text: facts, joined by a line of three dashes.")
-    members = words("Memories it was made from, in order.")
-    version = count("Rises when the text changes.")
-    compiled_by = text("rules, or the model that worded it.")
-    compiled_at = instant("Clock of the run that changed it last.")
-    plan_id = text("Plan that changed it last.")
+    content = text("Text of the block: facts, separated by a line of three dashes.")
+    members = words("Memories from which it was compiled, in order.")
+    version = count("Version, which rises when the text changes.")
+    compiled_by = text("rules, or the language model that wrote it.")
+    compiled_at = instant("Clock of the run that last changed it.")
+    plan_id = text("Plan that last changed it.")
 
 
 class Enrichment(dy.Schema):
-    """What was read out of a text, one row a text and profile; depends on the text alone."""
+    """Features extracted from texts, one row per profile and text; they depend on the text alone."""
 
     profile_id = profile()
-    content_hash = text("The text, as in memories.", key=True)
-    keywords = words("Most telling words, best first.")
+    content_hash = text("Hash of speaker and text, as in memories.", key=True)
+    keywords = words("Most distinctive words, best first.")
     entities = words("Names of people, places and things, sorted.")
     numbers = words("Numbers, amounts and times, normalised, sorted.")
     dates = words("Dates as written, normalised where absolute (YYYY, YYYY-MM, YYYY-MM-DD), sorted.")
-    negated = dy.Bool(description="The text denies something.")
-    question = dy.Bool(description="The text asks.")
-    tokens = count("Length in tokens (words and punctuation).")
-    gist = text("One line that stands for a long text; the text itself when short.")
-    rule_importance = share("Importance by rule, from the text alone, 0..1.")
+    negated = dy.Bool(description="Whether the text denies something.")
+    question = dy.Bool(description="Whether the text asks something.")
+    tokens = count("Length in tokens: words and punctuation.")
+    gist = text("One line that summarises a long text; a short text itself.")
+    rule_importance = share("Importance estimated by rules from the text alone, 0..1.")
 
 
 class Vectors(dy.Schema):
-    """Embeddings, one row a text, profile and model; append-only."""
+    """Embeddings, one row per profile, text and model; append-only."""
 
     profile_id = profile()
-    content_hash = text("The text, as in memories.", key=True)
-    model = text("Embedder that made the vector.", key=True)
+    content_hash = text("Hash of speaker and text, as in memories.", key=True)
+    model = text("Embedder that computed the vector.", key=True)
     vector = dy.List(dy.Float32(allow_nan=False, allow_inf=False), description="Unit vector.")
 
 
 class Completions(dy.Schema):
-    """What a language model was asked, and answered; asked once, replayed ever after. Append-only."""
+    """Requests to language models with their answers, recorded once and replayed; append-only."""
 
     profile_id = profile()
     request_hash = text(
-        "SHA-256 of model, purpose and prompt, 32 hex digits; a try without an answer adds a full stop and its number.",
+        "SHA-256 of model, purpose and prompt, 32 hex digits; a failed attempt adds a full stop and its number.",
         key=True,
     )
     model = text("The model.")
     purpose = text("summary or block.")
-    content = text("The answer; null if there was none.", nullable=True)
-    outcome = text("answered, or why not, such as budget or timeout.")
-    input_tokens = count("Tokens asked.")
-    output_tokens = count("Tokens answered.")
-    cost = dy.Float64(min=0.0, description="Money it cost, by the prices in the settings.")
+    content = text("The answer; null without one.", nullable=True)
+    outcome = text("answered, or why there is no answer, such as budget or timeout.")
+    input_tokens = count("Tokens of the request.")
+    output_tokens = count("Tokens of the answer.")
+    cost = dy.Float64(min=0.0, description="Cost of the request, at the prices in the settings and in their currency.")

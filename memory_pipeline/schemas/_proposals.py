@@ -6,26 +6,26 @@ from memory_pipeline.schemas._columns import count, instant, number, profile, sh
 
 
 class Promotions(dy.Schema):
-    """What rises in this run, and why; null means unchanged."""
+    """Memories that this run promotes, with the reason; null means unchanged."""
 
     profile_id = profile()
     memory_id = text("The memory.", key=True)
     tier = text("New tier: short_term or long_term.", nullable=True)
     at = instant("When the tier changes.", nullable=True)
     energy = number("Energy at that instant.", nullable=True)
-    lifecycle = text("warm.", nullable=True)
-    category = text("core.", nullable=True)
-    rule = text("energy, session_end, used, core; several are joined by a plus sign.")
-    reason = text("One sentence a person can read.")
+    lifecycle = text("New lifecycle: warm.", nullable=True)
+    category = text("New category: core.", nullable=True)
+    rule = text("energy, session_end, used or core; several are joined by a plus sign.")
+    reason = text("The promotion in one sentence.")
     plan_id = text("Plan the row belongs to.")
 
 
 class Deferred(dy.Schema):
-    """Memories that a run's time budget left out; they come first in the next one."""
+    """Memories that a run left out to stay within its time budget; the next run takes them first."""
 
     profile_id = profile()
     memory_id = text("The memory.", key=True)
-    place = count("Place in the order of work: longest waiting, then most important, then most accessed; from 0.")
+    place = count("Place in the queue, from 0: longest waiting, then most important, then most accessed first.")
     plan_id = text("Plan the row belongs to.")
 
 
@@ -36,40 +36,40 @@ class FactChanges(dy.Schema):
     memory_id = text("The older memory.", key=True)
     other_id = text("The newer memory.", key=True)
     relation = text("update (the newer holds from its time on) or conflict (both stand).")
-    subject = text("What the fact is about.", nullable=True)
-    attribute = text("Which fact of it.", nullable=True)
-    value = text("Value that the older states.", nullable=True)
-    other_value = text("Value that the newer states.", nullable=True)
-    similarity = dy.Float32(nullable=True, description="Their cosine.")
-    at = instant("Since when the newer holds.")
-    rule = text("What gave it away, such as changed_value, negation or no_longer.")
-    reason = text("One sentence a person can read.")
+    subject = text("Subject of the fact.", nullable=True)
+    attribute = text("Attribute of the subject.", nullable=True)
+    value = text("Value that the older memory states.", nullable=True)
+    other_value = text("Value that the newer memory states.", nullable=True)
+    similarity = dy.Float32(nullable=True, description="Cosine of the two.")
+    at = instant("Instant from which the newer one holds.")
+    rule = text("Rule that detected it, such as changed_value, negation or no_longer.")
+    reason = text("The change in one sentence.")
     plan_id = text("Plan the row belongs to.")
 
 
 class ArchivedSet(dy.Schema):
-    """What leaves the live set in this run, and why."""
+    """Memories that leave the live set in this run, with the reason."""
 
     profile_id = profile()
     memory_id = text("The memory.", key=True)
     action = text("supersede, delete, archive, expire, cold or stub.")
-    rule = text("Rule that decided, such as archive_threshold.")
-    reason = text("One sentence a person can read.")
-    target_id = text("Summary that takes its place.", nullable=True)
-    strength = share("Its score.", nullable=True)
-    threshold = share("The threshold it fell below.", nullable=True)
+    rule = text("Rule behind it, such as archive_threshold.")
+    reason = text("The reason in one sentence.")
+    target_id = text("Summary that replaces it.", nullable=True)
+    strength = share("Its strength.", nullable=True)
+    threshold = share("Threshold that its strength fell below.", nullable=True)
     plan_id = text("Plan the row belongs to.")
 
 
 class Trims(dy.Schema):
-    """What recall shows of memories from this run on, so that they fit the token budget."""
+    """What recall shows of memories from this run on, to fit the token budget."""
 
     profile_id = profile()
     memory_id = text("The memory.", key=True)
-    trimmed = text("The clauses that are left; null gives the whole text back.", nullable=True)
-    content_hash = text("The whole text, as in memories: for another text the row says nothing.")
+    trimmed = text("Clauses that remain; null restores the full text.", nullable=True)
+    content_hash = text("Hash of the full text, as in memories; the row applies to this text only.")
     tokens_before = count("Tokens that recall showed before, with the speaker's name.")
-    tokens_after = count("Tokens that it shows from now on.")
-    value = share("What the words that are left are worth, 0..1.")
-    reason = text("One sentence a person can read.")
+    tokens_after = count("Tokens that recall shows from this run on.")
+    value = share("Value of the words that remain, 0..1.")
+    reason = text("The trim in one sentence.")
     plan_id = text("Plan the row belongs to.")

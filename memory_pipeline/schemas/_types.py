@@ -1,4 +1,4 @@
-"""Types that tables share: the instant, and the values of columns with a fixed vocabulary."""
+"""Types that tables share: instants, and the values of columns with a fixed vocabulary."""
 
 from enum import StrEnum
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 import polars as pl
 
 INSTANT: Final = pl.Datetime("us", "UTC")
-"""The one type of an instant: UTC, microseconds."""
+"""Type of every instant: UTC, to the microsecond."""
 
 
 class EventType(StrEnum):
-    """What can be appended to the ledger; `memory.erased` and `run.*` by the pipeline alone."""
+    """Types of the ledger's events; only the pipeline writes `memory.erased` and `run.*`."""
 
     STORED = "memory.stored"
     ACCESSED = "memory.accessed"
@@ -25,7 +25,7 @@ class EventType(StrEnum):
 
 
 class Lifecycle(StrEnum):
-    """Where a memory stands. `active` and `warm` are live."""
+    """State of a memory; `active` and `warm` are live."""
 
     ACTIVE = "active"
     WARM = "warm"
@@ -41,7 +41,7 @@ LIVE: Final = (Lifecycle.ACTIVE.value, Lifecycle.WARM.value)
 
 
 class Action(StrEnum):
-    """What a decision does, in the order in which decisions of one plan are applied."""
+    """Effect of a decision, in the order in which the decisions of a plan are applied."""
 
     WITHDRAW = "withdraw"
     LINK = "link"
