@@ -239,9 +239,9 @@ def _same_matter(old: Statement, new: Statement) -> bool:
     return not personal and statements.is_impersonal(old) and statements.is_impersonal(new)
 
 
-def _rank(found: Finding) -> tuple[float, str, str, str, str]:
+def _rank(finding: Finding) -> tuple[float, str, str, str, str]:
     """Sort key of findings: confidence, then content, so that the order of clauses does not matter."""
-    return found.confidence, found.relation, found.rule, found.value, found.other_value
+    return finding.confidence, finding.relation, finding.rule, finding.value, finding.other_value
 
 
 def _row(best: tuple[Finding, Statement] | None) -> tuple[str | float | None, ...]:
@@ -272,9 +272,9 @@ def _time_order(pairs: pl.DataFrame) -> Rows:
 
 def _stacked(pairs: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
     """A column of the left texts followed by that of the right ones; null where it is missing."""
-    given = [pairs[column] if (column := f"{side}_{name}") in pairs.columns else None for side in _SIDES]
-    none = pl.Series([None] * len(pairs), dtype=kind)
-    return pl.concat([none if one is None else one.cast(kind) for one in given])
+    columns = [pairs[column] if (column := f"{side}_{name}") in pairs.columns else None for side in _SIDES]
+    missing = pl.Series([None] * len(pairs), dtype=kind)
+    return pl.concat([missing if values is None else values.cast(kind) for values in columns])
 
 
 def _weights(occurrences: pl.DataFrame, sizes: Rows) -> pl.DataFrame:

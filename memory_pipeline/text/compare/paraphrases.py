@@ -191,14 +191,14 @@ def _typo_pairs(one: Sequence[str], other: Sequence[str]) -> set[str]:
 def _reasons(texts: pl.Series, older: Rows, newer: Rows) -> Sequence[str | None]:
     """Reason of the merge guard against each pair, or None."""
     unbounded = pl.lit(None, dtype=INSTANT)
-    parsed = add_facts(pl.DataFrame({"content": texts})).with_columns(valid_from=unbounded, valid_until=unbounded)
-    return disagreements(_as_pairs(parsed, older, newer))["reason"].to_list()
+    facts = add_facts(pl.DataFrame({"content": texts})).with_columns(valid_from=unbounded, valid_until=unbounded)
+    return disagreements(_as_pairs(facts, older, newer))["reason"].to_list()
 
 
-def _as_pairs(known: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
+def _as_pairs(texts: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
     """Rows of both texts of each pair side by side, as `left_` and `right_` columns."""
-    places = zip(_SIDES, (older, newer), strict=True)
-    return pl.concat([known[rows].select(pl.all().name.prefix(f"{side}_")) for side, rows in places], how="horizontal")
+    indices = zip(_SIDES, (older, newer), strict=True)
+    return pl.concat([texts[rows].select(pl.all().name.prefix(f"{side}_")) for side, rows in indices], how="horizontal")
 
 
 def _same_content(one: dict[str, Any], other: dict[str, Any]) -> bool:

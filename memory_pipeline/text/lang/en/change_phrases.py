@@ -152,7 +152,9 @@ _STAGES: Final = (
         False,
     ),
 )
-STAGES: Final = tuple((re.compile(before), compile_cue(any_of(after)), own) for before, after, own in _STAGES)
+STAGES: Final = tuple(
+    (re.compile(before), compile_cue(any_of(after)), by_speaker) for before, after, by_speaker in _STAGES
+)
 """An ongoing stage, its next stage, and whether both may be about the speaker alone, without a shared object."""
 SWITCHED: Final = re.compile(
     r"\b(?:switched|migrated|moved|changed|converted|went|gone)(?: [a-z]+){0,2}? to (?:the |an? )?(?P<value>[^,.;:!?]+)"
