@@ -220,7 +220,7 @@ def test_the_report_says_what_was_found_merged_kept_apart_and_kept(fresh, tmp_pa
     shutil.copytree(fresh, tmp_path / "data")
     shown = text("consolidate", "--as-of", NIGHT, home=tmp_path / "data")
     assert "Consolidated 2 profiles as of 2026-05-02 02:00 UTC" in shown
-    for part in ("decided:", "linked:", "kept whatever their score:", "Largest of", "kept apart:", "undo all of it:"):
+    for part in ("decisions:", "links:", "protected from forgetting:", "Largest of", "kept apart:", "undo the run:"):
         assert part in shown
     assert re.search(r"One of \d+ merges\n(  - .+\n){2,}  = .+\n", shown)
     assert f"snapshot: {tmp_path / 'data' / 'snapshots' / 'memories.duckdb'}" in shown
@@ -242,7 +242,7 @@ def test_a_quota_holds_back_and_can_be_released_for_one_run(copy):
     assert "held back: sample-1" in shown
     alone = text("consolidate", "--profile", "sample-1", "--as-of", "2026-05-04T01:00", home=copy)
     assert "held back: sample-1" in alone
-    assert "undo all of it" not in alone
+    assert "undo the run" not in alone
     assert call("check", home=copy).returncode == 1
     run = told("consolidate", "--as-of", "2026-05-05", "--max-archived-share", "1", home=copy)
     assert [row["outcome"] for row in run["profiles"]] == ["committed", "committed"]
@@ -265,7 +265,7 @@ def test_status_tells_what_ran_and_what_is_due(night):
     assert {row["profile_id"] for row in only["history"]} == {"sample-1"}
     shown = text("status", home=home)
     assert "sample-1" in shown
-    assert "no event waits" in shown
+    assert "no events waiting" in shown
 
 
 def test_status_under_automem_goes_by_its_intervals_and_history_is_limited(night):
@@ -281,7 +281,7 @@ def test_an_event_that_waits_shows_in_status(copy):
     found = told("status", home=copy)
     assert [row["waiting"] for row in found["profiles"]] == [1, 0]
     assert 0 < found["waiting_seconds"] < 600
-    assert "oldest event waits" in text("status", home=copy)
+    assert "oldest event has waited" in text("status", home=copy)
 
 
 def test_undo_takes_back_a_merge_and_then_the_run(copy):
@@ -292,7 +292,7 @@ def test_undo_takes_back_a_merge_and_then_the_run(copy):
     explained = told("explain", merged["members"][0], "-p", "sample-1", home=copy)
     assert explained["memory"]["lifecycle"] == "active"
     run = told("status", home=copy)["history"][0]["run_id"]
-    assert "Taken back" in text("undo", run, home=copy)
+    assert "Undone" in text("undo", run, home=copy)
     assert {row["outcome"] for row in told("status", home=copy)["history"]} == {"reverted"}
     again = told("consolidate", "--dry-run", "--as-of", "2026-05-03", home=copy)["plan"]
     retried = told("consolidate", "--dry-run", "--as-of", "2026-05-03", "--retry-reverted", home=copy)["plan"]

@@ -116,7 +116,7 @@ def test_on_a_terminal_it_is_asked(home, answer, status):
 @pytest.mark.parametrize(
     ("args", "status", "parts"),
     [
-        ((), 2, ("nothing is named", "MEMORY", "--user", "--profile")),
+        ((), 2, ("nothing to erase", "MEMORY", "--user", "--profile")),
         (("d1", "--user", "dan"), 2, ("MEMORY and --user exclude each other",)),
         (("d1", *OWN), 2, ("1 memory of profile sample-1", "--yes", "--dry-run")),
         (OWN, 2, ("41 memories of profile sample-1", "--yes")),

@@ -45,12 +45,12 @@ def copy(home, tmp_path):
         ("consolidate --task decay --lightweight", ("--lightweight and --task exclude each other",)),
         ("consolidate --out plan.json", ("--out goes with --dry-run",)),
         ("consolidate --dry-run --out /no/where/plan.json", ("--out /no/where/plan.json", "no folder /no/where")),
-        ("consolidate --as-of yesterday", ("--as-of 'yesterday' is no instant", "2026-03-01T02:00:00Z")),
-        ("explain m --as-of 2026-13-01", ("--as-of '2026-13-01' is no instant",)),
-        ("snapshot open --as-of 0001-01-01T00:00+14:00", ("is no instant",)),
+        ("consolidate --as-of yesterday", ("--as-of 'yesterday' is not an instant", "2026-03-01T02:00:00Z")),
+        ("explain m --as-of 2026-13-01", ("--as-of '2026-13-01' is not an instant",)),
+        ("snapshot open --as-of 0001-01-01T00:00+14:00", ("is not an instant",)),
         ("sample --memories 0 out.jsonl", ("--memories", "greater than or equal to 1", "given: 0")),
-        ("remember x --importance 3", ("importance is 3.0", "a number from 0 to 1")),
-        ("remember x --importance much", ("--importance", "valid number", "given: much")),
+        ("remember x -p ana --importance 3", ("importance is 3.0", "a number from 0 to 1")),
+        ("remember x -p ana --importance much", ("--importance", "valid number", "given: much")),
     ],
 )
 def test_a_wrong_command_line(home, line, parts):
@@ -124,7 +124,7 @@ def test_a_plan_that_was_edited_or_is_none(copy, tmp_path):
     document["plan"] = document["plan"][1:]
     file.write_text(json.dumps(document), "utf-8")
     assert "the plan was changed since it was written" in refused("apply", file, home=copy)
-    for text, part in (("{}", "plan@1"), ("[]", "plan@1"), ("plan", "is no JSON"), ("", "is no JSON")):
+    for text, part in (("{}", "plan@1"), ("[]", "plan@1"), ("plan", "is not JSON"), ("", "is not JSON")):
         file.write_text(text, "utf-8")
         assert part in refused("apply", file, home=copy)
 
@@ -152,7 +152,7 @@ def test_a_home_that_cannot_be_made_or_written(tmp_path):
 @pytest.mark.parametrize("home", ["/proc", "/proc/data"])
 def test_a_home_in_which_nobody_can_write_is_found_out_at_once(line, home):
     said = refused(*line.split(), home=home)
-    assert f"data folder {home} (--home): nothing can be written there" in said
+    assert f"data folder {home} (--home): cannot be written" in said
     assert "choose another folder" in said
 
 
@@ -191,7 +191,7 @@ def test_an_export_overwrites_nothing(copy, tmp_path):
 
 def test_a_refused_export_makes_no_folders(copy, tmp_path):
     said = refused("snapshot", "--export", tmp_path / "no" / "where" / "all.duckdb", home=copy, status=2)
-    assert f"there is no folder {tmp_path / 'no' / 'where'}; make it" in said
+    assert f"there is no folder {tmp_path / 'no' / 'where'}; create it" in said
     assert not (tmp_path / "no").exists()
 
 
@@ -211,7 +211,7 @@ def test_a_fault_of_our_own_is_one_line_too(home, monkeypatch):
         raise KeyError("lost")
 
     monkeypatch.setattr(status, "summary", fault)
-    assert refused("status", home=home) == "KeyError: 'lost': a fault of memory-pipeline; PYTHONDEVMODE=1 shows where"
+    assert refused("status", home=home) == "KeyError: 'lost': a bug in memory-pipeline; PYTHONDEVMODE=1 shows where"
     if not sys.flags.dev_mode:
         assert "Traceback" not in call("status", home=home).stderr
     assert cli.INTERRUPTED == 130

@@ -182,7 +182,7 @@ def test_a_list_has_one_line_a_memory_newest_first(home):
     lines = text("list", "-p", ANA, home=home).splitlines()
     assert [row.split()[0] for row in lines] == ["m4", "m3", "m2", "m1"]
     assert text("list", "-p", ANA, "-n", "1", home=home).splitlines() == lines[:1]
-    assert text("list", "-p", ANA, "--tag", "dog", home=home) == "no memory fits\n"
+    assert text("list", "-p", ANA, "--tag", "dog", home=home) == "no memory matches\n"
 
 
 def test_what_was_merged_is_found_deep_and_can_be_restored(tmp_path):
@@ -210,8 +210,8 @@ def test_a_tick_merges_and_moves_and_can_be_taken_back(tmp_path):
         assert lake.ledger.runs().filter(run_id=done["run_id"])["profile_id"].to_list() == ["sample-1"]
     told("undo", "night", "-p", "sample-1", "--cascade", home=tmp_path)
     again = text("tick", "-p", "sample-1", home=tmp_path)
-    assert again.startswith("decided: ")
-    assert f"undo all of it: memory-pipeline --home {tmp_path} undo " in again
+    assert again.startswith("decisions: ")
+    assert f"undo the run: memory-pipeline --home {tmp_path} undo " in again
     with Lake(tmp_path) as lake:
         outcomes = dict(lake.ledger.runs().filter(run_id="night").select("profile_id", "outcome").iter_rows())
     assert outcomes == {"sample-1": "reverted", "sample-2": "committed"}
@@ -242,14 +242,14 @@ def test_a_session_starts_with_core_memory_and_what_is_relevant(tmp_path):
         (("recall", " "), 1, ("query is ' '", "not blank")),
         (("recall", "x", "-k", "0"), 2, ("-k", "given: 0")),
         (("recall", "x", "--tokens", "0"), 2, ("--tokens", "given: 0")),
-        (("recall", "x", "--since", "soon"), 2, ("--since 'soon' is no instant", "2026-03-01T02:00:00Z")),
+        (("recall", "x", "--since", "soon"), 2, ("--since 'soon' is not an instant", "2026-03-01T02:00:00Z")),
         (("recall", "x", "--since", "2026-03-02", "--until", "2026-03-01"), 1, ("filters.until",)),
         (("recall", "x", "--as-of", "2999-01-01"), 1, ("as_of", "future")),
         (("recall", "x", "--ranking", "engrm"), 1, ("ranking", "'engrm'", "engram")),
         (("get", "m9"), 1, ("m9", "profile 'ana'")),
         (("get", "m2", "--as-of", "2999-01-01"), 1, ("as_of", "future")),
         (("explain", "m2", "--as-of", "2999-01-01"), 1, ("as_of", "future")),
-        (("remember", "x", "--valid-from", "soon"), 2, ("--valid-from 'soon' is no instant",)),
+        (("remember", "x", "--valid-from", "soon"), 2, ("--valid-from 'soon' is not an instant",)),
         (
             ("remember", "x", "--occurred-at", "2999-01-01"),
             2,
@@ -257,7 +257,7 @@ def test_a_session_starts_with_core_memory_and_what_is_relevant(tmp_path):
         ),
         (("remember", "x", "--tag", " "), 2, ("tags", "' '")),
         (("update", "m1"), 2, ("nothing to change", "--content", "--valid-until")),
-        (("update", "m1", "--valid-from", "soon"), 2, ("--valid-from 'soon' is no instant",)),
+        (("update", "m1", "--valid-from", "soon"), 2, ("--valid-from 'soon' is not an instant",)),
         (("update", "m1", "--tag", "x", "--clear-tags"), 2, ("--tag and --clear-tags exclude each other",)),
         (("update", "m1", "--metadata", "{"), 2, ("--metadata is not JSON",)),
         (("update", "m1", "--metadata", "[1]"), 2, ("--metadata is [1]; give a JSON object",)),
@@ -284,8 +284,36 @@ def test_what_is_wrong_is_said_in_one_line_and_changes_nothing(home, args, statu
 
 @pytest.mark.parametrize("args", [("recall", "x"), ("list",), ("session-start",)])
 def test_a_misspelt_profile_is_not_taken_for_an_empty_one(home, args):
-    assert "profile 'anna' has no memory; the nearest known one is 'ana'" in refused(*args, "-p", "anna", home=home)
-    assert "choose one with --profile" in refused(*args, home=home)
+    said = refused(*args, "-p", "anna", home=home)
+    assert "profile 'anna' has no memory; the nearest known one is 'ana'; choose one with --profile" in said
+
+
+def test_the_only_profile_of_a_store_need_not_be_named(copy):
+    assert told("recall", "when is the launch?", "--no-record", home=copy)["recalled"][0]["memory_id"] == "m1"
+    assert len(told("list", home=copy)) == 4
+    assert told("get", "m2", home=copy)["user_id"] == "u1"
+    assert told("update", "m2", "--content", "I eat peanuts.", home=copy)["profile_id"] == ANA
+    for command in ("protect", "session-start", "feedback --helpful", "erase --yes"):
+        name, *options = command.split()
+        assert call(name, *([] if name == "session-start" else ["m2"]), *options, home=copy).returncode == 0
+    assert told("end-session", "s1", home=copy)["profile_id"] == ANA
+    assert told("tick", home=copy)["task"] == "tick"
+    assert told("remember", "The cat is grey.", home=copy)["profile_id"] == ANA
+    assert f"in profile {ANA}" in text("remember", "The cat is old.", home=copy)
+
+
+def test_with_several_profiles_one_must_be_named_and_the_error_lists_them(copy):
+    told("remember", "Bo sings.", "-p", "bo", home=copy)
+    named = "get m1", "update m1 --content x", "restore m1", "protect m1", "feedback m1 --helpful", "erase m1"
+    others = "recall x", "list", "tick", "remember x", "end-session s1", "session-start", "config calibrate"
+    for command in (*named, *others):
+        said = refused(*command.split(), home=copy)
+        assert said == "the store holds several profiles (ana, bo); choose one with --profile NAME", command
+
+
+def test_the_first_memory_of_a_store_goes_to_the_profile_default(tmp_path):
+    assert told("remember", "one", home=tmp_path)["profile_id"] == "default"
+    assert told("remember", "two", home=tmp_path)["profile_id"] == "default"
 
 
 @pytest.mark.parametrize("command", ["recall x", "get m", "list", "update m --content x", "feedback m --helpful"])

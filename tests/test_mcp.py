@@ -1,19 +1,34 @@
-"""The MCP server as an agent meets it: the installed command, spoken to by the SDK's own client over its pipes."""
+"""The MCP server as an agent meets it: the installed command, spoken to by the SDK's own client over pipes and HTTP."""
 
 import json
+import re
+import signal
+import subprocess
+import time
+from contextlib import contextmanager
 
 import anyio
 import homes
+import httpx
 import pytest
-from commands import COMMAND, environment
+from commands import COMMAND, environment, refused
 from mcp import Client, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from serving import bearer
 
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.service import auth_tokens
+from memory_pipeline.service.auth_tokens import Role
+from memory_pipeline.service.mcp_http import Address
 
-TOOLS = {
-    "session_start", "recall", "get", "list", "remember", "remember_many", "update", "protect", "restore", "feedback",
-    "forget", "erase_user", "end_session", "consolidate", "tick", "undo", "explain", "status",
+READING = {"recall", "get", "list", "explain", "status"}
+ERASING = {"forget", "erase_user"}
+TOOLS = READING | {
+    "session_start", "remember", "remember_many", "update", "protect", "restore", "feedback", "end_session",
+    "consolidate", "tick", "undo",
 }  # fmt: skip
+MOST_TOKENS = 3_000
+"""What the list of tools may cost an agent, at four characters of JSON a token."""
 
 
 @pytest.fixture(scope="module")
@@ -23,17 +38,21 @@ def home(tmp_path_factory):
     return folder
 
 
-def talk(home, conversation, **variables):
+def talk(home, conversation, *options, **variables):
     """Start the server, let a client speak with it, and return what the conversation returned."""
 
     async def session():
         server = StdioServerParameters(
-            command=str(COMMAND), args=["--home", str(home), "mcp"], env=environment(**variables)
+            command=str(COMMAND), args=["--home", str(home), "mcp", *options], env=environment(**variables)
         )
         async with Client(stdio_client(server)) as client:
             return await conversation(client)
 
     return anyio.run(session)
+
+
+async def listed(client):
+    return {tool.name: tool for tool in (await client.list_tools()).tools}
 
 
 def said(result):
@@ -42,26 +61,218 @@ def said(result):
 
 def test_every_tool_and_argument_is_described_for_the_agent(home):
     async def conversation(client):
-        return client.instructions, (await client.list_tools()).tools
+        return client.instructions, await listed(client)
 
     instructions, tools = talk(home, conversation)
-    assert all(name in instructions for name in TOOLS)
-    assert {tool.name for tool in tools} == TOOLS
-    for tool in tools:
-        assert len(tool.description) > 60
-        assert all(field.get("description") for field in tool.input_schema["properties"].values()), tool.name
-        assert tool.input_schema["properties"]["profile_id"]["default"] == "default"
-        assert tool.annotations.destructive_hint is (tool.name in {"forget", "erase_user"})
+    assert all(name in instructions for name in ("session_start", "recall", "remember", "feedback", "end_session"))
+    assert set(tools) == TOOLS
+    for name, tool in tools.items():
+        assert len(tool.description) > 40
+        assert all(field.get("description") for field in tool.input_schema["properties"].values()), name
+        assert "profile_id" not in tool.input_schema.get("required", ())
         assert tool.input_schema["additionalProperties"] is False
-    own = next(tool for tool in tools if tool.name == "consolidate").input_schema
+        assert bool(tool.annotations.read_only_hint) is (name in READING)
+        assert not tool.annotations.destructive_hint
+    own = tools["consolidate"].input_schema
     assert set(own["properties"]) == {"profile_id", "lightweight", "task", "scope", "dry_run"}
     assert "required" not in own
-    reading = {tool.name for tool in tools if tool.annotations.read_only_hint}
-    assert reading == {"recall", "get", "list", "explain", "status"}
-    for tool in tools:
-        for nested in tool.input_schema.get("$defs", {}).values():
-            assert nested["additionalProperties"] is False
-            assert all(field.get("description") for field in nested["properties"].values())
+    assert tools["recall"].input_schema["properties"]["filters"]["additionalProperties"] is False
+    assert "null" not in json.dumps([tool.input_schema for tool in tools.values()])
+
+
+def test_the_list_of_tools_costs_an_agent_little(home):
+    async def conversation(client):
+        return (await client.list_tools()).model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    tools = json.dumps(talk(home, conversation)["tools"])
+    assert len(tools) / 4 <= MOST_TOKENS
+    assert len(re.findall(r"\w+", tools)) <= MOST_TOKENS
+
+
+@pytest.mark.parametrize(
+    ("options", "tools"),
+    [
+        (("--read-only",), READING),
+        (("--read-only", "--allow-erase"), READING),
+        (("--allow-erase",), TOOLS | ERASING),
+        (("--tools", "recall, remember"), {"recall", "remember"}),
+        (("--tools", "recall,forget"), {"recall", "forget"}),
+        (("--tools", "recall", "--read-only"), {"recall"}),
+    ],
+)
+def test_only_the_tools_that_are_asked_for_are_offered(home, options, tools):
+    async def conversation(client):
+        hidden = await client.call_tool("erase_user", {"user_id": "x"}) if "erase_user" not in tools else None
+        return client.instructions, await listed(client), hidden
+
+    instructions, offered, hidden = talk(home, conversation, *options)
+    assert set(offered) == tools
+    assert all(tool.annotations.destructive_hint for name, tool in offered.items() if name in ERASING)
+    assert ("forget" in instructions) is ("forget" in tools)
+    assert hidden is None or hidden.is_error
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (("--tools", "recal"), "--tools: tool 'recal' is unknown; the nearest known one is 'recall'"),
+        (("--tools", "remember", "--read-only"), "tool 'remember' changes memories"),
+        (("--http", "here"), "--http 'here' is not an address; write HOST:PORT"),
+        (("--host-name", "x"), "--host-name goes with --http"),
+    ],
+)
+def test_wrong_options_are_refused(home, options, part):
+    assert part in refused("mcp", *options, home=home, status=2)
+
+
+def test_a_read_only_server_needs_a_store_and_notes_no_access(home, tmp_path):
+    assert "no memories in" in refused("mcp", "--read-only", home=tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+    with Lake(home) as lake:
+        before = lake.ledger.position()
+    found = talk(home, lambda client: client.call_tool("recall", {"query": "garden"}), "--read-only")
+    assert found.structured_content["memories"], said(found)
+    with Lake(home) as lake:
+        assert lake.ledger.position() == before
+
+
+def test_a_server_for_one_profile_takes_no_other(tmp_path):
+    async def conversation(client):
+        stored = await client.call_tool("remember", {"text": "Ana drinks tea."})
+        other = await client.call_tool("remember", {"text": "Bo too.", "profile_id": "bo"})
+        return await listed(client), stored.structured_content, said(other), other.is_error
+
+    tools, stored, other, wrong = talk(tmp_path, conversation, "--profile", "ana")
+    assert not any("profile_id" in tool.input_schema["properties"] for tool in tools.values())
+    assert stored["profile_id"] == "ana"
+    assert (wrong, "'profile_id' is no known field" in other) == (True, True)
+    with Lake(tmp_path) as lake:
+        assert lake.events()["profile_id"].to_list() == ["ana"]
+
+
+def test_without_a_profile_the_only_one_is_taken_and_several_are_named(tmp_path):
+    async def conversation(client):
+        first = await client.call_tool("remember", {"text": "One.", "profile_id": "ana"})
+        second = await client.call_tool("remember", {"text": "Two."})
+        await client.call_tool("remember", {"text": "Three.", "profile_id": "bo"})
+        return first.structured_content, second.structured_content, await client.call_tool("list", {})
+
+    first, second, unclear = talk(tmp_path, conversation)
+    assert first["profile_id"] == second["profile_id"] == "ana"
+    assert unclear.is_error
+    assert "the store holds several profiles (ana, bo); name one as profile_id" in said(unclear)
+
+
+@contextmanager
+def over_http(home, *options):
+    """Run `memory-pipeline mcp --http` over a home on a free port and yield its URL."""
+    log = home.parent / f"{home.name}-mcp.log"
+    with log.open("wb") as out:
+        server = subprocess.Popen(
+            [COMMAND, "--home", home, "mcp", "--http", "0", *options],
+            env=environment(PYTHONUNBUFFERED="1"),
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        deadline = time.monotonic() + 60
+        while not (found := re.search(r"listening at (http://127[^;]+)", log.read_text("utf-8"))):
+            assert server.poll() is None, log.read_text("utf-8")
+            assert time.monotonic() < deadline, log.read_text("utf-8")
+            time.sleep(0.05)
+        yield found[1]
+    finally:
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) == 0, log.read_text("utf-8")
+        assert "Traceback" not in log.read_text("utf-8")
+
+
+def speak(url, token, conversation):
+    """Let a client with a token speak with a server over HTTP."""
+
+    async def session():
+        async with (
+            httpx.AsyncClient(headers=bearer(token), timeout=60) as client,
+            Client(streamable_http_client(url, http_client=client)) as agent,
+        ):
+            return await conversation(agent)
+
+    return anyio.run(session)
+
+
+def test_over_http_a_token_decides_whose_memories_an_agent_sees(tmp_path):
+    home = tmp_path / "data"
+    Lake(home).close()
+    admin, _ = auth_tokens.create(home, Role.ADMIN)
+    tokens = {name: auth_tokens.create(home, Role.AGENT, profile_id=name)[0] for name in ("ana", "bo")}
+
+    async def store(client):
+        stored = await client.call_tool("remember", {"text": "Drinks green tea.", "user_id": "u"})
+        assert not stored.is_error, said(stored)
+        return stored.structured_content
+
+    async def look(client):
+        return [
+            await client.call_tool("list", {}),
+            await client.call_tool("list", {"profile_id": "ana"}),
+            await client.call_tool("consolidate", {"profile_id": "ana", "dry_run": True}),
+            await client.call_tool("erase_user", {"user_id": "u"}),
+        ]
+
+    async def administer(client):
+        own = await client.call_tool("list", {"profile_id": "ana"})
+        gone = await client.call_tool("erase_user", {"profile_id": "ana", "user_id": "u"})
+        return own.structured_content, gone.structured_content, await client.call_tool("list", {})
+
+    with over_http(home, "--allow-erase") as url:
+        assert speak(url, tokens["ana"], store)["profile_id"] == "ana"
+        own, other, run, erased = speak(url, tokens["bo"], look)
+        whole, gone, unclear = speak(url, admin, administer)
+    assert own.structured_content == {"memories": []}
+    for refusal in (other, run):
+        assert "the token is only for profile 'bo'" in said(refusal)
+    assert "administrator" in said(erased)
+    assert len(whole["memories"]) == 1
+    assert gone["erased"] == [whole["memories"][0]["memory_id"]]
+    assert not unclear.is_error
+
+
+def test_over_http_nothing_is_answered_without_a_token_or_to_another_host_or_origin(tmp_path):
+    home = tmp_path / "data"
+    Lake(home).close()
+    token, grant = auth_tokens.create(home, Role.ADMIN)
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    accept = {"Accept": "application/json, text/event-stream"}
+    with over_http(home, "--host-name", "memory.example") as url, httpx.Client(timeout=60) as client:
+
+        def ask(**headers):
+            return client.post(url, json=body, headers=accept | bearer(token) | headers).status_code
+
+        assert client.post(url, json=body, headers=accept).status_code == 401
+        wrong = client.post(url, json=body, headers=accept | bearer("mpt_x"))
+        assert (wrong.status_code, wrong.headers["www-authenticate"]) == (401, "Bearer")
+        assert "memory-pipeline token create" in wrong.json()["detail"]
+        assert ask() == ask(Host="memory.example") == ask(Origin="https://memory.example") == 200
+        assert ask(Host="evil.example") == 421
+        assert ask(Origin="http://evil.example") == 403
+        auth_tokens.revoke(home, grant.token_id)
+        assert ask() == 401
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port", "loopback"),
+    [
+        ("8001", "127.0.0.1", 8001, True),
+        (":8001", "127.0.0.1", 8001, True),
+        ("localhost:8001", "localhost", 8001, True),
+        ("[::1]:8001", "::1", 8001, True),
+        ("0.0.0.0:80", "0.0.0.0", 80, False),  # noqa: S104
+        ("memory.example:80", "memory.example", 80, False),
+    ],
+)
+def test_an_address_is_loopback_unless_another_host_is_named(text, host, port, loopback):
+    address = Address.parse(text)
+    assert (address.host, address.port, address.loopback) == (host, port, loopback)
 
 
 def test_what_an_agent_remembers_is_stored_word_for_word(tmp_path):
@@ -121,7 +332,9 @@ def test_an_agent_recalls_what_it_remembered_and_forgets_what_it_is_asked_to(tmp
         again = await client.call_tool("feedback", {"memory_id": ids[0], "helpful": True, "profile_id": "ana"})
         return empty.structured_content, beginning, ids, found, told, noted, why, receipt, left, gone, again
 
-    empty, beginning, ids, found, told, noted, why, receipt, left, gone, again = talk(tmp_path, conversation)
+    empty, beginning, ids, found, told, noted, why, receipt, left, gone, again = talk(
+        tmp_path, conversation, "--allow-erase"
+    )
     assert empty == {"memories": [], "tokens": 0}
     assert beginning == "Nothing is remembered yet."
     (first,) = found["memories"]
@@ -169,7 +382,7 @@ def test_an_agent_lists_changes_protects_and_erases_as_over_the_other_faces(tmp_
             "left": await ask("list", deep=True),
         }
 
-    told = talk(tmp_path, conversation)
+    told = talk(tmp_path, conversation, "--allow-erase")
     assert told["stored"] == {"memory_ids": ["m1", "m2"], "profile_id": "ana"}
     assert [row["memory_id"] for row in told["filtered"]["memories"]] == ["m2"]
     assert [row["memory_id"] for row in told["ranked"]["memories"]] == ["m1"]
@@ -222,7 +435,7 @@ WRONG = {
     "importance is 3; give a number from 0 to 1": ("remember", {"text": "x", "importance": 3}),
     "memory_type is 'Hunch'; give one of Decision, ": ("remember", {"text": "x", "memory_type": "Hunch"}),
     "text is ''; give a text that is not blank": ("remember", {"text": ""}),
-    "text is missing; give what to remember": ("remember", {}),
+    "text is missing; give one fact, complete without the conversation": ("remember", {}),
     "valid_from is 5; give an instant such as": ("remember", {"text": "x", "valid_from": 5}),
     "memories[0].importance is 3; give a number": ("remember_many", {"memories": [{"text": "x", "importance": 3}]}),
     "task is 'fly'; give one of decay, ": ("consolidate", {"task": "fly"}),
@@ -253,7 +466,7 @@ def test_what_is_wrong_is_said_to_the_agent(home):
     async def conversation(client):
         return {part: await client.call_tool(tool, arguments) for part, (tool, arguments) in WRONG.items()}
 
-    for part, result in talk(home, conversation).items():
+    for part, result in talk(home, conversation, "--allow-erase").items():
         assert result.is_error
         assert part in said(result)
         assert not any(part in said(result) for part in ("Traceback", "pydantic", "\n")), said(result)

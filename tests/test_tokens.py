@@ -65,9 +65,9 @@ def test_a_revoked_token_is_nobody_and_others_stay(tmp_path):
 
 
 def test_an_agent_has_a_profile_and_an_admin_none(tmp_path):
-    with pytest.raises(ValueError, match="name its --profile"):
+    with pytest.raises(ValueError, match="add --profile NAME"):
         auth_tokens.create(tmp_path, Role.AGENT)
-    with pytest.raises(ValueError, match="leave --profile out"):
+    with pytest.raises(ValueError, match="drop --profile"):
         auth_tokens.create(tmp_path, Role.ADMIN, profile_id="ana")
     _, agent = auth_tokens.create(tmp_path, Role.AGENT, profile_id="ana")
     _, admin = auth_tokens.create(tmp_path, Role.ADMIN)
@@ -87,7 +87,7 @@ def test_a_damaged_file_lets_nobody_in_and_says_so(tmp_path, damage):
     if damage == "{}":
         assert auth_tokens.identify(tmp_path, "mpt_x") is None
         return
-    with pytest.raises(LakeError, match=r"tokens\.json: is no list of tokens"):
+    with pytest.raises(LakeError, match=r"tokens\.json: is not a list of tokens"):
         auth_tokens.identify(tmp_path, "mpt_x")
 
 
@@ -101,13 +101,13 @@ def test_the_commands(tmp_path):
     assert "profile ana" in shown
     assert made["token"] not in shown
     assert made["token_id"] in text("token", "revoke", made["token_id"], home=tmp_path)
-    assert "there is no token" in text("token", "list", home=tmp_path)
+    assert "no tokens yet" in text("token", "list", home=tmp_path)
     assert json.loads((tmp_path / "tokens.json").read_text("utf-8")) == []
 
 
 def test_what_the_commands_refuse(tmp_path):
-    assert "name its --profile" in refused("token", "create", "--role", "agent", home=tmp_path)
-    assert "leave --profile out" in refused("token", "create", "--role", "admin", "-p", "x", home=tmp_path)
+    assert "add --profile NAME" in refused("token", "create", "--role", "agent", home=tmp_path)
+    assert "drop --profile" in refused("token", "create", "--role", "admin", "-p", "x", home=tmp_path)
     assert "token 'x' is unknown" in refused("token", "revoke", "x", home=tmp_path)
     assert "'admin', 'agent'" in refused("token", "create", "--role", "king", home=tmp_path, status=2)
     if os.geteuid():

@@ -1,6 +1,6 @@
-"""What faces of the service do beside the client of a profile: remember a text fast, and consolidate through Dagster.
+"""What the servers and commands do beyond a profile's client: store a text fast, and consolidate through Dagster.
 
-What is not here: how it is asked for and answered (`commands`, `http_server`, `mcp_server`).
+Not here: how requests are made and answered (`commands`, `http_server`, `mcp_server`).
 """
 
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger.event import Event, parse
+from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event, parse
 from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import load
 
@@ -27,28 +27,30 @@ class Task(StrEnum):
 
 
 class Scope(StrEnum):
-    """Which memories a consolidation decides about."""
+    """Which memories a consolidation may decide about."""
 
     ALL = "all"
     RECENT = "recent"
 
 
 class Consolidation(BaseModel):
-    """A consolidation that somebody asks for."""
+    """A request to consolidate."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    profile_id: str | None = Field(None, min_length=1, description="Profile; default: all that the caller may see.")
-    lightweight: bool = Field(False, description="Only what is fast: core memory blocks, faded edges.")
+    profile_id: str | None = Field(
+        None, min_length=1, description="Profile; default: every profile that the caller may use."
+    )
+    lightweight: bool = Field(False, description="Only refresh core memory and prune faded edges; fast.")
     task: Task | None = Field(
         None,
         strict=False,
-        description="Only this task; default: all of them, which under the preset automem are its four, in order.",
+        description="Run only this task; default: all, which under the preset automem are its four, in order.",
     )
     scope: Scope = Field(
-        Scope.ALL, strict=False, description="all, or recent: sessions touched since the last reflection."
+        Scope.ALL, strict=False, description="all, or recent: only sessions touched since the last reflection."
     )
-    dry_run: bool = Field(False, description="Answer with the plan and write nothing.")
+    dry_run: bool = Field(False, description="Return the plan and write nothing.")
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -58,7 +60,7 @@ class Consolidation(BaseModel):
 
     @property
     def kind(self) -> str:
-        """What is to be done: a task, lightweight or full."""
+        """The job to run: a task, lightweight or full."""
         return "lightweight" if self.lightweight else self.task.value if self.task else "full"
 
 
@@ -66,24 +68,27 @@ def remember(
     home: Path,
     text: str,
     *,
-    profile_id: str = "default",
+    profile_id: str = DEFAULT_PROFILE,
     session_id: str | None = None,
     agent_id: str | None = None,
     user_id: str | None = None,
     occurred_at: datetime | None = None,
-    **said: Any,
+    **fields: Any,
 ) -> Event:
-    """Store one memory and return the event that did; loads nothing that only a recall needs.
+    """Store one memory without loading what only a recall needs.
 
     Args:
-        home: data folder, made if it is not there.
-        text: what to remember.
-        profile_id: whose memory it is.
-        session_id: the session it belongs to.
-        agent_id: the agent that stores it.
-        user_id: the person it belongs to.
+        home: data folder; created if it does not exist.
+        text: text to remember.
+        profile_id: its profile.
+        session_id: session it was said in.
+        agent_id: agent that stores it.
+        user_id: person it belongs to.
         occurred_at: when it was said; default: now.
-        said: what else is known of it (see `docs/event-format.md`, at memory.stored); what is None is left out.
+        fields: other fields of memory.stored (see `docs/event-format.md`); None is left out.
+
+    Returns:
+        The event that stored it.
 
     Raises:
         InvalidEvent: a value is out of range; names it.
@@ -97,7 +102,7 @@ def remember(
             "agent_id": agent_id,
             "user_id": user_id,
             "occurred_at": occurred_at,
-            "payload": {**said, "content": text},
+            "payload": {**fields, "content": text},
         },
         recorded_at=datetime.now(UTC),
         origin="memory-pipeline remember",
@@ -112,12 +117,12 @@ def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str 
 
     Args:
         home: data folder.
-        wanted: what is asked for.
+        wanted: the request.
         trigger: who asks: http or mcp.
-        run_id: id of the run in Dagster; when another run commits first, the next attempt has an id of its own.
+        run_id: id of the run in Dagster; a retry after a conflict gets an id of its own.
 
     Returns:
-        The plan of a dry run, else what the run did: see `docs/json.md`, at `consolidate`.
+        The plan of a dry run, else what the run did; see `consolidate` in `docs/json.md`.
 
     Raises:
         RunFailed: the run failed; says why.

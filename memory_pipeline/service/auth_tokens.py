@@ -1,6 +1,6 @@
-"""Bearer tokens of the service: who may ask, for which profile. The file holds hashes, never a token.
+"""Bearer tokens of the servers: who may call, for which profile. The file holds hashes, never a token.
 
-What is not here: which request needs which role (`service/http_server.py`).
+Not here: which request needs which role (`http_guard`, `http_memories`, `mcp_server`).
 """
 
 import hashlib
@@ -23,7 +23,9 @@ from memory_pipeline.ledger.disk import sync
 
 TOKENS_FILE: Final = "tokens.json"
 PREFIX: Final = "mpt_"
-"""Beginning of every token, so that one that leaked is known for what it is."""
+"""Start of every token, so that a leaked one is recognised, by secret scanners too."""
+REFUSED: Final = "a valid bearer token is required; an administrator creates one with: memory-pipeline token create"
+"""What a caller without a valid token is told; the same whatever is wrong with the token."""
 
 _BYTES: Final = 32
 _LOCK_SECONDS: Final = 30.0
@@ -33,55 +35,58 @@ class Role(StrEnum):
     """What a token allows."""
 
     ADMIN = "admin"
-    """Everything, for every profile."""
+    """Everything, in every profile."""
     AGENT = "agent"
-    """To see, change and consolidate one profile."""
+    """Reading, changing and consolidating one profile."""
 
 
 @dataclass(frozen=True)
 class Grant:
-    """What is known of a token."""
+    """What a token allows, and how it is listed."""
 
     token_id: str
-    """Names it in lists; says nothing about the token."""
+    """Identifies the token in listings; reveals nothing about it."""
     name: str
     role: Role
     profile_id: str | None
-    """The only profile that it sees; None: all."""
+    """The only profile it may use; None: all."""
     sha256: str
-    """Of the token, 64 hex digits."""
+    """Hash of the token, 64 hex digits."""
     created_at: datetime
 
     def allows(self, profile_id: str) -> bool:
-        """Whether the token may see, change and consolidate a profile."""
+        """Whether the token may read, change and consolidate a profile."""
         return self.profile_id in {None, profile_id}
 
 
 def create(home: Path, role: Role, *, profile_id: str | None = None, name: str = "") -> tuple[str, Grant]:
-    """Make a token of 256 random bits and return it, which nobody can do again, with what is kept of it.
+    """Create a token of 256 random bits and store its hash; the token itself cannot be recovered later.
 
     Args:
         home: data folder.
         role: what it allows.
-        profile_id: the profile of an agent; an admin has none.
-        name: what a person calls it.
+        profile_id: the profile of an agent; an administrator has none.
+        name: a label for listings.
+
+    Returns:
+        The token and its grant.
 
     Raises:
-        ValueError: an agent without a profile, or an admin with one.
+        ValueError: an agent without a profile, or an administrator with one.
         LakeError: the file cannot be read or written.
     """
     if (role is Role.AGENT) != bool(profile_id):
-        remedy = "name its --profile" if role is Role.AGENT else "leave --profile out, or make it an agent"
-        raise ValueError(f"role {role.value}: an agent is for one profile, an admin for all; {remedy}")
+        remedy = "add --profile NAME" if role is Role.AGENT else "drop --profile, or use --role agent"
+        raise ValueError(f"role {role.value}: an agent has one profile, an administrator all; {remedy}")
     token = PREFIX + secrets.token_urlsafe(_BYTES)
     grant = Grant(secrets.token_hex(4), name, role, profile_id, _hash(token), datetime.now(UTC))
-    with _changing(home):
+    with _locked(home):
         _write(home, [*listing(home), grant])
     return token, grant
 
 
 def listing(home: Path) -> list[Grant]:
-    """Return what is known of every token, oldest first.
+    """Return the grants of all tokens, oldest first.
 
     Raises:
         LakeError: the file cannot be read.
@@ -95,39 +100,49 @@ def listing(home: Path) -> list[Grant]:
             for row in json.loads(text)
         ]
     except (ValueError, TypeError, KeyError) as error:
-        raise LakeError(f"{file}: is no list of tokens ({error}); remove it and make new tokens") from error
+        raise LakeError(f"{file}: is not a list of tokens ({error}); remove it and create new tokens") from error
 
 
 def revoke(home: Path, token_id: str) -> Grant:
-    """Make a token worthless and return what was known of it.
+    """Invalidate a token and return its grant.
 
     Raises:
-        ValueError: there is none of that id.
+        ValueError: no token has that id.
         LakeError: the file cannot be read or written.
     """
-    with _changing(home):
+    with _locked(home):
         grants = listing(home)
-        gone = next((grant for grant in grants if grant.token_id == token_id), None)
-        if gone is None:
-            raise ValueError(f"token {token_id!r} is unknown; `memory-pipeline token list` names them")
-        _write(home, [grant for grant in grants if grant is not gone])
-    return gone
+        revoked = next((grant for grant in grants if grant.token_id == token_id), None)
+        if revoked is None:
+            raise ValueError(f"token {token_id!r} is unknown; `memory-pipeline token list` shows the ids")
+        _write(home, [grant for grant in grants if grant is not revoked])
+    return revoked
 
 
 def identify(home: Path, token: str) -> Grant | None:
-    """Return what is known of a token; None if it was never made or is revoked.
+    """Return the grant of a token; None if the token was never created or is revoked.
 
-    Every kept hash is compared, each in constant time, so that the answer takes as long whichever it is.
+    Compares against every stored hash, each in constant time, so that timing reveals nothing.
 
     Raises:
         LakeError: the file cannot be read.
     """
     digest = _hash(token)
-    found = None
+    match = None
     for grant in listing(home):
         if hmac.compare_digest(grant.sha256, digest):
-            found = grant
-    return found
+            match = grant
+    return match
+
+
+def identify_header(home: Path, authorization: str) -> Grant | None:
+    """Return the grant of the token in an Authorization header; None if it carries no valid bearer token.
+
+    Raises:
+        LakeError: the file cannot be read.
+    """
+    scheme, _, token = authorization.partition(" ")
+    return identify(home, token.strip() if scheme.lower() == "bearer" else "")
 
 
 def _hash(token: str) -> str:
@@ -135,7 +150,7 @@ def _hash(token: str) -> str:
 
 
 @contextmanager
-def _changing(home: Path) -> Iterator[None]:
+def _locked(home: Path) -> Iterator[None]:
     """Keep other writers out."""
     with explained(home):
         home.mkdir(parents=True, exist_ok=True)
@@ -144,14 +159,14 @@ def _changing(home: Path) -> Iterator[None]:
 
 
 def _write(home: Path, grants: list[Grant]) -> None:
-    """Replace the file in one step; only its owner can read it."""
+    """Replace the file atomically; only its owner can read it."""
     rows = [asdict(grant) | {"created_at": grant.created_at.isoformat()} for grant in grants]
-    aside = home / f".{TOKENS_FILE}.{secrets.token_hex(8)}.aside"
+    temporary = home / f".{TOKENS_FILE}.{secrets.token_hex(8)}.aside"
     try:
-        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
             out.write(json.dumps(rows, indent=1) + "\n")
-        sync(aside)
-        aside.replace(home / TOKENS_FILE)
+        sync(temporary)
+        temporary.replace(home / TOKENS_FILE)
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     sync(home)

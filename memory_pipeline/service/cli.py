@@ -1,6 +1,6 @@
-"""The entry point `memory-pipeline`: whatever goes wrong becomes one line and an exit status, never a traceback.
+"""The entry point `memory-pipeline`: every error becomes one line and an exit status, never a traceback.
 
-What the commands do stands in `commands.py`. It is loaded late, so that Ctrl-C is heard from the first moment on.
+Not here: the commands (`commands`). They are imported late, so that Ctrl-C works from the first moment.
 """
 
 import logging
@@ -10,12 +10,12 @@ from typing import Final
 
 REFUSED: Final = 1
 INTERRUPTED: Final = 130
-"""Exit status after Ctrl-C, as shells have it."""
+"""Exit status after Ctrl-C, as in shells."""
 
 
 def main() -> None:
-    """Run the command line and end with its exit status: see `docs/json.md`."""
-    # A connection that is closed by Ctrl-C would write a traceback.
+    """Run the command line and exit with its status; see `docs/json.md`."""
+    # A connection closed by Ctrl-C would log a traceback.
     logging.getLogger("sqlalchemy.pool").addHandler(logging.NullHandler())
     try:
         status = _status()
@@ -26,7 +26,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it flushes
         status = REFUSED
     if status == INTERRUPTED:
-        _complain("interrupted")
+        _print_error("interrupted")
     raise SystemExit(status)
 
 
@@ -37,23 +37,23 @@ def _status() -> int:
     from memory_pipeline.service import commands, options  # noqa: PLC0415
 
     try:
-        return int(commands.app(standalone_mode=False) or 0)
+        return int(commands.app(prog_name="memory-pipeline", standalone_mode=False) or 0)
     except typer.TyperException as error:
-        _complain(options.misuse(error))
+        _print_error(options.misuse(error))
         return error.exit_code
     except BrokenPipeError:
         raise
     except OSError as error:
-        _complain(f"{error.filename or 'system'}: {error.strerror or error}; check that it exists and may be written")
+        _print_error(f"{error.filename or 'system'}: {error.strerror or error}; check that it exists and is writable")
     except (ValueError, RuntimeError) as error:
-        _complain(str(error))
+        _print_error(str(error))
     except Exception as error:
         if sys.flags.dev_mode:
             raise
-        _complain(f"{type(error).__name__}: {error}: a fault of memory-pipeline; PYTHONDEVMODE=1 shows where")
+        _print_error(f"{type(error).__name__}: {error}: a bug in memory-pipeline; PYTHONDEVMODE=1 shows where")
     return REFUSED
 
 
-def _complain(message: str) -> None:
-    """Print one line that says what is wrong."""
+def _print_error(message: str) -> None:
+    """Print an error as one line."""
     sys.stderr.write(f"error: {' '.join(message.split())}\n")

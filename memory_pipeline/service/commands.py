@@ -1,11 +1,10 @@
 """The commands of `memory-pipeline`: each reads its options, calls the lake or Dagster, and prints.
 
-Modules that take long to load (Dagster, SciPy, DuckDB) are imported by the commands that need them, so that
-`remember`, `import` and `status` start at once. Single memories stand in `memory_commands.py`, questions to them in
-`recall_commands.py`, erasure in `erase_commands.py`, settings in `config_commands.py`, servers and tokens in
-`server_commands.py`, measurements in `evaluation_commands.py`, options in `options.py`, what is printed in `report.py`
-and `report_*.py`, what is examined in `doctor.py`, how a job is started in `launch.py`, what becomes of a failure
-in `cli.py`.
+Modules that are slow to load (Dagster, SciPy, DuckDB) are imported by the commands that need them, so that `remember`,
+`import` and `status` start at once. Not here: single memories (`memory_commands`), reading them (`recall_commands`),
+erasure (`erase_commands`), settings (`config_commands`), servers and tokens (`server_commands`), evaluation
+(`evaluation_commands`), shared options (`options`), printing (`report` and `report_*`), starting a job (`launch`), and
+error handling (`cli`).
 """
 
 import json
@@ -38,15 +37,17 @@ from memory_pipeline.service.options import (
     InstantOption,
     JsonOption,
     Misused,
-    OwnerOption,
+    ProfileFilter,
     ProfileOption,
     State,
     err,
     existing_client,
     existing_lake,
+    existing_profile,
     instant,
     new_file,
     out,
+    profile_option,
     settings_in_force,
     show_json,
 )
@@ -55,15 +56,15 @@ from memory_pipeline.settings import HOME_VARIABLE
 app = typer.Typer(
     name="memory-pipeline",
     cls=Commands,
-    help="Consolidates the long-term memory of AI agents: scores, links, clusters, summarises and forgets.",
+    help="Consolidate the long-term memory of AI agents: score, link, cluster, summarise and forget.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     add_completion=False,
 )
-importers = typer.Typer(
-    cls=Commands, help="Bring conversations and events in. A file can be imported again without harm."
+importers = typer.Typer(cls=Commands, help="Import conversations or events. Importing a file again adds nothing.")
+snapshots = typer.Typer(
+    cls=Commands, help="List, open or export snapshots of the store as DuckDB files. Now, or at any past instant."
 )
-snapshots = typer.Typer(cls=Commands, help="The state as DuckDB files. Now, or at any past instant.")
 app.add_typer(memory_commands.app)
 app.add_typer(recall_commands.app)
 app.add_typer(erase_commands.app)
@@ -74,7 +75,8 @@ app.add_typer(evaluation_commands.app)
 app.add_typer(server_commands.app)
 app.add_typer(server_commands.tokens, name="token")
 
-Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files to read.", show_default=False)]
+Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files to import.", show_default=False)]
+ImportProfile = Annotated[str | None, profile_option("Profile to import into; default: one named after the file.")]
 
 
 @app.callback()
@@ -84,18 +86,18 @@ def common(
         typer.Option(
             "--home",
             metavar="DIR",
-            help=f"Data folder, before or after the command; default: {HOME_VARIABLE}, else ./data.",
+            help=f"Data folder; before or after the command. Default: {HOME_VARIABLE}, else ./data.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Remember where the data are."""
+    """Set the data folder."""
     State.home = home
 
 
 @app.command()
 def init() -> None:
-    """Make a data folder ready. Ledger, lake and Dagster's own storage."""
+    """Create a data folder. With ledger, lake and Dagster's storage."""
     from memory_pipeline.service import launch  # noqa: PLC0415
 
     home = settings_in_force(writing=True).home
@@ -120,22 +122,22 @@ def run_import(files: list[Path], events: Callable[[Path], Iterator[Event | Dead
 
 
 @importers.command("locomo")
-def import_locomo(files: Files, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
-    """Import conversations in the LoCoMo layout. Each becomes a profile of its own."""
+def import_locomo(files: Files, profile: ImportProfile = None, as_json: JsonOption = False) -> None:
+    """Import conversations in LoCoMo's format. Each becomes a profile."""
     now = datetime.now(UTC)
     run_import(files, lambda file: locomo.events(file, recorded_at=now, profile=profile), as_json=as_json)
 
 
 @importers.command("beam")
-def import_beam(files: Files, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
-    """Import chats in the BEAM layout. Each becomes a profile of its own."""
+def import_beam(files: Files, profile: ImportProfile = None, as_json: JsonOption = False) -> None:
+    """Import chats in BEAM's format. Each becomes a profile."""
     now = datetime.now(UTC)
     run_import(files, lambda file: beam.events(file, recorded_at=now, profile=profile), as_json=as_json)
 
 
 @importers.command("jsonl")
 def import_jsonl(files: Files, as_json: JsonOption = False) -> None:
-    """Import events, one JSON object a line. The format stands in docs/event-format.md."""
+    """Import events, one JSON object per line. See docs/event-format.md."""
     now = datetime.now(UTC)
     run_import(files, lambda file: jsonl.events(file, recorded_at=now), as_json=as_json)
 
@@ -144,14 +146,14 @@ def import_jsonl(files: Files, as_json: JsonOption = False) -> None:
 def sample(
     path: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="File to write.")],
     profiles: Annotated[int, typer.Option(min=1, metavar="N", help="Number of profiles.")] = 2,
-    memories: Annotated[int, typer.Option(min=1, metavar="N", help="Memories of each profile.")] = 1000,
-    days: Annotated[int, typer.Option(min=1, metavar="N", help="Days they span.")] = 120,
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same file.")] = 0,
+    memories: Annotated[int, typer.Option(min=1, metavar="N", help="Memories per profile.")] = 1000,
+    days: Annotated[int, typer.Option(min=1, metavar="N", help="Days that the memories span.")] = 120,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed; the same seed gives the same file.")] = 0,
 ) -> None:
-    """Write sample events. Beside them goes the truth about duplicates, changes and contradictions."""
+    """Write synthetic sample events. A second file holds the true duplicates, changes and contradictions."""
     written = generator.write(path, profiles=profiles, memories=memories, days=days, seed=seed)
     truth = path.with_name(path.stem + ".truth.jsonl")
-    out().print(f"{written} events in {path}; the truth about them in {truth}", soft_wrap=True)
+    out().print(f"{written} events in {path}; ground truth in {truth}", soft_wrap=True)
     out().print(f"next: memory-pipeline import jsonl {path}", soft_wrap=True)
 
 
@@ -159,32 +161,38 @@ def sample(
 def consolidate(
     profile: Annotated[
         list[str] | None,
-        typer.Option("--profile", "-p", metavar="NAME", help="Profile; repeat for several; default: all."),
+        typer.Option("--profile", "-p", metavar="NAME", help="Only this profile; repeatable; default: all."),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Preset to use instead of each profile's own.")
+        str | None, typer.Option(metavar="NAME", help="Use this preset instead of each profile's own.")
     ] = None,
     lightweight: Annotated[
-        bool, typer.Option("--lightweight", help="Only what is fast: core memory blocks, faded edges.")
+        bool, typer.Option("--lightweight", help="Only refresh core memory and prune faded edges; fast.")
     ] = False,
-    task: Annotated[Task | None, typer.Option(help="Only this task.")] = None,
+    task: Annotated[Task | None, typer.Option(help="Run only this task.")] = None,
     scope: Annotated[
-        Scope, typer.Option(help="all, or recent: the sessions touched since the last reflection.")
+        Scope, typer.Option(help="all, or recent: only sessions touched since the last reflection.")
     ] = Scope.ALL,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; write nothing.")] = False,
     plan_out: Annotated[
-        Path | None, typer.Option("--out", metavar="plan.json", help="With --dry-run: file for the plan, for `apply`.")
+        Path | None,
+        typer.Option("--out", metavar="plan.json", help="With --dry-run: write the plan to this file, for `apply`."),
     ] = None,
     as_of: InstantOption = None,
     max_archived_share: Annotated[
-        float | None, typer.Option(min=0, max=1, metavar="0..1", help="Quota of this run only.")
+        float | None,
+        typer.Option(
+            min=0, max=1, metavar="0..1", help="Override the quota for this run: largest share of memories to archive."
+        ),
     ] = None,
-    retry_reverted: Annotated[bool, typer.Option("--retry-reverted", help="Propose again what was undone.")] = False,
+    retry_reverted: Annotated[
+        bool, typer.Option("--retry-reverted", help="Propose decisions again that were undone.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Consolidate now, through Dagster. With --dry-run only show what would be done.
+    """Consolidate now, as a Dagster run. With --dry-run, only show the plan.
 
-    Without --task everything is done; under the preset automem that is decay, creative, cluster and forget, in order.
+    Without --task, all tasks run; under the preset automem these are decay, creative, cluster and forget, in order.
     """
     if lightweight and task:
         raise Misused("--lightweight and --task exclude each other; give one of them")
@@ -212,10 +220,10 @@ def consolidate(
 
 @app.command("apply")
 def apply_plan(
-    plan: Annotated[Path, typer.Argument(metavar="plan.json", help="Plan that `consolidate --dry-run --out` wrote.")],
+    plan: Annotated[Path, typer.Argument(metavar="plan.json", help="Plan written by `consolidate --dry-run --out`.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Apply exactly a plan. Refused if the profile has changed or another policy applies; new memories wait."""
+    """Apply a plan exactly as written. Refused if the profile or its policy has changed; new memories wait."""
     profiles = report_runs.planned_profiles(plan)
     presets = profiles["preset"].unique().to_list()
     # A plan of several presets was made with each profile's own; one of a single preset is the same either way.
@@ -224,23 +232,23 @@ def apply_plan(
 
 
 @app.command()
-def tick(profile: OwnerOption = "default", as_json: JsonOption = False) -> None:
-    """Merge and move fading memories, as an agent does every few exchanges. Only one profile, in this process."""
-    with existing_client(profile) as client:
+def tick(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
+    """Merge duplicates and move fading memories. Fast: one profile, without Dagster, for use every few exchanges."""
+    with existing_client(existing_profile(profile)) as client:
         done = client.tick()
     if as_json:
         show_json(done.to_dict())
         return
-    said = [report.many(count, action) for action, count in done.actions.items()]
-    report.line(out(), f"decided: {' · '.join(said) or 'nothing new'}")
+    counts = [report.many(count, action) for action, count in done.actions.items()]
+    report.line(out(), f"decisions: {' · '.join(counts) or 'none'}")
     if done.held:
         report.line(out(), f"held back by the quota: {report.many(done.held, 'decision')}")
     if done.actions:
-        report.line(out(), f"undo all of it: {report.command(settings_in_force().home, 'undo', str(done.run_id))}")
+        report.line(out(), f"undo the run: {report.command(settings_in_force().home, 'undo', str(done.run_id))}")
 
 
 def run_job(job: str, config: dict[str, Any], *, plan_out: Path | None, as_json: bool) -> None:
-    """Run a consolidation job and print its plan or its report."""
+    """Run a consolidation job and print its plan or report."""
     settings = settings_in_force(config["preset"] or None)
     existing_lake(settings).close()
 
@@ -251,7 +259,7 @@ def run_job(job: str, config: dict[str, Any], *, plan_out: Path | None, as_json:
         try:
             launched = launch.execute(settings, job, Run(**config, trigger="cli"))
         except launch.RunFailed as error:
-            if "InterruptedError" in str(error):  # Dagster makes a failure of Ctrl-C
+            if "InterruptedError" in str(error):  # Dagster turns Ctrl-C into a failure
                 raise KeyboardInterrupt from error
             raise
     if job == "preview":
@@ -272,41 +280,41 @@ def run_job(job: str, config: dict[str, Any], *, plan_out: Path | None, as_json:
 
 
 @app.command("status")
-def show_status(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
-    """Say what is remembered and what is due. Also what waits, what ran last, and what the disk holds."""
+def show_status(profile: ProfileFilter = None, as_json: JsonOption = False) -> None:
+    """Show what is stored and what is due. Also waiting events, recent runs and disk use."""
     from memory_pipeline.runs import status  # noqa: PLC0415
 
     settings = settings_in_force()
     with existing_lake(settings) as lake:
-        found = status.summary(lake, settings, now=datetime.now(UTC), profile_id=profile)
+        summary = status.summary(lake, settings, now=datetime.now(UTC), profile_id=profile)
     if as_json:
-        show_json(found)
+        show_json(summary)
     else:
-        report.status(out(), found)
+        report.status(out(), summary)
 
 
 @app.command("profiles")
 def show_profiles(as_json: JsonOption = False) -> None:
-    """List the profiles. What each remembers, under which preset, and what ran last."""
+    """List the profiles. Memories, preset and last run of each."""
     settings = settings_in_force()
     with existing_lake(settings) as lake:
-        found = report.profiles_document(lake, settings, now=datetime.now(UTC))
+        rows = report.profiles_document(lake, settings, now=datetime.now(UTC))
     if as_json:
-        show_json(found)
+        show_json(rows)
     else:
-        report.profiles(out(), found)
+        report.profiles(out(), rows)
 
 
 @app.command()
 def undo(
     target: Annotated[
-        str, typer.Argument(metavar="RUN|PLAN|MEMORY", help="Run id, plan id, or memory id (of a summary: the merge).")
+        str, typer.Argument(metavar="RUN|PLAN|MEMORY", help="Run id, plan id or memory id (of a summary: its merge).")
     ],
-    profile: ProfileOption = None,
-    cascade: Annotated[bool, typer.Option("--cascade", help="Also take back what builds on it.")] = False,
+    profile: Annotated[str | None, profile_option("Only in this profile; default: wherever it applies.")] = None,
+    cascade: Annotated[bool, typer.Option("--cascade", help="Also undo decisions that build on it.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take back a run, a merge or one decision. The ledger keeps both."""
+    """Undo a run, a merge or one decision. The ledger keeps both."""
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
     from memory_pipeline.runs import commit  # noqa: PLC0415
 
@@ -323,10 +331,11 @@ def undo(
 def snapshot_export(
     context: typer.Context,
     export: Annotated[
-        Path | None, typer.Option("--export", metavar="FILE", help="Write the newest as one self-contained file.")
+        Path | None,
+        typer.Option("--export", metavar="FILE", help="Write the newest snapshot as one self-contained file."),
     ] = None,
 ) -> None:
-    """Snapshots: the state as DuckDB files, now or at any past instant."""
+    """List, open or export snapshots of the store as DuckDB files. Now, or at any past instant."""
     if context.invoked_subcommand is not None or export is None:
         return
     new_file(export, "--export", fresh=True)
@@ -342,16 +351,16 @@ def snapshot_list(as_json: JsonOption = False) -> None:
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
 
     with existing_lake(settings_in_force()) as lake:
-        found = snapshot.listing(lake.home)
+        listing = snapshot.listing(lake.home)
     if as_json:
-        show_json(found.to_dicts())
+        show_json(listing.to_dicts())
     else:
-        report.snapshots(out(), found, lake.home)
+        report.snapshots(out(), listing, lake.home)
 
 
 @snapshots.command("open")
 def snapshot_open(as_of: InstantOption = None) -> None:
-    """Print the path of a snapshot. The newest, or one of the state at a past instant, made when asked for."""
+    """Print the path of a snapshot. The newest, or one of the state at a past instant, built on demand."""
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
     from memory_pipeline.runs import commit  # noqa: PLC0415
 
@@ -363,13 +372,13 @@ def snapshot_open(as_of: InstantOption = None) -> None:
 
 @app.command()
 def doctor(
-    repair: Annotated[bool, typer.Option("--repair", help="Rebuild what can be rebuilt.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Rebuild whatever can be rebuilt.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Examine installation and data folder. Non-zero if something needs care."""
-    from memory_pipeline.service import doctor as examination  # noqa: PLC0415
+    """Check the installation and the data folder. Exits with 1 if something needs attention."""
+    from memory_pipeline.service import doctor as diagnosis  # noqa: PLC0415
 
-    findings = examination.examine(settings_in_force(), repair=repair)
+    findings = diagnosis.examine(settings_in_force(), repair=repair)
     if as_json:
         show_json([asdict(finding) for finding in findings])
     else:
@@ -380,12 +389,10 @@ def doctor(
 
 @app.command("check")
 def check_gate(
-    run: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Run id; default: the last finished run of the job full.")
-    ] = None,
+    run: Annotated[str | None, typer.Option(metavar="RUN", help="Run id; default: the last finished full run.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say whether a run passed its checks. Gate for CI: non-zero if an expected one is missing or failed."""
+    """Check that a run passed its asset checks. For CI: exits with 1 if one failed or is missing."""
     settings = settings_in_force()
     existing_lake(settings).close()
     from memory_pipeline.service import asset_check_gate  # noqa: PLC0415

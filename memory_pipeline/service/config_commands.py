@@ -1,4 +1,4 @@
-"""The commands `config`: settings in force, changes to the settings file, and what thresholds mean."""
+"""The commands `config`: show settings, change the settings file, calibrate thresholds."""
 
 from typing import Annotated
 
@@ -11,26 +11,29 @@ from memory_pipeline.service.options import (
     JsonOption,
     ProfileOption,
     existing_lake,
+    existing_profile,
     home_folder,
     out,
+    profile_option,
     settings_in_force,
     show_json,
 )
 
-app = typer.Typer(cls=Commands, help="Settings in force, and changes to them.")
+app = typer.Typer(cls=Commands, help="Show and change settings.")
 
 Setting = Annotated[
-    str, typer.Argument(metavar="NAME", help="Setting (docs/settings.md), or what another system calls it.")
+    str, typer.Argument(metavar="NAME", help="Setting (docs/settings.md), or its name in another system.")
 ]
+SettingsProfile = Annotated[str | None, profile_option("Settings of this profile; default: of all.")]
 
 
 @app.command("show")
 def config_show(
-    profile: ProfileOption = None,
-    preset: Annotated[str | None, typer.Option(metavar="NAME", help="As if this preset were chosen.")] = None,
+    profile: SettingsProfile = None,
+    preset: Annotated[str | None, typer.Option(metavar="NAME", help="As if this preset were in force.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show every setting and where it comes from."""
+    """Show every setting and where its value comes from."""
     settings = settings_in_force(preset)
     rows = settings.explained(profile)
     if as_json:
@@ -42,32 +45,36 @@ def config_show(
 @app.command("set")
 def config_set(
     name: Setting,
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value; lists take commas, an empty one unsets.")],
-    profile: ProfileOption = None,
+    value: Annotated[
+        str, typer.Argument(metavar="VALUE", help="New value; lists are comma-separated, an empty value unsets.")
+    ],
+    profile: SettingsProfile = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a setting to the settings file. It is checked first; comments and layout stay."""
+    """Write a setting to the settings file. It is validated first; comments and layout are kept."""
     _show(config_file.put(home_folder(writing=True), name, value, profile_id=profile), as_json=as_json)
 
 
 @app.command("unset")
-def config_unset(name: Setting, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
-    """Take a setting out of the settings file. What the preset or the default says is in force again."""
+def config_unset(name: Setting, profile: SettingsProfile = None, as_json: JsonOption = False) -> None:
+    """Remove a setting from the settings file. The preset's value or the default applies again."""
     _show(config_file.remove(home_folder(writing=True), name, profile_id=profile), as_json=as_json)
 
 
 @app.command("calibrate")
 def config_calibrate(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
-    """Show what cosines mean for the memories of a profile: how near the nearest lie, and what each threshold takes."""
+    """Show how similar a profile's memories are. Cosines to nearest neighbours, and the share above each threshold."""
     from memory_pipeline.evaluation import calibration  # noqa: PLC0415
 
     settings = settings_in_force()
-    owner = profile or "default"
+    owner = existing_profile(profile)
     policy = settings.policy_of(owner)
     with existing_lake(settings) as lake:
         memories, vectors = (lake.read(name, profiles=[owner]) for name in ("memories", "vectors"))
     if memories.is_empty():
-        raise ValueError(f"profile {owner!r} has no consolidated memories; consolidate it first or name another")
+        raise ValueError(
+            f"profile {owner!r} has no consolidated memories; run `memory-pipeline consolidate` first, or name another"
+        )
     cosines = calibration.nearest(memories, vectors, policy)
     quantiles, reached = calibration.quantiles(cosines), calibration.reached(cosines, policy)
     if as_json:
@@ -75,11 +82,13 @@ def config_calibrate(profile: ProfileOption = None, as_json: JsonOption = False)
             {"embedder": policy.embedder, "quantiles": quantiles.to_dicts(), "thresholds": reached.to_dicts()},
         )
         return
-    shown = [(f"{share:.0%}", "" if cosine is None else f"{cosine:.3f}") for share, cosine in quantiles.iter_rows()]
-    taken = [(name, f"{value:g}", f"{share:.1%}") for name, value, share in reached.iter_rows()]
+    quantile_rows = [
+        (f"{share:.0%}", "" if cosine is None else f"{cosine:.3f}") for share, cosine in quantiles.iter_rows()
+    ]
+    threshold_rows = [(name, f"{value:g}", f"{share:.1%}") for name, value, share in reached.iter_rows()]
     title = f"Cosine of each of {len(cosines)} memories to its nearest other ({policy.embedder})"
-    report.table(out(), ("memories below", "cosine"), shown, title=title)
-    report.table(out(), ("setting", "value", "memories with a neighbour that near"), taken)
+    report.table(out(), ("memories below", "cosine"), quantile_rows, title=title)
+    report.table(out(), ("setting", "value", "memories with so similar a neighbour"), threshold_rows)
 
 
 def _show(change: Change, *, as_json: bool) -> None:

@@ -1,6 +1,6 @@
-"""The command `erase`: shows what will go, asks, erases, and hands out the receipt.
+"""The command `erase`: preview, confirm, erase, receipt.
 
-What is not here: what an erasure reaches and how (`erasure/erase.py`).
+Not here: what an erasure reaches and how (`erasure/erase`).
 """
 
 import json
@@ -14,7 +14,6 @@ import polars as pl
 import typer
 
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger.event import DEFAULT_PROFILE
 from memory_pipeline.schemas import EventType
 from memory_pipeline.service.options import (
     JsonOption,
@@ -22,9 +21,11 @@ from memory_pipeline.service.options import (
     existing_lake,
     new_file,
     out,
+    profile_option,
     settings_in_force,
     show_json,
 )
+from memory_pipeline.service.profile_choice import choose_profile
 from memory_pipeline.service.report import flat, line, many, prose
 
 app = typer.Typer()
@@ -35,18 +36,18 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class Preview:
-    """What an erasure will touch, as far as can be said before."""
+    """What an erasure will reach, as far as it is known beforehand."""
 
     profile_id: str
     memories: tuple[tuple[str, str], ...]
     """Ids and texts of the memories, oldest first."""
     summaries: int
-    """Summaries that say something of them: worded anew from what is left, or dropped."""
+    """Summaries that quote them; they are reworded without them, or dropped."""
 
-    def said(self) -> str:
+    def phrase(self) -> str:
         """Return it as the end of a sentence."""
-        some = many(self.summaries, "summary")
-        rest = f"; {some} that tell of them are worded anew or dropped" if self.summaries else ""
+        summaries = many(self.summaries, "summary")
+        rest = f"; {summaries} that quote them will be reworded or dropped" if self.summaries else ""
         return f"{many(len(self.memories), 'memory')} of profile {self.profile_id}{rest}"
 
 
@@ -56,40 +57,40 @@ def erase(
         str | None, typer.Argument(metavar="[MEMORY]", help="Id of the memory.", show_default=False)
     ] = None,
     user: Annotated[
-        str | None, typer.Option("--user", metavar="NAME", help="Instead: everything of this person.")
+        str | None, typer.Option("--user", metavar="NAME", help="Instead: every memory of this person.")
     ] = None,
     profile: Annotated[
         str | None,
-        typer.Option("--profile", "-p", metavar="NAME", help="Whose memory; alone: everything of this profile."),
+        profile_option("Profile (tenant), needed if the store has several; on its own: every memory of this profile."),
     ] = None,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; stays in the ledger.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason; kept in the ledger.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be erased.")] = False,
     receipt_file: Annotated[
-        Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt there, as JSON.")
+        Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt to this file, as JSON.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Erase a memory, a person or a profile for good. Words leave ledger, tables, snapshots and caches.
+    """Erase a memory, a person or a profile for good. From ledger, tables, snapshots and caches.
 
-    Nothing brings them back, `undo` neither. It is shown and asked first. The receipt says what was touched, and what
-    is not covered, such as backups.
+    It cannot be undone. A preview is shown and confirmed first. The receipt lists what was erased and what an erasure
+    does not reach, such as backups.
     """
     if memory_id is not None and user is not None:
         raise Misused("MEMORY and --user exclude each other; give one of them")
     if memory_id is None and user is None and profile is None:
-        raise Misused("nothing is named: give a MEMORY, --user NAME, or --profile NAME for all of a profile")
+        raise Misused("nothing to erase: give a MEMORY, --user NAME, or --profile NAME for a whole profile")
     new_file(receipt_file, "--receipt", fresh=True)
     with existing_lake(settings_in_force()) as lake:
         from memory_pipeline.erasure import erase as eraser  # noqa: PLC0415
 
-        owner = profile or DEFAULT_PROFILE
-        found = preview(lake, owner, memory_id=memory_id, user=user)
+        owner = choose_profile(lake, profile)
+        reach = preview(lake, owner, memory_id=memory_id, user=user)
         if dry_run:
-            _show(found, as_json=as_json)
+            _show(reach, as_json=as_json)
             return
-        if found.memories and not yes:
-            _ask(found)
+        if reach.memories and not yes:
+            _confirm(reach)
         receipt = eraser.erase(
             lake,
             profile_id=owner,
@@ -105,14 +106,14 @@ def erase(
     if as_json:
         show_json(document)
         return
-    for told in receipt.lines():
-        line(out(), told)
+    for text in receipt.lines():
+        line(out(), text)
     if receipt_file:
         line(out(), f"receipt: {receipt_file}")
 
 
 def preview(lake: Lake, profile_id: str, *, memory_id: str | None, user: str | None) -> Preview:
-    """Say what an erasure will touch; what is unknown or erased already is left out."""
+    """Return what an erasure will reach, without memories that are unknown or erased already."""
     stored = lake.events(profiles=[profile_id]).filter(
         pl.col("event_type") == EventType.STORED.value, pl.col("erased_at").is_null()
     )
@@ -127,32 +128,32 @@ def preview(lake: Lake, profile_id: str, *, memory_id: str | None, user: str | N
     return Preview(profile_id, tuple(stored.sort("seq").select("memory_id", "content").iter_rows()), summaries.height)
 
 
-def _show(found: Preview, *, as_json: bool) -> None:
+def _show(reach: Preview, *, as_json: bool) -> None:
     if as_json:
-        ids = [memory_id for memory_id, _ in found.memories]
-        show_json({"profile_id": found.profile_id, "memories": ids, "summaries": found.summaries})
+        ids = [memory_id for memory_id, _ in reach.memories]
+        show_json({"profile_id": reach.profile_id, "memories": ids, "summaries": reach.summaries})
         return
-    if not found.memories:
-        line(out(), f"nothing to erase in profile {found.profile_id}")
+    if not reach.memories:
+        line(out(), f"nothing to erase in profile {reach.profile_id}")
         return
-    prose(out(), f"would erase for good: {found.said()}")
-    for memory_id, text in found.memories[:SHOWN]:
+    prose(out(), f"would erase for good: {reach.phrase()}")
+    for memory_id, text in reach.memories[:SHOWN]:
         line(out(), f"  {memory_id}: {flat(text)}")
-    if len(found.memories) > SHOWN:
-        line(out(), f"  ... and {len(found.memories) - SHOWN} more")
-    prose(out(), "older snapshots go too and are made again when asked for; nothing brings the words back")
+    if len(reach.memories) > SHOWN:
+        line(out(), f"  ... and {len(reach.memories) - SHOWN} more")
+    prose(out(), "older snapshots are removed too and rebuilt on demand; nothing brings the texts back")
 
 
-def _ask(found: Preview) -> None:
-    """Ask on a terminal; elsewhere nobody can answer.
+def _confirm(reach: Preview) -> None:
+    """Ask for confirmation on a terminal.
 
     Raises:
-        Misused: there is no terminal.
-        Abort: the answer is no.
+        Misused: there is no terminal to ask on.
+        Exit: the answer is no.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Misused(f"this erases for good {found.said()}; add --yes to do it, or --dry-run to see more")
-    _show(found, as_json=False)
+        raise Misused(f"this erases for good {reach.phrase()}; add --yes to do it, or --dry-run to see more")
+    _show(reach, as_json=False)
     if not typer.confirm("Erase?"):
         line(out(), "nothing was erased")
         raise typer.Exit(1)

@@ -21,8 +21,6 @@ from memory_pipeline.service.auth_tokens import Grant
 OPEN: Final = frozenset({"/health", "/openapi.json"})
 """Paths that need no token."""
 
-_UNKNOWN: Final = "a valid bearer token is needed; an administrator makes one with: memory-pipeline token create"
-
 SINGLE: Final = "object"
 SEVERAL: Final = "array"
 """How the schema tells a single object from a list of them: by their JSON types."""
@@ -44,15 +42,14 @@ Authorized = Annotated[Grant, Depends(_granted)]
 
 
 async def guard(request: Request, proceed: Callable[[Request], Awaitable[Response]]) -> Response:
-    """Let nobody in without a token, before anything of the request is read; no and wrong tokens look the same."""
+    """Reject a request without a valid token before reading anything of it; the answer never says what was wrong."""
     if request.url.path not in OPEN:
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
         try:
-            grant = auth_tokens.identify(request.app.state.home, token.strip() if scheme.lower() == "bearer" else "")
+            grant = auth_tokens.identify_header(request.app.state.home, request.headers.get("authorization", ""))
         except LakeError as error:
             return problem(503, str(error))
         if grant is None:
-            return problem(401, _UNKNOWN, {"WWW-Authenticate": "Bearer"})
+            return problem(401, auth_tokens.REFUSED, {"WWW-Authenticate": "Bearer"})
         request.state.grant = grant
     return await proceed(request)
 

@@ -16,7 +16,7 @@ from memory_pipeline.ledger.payloads import Instant
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.service.auth_tokens import Grant
 from memory_pipeline.service.http_guard import SEVERAL, SINGLE, Authorized, Problem, known, within
-from memory_pipeline.service.request_bodies import MANY, Conditions, Id, NewMemory, Told, given
+from memory_pipeline.service.request_bodies import MAX_BATCH, Conditions, Id, NewMemory, RequestBody, present_fields
 
 if TYPE_CHECKING:
     from memory_pipeline.service.client_pool import Clients
@@ -29,7 +29,7 @@ class Stored(BaseModel):
     memory_ids: list[str] = Field(description="Ids of the memories, in the order given.")
 
 
-class Question(Told):
+class Question(RequestBody):
     """What is to be known."""
 
     query: Id = Field(description="What is to be known, in plain words.")
@@ -52,13 +52,13 @@ class Listing(Conditions):
     profile_id: str | None = Field(None, min_length=1, description="Whose; a token for one profile needs none.")
 
 
-class Opened(Told):
+class Opened(RequestBody):
     """What a session will be about."""
 
     query: Id | None = Field(None, description="In plain words; default: core memory alone.")
 
 
-class Change(Told):
+class Change(RequestBody):
     """What changes of a memory; what is left out stays."""
 
     content: Id | None = Field(None, description="Its new text.")
@@ -69,20 +69,20 @@ class Change(Told):
     valid_until: Instant | None = Field(None, description="It holds until this instant.")
 
 
-class Reason(Told):
+class Reason(RequestBody):
     """Whether and why a memory is protected."""
 
     reason: str | None = Field(None, description="Shown by explain.")
     protected: bool = Field(True, description="False: protect it no longer.")
 
 
-class Helped(Told):
+class Helped(RequestBody):
     """Whether a recalled memory helped."""
 
     helpful: bool = Field(description="Whether it helped to answer.")
 
 
-class Target(Told):
+class Target(RequestBody):
     """What is taken back."""
 
     target: Id = Field(description="Run id, plan id, or memory id (of a summary: the merge).")
@@ -130,13 +130,13 @@ def remember(
     client: Client,
     asked: Annotated[
         Annotated[NewMemory, Tag(SINGLE)]
-        | Annotated[Annotated[list[NewMemory], Field(min_length=1, max_length=MANY)], Tag(SEVERAL)],
+        | Annotated[Annotated[list[NewMemory], Field(min_length=1, max_length=MAX_BATCH)], Tag(SEVERAL)],
         Discriminator(lambda body: SEVERAL if isinstance(body, list) else SINGLE),
     ],
 ) -> Stored:
     """Store one memory or a list of them; all or none. They can be recalled at once."""
     rows = asked if isinstance(asked, list) else [asked]
-    return Stored(profile_id=profile, memory_ids=client.remember_many([given(row) for row in rows]))
+    return Stored(profile_id=profile, memory_ids=client.remember_many([present_fields(row) for row in rows]))
 
 
 @router.get("/memories")
@@ -148,7 +148,7 @@ def list_memories(
     asked: Annotated[Listing, Query()],
 ) -> JSONResponse:
     """List memories, newest first."""
-    found = client.list(given(asked, but={"limit", "deep", "profile_id"}), asked.limit, deep=asked.deep)
+    found = client.list(present_fields(asked, exclude={"limit", "deep", "profile_id"}), asked.limit, deep=asked.deep)
     _not_misspelt(request, grant, profile, nothing=not found)
     return JSONResponse([memory.to_dict() for memory in found])
 
@@ -161,8 +161,8 @@ def get_memory(client: Client, memory_id: Memory, as_of: AsOf = None) -> JSONRes
 
 @router.patch("/memories/{memory_id}")
 def update(client: Client, memory_id: Memory, asked: Change) -> JSONResponse:
-    """Change a memory's text, importance, tags, metadata or validity; the ledger keeps the old values."""
-    if not (change := given(asked)):
+    """Change a memory's text or the time in which it holds; the ledger keeps what it was."""
+    if not (change := present_fields(asked)):
         raise HTTPException(422, f"nothing to change: give at least one of {', '.join(Change.model_fields)}")
     return JSONResponse(client.update(memory_id, **change).to_dict())
 
@@ -231,8 +231,8 @@ def tick(request: Request, profile: Profile, client: Client) -> JSONResponse:
 @router.post("/recall")
 def recall(request: Request, grant: Authorized, profile: Profile, client: Client, asked: Question) -> JSONResponse:
     """Find what answers a question, best first, each with its score and the parts of it."""
-    filters = given(asked.filters) if asked.filters else None
-    answer = client.recall(**given(asked, but={"filters"}), filters=filters)
+    filters = present_fields(asked.filters) if asked.filters else None
+    answer = client.recall(**present_fields(asked, exclude={"filters"}), filters=filters)
     _not_misspelt(request, grant, profile, nothing=not answer)
     return JSONResponse(answer.to_dict())
 

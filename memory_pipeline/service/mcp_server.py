@@ -1,9 +1,12 @@
-"""The MCP server: an agent's memory as tools, over standard input and output.
+"""The MCP server: which tools an agent is offered, their schemas, and whose memories a call may touch.
 
-Descriptions are written for the agents that read them. What is not here: what the tools take and answer (`mcp_tools`).
+Not here: what the tools do (`mcp_tools`), and the HTTP transport (`mcp_http`).
 """
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -12,98 +15,222 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
-from memory_pipeline.ledger.validation_errors import reason
+from memory_pipeline.ledger.validation_errors import nearest, reason
+from memory_pipeline.service.auth_tokens import Grant
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.client_pool import Clients
-from memory_pipeline.service.mcp_tools import Tools
+from memory_pipeline.service.mcp_tools import MemoryTools
 
-_INSTRUCTIONS: Final = (
-    "Long-term memory that is kept in order. Call session_start when a conversation begins, recall before you answer "
-    "anything that an earlier conversation may have settled, and remember (remember_many for several) for what should "
-    "be known in later ones; end_session when it is over. Say with feedback whether a recalled memory helped. get and "
-    "list show what is stored; update changes it, protect keeps it from being forgotten, restore brings back what a "
-    "run took out, undo takes back a run or a merge. forget erases a memory for good, erase_user all of a person, only "
-    "when the user asks for it. consolidate merges duplicates, links and summarises, at the end of a session or when "
-    "asked; tick only merges and moves what fades, every few exchanges; explain says why a memory is as it is; status "
-    "says what is stored and what is due. Every tool acts on one profile, the tenant whose memories these are: always "
-    "the same one for the same user."
+GRANT: Final = "grant"
+"""Key under which the HTTP transport keeps the token's grant in the state of a request."""
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """One tool: the method behind it, and what clients are told about its effects."""
+
+    name: str
+    method: str
+    use: str = ""
+    """When to call it, for the server's instructions; empty where the description says enough."""
+    reads: bool = False
+    """Changes nothing, except that `recall` records accesses unless the server is read-only."""
+    idempotent: bool = False
+    erases: bool = False
+    admin: bool = False
+    """Over HTTP it needs an administrator's token."""
+
+
+_OFFERS: Final = (
+    _Offer("session_start", "session_start", "session_start when a conversation begins"),
+    _Offer("recall", "recall", "recall before answering anything earlier talk may have settled", reads=True),
+    _Offer("get", "get_memory", reads=True, idempotent=True),
+    _Offer("list", "list_memories", reads=True, idempotent=True),
+    _Offer("remember", "remember", "remember what later conversations should know"),
+    _Offer("remember_many", "remember_many"),
+    _Offer("update", "update", idempotent=True),
+    _Offer("protect", "protect", idempotent=True),
+    _Offer("restore", "restore"),
+    _Offer("feedback", "feedback", "feedback on whether a recalled memory helped"),
+    _Offer("forget", "forget", "forget only when the user asks for it", idempotent=True, erases=True),
+    _Offer("erase_user", "erase_user", idempotent=True, erases=True, admin=True),
+    _Offer("end_session", "end_session", "end_session when it is over", idempotent=True),
+    _Offer("consolidate", "consolidate", idempotent=True),
+    _Offer("tick", "tick"),
+    _Offer("undo", "undo"),
+    _Offer("explain", "explain", reads=True, idempotent=True),
+    _Offer("status", "status", reads=True, idempotent=True),
 )
 
 
-def server(home: Path, clients: Clients, runs: Runs) -> MCPServer[Any]:
-    """Make the server over a data folder.
+@dataclass(frozen=True, kw_only=True)
+class Exposure:
+    """What a server lets its agents do.
+
+    Raises:
+        ValueError: a tool is unknown, or writes although the server is read-only.
+    """
+
+    profile_id: str | None = None
+    """The only profile; None lets every call name one."""
+    read_only: bool = False
+    """Offer only tools that change nothing; a recall is not recorded as an access."""
+    tools: Sequence[str] | None = None
+    """Names of the tools to offer; None: all but those that erase."""
+    allow_erase: bool = False
+    """Also offer the tools that erase for good."""
+
+    def __post_init__(self) -> None:
+        offers = {offer.name: offer for offer in _OFFERS}
+        for name in self.tools or ():
+            if name not in offers:
+                raise ValueError(f"tool {name!r} is unknown; {nearest(name, offers)}")
+            if self.read_only and not offers[name].reads:
+                raise ValueError(f"tool {name!r} changes memories; leave it out or drop --read-only")
+
+    def names(self) -> list[str]:
+        """Return the names of the offered tools, in their fixed order."""
+        return [offer.name for offer in self.offers()]
+
+    def offers(self) -> list[_Offer]:
+        """Return the offered tools, in their fixed order."""
+        if self.tools is not None:
+            return [offer for offer in _OFFERS if offer.name in self.tools]
+        return [
+            offer
+            for offer in _OFFERS
+            if (offer.reads or not self.read_only) and (not offer.erases or (self.allow_erase and not self.read_only))
+        ]
+
+
+def server(home: Path, clients: Clients, runs: Runs, exposure: Exposure | None = None) -> MCPServer[Any]:
+    """Build the server over a data folder.
 
     Args:
-        home: data folder, made if it is not there.
-        clients: memories that stay open.
-        runs: where runs are made.
+        home: data folder.
+        clients: pool of open clients.
+        runs: queue of consolidation runs.
+        exposure: what agents may do; default: everything but erasing, in any profile.
     """
-    tools = Tools(home, clients, runs)
+    exposure = exposure or Exposure()
+    tools = MemoryTools(home, clients, runs, records=not exposure.read_only)
     return MCPServer(
         "memory-pipeline",
-        instructions=_INSTRUCTIONS,
+        instructions=_instructions(exposure),
         version=version("memory-pipeline"),
         log_level="WARNING",
-        tools=[
-            _tool(tools.session_start, "Start a session", writes=True, repeats=False),
-            _tool(tools.recall, "Recall", writes=False, repeats=True),
-            _tool(tools.get_memory, "Get a memory", name="get", writes=False, repeats=True),
-            _tool(tools.list_memories, "List memories", name="list", writes=False, repeats=True),
-            _tool(tools.remember, "Remember", writes=True, repeats=False),
-            _tool(tools.remember_many, "Remember many", writes=True, repeats=False),
-            _tool(tools.update, "Update a memory", writes=True, repeats=True),
-            _tool(tools.protect, "Protect a memory", writes=True, repeats=True),
-            _tool(tools.restore, "Restore a memory", writes=True, repeats=False),
-            _tool(tools.feedback, "Feedback", writes=True, repeats=False),
-            _tool(tools.forget, "Forget for good", writes=True, repeats=True, destroys=True),
-            _tool(tools.erase_user, "Erase a person for good", writes=True, repeats=True, destroys=True),
-            _tool(tools.end_session, "End a session", writes=True, repeats=True),
-            _tool(tools.consolidate, "Consolidate", writes=True, repeats=True),
-            _tool(tools.tick, "Tick", writes=True, repeats=False),
-            _tool(tools.undo, "Undo", writes=True, repeats=False),
-            _tool(tools.explain, "Explain a memory", writes=False, repeats=True),
-            _tool(tools.status, "Status", writes=False, repeats=True),
-        ],
+        tools=[_tool(tools, offer, exposure.profile_id) for offer in exposure.offers()],
     )
 
 
-class _Told(Tool):
-    """A tool that refuses wrong arguments as everything else is refused: field, value and remedy in one sentence."""
+def _instructions(exposure: Exposure) -> str:
+    """Return the server's instructions: when to call which of the offered tools."""
+    uses = "; ".join(offer.use for offer in exposure.offers() if offer.use)
+    guide = f" Call {uses}." if uses else ""
+    tenant = (
+        ""
+        if exposure.profile_id
+        else " A profile is a tenant: use the same one throughout for a user; omit it if the store has only one."
+    )
+    return f"Long-term memory that is consolidated over time.{guide}{tenant}"
+
+
+class _MemoryTool(Tool):
+    """A tool that acts on the profile its caller may touch and reports wrong arguments in one sentence."""
+
+    profile_id: str | None = Field(default=None, exclude=True)
+    """The only profile of the server, if it has one."""
+    admin: bool = Field(default=False, exclude=True)
+
+    @cached_property
+    def output_schema(self) -> None:
+        """Not published: it would say no more than that an answer is an object."""
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
-        """Run the tool; see `Tool.run`."""
+        """Run the tool for the caller of a request; see `Tool.run`."""
+        allowed = self._allowed(arguments, _grant(context))
         try:
-            return await super().run(arguments, context, convert_result)
+            return await super().run(allowed, context, convert_result)
         except UnexpectedToolError:
             raise
         except ToolError as error:
             if not isinstance(found := error.__cause__, ValidationError):
                 raise
-            said = reason(found, self.fn_metadata.arg_model)
-            raise ToolError(f"Error executing tool {self.name}: {said}") from found
+            raise self._refusal(reason(found, self.fn_metadata.arg_model)) from found
+
+    def _allowed(self, arguments: dict[str, Any], grant: Grant | None) -> dict[str, Any]:
+        """Return the arguments with the profile that server and token allow.
+
+        Raises:
+            ToolError: the token is for another profile, or for no administrator.
+        """
+        if grant is not None and self.admin and grant.profile_id is not None:
+            raise self._refusal("this erases more than one memory; it needs an administrator's token")
+        if self.profile_id is None:
+            profile_id = arguments.get("profile_id") or (grant.profile_id if grant else None)
+        elif "profile_id" in arguments:
+            raise self._refusal("'profile_id' is no known field; this server has a single profile, leave it out")
+        else:
+            profile_id = self.profile_id
+        if grant is not None and grant.profile_id not in {None, profile_id}:
+            raise self._refusal(f"the token is only for profile {grant.profile_id!r}")
+        return arguments if profile_id is None else arguments | {"profile_id": profile_id}
+
+    def _refusal(self, why: str) -> ToolError:
+        return ToolError(f"Error executing tool {self.name}: {why}")
 
 
-def _tool(
-    function: Callable[..., Any],
-    title: str,
-    *,
-    writes: bool,
-    repeats: bool,
-    destroys: bool = False,
-    name: str | None = None,
-) -> Tool:
-    """Make a tool that refuses arguments it does not know or of other types: a misspelt `dry_run` starts no run."""
-    notes = ToolAnnotations(
-        title=title,
-        read_only_hint=not writes,
-        destructive_hint=destroys,
-        idempotent_hint=repeats,
-        open_world_hint=False,
+def _grant(context: Context[Any, Any]) -> Grant | None:
+    """Return the grant of the token that came with an HTTP request; None over standard input and output."""
+    request = context.request_context.request
+    return None if request is None else request.scope["state"][GRANT]
+
+
+def _tool(tools: MemoryTools, offer: _Offer, profile_id: str | None) -> Tool:
+    """Build a tool that refuses unknown arguments and other types, so that a misspelt `dry_run` starts no run."""
+    method = getattr(tools, offer.method)
+    tool = _MemoryTool.from_function(
+        method, name=offer.name, description=" ".join((inspect.getdoc(method) or "").split())
     )
-    tool = _Told.from_function(function, name=name, title=title, annotations=notes)
-    taken = tool.fn_metadata.arg_model
-    taken.model_config |= {"extra": "forbid", "strict": True}
-    taken.model_rebuild(force=True)
-    return tool.model_copy(update={"parameters": tool.parameters | {"additionalProperties": False}})
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config |= {"extra": "forbid", "strict": True}
+    arguments.model_rebuild(force=True)
+    schema = compact(tool.parameters, tool.parameters.get("$defs", {})) | {"additionalProperties": False}
+    if profile_id is not None:
+        schema["properties"].pop("profile_id")
+    # Hints that equal the protocol's defaults, or mean nothing for a tool that only reads, are left out.
+    hints = (
+        ToolAnnotations(read_only_hint=True)
+        if offer.reads
+        else ToolAnnotations(destructive_hint=offer.erases, idempotent_hint=offer.idempotent or None)
+    )
+    changes = {"parameters": schema, "annotations": hints, "profile_id": profile_id, "admin": offer.admin}
+    return tool.model_copy(update=changes)
+
+
+def compact(schema: Any, definitions: dict[str, Any], *, depth: int = 0) -> Any:
+    """Shorten a JSON schema to what an agent needs; the server itself still validates by the full model.
+
+    Left out: titles, definitions (written in place), `null` where a field may be omitted, and the descriptions of
+    fields within a field, which its own description covers.
+    """
+    if isinstance(schema, list):
+        return [compact(part, definitions, depth=depth) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    rest = {key: value for key, value in schema.items() if key not in {"$ref", "anyOf"}}
+    if "$ref" in schema:
+        return compact({**definitions[schema["$ref"].rpartition("/")[2]], **rest}, definitions, depth=depth)
+    if "anyOf" in schema:
+        (option,) = [option for option in schema["anyOf"] if option != {"type": "null"}]
+        return compact({**option, **rest}, definitions, depth=depth)
+    dropped = {"title", "$defs", "minLength"} | ({"description"} if depth > 1 else set())
+    return {
+        key: {name: compact(field, definitions, depth=depth + 1) for name, field in value.items()}
+        if key == "properties"
+        else compact(value, definitions, depth=depth)
+        for key, value in schema.items()
+        if key not in dropped and not (key == "default" and value is None)
+    }

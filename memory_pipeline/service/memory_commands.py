@@ -1,53 +1,61 @@
-"""The commands that change single memories: `remember`, `update`, `protect`, `restore`, `feedback`, `end-session`."""
+"""The commands that write single memories: `remember`, `update`, `protect`, `restore`, `feedback`, `end-session`."""
 
 import json
 from typing import Annotated, Any
 
 import typer
 
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import InvalidEvent
 from memory_pipeline.service import actions
 from memory_pipeline.service.options import (
     JsonOption,
     MemoryArgument,
     Misused,
-    OwnerOption,
+    ProfileOption,
     existing_client,
+    existing_profile,
     instant,
     out,
     settings_in_force,
     show_json,
 )
+from memory_pipeline.service.profile_choice import choose_profile
 from memory_pipeline.service.report import line
 
 app = typer.Typer()
 
+ValidFrom = Annotated[str | None, typer.Option(metavar="T", help="Instant from which it is true.")]
+ValidUntil = Annotated[str | None, typer.Option(metavar="T", help="Instant until which it is true.")]
+
 
 @app.command()
 def remember(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember.")],
-    profile: OwnerOption = "default",
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to remember.")],
+    profile: ProfileOption = None,
     memory_type: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="Decision, Insight, Pattern, Preference, ...")
     ] = None,
-    importance: Annotated[float | None, typer.Option(metavar="0..1", help="How important; default: by rule.")] = None,
-    session: Annotated[str | None, typer.Option(metavar="NAME", help="Session it belongs to.")] = None,
+    importance: Annotated[float | None, typer.Option(metavar="0..1", help="Importance; default: set by rule.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="NAME", help="Session it was said in.")] = None,
     agent: Annotated[str | None, typer.Option(metavar="NAME", help="Agent that stores it.")] = None,
     user: Annotated[str | None, typer.Option(metavar="NAME", help="Person it belongs to.")] = None,
     speaker: Annotated[str | None, typer.Option(metavar="NAME", help="Who said it.")] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="Word to find it by; repeat for several.")
-    ] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Tag to filter by; repeatable.")] = None,
     occurred_at: Annotated[str | None, typer.Option(metavar="T", help="When it was said; default: now.")] = None,
-    valid_from: Annotated[str | None, typer.Option(metavar="T", help="It holds from this instant on.")] = None,
-    valid_until: Annotated[str | None, typer.Option(metavar="T", help="It holds until this instant.")] = None,
+    valid_from: ValidFrom = None,
+    valid_until: ValidUntil = None,
     protect: Annotated[bool, typer.Option("--protect", help="Never archive or delete it.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Store one memory."""
+    """Store one memory. The first one creates the data folder."""
+    home = settings_in_force(writing=True).home
+    if profile is None:
+        with Lake(home) as lake:
+            profile = choose_profile(lake, None)
     try:
         event = actions.remember(
-            settings_in_force(writing=True).home,
+            home,
             text,
             profile_id=profile,
             session_id=session,
@@ -67,27 +75,27 @@ def remember(
     if as_json:
         show_json({"memory_id": event.memory_id, "profile_id": profile, "event_id": event.event_id})
     else:
-        line(out(), f"remembered as {event.memory_id}")
+        line(out(), f"remembered as {event.memory_id} in profile {profile}")
 
 
 @app.command()
 def update(
     memory_id: MemoryArgument,
-    content: Annotated[str | None, typer.Option("--content", metavar="TEXT", help="Its new text.")] = None,
-    importance: Annotated[float | None, typer.Option(metavar="0..1", help="Its new importance.")] = None,
+    content: Annotated[str | None, typer.Option("--content", metavar="TEXT", help="New text.")] = None,
+    importance: Annotated[float | None, typer.Option(metavar="0..1", help="New importance.")] = None,
     tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="Replace all its tags; repeat for several.")
+        list[str] | None, typer.Option("--tag", metavar="TAG", help="Replace all tags by this one; repeatable.")
     ] = None,
-    clear_tags: Annotated[bool, typer.Option("--clear-tags", help="Remove all its tags.")] = False,
+    clear_tags: Annotated[bool, typer.Option("--clear-tags", help="Remove all tags.")] = False,
     metadata: Annotated[
-        str | None, typer.Option("--metadata", metavar="JSON", help="Replace its metadata by this JSON object.")
+        str | None, typer.Option("--metadata", metavar="JSON", help="Replace the metadata by this JSON object.")
     ] = None,
-    valid_from: Annotated[str | None, typer.Option(metavar="T", help="It holds from this instant on.")] = None,
-    valid_until: Annotated[str | None, typer.Option(metavar="T", help="It holds until this instant.")] = None,
-    profile: OwnerOption = "default",
+    valid_from: ValidFrom = None,
+    valid_until: ValidUntil = None,
+    profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a memory's text, importance, tags, metadata or validity. The ledger keeps the old values."""
+    """Change text, importance, tags, metadata or validity of a memory. The ledger keeps the old values."""
     if tag and clear_tags:
         raise Misused("--tag and --clear-tags exclude each other; give one of them")
     changes: dict[str, Any] = {
@@ -103,31 +111,34 @@ def update(
             "nothing to change: give --content, --importance, --tag, --clear-tags, --metadata, --valid-from or "
             "--valid-until"
         )
-    with existing_client(profile) as client:
+    owner = existing_profile(profile)
+    with existing_client(owner) as client:
         client.update(memory_id, **changes)
-    _say(memory_id, profile, "changed", as_json=as_json)
+    _show_outcome(memory_id, owner, "changed", as_json=as_json)
 
 
 @app.command()
 def protect(
     memory_id: MemoryArgument,
-    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; `explain` tells it.")] = None,
-    lift: Annotated[bool, typer.Option("--lift", help="Protect it no longer.")] = False,
-    profile: OwnerOption = "default",
+    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; `explain` shows it.")] = None,
+    lift: Annotated[bool, typer.Option("--lift", help="Lift the protection.")] = False,
+    profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Keep a memory from being archived, trimmed or deleted."""
-    with existing_client(profile) as client:
+    """Protect a memory from being archived, trimmed or deleted."""
+    owner = existing_profile(profile)
+    with existing_client(owner) as client:
         client.protect(memory_id, reason, protected=not lift)
-    _say(memory_id, profile, "no longer protected" if lift else "protected", as_json=as_json)
+    _show_outcome(memory_id, owner, "no longer protected" if lift else "protected", as_json=as_json)
 
 
 @app.command()
-def restore(memory_id: MemoryArgument, profile: OwnerOption = "default", as_json: JsonOption = False) -> None:
-    """Bring a memory back that a run has archived, merged or trimmed."""
-    with existing_client(profile) as client:
+def restore(memory_id: MemoryArgument, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
+    """Restore a memory that a run archived, merged or trimmed."""
+    owner = existing_profile(profile)
+    with existing_client(owner) as client:
         client.restore(memory_id)
-    _say(memory_id, profile, "restored", as_json=as_json)
+    _show_outcome(memory_id, owner, "restored", as_json=as_json)
 
 
 @app.command()
@@ -136,26 +147,28 @@ def feedback(
     helpful: Annotated[
         bool, typer.Option("--helpful/--not-helpful", help="Whether it helped to answer.", show_default=False)
     ],
-    profile: OwnerOption = "default",
+    profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say whether a recalled memory helped."""
-    with existing_client(profile) as client:
+    """Record whether a recalled memory helped. Helpful memories are kept longer."""
+    owner = existing_profile(profile)
+    with existing_client(owner) as client:
         client.feedback(memory_id, helpful=helpful)
-    _say(memory_id, profile, "noted as helpful" if helpful else "noted as not helpful", as_json=as_json)
+    _show_outcome(memory_id, owner, "marked as helpful" if helpful else "marked as not helpful", as_json=as_json)
 
 
 @app.command("end-session")
 def end_session(
-    session: Annotated[str, typer.Argument(metavar="SESSION", help="The session that is over.")],
-    profile: OwnerOption = "default",
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="Session that is over.")],
+    profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that a session is over. The next sensor or schedule consolidates what it brought."""
-    with existing_client(profile) as client:
+    """Record that a session is over. The next sensor or schedule consolidates it."""
+    owner = existing_profile(profile)
+    with existing_client(owner) as client:
         client.end_session(session)
     if as_json:
-        show_json({"profile_id": profile, "session_id": session, "done": "ended"})
+        show_json({"profile_id": owner, "session_id": session, "done": "ended"})
     else:
         line(out(), f"ended: session {session}")
 
@@ -170,8 +183,8 @@ def _json_object(text: str, option: str) -> dict[str, Any]:
     return value
 
 
-def _say(memory_id: str, profile: str, done: str, *, as_json: bool) -> None:
+def _show_outcome(memory_id: str, profile_id: str, outcome: str, *, as_json: bool) -> None:
     if as_json:
-        show_json({"memory_id": memory_id, "profile_id": profile, "done": done})
+        show_json({"memory_id": memory_id, "profile_id": profile_id, "done": outcome})
     else:
-        line(out(), f"{done}: {memory_id}")
+        line(out(), f"{outcome}: {memory_id}")

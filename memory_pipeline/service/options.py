@@ -1,4 +1,4 @@
-"""What the commands of `memory-pipeline` share: how options are read, and how results are printed."""
+"""Options shared by the commands, and how command lines are read and results printed."""
 
 import json
 import os
@@ -16,6 +16,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.service.profile_choice import choose_profile
 from memory_pipeline.settings import Settings, load, loading
 
 if TYPE_CHECKING:
@@ -23,36 +24,39 @@ if TYPE_CHECKING:
 
 
 PIPE_COLUMNS: Final = 160
-"""Width of what goes into a pipe."""
+"""Width of output that goes into a pipe."""
 _NEGATIVE: Final = re.compile(r"-[\d.]")
-"""Beginning of a negative number, which a command line takes for an option."""
-_ANOTHER: Final = f"choose another folder with --home or {loading.HOME_VARIABLE}"
+"""Start of a negative number, which a command line takes for an option."""
+_ANOTHER_HOME: Final = f"choose another folder with --home or {loading.HOME_VARIABLE}"
 
 
 class Commands(TyperGroup):
-    """A group of commands: alone it shows its help, and `--home` may stand before a command's name and after it."""
+    """A command group that shows its help when called alone, and takes `--home` before and after a command's name."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Move `--home DIR` to the front; what follows `--` stays."""
+        """Move `--home DIR` to the front, except after `--`."""
         if not args:
             sys.stdout.write(ctx.get_help() + "\n")
             raise typer.Exit(2)
         end = args.index("--") if "--" in args else len(args)
-        found: list[str] = []
+        home: list[str] = []
         rest: list[str] = []
-        given = iter(args[:end])
-        for arg in given:
+        remaining = iter(args[:end])
+        for arg in remaining:
             if arg == "--home":
-                found += [arg, *islice(given, 1)]
+                home += [arg, *islice(remaining, 1)]
             else:
-                (found if arg.startswith("--home=") else rest).append(arg)
-        return super().parse_args(ctx, [*found, *rest, *args[end:]])
+                (home if arg.startswith("--home=") else rest).append(arg)
+        return super().parse_args(ctx, [*home, *rest, *args[end:]])
 
 
-ProfileOption = Annotated[
-    str | None, typer.Option("--profile", "-p", metavar="NAME", help="Profile (tenant).", show_default=False)
-]
-OwnerOption = Annotated[str, typer.Option("--profile", "-p", metavar="NAME", help="Profile (tenant).")]
+def profile_option(help_text: str) -> Any:
+    """Return the option `--profile` with its meaning for one command."""
+    return typer.Option("--profile", "-p", metavar="NAME", help=help_text, show_default=False)
+
+
+ProfileFilter = Annotated[str | None, profile_option("Only this profile; default: all.")]
+ProfileOption = Annotated[str | None, profile_option("Profile (tenant); needed only if the store has several.")]
 MemoryArgument = Annotated[str, typer.Argument(metavar="MEMORY", help="Id of the memory.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else (docs/json.md).")]
 InstantOption = Annotated[
@@ -70,24 +74,29 @@ class Misused(typer.TyperException):
 
 
 def misuse(error: typer.TyperException) -> str:
-    """Say what is wrong with a command line: option, value, remedy."""
-    said = error.format_message().replace("Value error, ", "").rstrip(".")
+    """Return what is wrong with a command line: option, value, remedy."""
+    message = error.format_message().replace("Value error, ", "").rstrip(".")
     cause = error.__cause__
-    given = f" (given: {cause.errors()[0]['input']})" if isinstance(cause, ValidationError) else ""
+    value = f" (given: {cause.errors()[0]['input']})" if isinstance(cause, ValidationError) else ""
     negative = _NEGATIVE.match(getattr(error, "option_name", ""))
-    hint = "; a negative number stands behind --, such as: -- -1" if negative else ""
+    hint = "; put a negative number after --, as in: -- -1" if negative else ""
     command = getattr(getattr(error, "ctx", None), "command_path", None)
-    return f"{said}{given}{hint}" + (f"; see {command} --help" if command else "")
+    return f"{message}{value}{hint}" + (f"; see {command} --help" if command else "")
 
 
 class State:
-    """What the options before the command say."""
+    """Values of the options before the command."""
 
     home: Path | None = None
 
 
 def settings_in_force(preset: str | None = None, *, writing: bool = False) -> Settings:
-    """Read the settings of the chosen home; `writing`: for a command that makes the home if it is not there."""
+    """Read the settings of the chosen home.
+
+    Args:
+        preset: preset that replaces every profile's own.
+        writing: the command creates the home if it does not exist.
+    """
     home_folder(writing=writing)
     return load(State.home, preset_name=preset)
 
@@ -96,43 +105,52 @@ def home_folder(*, writing: bool = False) -> Path:
     """Return the chosen home, whether or not its settings can be read.
 
     Args:
-        writing: try whether it can be made or written, with a file that has no name.
+        writing: check that it can be created or written.
 
     Raises:
-        ValueError: it, or what it would lie in, is a file, or nothing can be written there.
+        ValueError: it, or a folder above it, is a file, or it cannot be written.
     """
     home, origin = loading.home_folder(State.home, os.environ)
-    place = _first_there(home)
-    if not place.is_dir():
-        raise ValueError(f"data folder {home} ({origin}): {place} is a file; {_ANOTHER}")
+    existing = next((path for path in (home, *home.parents) if path.exists()), home)
+    if not existing.is_dir():
+        raise ValueError(f"data folder {home} ({origin}): {existing} is a file; {_ANOTHER_HOME}")
     try:
         if writing:
-            tempfile.TemporaryFile(dir=place).close()
+            tempfile.TemporaryFile(dir=existing).close()
     except OSError as error:
-        said = f"data folder {home} ({origin}): nothing can be written there ({error.strerror})"
-        raise ValueError(f"{said}; make it writable, or {_ANOTHER}") from error
+        problem = f"data folder {home} ({origin}): cannot be written ({error.strerror})"
+        raise ValueError(f"{problem}; make it writable, or {_ANOTHER_HOME}") from error
     return home
 
 
-def _first_there(path: Path) -> Path:
-    """Return a path, or the nearest one above it that is there."""
-    return next((one for one in (path, *path.parents) if one.exists()), path)
-
-
 def existing_home(settings: Settings) -> Path:
-    """Return the home, in which something must have been remembered."""
+    """Return the home of a store that must exist.
+
+    Raises:
+        ValueError: it does not.
+    """
     if not (settings.home / "ledger.sqlite").is_file():
         raise ValueError(f"no memories in {settings.home}; import some, or name the data folder with --home")
     return settings.home
 
 
 def existing_lake(settings: Settings) -> Lake:
-    """Open a lake that must be there."""
+    """Open a store that must exist."""
     return Lake(existing_home(settings))
 
 
+def existing_profile(profile: str | None) -> str:
+    """Return the named profile, or the only one of a store that must exist.
+
+    Raises:
+        ValueError: none is named and the store holds several, or there is no store.
+    """
+    with existing_lake(settings_in_force()) as lake:
+        return choose_profile(lake, profile)
+
+
 def existing_client(profile_id: str) -> "MemoryClient":
-    """Open the memory of a profile of a lake that must be there."""
+    """Open the client of a profile in a store that must exist."""
     settings = settings_in_force()
     existing_home(settings)
     from memory_pipeline.recall.client.memory_client import MemoryClient  # noqa: PLC0415
@@ -141,25 +159,30 @@ def existing_client(profile_id: str) -> "MemoryClient":
 
 
 def new_file(path: Path | None, option: str, *, fresh: bool = False) -> None:
-    """Check, before anything is done, that a file can be written where an option names one.
+    """Check, before any work is done, that the file an option names can be written.
+
+    Args:
+        path: the file; None: nothing to check.
+        option: the option that names it.
+        fresh: refuse a file that exists.
 
     Raises:
-        Misused: its folder is not there, it is a folder itself, or it is there already and has to be fresh.
+        Misused: its folder is missing, it is a folder, it exists but must not, or it is not writable.
     """
     if path is None:
         return
     if not path.parent.is_dir():
-        raise Misused(f"{option} {path}: there is no folder {path.parent}; make it or choose another")
+        raise Misused(f"{option} {path}: there is no folder {path.parent}; create it or choose another")
     if path.is_dir():
         raise Misused(f"{option} {path}: is a folder; name a file in it")
     if fresh and path.exists():
         raise Misused(f"{option} {path}: exists; remove it or choose another name")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise Misused(f"{option} {path}: may not be written; choose another place")
+        raise Misused(f"{option} {path}: is not writable; choose another place")
 
 
 def out() -> Console:
-    """Where results go; into a pipe, which has no edge, with room for wide tables."""
+    """Return the console for results; in a pipe it is wide enough for every table."""
     console = Console(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPE_COLUMNS
@@ -167,25 +190,25 @@ def out() -> Console:
 
 
 def err() -> Console:
-    """Where errors and progress go."""
+    """Return the console for errors and progress."""
     return Console(stderr=True, highlight=False)
 
 
 def show_json(value: Any) -> None:
-    """Print JSON: sorted keys, instants as ISO 8601."""
-    sys.stdout.write(json.dumps(value, indent=2, sort_keys=True, default=_plain, ensure_ascii=False) + "\n")
+    """Print JSON with sorted keys and instants as ISO 8601."""
+    sys.stdout.write(json.dumps(value, indent=2, sort_keys=True, default=_json_text, ensure_ascii=False) + "\n")
 
 
-def _plain(value: object) -> str:
+def _json_text(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def instant(text: str | None, option: str = "--as-of") -> datetime | None:
-    """Read an instant that an option gives; without offset it is UTC."""
+    """Parse the instant of an option; without an offset it is UTC."""
     if text is None:
         return None
     try:
-        given = datetime.fromisoformat(text)
-        return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
+        parsed = datetime.fromisoformat(text)
+        return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise Misused(f"{option} {text!r} is no instant; write it like 2026-03-01T02:00:00Z") from None
+        raise Misused(f"{option} {text!r} is not an instant; write it like 2026-03-01T02:00:00Z") from None

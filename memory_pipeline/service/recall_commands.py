@@ -1,4 +1,4 @@
-"""The commands that ask the memory: `recall`, `session-start`, `get`, `list`, `explain`."""
+"""The commands that read memories: `recall`, `session-start`, `get`, `list`, `explain`."""
 
 import functools
 import inspect
@@ -16,39 +16,41 @@ from memory_pipeline.service.options import (
     InstantOption,
     JsonOption,
     MemoryArgument,
-    OwnerOption,
     ProfileOption,
     existing_client,
     existing_lake,
+    existing_profile,
     instant,
     out,
+    profile_option,
     settings_in_force,
     show_json,
 )
+from memory_pipeline.service.profile_choice import stored_profiles
 from memory_pipeline.service.report import line
 
 app = typer.Typer()
 
+DeepOption = Annotated[bool, typer.Option("--deep", help="Also archived, cold and superseded memories.")]
+
 
 def _filters(
-    session: Annotated[str | None, typer.Option("--session", metavar="NAME", help="Only of this session.")] = None,
-    agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only what this agent stored.")] = None,
-    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only what belongs to this user.")] = None,
-    speaker: Annotated[
-        str | None, typer.Option("--speaker", metavar="NAME", help="Only what this speaker said.")
-    ] = None,
+    session: Annotated[str | None, typer.Option("--session", metavar="NAME", help="Only from this session.")] = None,
+    agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only stored by this agent.")] = None,
+    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only belonging to this person.")] = None,
+    speaker: Annotated[str | None, typer.Option("--speaker", metavar="NAME", help="Only said by this speaker.")] = None,
     memory_type: Annotated[
-        list[str] | None, typer.Option("--type", metavar="TYPE", help="Only of this type; repeat for several.")
+        list[str] | None, typer.Option("--type", metavar="TYPE", help="Only of this type; repeatable.")
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="Only with this tag; repeat for several.")
+        list[str] | None, typer.Option("--tag", metavar="TAG", help="Only with this tag; repeatable.")
     ] = None,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="T", help="Only stored at this instant or later.")
+        str | None, typer.Option("--since", metavar="T", help="Only stored at or after this instant.")
     ] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="T", help="Only stored before this instant.")] = None,
 ) -> Filters:
-    """Read which memories may be named."""
+    """Build filters from the options."""
     return Filters(
         session_id=session,
         agent_id=agent,
@@ -62,16 +64,18 @@ def _filters(
 
 
 def _filtered(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command that takes `filters` the options of `_filters` in its place."""
+    """Replace the parameter `filters` of a command by the options of `_filters`."""
     signature, options = inspect.signature(command), inspect.signature(_filters).parameters
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
-        chosen = {name: given.pop(name) for name in options}
-        command(**given, filters=_filters(**chosen))
+    def run(**arguments: Any) -> None:
+        chosen = {name: arguments.pop(name) for name in options}
+        command(**arguments, filters=_filters(**chosen))
 
-    own = [options.values() if one.name == "filters" else [one] for one in signature.parameters.values()]
-    keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in chain.from_iterable(own)]
+    parts = [
+        options.values() if parameter.name == "filters" else [parameter] for parameter in signature.parameters.values()
+    ]
+    keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in chain.from_iterable(parts)]
     run.__signature__ = signature.replace(parameters=keywords)  # type: ignore[attr-defined]
     return run
 
@@ -79,33 +83,32 @@ def _filtered(command: Callable[..., None]) -> Callable[..., None]:
 @app.command()
 @_filtered
 def recall(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What is to be known, in plain words.")],
-    profile: OwnerOption = "default",
-    k: Annotated[int, typer.Option("-k", min=1, metavar="N", help="At most so many memories.")] = 10,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Question in plain words.")],
+    profile: ProfileOption = None,
+    k: Annotated[int, typer.Option("-k", min=1, metavar="N", help="Most memories to return.")] = 10,
     tokens: Annotated[
-        int | None, typer.Option("--tokens", min=1, metavar="N", help="At most so many tokens in all.")
+        int | None, typer.Option("--tokens", min=1, metavar="N", help="Most tokens to return in all.")
     ] = None,
     min_score: Annotated[
         float | None,
         typer.Option("--min-score", min=0, max=1, metavar="0..1", help="Only memories with at least this score."),
     ] = None,
     as_of: InstantOption = None,
-    deep: Annotated[
-        bool, typer.Option("--deep", help="Also what is archived, cold or superseded, with half its lead.")
-    ] = False,
+    deep: DeepOption = False,
     ranking: Annotated[
         str, typer.Option(metavar="NAME", help="default, engram, automem, cognitive, cosine or lexical.")
     ] = "default",
     *,
     filters: Filters,
     no_record: Annotated[
-        bool, typer.Option("--no-record", help="Do not note that these memories were used; notes keep them fresh.")
+        bool, typer.Option("--no-record", help="Do not record an access; accesses keep memories alive.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Find what answers a question. Best first, with what no longer holds marked as such."""
+    """Find the memories that answer a question. Best first; those no longer true are marked."""
     clock = instant(as_of)
-    with existing_client(profile) as client:
+    owner = existing_profile(profile)
+    with existing_client(owner) as client:
         answer = client.recall(
             query,
             k,
@@ -117,24 +120,27 @@ def recall(
             ranking=ranking,
             record=not no_record,
         )
-    _not_misspelt(profile, nothing=not answer)
+    _check_spelling(owner, empty=not answer)
     if as_json:
         show_json(answer.to_dict())
     else:
-        report_memory.answer(out(), answer, home=settings_in_force().home, profile=profile)
+        report_memory.answer(out(), answer, home=settings_in_force().home, profile=owner)
 
 
 @app.command("session-start")
 def session_start(
-    query: Annotated[str | None, typer.Argument(metavar="[QUERY]", help="What the session will be about.")] = None,
-    profile: OwnerOption = "default",
-    session: Annotated[str | None, typer.Option("--session", metavar="NAME", help="The session that starts.")] = None,
+    query: Annotated[str | None, typer.Argument(metavar="[QUERY]", help="Topic of the session.")] = None,
+    profile: ProfileOption = None,
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="NAME", help="Record the start of this session.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print what an agent reads first. Core memory, then what is relevant to the query."""
-    with existing_client(profile) as client:
+    """Print what an agent reads first. Core memory, then memories relevant to the query."""
+    owner = existing_profile(profile)
+    with existing_client(owner) as client:
         opening = client.session_start(query, session_id=session)
-    _not_misspelt(profile, nothing=not opening.blocks and not opening.answer)
+    _check_spelling(owner, empty=not opening.blocks and not opening.answer)
     if as_json:
         show_json(opening.to_dict())
     else:
@@ -144,13 +150,13 @@ def session_start(
 @app.command("get")
 def get_memory(
     memory_id: MemoryArgument,
-    profile: OwnerOption = "default",
+    profile: ProfileOption = None,
     as_of: InstantOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one memory as it stands now, or stood at an instant."""
+    """Show one memory, as it is now or was at an instant."""
     clock = instant(as_of)
-    with existing_client(profile) as client:
+    with existing_client(existing_profile(profile)) as client:
         memory = client.get(memory_id, as_of=clock)
     if as_json:
         show_json(memory.to_dict())
@@ -161,34 +167,37 @@ def get_memory(
 @app.command("list")
 @_filtered
 def list_memories(
-    profile: OwnerOption = "default",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="At most so many.")] = 20,
+    profile: ProfileOption = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="Most memories to list.")] = 20,
     *,
     filters: Filters,
-    deep: Annotated[bool, typer.Option("--deep", help="Also what is archived, cold or superseded.")] = False,
+    deep: DeepOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List memories, newest first. One line each, with the whole id."""
-    with existing_client(profile) as client:
-        found = client.list(filters, limit, deep=deep)
-    _not_misspelt(profile, nothing=not found)
+    """List memories, newest first. One line each."""
+    owner = existing_profile(profile)
+    with existing_client(owner) as client:
+        memories = client.list(filters, limit, deep=deep)
+    _check_spelling(owner, empty=not memories)
     if as_json:
-        show_json([memory.to_dict() for memory in found])
+        show_json([memory.to_dict() for memory in memories])
     else:
-        report_memory.memories(out(), found)
+        report_memory.memories(out(), memories, limit=limit)
 
 
 @app.command()
 def explain(
     memory_id: MemoryArgument,
-    profile: ProfileOption = None,
+    profile: Annotated[
+        str | None, profile_option("Profile of the memory; needed only if several have one of that id.")
+    ] = None,
     as_of: InstantOption = None,
     query: Annotated[
-        str | None, typer.Option("--query", metavar="TEXT", help="Also why it ranks where it does for this question.")
+        str | None, typer.Option("--query", metavar="TEXT", help="Also explain its rank for this question.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say everything about a memory. Scores factor by factor, edges, cluster, decisions and why, lineage."""
+    """Explain a memory. Scores factor by factor, edges, cluster, decisions with reasons, lineage."""
     from memory_pipeline.recall.client.explain import explain as explain_memory  # noqa: PLC0415
     from memory_pipeline.recall.client.validation import past_instant  # noqa: PLC0415
     from memory_pipeline.service import rank_explanation  # noqa: PLC0415
@@ -198,23 +207,23 @@ def explain(
         explanation = explain_memory(lake, memory_id, profile_id=profile, as_of=clock)
     if query is not None:
         with existing_client(explanation.profile_id) as client:
-            explanation = rank_explanation.placed(client, explanation, query, as_of=clock)
+            explanation = rank_explanation.with_rank(client, explanation, query, as_of=clock)
     if as_json:
         show_json(explanation.to_dict())
         return
-    for said in explanation.lines():
-        line(out(), said)
+    for text in explanation.lines():
+        line(out(), text)
 
 
-def _not_misspelt(profile: str, *, nothing: bool) -> None:
-    """Where nothing was found, look whether the profile has a memory at all.
+def _check_spelling(profile: str, *, empty: bool) -> None:
+    """Where a result is empty, check that the profile has memories at all.
 
     Raises:
         ValueError: it has none; names the nearest that does.
     """
-    if nothing:
-        with existing_lake(settings_in_force()) as lake:
-            profiles = lake.ledger.profiles()
-        known = profiles.filter(profiles["memories"] > 0)["profile_id"].to_list()
-        if profile not in known:
-            raise ValueError(f"profile {profile!r} has no memory; {nearest(profile, known)}; choose one with --profile")
+    if not empty:
+        return
+    with existing_lake(settings_in_force()) as lake:
+        profiles = stored_profiles(lake)
+    if profile not in profiles:
+        raise ValueError(f"profile {profile!r} has no memory; {nearest(profile, profiles)}; choose one with --profile")

@@ -1,10 +1,10 @@
-"""What the command line shows a person: how lines and tables are printed, and those of the store and its settings.
+"""Prints for people: lines, tables and figures, and the reports on a store and its settings.
 
-Texts of memories are never read as markup. Ids are shortened in tables and whole in the commands that are proposed.
-What is not here: plans and runs (`report_runs.py`), memories (`report_memory.py`), options and exit statuses
-(`cli.py`), and what `doctor` examines (`doctor.py`).
+Texts of memories are never read as markup. Ids are shortened in tables and whole in suggested commands.
+Not here: plans and runs (`report_runs`), memories (`report_memory`), exit statuses (`cli`), and the checks of `doctor`.
 """
 
+import math
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -29,18 +29,20 @@ from memory_pipeline.service.config_file import Change
 from memory_pipeline.settings import Origin, Settings
 
 SHOWN: Final = 5
-"""Rows of each kind that a long list shows."""
+"""Rows of each kind that a shortened list shows."""
 
 _GAP: Final = 3
-"""Signs between two columns of a table."""
+"""Characters between two columns of a table."""
 _WORD: Final = 16
-"""Words up to this length are not broken; a shortened id has 14 signs."""
+"""Words up to this length are never broken; a shortened id has 14 characters."""
+_SMALL: Final = 0.001
+"""Figures below this are shown as smaller than it."""
 _ID: Final = re.compile(r"\b(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that `doctor` examined."""
+    """The result of one check of `doctor`."""
 
     subject: str
     well: bool
@@ -48,7 +50,7 @@ class Finding:
 
 
 def progress(console: Console) -> Progress:
-    """Make a progress bar for events of unknown number; it shows on a terminal only."""
+    """Return a progress bar for an unknown number of events; visible on a terminal only."""
     return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -62,13 +64,13 @@ def progress(console: Console) -> Progress:
 
 
 def counter(bar: Progress, name: str) -> Callable[[ImportReport], None]:
-    """Add a line to a progress bar and return what moves it."""
+    """Add a task to a progress bar and return the callback that advances it."""
     task = bar.add_task(name, total=None)
-    return lambda done: bar.update(task, completed=done.accepted + done.duplicates + done.dead_letters)
+    return lambda counts: bar.update(task, completed=counts.accepted + counts.duplicates + counts.dead_letters)
 
 
 def spinner(console: Console, job: str) -> AbstractContextManager[object]:
-    """Show on a terminal that a job is running."""
+    """Return a spinner; visible on a terminal only."""
     return console.status(f"{job} ...") if console.is_terminal else nullcontext()
 
 
@@ -89,12 +91,12 @@ def imported(console: Console, reports: Mapping[str, ImportReport], *, home: Pat
 
 
 def profiles_document(lake: Lake, settings: Settings, *, now: datetime) -> list[dict[str, Any]]:
-    """Return the profiles that have memories or settings of their own, with the last run of each."""
-    from memory_pipeline.runs import status as progress_of  # noqa: PLC0415
+    """Return the profiles with memories or settings of their own, each with its last run."""
+    from memory_pipeline.runs import status as run_status  # noqa: PLC0415
 
     ran = lake.ledger.runs().filter(pl.col("outcome") != "reverted").sort("commit_seq")
     last = {row["profile_id"]: row for row in ran.iter_rows(named=True)}
-    rows = {row["profile_id"]: row for row in progress_of.summary(lake, settings, now=now)["profiles"]}
+    rows = {row["profile_id"]: row for row in run_status.summary(lake, settings, now=now)["profiles"]}
     return [
         {
             "profile_id": profile_id,
@@ -103,8 +105,8 @@ def profiles_document(lake: Lake, settings: Settings, *, now: datetime) -> list[
             "memories": rows.get(profile_id, {}).get("memories", 0),
             "live": rows.get(profile_id, {}).get("live"),
             **{
-                f"last_{ours}": last.get(profile_id, {}).get(name)
-                for ours, name in (("task", "task"), ("ran_at", "committed_at"), ("outcome", "outcome"))
+                f"last_{key}": last.get(profile_id, {}).get(name)
+                for key, name in (("task", "task"), ("ran_at", "committed_at"), ("outcome", "outcome"))
             },
         }
         for profile_id in sorted(rows | settings.profiles)
@@ -112,12 +114,12 @@ def profiles_document(lake: Lake, settings: Settings, *, now: datetime) -> list[
 
 
 def profiles(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print one line a profile."""
+    """Print one row per profile."""
     shown = [
         (
             row["profile_id"],
             row["preset"],
-            "own" if row["own_settings"] else "common",
+            "own" if row["own_settings"] else "shared",
             row["memories"],
             row["live"],
             row["last_task"],
@@ -125,32 +127,32 @@ def profiles(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
         )
         for row in rows
     ]
-    headers = ("profile", "preset", "settings", "stored", "live", "last task", "ran at (UTC)")
-    table(console, headers, shown, empty="nothing is remembered yet, and no profile has settings of its own")
+    headers = ("profile", "preset", "settings", "stored", "live", "last task", "last run (UTC)")
+    table(console, headers, shown, empty="no profiles yet; the first memory creates one")
 
 
 def snapshots(console: Console, found: pl.DataFrame, home: Path) -> None:
-    """Print the snapshots of a store."""
+    """Print the snapshots of a store, newest first."""
     rows = [
         (row["name"], f"{row['bytes'] / 1e6:.1f}", when(row["created_at"]), "newest" if row["newest"] else "")
         for row in found.iter_rows(named=True)
     ]
-    table(console, ("name", "MB", "made (UTC)", ""), rows)
-    line(console, f"in {home / 'snapshots'}; each is NAME.duckdb, and memories.duckdb leads to the newest")
+    table(console, ("name", "MB", "created (UTC)", ""), rows, empty="no snapshots yet; the first run writes one")
+    line(console, f"in {home / 'snapshots'}, as NAME.duckdb; memories.duckdb links to the newest")
 
 
 def settings(console: Console, rows: Sequence[Origin]) -> None:
-    """Print every setting with its value and where it comes from."""
+    """Print every setting with its value and origin."""
     shown = [(row.name, _setting(row.value), row.origin) for row in rows]
     table(console, ("setting", "value", "from"), shown)
-    line(console, "what each means: docs/settings.md, or --json")
+    line(console, "meanings: docs/settings.md, or --json")
 
 
 def change(console: Console, made: Change) -> None:
-    """Print what became of a setting, and what beats the settings file if something does."""
+    """Print a changed setting, and what overrides the settings file if anything does."""
     line(console, f"{made.now.name} = {_setting(made.now.value)}, from: {made.now.origin}")
     if made.written and made.now.origin != made.place:
-        line(console, f"what {made.place} says is not in force, since {made.now.origin} beats it")
+        line(console, f"the value in {made.place} has no effect: {made.now.origin} overrides it")
 
 
 def _setting(value: object) -> str:
@@ -160,12 +162,17 @@ def _setting(value: object) -> str:
 
 
 def status(console: Console, found: Mapping[str, Any]) -> None:
-    """Print the state of every profile, the last runs and what is due."""
+    """Print the state of every profile, what is due and recent runs."""
     line(console, found["home"])
     names = ("profile_id", "preset", "memories", "live", "waiting")
     rows = [(*(row[name] for name in names), when(row["last_as_of"], "never")) for row in found["profiles"]]
     headers = ("profile", "preset", "stored", "live", "waiting events", "consolidated as of")
-    table(console, headers, rows, empty="nothing is remembered yet")
+    table(
+        console,
+        headers,
+        rows,
+        empty="no memories yet; add some with: memory-pipeline remember TEXT, or memory-pipeline import",
+    )
     tasks = [(row["task"], when(row["last"], "never"), when(row["next_due"], "never")) for row in found["tasks"]]
     table(console, ("task", "last run", "next due"), tasks)
     due = [
@@ -175,45 +182,48 @@ def status(console: Console, found: Mapping[str, Any]) -> None:
         for one in row["due"][:SHOWN]
     ]
     if due:
-        table(console, ("profile", "due", "why"), due)
+        table(console, ("profile", "due", "reason"), due)
     if found["history"]:
-        told = ("task", "profile_id", "outcome", "memories_processed")
+        columns = ("task", "profile_id", "outcome", "memories_processed")
         runs = [
-            (when(ran["ran_at"]), *(ran[name] for name in told), f"{ran['duration_seconds']:.1f} s")
-            for ran in found["history"][:SHOWN]
+            (when(run["ran_at"]), *(run[column] for column in columns), f"{run['duration_seconds']:.1f} s")
+            for run in found["history"][:SHOWN]
         ]
-        table(console, ("ran at", "task", "profile", "outcome", "memories", "took"), runs)
-    lag = f"oldest event waits {_duration(found['waiting_seconds'])}" if found["waiting_seconds"] else "no event waits"
+        table(console, ("finished", "task", "profile", "outcome", "memories", "took"), runs)
+    if due:
+        line(console, f"consolidate now: {command(Path(found['home']), 'consolidate')}")
+    waiting = found["waiting_seconds"]
+    lag = f"oldest event has waited {_duration(waiting)}" if waiting else "no events waiting"
     prose(
         console,
         f"ledger position {found['position']} · {lag} · {many(found['dead_letters'], 'dead letter')} · "
-        f"{found['disk_bytes'] / 1e6:.1f} MB · instants are UTC",
+        f"{found['disk_bytes'] / 1e6:.1f} MB · times are UTC",
     )
 
 
 def checks(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print the outcome of each check; bad ones first."""
-    bad = [row for row in rows if row["outcome"] != "passed"]
-    for row in bad:
+    """Print the checks that failed or are missing, and a count."""
+    problems = [row for row in rows if row["outcome"] != "passed"]
+    for row in problems:
         line(console, f"{row['outcome']}: {row['check']} of {row['asset']}: {row['detail']}")
-    line(console, f"{len(rows) - len(bad)} of {len(rows)} expected checks passed")
+    line(console, f"{len(rows) - len(problems)} of {len(rows)} expected checks passed")
 
 
 def findings(console: Console, found: Sequence[Finding]) -> None:
-    """Print what was examined."""
+    """Print the findings of `doctor`."""
     for finding in found:
         style = "green" if finding.well else "red"
-        mark = Text("ok  " if finding.well else "care", style=style)
+        mark = Text("ok     " if finding.well else "problem", style=style)
         console.print(Text.assemble(mark, f" {finding.subject}: {finding.detail}"), soft_wrap=True)
 
 
 def line(console: Console, text: str = "", *, style: str = "") -> None:
-    """Print one line that can be copied whole."""
+    """Print one line, never wrapped, so that it can be copied."""
     console.print(Text(text, style=style), soft_wrap=True)
 
 
 def prose(console: Console, text: str, *, style: str = "") -> None:
-    """Print a sentence, broken between words."""
+    """Print text wrapped between words."""
     console.print(Text(text, style=style))
 
 
@@ -225,39 +235,45 @@ def table(
     title: str | None = None,
     empty: str | None = None,
 ) -> None:
-    """Print rows; numbers stand right, ids are shortened, nothing is read as markup.
+    """Print rows as a table: numbers right-aligned, ids shortened, nothing read as markup.
 
-    Where the terminal is too narrow for the words of the headers and short words of the cells, each row is printed as a
-    list of its own instead: a name that is broken cannot be read.
+    Where the terminal is too narrow to keep headers and short words whole, each row is printed as a list instead.
+
+    Args:
+        console: where to print.
+        headers: names of the columns.
+        rows: cells; None is shown as "-".
+        title: printed above the table.
+        empty: printed instead of a table without rows.
     """
-    numbers = [tuple(row) for row in rows]
-    listed = [tuple("-" if cell is None else _short(str(cell)) for cell in row) for row in numbers]
+    values = [tuple(row) for row in rows]
+    listed = [tuple("-" if cell is None else _short(str(cell)) for cell in row) for row in values]
     if not listed:
         if empty:
             line(console, empty)
         return
-    least = [_least(header, [row[place] for row in listed]) for place, header in enumerate(headers)]
-    if sum(least) + _GAP * len(least) > console.width:
-        _records(console, headers, listed, title=title)
+    if title:
+        prose(console, title, style="bold")
+    widths = [_min_width(header, [row[place] for row in listed]) for place, header in enumerate(headers)]
+    if sum(widths) + _GAP * len(widths) > console.width:
+        _records(console, headers, listed)
         return
-    made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, header in enumerate(headers):
-        numeric = all(isinstance(row[place], int | None) for row in numbers)
-        made.add_column(header, justify="right" if numeric else "left", overflow="fold", min_width=least[place])
+        numeric = all(isinstance(row[place], int | None) for row in values)
+        grid.add_column(header, justify="right" if numeric else "left", overflow="fold", min_width=widths[place])
     for row in listed:
-        made.add_row(*map(Text, row))
-    console.print(made)
+        grid.add_row(*map(Text, row))
+    console.print(grid)
 
 
-def _least(header: str, cells: Sequence[str]) -> int:
-    """Return how wide a column must be for the words of its header, and for those of its cells that are short."""
+def _min_width(header: str, cells: Sequence[str]) -> int:
+    """Return the width that keeps the words of a header and the short words of its cells whole."""
     longest = max((cell_len(word) for cell in cells for word in cell.split()), default=0)
     return max([min(longest, _WORD), *(cell_len(word) for word in header.split())])
 
 
-def _records(console: Console, headers: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None) -> None:
-    if title:
-        prose(console, title, style="bold")
+def _records(console: Console, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         line(console)
         for header, cell in zip(headers, row, strict=True):
@@ -269,13 +285,24 @@ def when(instant: datetime | None, otherwise: str = "-") -> str:
     return f"{instant:%Y-%m-%d %H:%M}" if instant else otherwise
 
 
+def figure(value: float) -> str:
+    """Return a number as people read it: whole numbers whole, others to three digits, never in exponents."""
+    if float(value).is_integer():
+        return f"{value:.0f}"
+    if abs(value) < _SMALL:
+        return f"{'> -' if value < 0 else '< '}{_SMALL}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def _short(text: str) -> str:
-    """Shorten the ids in a text: the first eight characters and the last four."""
-    return _ID.sub(lambda found: f"{found[0][:8]}..{found[0][-4:]}", text)
+    """Shorten the ids in a text to their first eight and last four characters."""
+    return _ID.sub(lambda match: f"{match[0][:8]}..{match[0][-4:]}", text)
 
 
 def command(home: Path, *args: str) -> str:
-    """Return a command that can be copied; it names the data folder unless that is the default."""
+    """Return a command that can be copied; names the data folder unless it is the default."""
     where = [] if home == Path("data").resolve() else ["--home", str(home)]
     return shlex.join(["memory-pipeline", *where, *args])
 
@@ -286,7 +313,7 @@ def flat(text: str) -> str:
 
 
 def many(count: int, what: str) -> str:
-    """Return a number with its noun; actions have no plural."""
+    """Return a count with its noun in the plural; actions have none."""
     if count == 1 or what in set(Action):
         return f"{count} {what}"
     return f"{count} {what[:-1]}ies" if what.endswith("y") else f"{count} {what}s"

@@ -1,6 +1,6 @@
-"""What the command line shows of memories and answers: texts that wrap, ids that can be copied whole.
+"""Prints memories and answers: texts that wrap, ids that can be copied.
 
-What is not here: runs and plans (`report_runs.py`), and settings (`report.py`).
+Not here: runs and plans (`report_runs`), and settings (`report`).
 """
 
 from collections.abc import Sequence
@@ -14,72 +14,77 @@ from memory_pipeline.recall.models import Answer, Memory, Opening, Recalled
 from memory_pipeline.service.report import command, flat, line, many, prose, when
 
 _TEXT: Final = 100
-"""Signs of a text that a list shows."""
+"""Characters of a text that a list shows."""
 
 
-def answer(console: Console, found: Answer, *, home: Path, profile: str) -> None:
-    """Print the memories that answer a query, and how to ask why."""
-    if not found:
-        line(console, "Nothing that was remembered answers this.")
+def answer(console: Console, hits: Answer, *, home: Path, profile: str) -> None:
+    """Print the memories that answer a query, and the command that explains the first."""
+    if not hits:
+        line(console, "No memory answers this.")
         return
-    for one in found:
-        recalled(console, one)
+    for hit in hits:
+        recalled(console, hit)
     line(console)
-    line(console, f"{many(len(found), 'memory')}, {many(found.tokens, 'token')}, as of {when(found.as_of)} UTC")
-    first = found[0].memory_id
-    asked = command(home, "explain", first, "--profile", profile, "--query", found.query)
-    line(console, f"why the first: {asked}")
+    line(console, f"{many(len(hits), 'memory')}, {many(hits.tokens, 'token')}, as of {when(hits.as_of)} UTC")
+    explain = command(home, "explain", hits[0].memory_id, "--profile", profile, "--query", hits.query)
+    line(console, f"why the first: {explain}")
 
 
-def recalled(console: Console, one: Recalled) -> None:
-    """Print one memory of an answer: its text, then what is known of it."""
-    prose(console, f"{one.rank}. {one.line().removeprefix('- ')}")
-    line(console, f"   {one.score:.2f} · {one.memory_id} · {one.memory_type}", style="dim")
+def recalled(console: Console, hit: Recalled) -> None:
+    """Print one memory of an answer: its text, then score, id and type."""
+    prose(console, f"{hit.rank}. {hit.line().removeprefix('- ')}")
+    line(console, f"   {hit.score:.2f} · {hit.memory_id} · {hit.memory_type}", style="dim")
 
 
-def opening(console: Console, found: Opening) -> None:
+def opening(console: Console, start: Opening) -> None:
     """Print what an agent reads when a session starts."""
-    said = found.text()
-    if said:
-        prose(console, said)
+    text = start.text()
+    if text:
+        prose(console, text)
     else:
-        line(console, "There is no core memory yet: a consolidation makes it.")
+        line(console, "No core memory yet; a consolidation compiles it.")
 
 
-def memory(console: Console, found: Memory) -> None:
-    """Print one memory with what is known of it."""
-    said = f"{found.speaker}: {found.text}" if found.speaker else found.text
-    line(console, said)
-    if found.text != found.content:
-        line(console, f"  trimmed from: {flat(found.content)}")
-    told = {
-        "id": found.memory_id,
-        "kind": f"{found.kind}, {found.memory_type}",
-        "stored": f"{when(found.created_at)} UTC",
-        "changed": found.updated_at and f"{when(found.updated_at)} UTC",
-        "session": found.session_id,
-        "agent": found.agent_id,
-        "user": found.user_id,
-        "tags": ", ".join(found.tags),
-        "lifecycle": f"{found.lifecycle}, tier {found.tier}",
-        "protected": found.protected and (found.protected_reason or "yes"),
-        "valid from": found.valid_from and f"{when(found.valid_from)} UTC",
-        "valid until": found.valid_until and f"{when(found.valid_until)} UTC",
-        "no longer current": found.closed_by and f"see {found.closed_by}",
-        "superseded by": found.superseded_by,
-        "members": ", ".join(found.members),
-        "used": found.access_count and many(found.access_count, "time"),
-        "last used": found.last_accessed_at and f"{when(found.last_accessed_at)} UTC",
+def memory(console: Console, row: Memory) -> None:
+    """Print one memory with those of its fields that are set."""
+    line(console, f"{row.speaker}: {row.text}" if row.speaker else row.text)
+    if row.text != row.content:
+        line(console, f"  trimmed from: {flat(row.content)}")
+    fields = {
+        "id": row.memory_id,
+        "kind": f"{row.kind}, {row.memory_type}",
+        "stored": f"{when(row.created_at)} UTC",
+        "changed": row.updated_at and f"{when(row.updated_at)} UTC",
+        "session": row.session_id,
+        "agent": row.agent_id,
+        "user": row.user_id,
+        "tags": ", ".join(row.tags),
+        "lifecycle": f"{row.lifecycle}, tier {row.tier}",
+        "protected": row.protected and (row.protected_reason or "yes"),
+        "valid from": row.valid_from and f"{when(row.valid_from)} UTC",
+        "valid until": row.valid_until and f"{when(row.valid_until)} UTC",
+        "no longer true": row.closed_by and f"see {row.closed_by}",
+        "superseded by": row.superseded_by,
+        "members": ", ".join(row.members),
+        "accessed": row.access_count and many(row.access_count, "time"),
+        "last accessed": row.last_accessed_at and f"{when(row.last_accessed_at)} UTC",
     }
-    for name, value in told.items():
+    for name, value in fields.items():
         if value:
             line(console, f"  {name}: {value}")
 
 
-def memories(console: Console, found: Sequence[Memory]) -> None:
-    """Print one line a memory."""
-    if not found:
-        line(console, "no memory fits")
-    for one in found:
-        said = f"{one.speaker}: {one.text}" if one.speaker else one.text
-        line(console, f"{one.memory_id}  {when(one.created_at)}  {one.lifecycle}  {shorten(said, _TEXT)}")
+def memories(console: Console, listed: Sequence[Memory], *, limit: int) -> None:
+    """Print one line per memory; on a terminal, say so when there may be more than `limit`."""
+    if not listed:
+        line(console, "no memory matches")
+    for row in listed:
+        text = f"{row.speaker}: {row.text}" if row.speaker else row.text
+        marks = [
+            *([] if row.kind == "original" else ["summary"]),
+            *([] if row.lifecycle == "active" else [row.lifecycle]),
+        ]
+        mark = f"[{', '.join(marks)}] " if marks else ""
+        line(console, f"{row.memory_id}  {when(row.created_at)}  {mark}{shorten(text, _TEXT)}")
+    if len(listed) == limit and console.is_terminal:
+        line(console, f"the newest {limit}; more with --limit N", style="dim")

@@ -1,6 +1,6 @@
-"""What the command line shows of plans and runs, and the same as documents that JSON takes.
+"""Prints plans and runs, and builds the JSON documents that say the same.
 
-What is not here: how a run is made (`launch.py`), and how lines and tables are printed (`report.py`).
+Not here: how a run is started (`launch`), and how lines and tables are printed (`report`).
 """
 
 import json
@@ -24,18 +24,18 @@ def plan_document(tables: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
 
 
 def planned_profiles(file: Path) -> pl.DataFrame:
-    """Return who takes part in a plan that was written to a file.
+    """Return the profiles of a plan file.
 
     Raises:
-        ValueError: there is no such file, it holds no plan, or the plan was changed.
+        ValueError: the file is missing, is not a plan, or was edited.
     """
     try:
         document = json.loads(file.read_text("utf-8"))
     except OSError as error:
-        remedy = f"make one with: memory-pipeline consolidate --dry-run --out {file}"
+        remedy = f"create one with: memory-pipeline consolidate --dry-run --out {file}"
         raise ValueError(f"{file}: cannot be read ({error.strerror}); {remedy}") from error
     except ValueError as error:
-        raise ValueError(f"{file}: is no JSON ({error}); write the plan anew with --dry-run --out") from error
+        raise ValueError(f"{file}: is not JSON ({error}); write the plan again with --dry-run --out") from error
     from memory_pipeline.consolidation.plans import plan_document  # noqa: PLC0415
 
     try:
@@ -45,32 +45,32 @@ def planned_profiles(file: Path) -> pl.DataFrame:
 
 
 def plan(console: Console, decisions: pl.DataFrame, *, home: Path, written: Path | None) -> None:
-    """Print a plan: counts by action and rule, then some decisions of each kind with their reasons."""
+    """Print a plan: counts by action and rule, then examples of each kind with their reasons."""
     if decisions.is_empty():
-        line(console, "The plan is empty: nothing to change.")
+        line(console, "The plan is empty; there is nothing to change.")
     else:
         kind = ["profile_id", "action", "rule", "status"]
         counts = decisions.group_by(kind).len("count").sort(kind)
         rows = counts.select(*kind[:3], "count", pl.when(status="held").then(pl.lit("held back")).fill_null(""))
         table(console, ("profile", "action", "rule", "decisions", ""), rows.iter_rows(), title="Plan")
-        some = (
+        examples = (
             decisions.sort("profile_id", "ordinal")
             .with_columns(place=pl.int_range(pl.len()).over("action", "rule"))
             .filter(pl.col("place") < SHOWN)
             .select("profile_id", "action", "memory_id", "reason")
         )
-        title = f"{some.height} of {decisions.height} decisions; all of them: --json, or --out plan.json"
-        table(console, ("profile", "action", "memory", "reason"), some.iter_rows(), title=title)
+        title = f"{examples.height} of {decisions.height} decisions; for all, use --json or --out plan.json"
+        table(console, ("profile", "action", "memory", "reason"), examples.iter_rows(), title=title)
     line(console, "Nothing was written to ledger, lake or snapshots.")
     if written:
-        line(console, f"The plan is in {written}; apply it with: {command(home, 'apply', str(written))}")
+        line(console, f"Plan written to {written}; apply it with: {command(home, 'apply', str(written))}")
 
 
 def run_document(lake: Lake, run_id: str) -> dict[str, Any]:
-    """Return what a run did, one entry a profile, with the decisions it committed counted by action."""
+    """Return what a run did: one entry per profile, with its committed decisions counted by action."""
     runs = lake.ledger.runs().filter(pl.col("run_id") == run_id).sort("profile_id")
-    decided = lake.ledger.decisions().join(runs, on=["profile_id", "plan_id"], how="semi")
-    counts = decided.group_by("profile_id", "action").len("count").sort("profile_id", "action")
+    decisions = lake.ledger.decisions().join(runs, on=["profile_id", "plan_id"], how="semi")
+    counts = decisions.group_by("profile_id", "action").len("count").sort("profile_id", "action")
     return {
         "run_id": run_id,
         "profiles": [
@@ -82,15 +82,15 @@ def run_document(lake: Lake, run_id: str) -> dict[str, Any]:
 
 
 def run(console: Console, lake: Lake, done: Mapping[str, Any]) -> None:
-    """Print what a run found, linked, merged, kept apart and kept."""
+    """Print what a run found, linked, merged and protected."""
     if not done["profiles"]:
-        line(console, "Nothing to do: no profile has a memory by that instant.")
+        line(console, "Nothing to do: no profile had a memory at that instant.")
         return
     profiles = [row["profile_id"] for row in done["profiles"]]
     seq = max(row["commit_seq"] for row in done["profiles"])
     names = ("memories", "association_edges", "clusters", "merge_refusals", "scored_memories")
     tables = {name: lake.read(name, seq=seq, profiles=profiles) for name in names}
-    tables["clusters"] = tables["clusters"].filter(pl.col("method") != "near_duplicates")  # shown as merges
+    tables["clusters"] = tables["clusters"].filter(pl.col("method") != "near_duplicates")  # reported as merges
     plans = pl.DataFrame(done["profiles"]).select("profile_id", "plan_id")
     decided = lake.ledger.decisions(seq=seq, profiles=profiles).join(plans, on=["profile_id", "plan_id"], how="semi")
     _totals(console, done, tables)
@@ -104,13 +104,13 @@ def run(console: Console, lake: Lake, done: Mapping[str, Any]) -> None:
         line(console)
         prose(
             console,
-            f"held back: {', '.join(held)}: more memories would leave than the quota allows; look with --dry-run, "
-            "release for one run with --max-archived-share",
+            f"held back: {', '.join(held)}: the plan would archive more memories than the quota allows; review it with "
+            "--dry-run, or raise the quota for one run with --max-archived-share",
         )
     line(console)
     line(console, f"snapshot: {done['snapshot']}")
     if any(row["actions"] for row in done["profiles"]):
-        line(console, f"undo all of it: {command(lake.home, 'undo', done['run_id'])}")
+        line(console, f"undo the run: {command(lake.home, 'undo', done['run_id'])}")
 
 
 def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> None:
@@ -142,21 +142,20 @@ def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.D
     headers = ("profile", "memories", "live", "merged", "summaries", "clusters", "links", "protected")
     table(console, headers, rows)
     actions = pl.DataFrame([row["actions"] for row in done["profiles"]]).sum().to_dicts()
-    said = [many(count, action) for action, count in (actions[0] if actions else {}).items() if count]
-    prose(console, f"decided: {' · '.join(said) or 'nothing new'}")
-    prose(console, f"linked: {_counts(tables['association_edges']['edge_type'])}")
+    counts = [many(count, action) for action, count in (actions[0] if actions else {}).items() if count]
+    prose(console, f"decisions: {' · '.join(counts) or 'none'}")
+    prose(console, f"links: {_counts(tables['association_edges']['edge_type'])}")
     protected = tables["scored_memories"].filter("is_protected")["protection_reason"]
     yielding = int(protected.str.ends_with(YIELDS).sum())
-    kept = _counts(protected.str.strip_suffix(YIELDS)) + (
-        f"; a token budget goes before {yielding} of them" if yielding else ""
-    )
-    prose(console, f"kept whatever their score: {protected.len()}: {kept}")
+    reasons = _counts(protected.str.strip_suffix(YIELDS))
+    trimmed = f"; a token budget may still trim {yielding} of them" if yielding else ""
+    prose(console, f"protected from forgetting: {protected.len()}: {reasons}{trimmed}")
 
 
 def _budgets(
     console: Console, lake: Lake, done: Mapping[str, Any], decided: pl.DataFrame, memories: pl.DataFrame
 ) -> None:
-    """Say of each profile with a token budget how much of it is used, and what becomes of the rest."""
+    """Print how much of its token budget each profile uses, and why it may exceed it."""
     from memory_pipeline.consolidation import pipeline, trimming  # noqa: PLC0415
     from memory_pipeline.lake.policies import committed_policy  # noqa: PLC0415
 
@@ -167,15 +166,15 @@ def _budgets(
             continue
         own = memories.filter(profile_id=row["profile_id"])
         used = trimming.used(own, budget).row(0, named=True)
-        rest = _rest(lake, row, decided, own) if used["shown"] > used["budget"] else ""
-        shown, asked = f"{used['shown']} tokens", f"{used['budget']} tokens"
+        cause = _excess(lake, row, decided, own) if used["shown"] > used["budget"] else ""
+        shown, target = f"{used['shown']} tokens", f"{used['budget']} tokens"
         if budget <= 1 and used["stored"]:
-            shown, asked = f"{100 * used['shown'] / used['stored']:.3g} %", f"{100 * budget:.3g} %"
-        prose(console, f"token budget of {row['profile_id']}: {shown} shown, {asked} asked{rest}")
+            shown, target = f"{100 * used['shown'] / used['stored']:.3g} %", f"{100 * budget:.3g} %"
+        prose(console, f"token budget of {row['profile_id']}: {shown} of {target}{cause}")
 
 
-def _rest(lake: Lake, run: Mapping[str, Any], decided: pl.DataFrame, memories: pl.DataFrame) -> str:
-    """Say why a run has left more than the token budget asks."""
+def _excess(lake: Lake, run: Mapping[str, Any], decided: pl.DataFrame, memories: pl.DataFrame) -> str:
+    """Return why a run left more than the token budget allows."""
     from memory_pipeline.consolidation.plans import planning  # noqa: PLC0415
     from memory_pipeline.consolidation.state.projection import State  # noqa: PLC0415
 
@@ -186,26 +185,28 @@ def _rest(lake: Lake, run: Mapping[str, Any], decided: pl.DataFrame, memories: p
     nothing = TABLES["decided_edges"].empty()
     spare = planning.spare(own, profiles, State(memories.with_columns(lifecycle=before), nothing))
     if spare["spare"].sum():
-        return "; the rest is protected, or somebody has given it back"
+        return "; the excess is protected or was restored by hand"
     share = profiles["max_archived_share"][0]
     return (
-        f"; the quota of {100 * share:.3g} % a run leaves the rest to later runs, at once with --max-archived-share 1"
+        f"; the quota of {100 * share:.3g} % per run leaves the excess to later runs; --max-archived-share 1 lifts it"
     )
 
 
 def _fallbacks(console: Console, decided: pl.DataFrame) -> None:
-    """Say how many summaries of the run rules have worded because the language model gave no text for them, and why."""
+    """Print how many summaries fell back to rules because the language model gave no usable text, and why."""
     from memory_pipeline.consolidation.plans import decision_rows  # noqa: PLC0415
 
-    made = decided.filter(action=Action.SUMMARISE.value).select(decision_rows.read("factors", decision_rows.WORDED))
-    reasons = made["fallback"].drop_nulls().str.replace("_", " ", literal=True)
+    worded = decided.filter(action=Action.SUMMARISE.value).select(decision_rows.read("factors", decision_rows.WORDED))
+    reasons = worded["fallback"].drop_nulls().str.replace("_", " ", literal=True)
     if reasons.len():
         kinds = reasons.str.replace("^invented .*", "with an invented fact").str.replace("^lacks .*", "without a fact")
-        prose(console, f"worded by rules, not by the language model: {many(kinds.len(), 'summary')}: {_counts(kinds)}")
+        prose(
+            console, f"worded by rules instead of the language model: {many(kinds.len(), 'summary')}: {_counts(kinds)}"
+        )
 
 
 def _clusters(console: Console, clusters: pl.DataFrame) -> None:
-    # Episodes hold what was said together, not what is about one thing: shown where there is nothing else.
+    # Episodes group what was said together, not one topic, so they are shown only where there is nothing else.
     largest = clusters.sort(
         [pl.col("method") == "episodes", "cluster_size", "cohesion", "cluster_id"],
         descending=[False, True, True, False],
@@ -217,12 +218,12 @@ def _clusters(console: Console, clusters: pl.DataFrame) -> None:
         ).iter_rows()
     ]
     if rows:
-        headers = ("about", "size", "mostly", "days", "cohesion", "profile")
+        headers = ("keywords", "size", "main type", "days", "cohesion", "profile")
         table(console, headers, rows, title=f"Largest of {clusters.height} clusters")
 
 
 def _merge(console: Console, decided: pl.DataFrame, memories: pl.DataFrame, *, home: Path) -> None:
-    """Show one merge of the run: the texts, what became of them, and how to look at it or undo it."""
+    """Print one merge of the run: the texts, the result, and the commands that explain and undo it."""
     merged = decided.filter(action=Action.SUPERSEDE.value)
     groups = merged.group_by("profile_id", "target_id").agg("memory_id").sort("profile_id", "target_id")
     if groups.is_empty():
@@ -241,12 +242,12 @@ def _merge(console: Console, decided: pl.DataFrame, memories: pl.DataFrame, *, h
 
 
 def _refusals(console: Console, refused: pl.DataFrame, memories: pl.DataFrame) -> None:
-    """Show near duplicates that were kept apart, the likest pair of each of the most frequent reasons."""
+    """Print near duplicates that were kept apart: the most similar pair for each of the most frequent reasons."""
     if refused.is_empty():
         return
     texts = memories.select("profile_id", "memory_id", "content")
-    likest = refused.sort(["similarity", "memory_id", "other_id"], descending=[True, False, False])
-    first = likest.group_by("reason", maintain_order=True).first().join(texts, on=["profile_id", "memory_id"])
+    closest = refused.sort(["similarity", "memory_id", "other_id"], descending=[True, False, False])
+    first = closest.group_by("reason", maintain_order=True).first().join(texts, on=["profile_id", "memory_id"])
     pairs = first.join(texts.rename({"memory_id": "other_id", "content": "other"}), on=["profile_id", "other_id"])
     order = pl.col("reason").replace_strict(dict(refused["reason"].value_counts().iter_rows()), return_dtype=pl.Int64)
     line(console)
@@ -259,16 +260,16 @@ def _refusals(console: Console, refused: pl.DataFrame, memories: pl.DataFrame) -
 
 
 def undone(console: Console, decisions: pl.DataFrame, path: Path) -> None:
-    """Print what was taken back."""
+    """Print the decisions that were undone."""
     counts = decisions.group_by("profile_id", "action").len("count").sort("profile_id", "action")
     if counts.is_empty():
-        line(console, "The run had decided nothing; it no longer counts as done.")
+        line(console, "The run had made no decisions; it no longer counts as done.")
     else:
-        table(console, ("profile", "action", "decisions"), counts.iter_rows(), title="Taken back")
+        table(console, ("profile", "action", "decisions"), counts.iter_rows(), title="Undone")
     line(console, f"snapshot: {path}")
 
 
 def _counts(values: pl.Series) -> str:
-    """Return how often each value comes, most frequent first."""
-    counted = values.drop_nulls().value_counts().sort(["count", values.name], descending=[True, False])
-    return " · ".join(f"{count} {value}" for value, count in counted.iter_rows()) or "none"
+    """Return the count of each value, most frequent first."""
+    frequencies = values.drop_nulls().value_counts().sort(["count", values.name], descending=[True, False])
+    return " · ".join(f"{count} {value}" for value, count in frequencies.iter_rows()) or "none"

@@ -1,6 +1,6 @@
-"""What callers say of memories, over HTTP and MCP alike: a memory to store, and which memories may be named.
+"""Request bodies shared by HTTP and MCP: a memory to store, and filters.
 
-What is not here: bodies of one face alone (`http_memories`), and what is done with them (`recall.client`).
+Not here: bodies that only HTTP takes (`http_memories`), and what is done with them (`recall/client`).
 """
 
 from collections.abc import Collection
@@ -10,58 +10,58 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memory_pipeline.ledger.payloads import Instant
 
-MANY: Final = 1_000
+MAX_BATCH: Final = 1_000
 """Memories that one request may store."""
 
 Id = Annotated[str, Field(min_length=1)]
 
 
-class Told(BaseModel):
-    """What a caller says; unknown names and other types are refused."""
+class RequestBody(BaseModel):
+    """A request body; refuses unknown fields and values of another type."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class NewMemory(Told):
-    """A memory to store. What is left out is read out of the text or set by rule."""
+class NewMemory(RequestBody):
+    """A memory to store. Fields that are left out are read from the text or set by rule."""
 
-    text: Id = Field(description="What to remember.")
+    text: Id = Field(description="Text to remember.")
     memory_id: Id | None = Field(None, description="Its id; default: a new one.")
-    event_id: Id | None = Field(None, description="Idempotency key: the same one again stores nothing.")
+    event_id: Id | None = Field(None, description="Idempotency key: repeating it stores nothing.")
     occurred_at: Instant | None = Field(None, description="When it was said; default: now.")
-    session_id: Id | None = Field(None, description="Session it belongs to.")
+    session_id: Id | None = Field(None, description="Session it was said in.")
     agent_id: Id | None = Field(None, description="Agent that stores it.")
     user_id: Id | None = Field(None, description="Person it belongs to.")
     speaker: Id | None = Field(None, description="Who said it.")
     memory_type: Id | None = Field(None, description="Decision, Insight, Pattern, Preference, ...")
-    importance: float | None = Field(None, ge=0, le=1, description="How important.")
-    confidence: float | None = Field(None, ge=0, le=1, description="How certain.")
-    valid_from: Instant | None = Field(None, description="It holds from this instant on.")
-    valid_until: Instant | None = Field(None, description="It holds until this instant.")
+    importance: float | None = Field(None, ge=0, le=1, description="Importance, 0..1.")
+    confidence: float | None = Field(None, ge=0, le=1, description="Confidence, 0..1.")
+    valid_from: Instant | None = Field(None, description="True from this instant on.")
+    valid_until: Instant | None = Field(None, description="True until this instant.")
     protected: bool | None = Field(None, description="Never archive, trim or delete it.")
-    protected_reason: str | None = Field(None, description="Why.")
-    tags: list[str] | None = Field(None, description="Words to find it by.")
-    metadata: dict[str, Any] | None = Field(None, description="Whatever else, kept as it is.")
+    protected_reason: str | None = Field(None, description="Why it is protected.")
+    tags: list[str] | None = Field(None, description="Tags to filter by.")
+    metadata: dict[str, Any] | None = Field(None, description="Any other fields, stored unchanged.")
     source: str | None = Field(None, description="Where it comes from.")
 
 
-class Conditions(Told):
-    """Which memories may be named; all conditions must hold."""
+class Conditions(RequestBody):
+    """Filters; a memory must meet all of them."""
 
     session_id: str | None = Field(None, description="Stored in this session.")
     agent_id: str | None = Field(None, description="Stored by this agent.")
     user_id: str | None = Field(None, description="Belongs to this person.")
     speaker: str | None = Field(None, description="Said by this speaker.")
-    memory_types: list[str] | None = Field(None, min_length=1, description="Of one of these types.")
-    tags: list[str] | None = Field(None, min_length=1, description="With one of these tags at least.")
-    since: Instant | None = Field(None, description="Stored at this instant or later.")
+    memory_types: list[str] | None = Field(None, min_length=1, description="Any of these types.")
+    tags: list[str] | None = Field(None, min_length=1, description="Any of these tags.")
+    since: Instant | None = Field(None, description="Stored at or after this instant.")
     until: Instant | None = Field(None, description="Stored before this instant.")
 
 
-def given(said: BaseModel, *, but: Collection[str] = ()) -> dict[str, Any]:
-    """Return what was said, by name; what was left out stays out."""
+def present_fields(body: BaseModel, *, exclude: Collection[str] = ()) -> dict[str, Any]:
+    """Return the fields that are set, by name."""
     return {
         name: value
-        for name in type(said).model_fields
-        if (value := getattr(said, name)) is not None and name not in but
+        for name in type(body).model_fields
+        if (value := getattr(body, name)) is not None and name not in exclude
     }

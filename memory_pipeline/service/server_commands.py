@@ -1,37 +1,42 @@
-"""The commands that start a server, `serve` and `mcp`, and those that hand out tokens for it."""
+"""The commands that start a server, `serve` and `mcp`, and those that manage its tokens."""
 
 import importlib.util
 import socket
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.service import auth_tokens as bearer
-from memory_pipeline.service import report
+from memory_pipeline.service import auth_tokens, report
 from memory_pipeline.service.auth_tokens import Grant, Role
 from memory_pipeline.service.options import (
     Commands,
     JsonOption,
+    Misused,
     ProfileOption,
     err,
+    existing_home,
     out,
     settings_in_force,
     show_json,
 )
 
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
 app = typer.Typer()
-tokens = typer.Typer(cls=Commands, help="Bearer tokens of the HTTP service.")
+tokens = typer.Typer(cls=Commands, help="Manage the bearer tokens of the HTTP service and of MCP over HTTP.")
 
 
 @app.command()
 def serve(
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0: any free one.")] = 8000,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 picks a free one.")] = 8000,
 ) -> None:
-    """Start the HTTP service. Requests need a token: see `token create`; what it answers: /openapi.json."""
-    _needs("fastapi", "uvicorn", extra="server")
+    """Start the HTTP service. Its documentation opens at /docs; requests need a token (see `token create`)."""
+    _require("fastapi", "uvicorn", extra="server")
     import uvicorn  # noqa: PLC0415
 
     from memory_pipeline.service.background_runs import Runs  # noqa: PLC0415
@@ -39,92 +44,181 @@ def serve(
 
     home = settings_in_force(writing=True).home
     Lake(home).close()
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listening = socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise ValueError(f"--host {host} --port {port}: {error.strerror or error}; choose another") from error
-    if not bearer.listing(home):
-        report.line(err(), "there is no token yet; make one with: memory-pipeline token create --role admin")
-    report.line(err(), f"listening at http://{host}:{listening.getsockname()[1]}; Ctrl-C ends it")
+    listener = _listen(host, port, f"--host {host} --port {port}")
+    report.line(err(), f"listening at {_url(listener)}; documentation at {_url(listener)}/docs; stop with Ctrl-C")
+    _hint_at_tokens()
     server = uvicorn.Server(uvicorn.Config(application(home, Runs(home)), log_level="info"))
     try:
-        server.run(sockets=[listening])
-    except KeyboardInterrupt:  # how a server is ended: uvicorn has closed everything before it lets this through
+        server.run(sockets=[listener])
+    except KeyboardInterrupt:  # uvicorn raises it again after a clean shutdown
         return
 
 
 @app.command()
-def mcp() -> None:
-    """Start the MCP server. It speaks over standard input and output with the agent that started it."""
-    _needs("mcp", extra="mcp")
+def mcp(
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            "-p",
+            metavar="NAME",
+            help="The only profile agents may use; default: every call may name one.",
+            show_default=False,
+        ),
+    ] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Offer only tools that change nothing; record no accesses.")
+    ] = False,
+    tools: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,C", help="Offer only these tools; default: all but those that erase."),
+    ] = None,
+    allow_erase: Annotated[
+        bool, typer.Option("--allow-erase", help="Also offer `forget` and `erase_user`, which erase for good.")
+    ] = False,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[HOST:]PORT",
+            help="Serve streamable HTTP at /mcp instead of standard input and output; host: 127.0.0.1 unless given. "
+            "Requests need a token (see `token create`).",
+        ),
+    ] = None,
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="With --http: another host name that clients use, such as a proxy's; repeatable."
+        ),
+    ] = None,
+) -> None:
+    """Start the MCP server for an agent. Over standard input and output, or HTTP with --http."""
+    _require("mcp", extra="mcp")
     from memory_pipeline.service.background_runs import Runs  # noqa: PLC0415
     from memory_pipeline.service.client_pool import Clients  # noqa: PLC0415
-    from memory_pipeline.service.mcp_server import server  # noqa: PLC0415
+    from memory_pipeline.service.mcp_server import Exposure, server  # noqa: PLC0415
 
-    home = settings_in_force(writing=True).home
-    if sys.stdin.isatty():
-        report.line(
-            err(), "waiting for an agent to speak MCP on standard input; docs/service.md says how to connect one"
+    if host_name and http is None:
+        raise Misused("--host-name goes with --http")
+    try:
+        exposure = Exposure(
+            profile_id=profile,
+            read_only=read_only,
+            tools=None if tools is None else [name.strip() for name in tools.split(",")],
+            allow_erase=allow_erase,
         )
+    except ValueError as error:
+        raise Misused(f"--tools: {error}" if tools else str(error)) from error
+    settings = settings_in_force(writing=not read_only)
+    home = existing_home(settings) if read_only else settings.home
     with Clients(home) as clients, Runs(home) as runs:
-        server(home, clients, runs).run("stdio")
+        mcp_server = server(home, clients, runs, exposure)
+        if http is not None:
+            _serve_mcp(mcp_server, home, http, host_name or [])
+            return
+        if sys.stdin.isatty():
+            report.line(err(), "waiting for an MCP client on standard input; docs/service.md shows how to connect one")
+        mcp_server.run("stdio")
 
 
 @tokens.command("create")
 def token_create(
     role: Annotated[Role, typer.Option(help="admin: every profile; agent: one.")],
     profile: ProfileOption = None,
-    name: Annotated[str, typer.Option(metavar="TEXT", help="What you call it.")] = "",
+    name: Annotated[str, typer.Option(metavar="TEXT", help="Label for `token list`.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Make a token and print it. It cannot be shown again, since only its hash is kept."""
-    token, grant = bearer.create(settings_in_force(writing=True).home, role, profile_id=profile, name=name)
+    """Create a token and print it. Only its hash is stored, so it cannot be shown again."""
+    token, grant = auth_tokens.create(settings_in_force(writing=True).home, role, profile_id=profile, name=name)
     if as_json:
-        show_json({"token": token} | _shown(grant))
+        show_json({"token": token} | _grant_row(grant))
         return
     out().print(token, soft_wrap=True, markup=False)
-    report.line(err(), f"token {grant.token_id}: {grant.role.value}, {_whose(grant)}; it is not shown again")
+    report.line(err(), f"token {grant.token_id} ({grant.role.value}, {_scope(grant)}); it will not be shown again")
 
 
 @tokens.command("list")
 def token_list(as_json: JsonOption = False) -> None:
-    """List the tokens. Not what they are, only what they allow."""
-    grants = bearer.listing(settings_in_force().home)
+    """List the tokens: what each allows, never the token itself."""
+    grants = auth_tokens.listing(settings_in_force().home)
     if as_json:
-        show_json([_shown(grant) for grant in grants])
+        show_json([_grant_row(grant) for grant in grants])
         return
-    rows = [(one.token_id, one.name, one.role.value, _whose(one), report.when(one.created_at)) for one in grants]
-    report.table(out(), ("id", "name", "role", "for", "made (UTC)"), rows, empty="there is no token")
+    rows = [
+        (grant.token_id, grant.name, grant.role.value, _scope(grant), report.when(grant.created_at)) for grant in grants
+    ]
+    empty = "no tokens yet; create one with: memory-pipeline token create --role admin"
+    report.table(out(), ("id", "name", "role", "for", "created (UTC)"), rows, empty=empty)
 
 
 @tokens.command("revoke")
 def token_revoke(
-    token_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as `token list` shows it.")],
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, from `token list`.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Make a token worthless, from this moment on."""
-    gone = bearer.revoke(settings_in_force().home, token_id)
+    """Revoke a token. It stops working at once."""
+    revoked = auth_tokens.revoke(settings_in_force().home, token_id)
     if as_json:
-        show_json(_shown(gone))
+        show_json(_grant_row(revoked))
     else:
-        report.line(out(), f"revoked: {gone.token_id}")
+        report.line(out(), f"revoked: {revoked.token_id}")
 
 
-def _shown(grant: Grant) -> dict[str, object]:
+def _serve_mcp(server: "MCPServer[Any]", home: Path, http: str, host_names: list[str]) -> None:
+    """Serve MCP over streamable HTTP until Ctrl-C."""
+    import uvicorn  # noqa: PLC0415 - comes with mcp
+
+    from memory_pipeline.service import mcp_http  # noqa: PLC0415
+
+    try:
+        address = mcp_http.Address.parse(http)
+    except ValueError as error:
+        raise Misused(f"--http {error}") from error
+    listener = _listen(address.host, address.port, f"--http {http}")
+    report.line(err(), f"listening at {_url(listener)}{mcp_http.PATH}; stop with Ctrl-C")
+    _hint_at_tokens()
+    config = uvicorn.Config(mcp_http.application(server, home, address, host_names), log_level="warning")
+    try:
+        uvicorn.Server(config).run(sockets=[listener])
+    except KeyboardInterrupt:  # uvicorn raises it again after a clean shutdown
+        return
+
+
+def _listen(host: str, port: int, option: str) -> socket.socket:
+    """Open a listening socket.
+
+    Raises:
+        ValueError: the address is taken or not ours; names the option that gave it.
+    """
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise ValueError(f"{option}: {error.strerror or error}; choose another address or port") from error
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _hint_at_tokens() -> None:
+    if not auth_tokens.listing(settings_in_force().home):
+        report.line(err(), "no tokens yet; create one with: memory-pipeline token create --role admin")
+
+
+def _grant_row(grant: Grant) -> dict[str, object]:
     names = ("token_id", "name", "role", "profile_id", "created_at")
     return {name: getattr(grant, name) for name in names} | {"role": grant.role.value}
 
 
-def _whose(grant: Grant) -> str:
+def _scope(grant: Grant) -> str:
     return "every profile" if grant.profile_id is None else f"profile {grant.profile_id}"
 
 
-def _needs(*modules: str, extra: str) -> None:
-    """Say which extra is missing.
+def _require(*modules: str, extra: str) -> None:
+    """Check that the packages of an extra are installed.
 
     Raises:
-        ValueError: a module is not installed.
+        ValueError: one is missing; names the extra.
     """
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
     if missing:
