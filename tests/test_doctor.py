@@ -60,7 +60,7 @@ def test_no_home_at_all(tmp_path):
 def test_a_new_home_is_sound(tmp_path):
     assert call("init", home=tmp_path).returncode == 0
     found = examined(tmp_path)
-    assert found["snapshot"] == (True, "none yet; the first run makes it")
+    assert found["snapshot"] == (True, "none yet; the first run writes it")
     assert found["dagster"] == (True, str(tmp_path / "dagster"))
 
 
@@ -78,7 +78,7 @@ def test_a_lost_file_of_the_lake_is_found_and_made_again(copy, table, damage):
     assert str(file) in detail
     assert damage in detail
     assert "doctor --repair" in detail
-    assert examined(copy, "--repair")["lake"] == (True, "1 missing or damaged files were made again")
+    assert examined(copy, "--repair")["lake"] == (True, "1 missing or damaged file rebuilt")
     assert examined(copy)["lake"][0]
     homes.same(before, tables(copy))
 
@@ -87,7 +87,7 @@ def test_what_a_run_was_made_from_is_made_again_by_the_next_run(copy):
     next(copy.glob("lake/profiles/*.parquet")).unlink()
     well, detail = examined(copy, "--repair")["lake"]
     assert not well
-    assert "tables of sample-1, sample-2: the next run makes them" in detail
+    assert "tables of sample-1, sample-2: rebuild those with: memory-pipeline consolidate" in detail
     with Lake(copy) as lake:
         homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="later")
         assert lake.read("profiles").height == 2
@@ -98,7 +98,7 @@ def test_a_snapshot_that_is_missing_damaged_or_behind(copy):
     first = snapshot.newest(copy)
     first.unlink()
     assert "missing" in examined(copy)["snapshot"][1]
-    assert "made again" in examined(copy, "--repair")["snapshot"][1]
+    assert "rebuilt: " in examined(copy, "--repair")["snapshot"][1]
     first.write_bytes(b"no database")
     assert "cannot be read" in examined(copy)["snapshot"][1]
     examined(copy, "--repair")
@@ -115,7 +115,7 @@ def test_a_snapshot_that_is_missing_damaged_or_behind(copy):
 def test_a_link_that_leads_astray(copy):
     link = copy / "snapshots" / snapshot.LINK
     link.unlink()
-    assert "does not lead to" in examined(copy)["snapshot"][1]
+    assert "does not link to" in examined(copy)["snapshot"][1]
     examined(copy, "--repair")
     assert link.resolve() == snapshot.newest(copy)
 

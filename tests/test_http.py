@@ -96,7 +96,7 @@ def test_an_agent_sees_and_consolidates_its_own_profile_alone(client, granted):
         client.post("/consolidate", headers=granted["agent"], json={"profile_id": "nobody"}),
         client.get("/consolidate/status", headers=granted["agent"], params={"profile_id": "sample-2"}),
     ):
-        assert (answer.status_code, answer.json()["detail"]) == (403, "the token is for profile 'sample-1' alone")
+        assert (answer.status_code, answer.json()["detail"]) == (403, "the token is only for profile 'sample-1'")
     assert client.get("/metrics", headers=granted["agent"]).status_code == 403
     found = client.get("/consolidate/status", headers=granted["agent"]).json()
     assert [row["profile_id"] for row in found["profiles"]] == ["sample-1"]
@@ -128,7 +128,7 @@ def test_an_administrator_sees_every_profile(client, granted, home):
         ({"profil_id": "x"}, 422, ("'profil_id' is no known field; the nearest known one is 'profile_id'",)),
         ({"task": "decay", "lightweight": True}, 422, ("lightweight and task exclude each other",)),
         ([], 422, ("the body is []; give a JSON object, with Content-Type: application/json",)),
-        ("{not json", 422, ("the body is no JSON: ", "; send JSON")),
+        ("{not json", 422, ("the body is not JSON: ", "; send JSON")),
         ("[" * 100_000, 422, ("the body cannot be read: it is nested too deeply", "; send plain JSON")),
         ('{"profile_id": ' + "9" * 5_000 + "}", 422, ("the body cannot be read", "too long a number")),
         ({"profile_id": "nobody"}, 404, ("profile 'nobody' has no memory",)),
@@ -180,7 +180,7 @@ def test_the_schema_names_paths_codes_and_the_token(client):
             assert route["description"]
             assert all(field["description"] for field in route.get("parameters", []))
             assert path == "/health" or route["security"] == [{"HTTPBearer": []}]
-    asked = ("NewMemory", "Question", "Conditions", "Opened", "Change", "Reason", "Helped", "Target")
+    asked = ("NewMemory", "Question", "Conditions", "SessionStart", "Change", "Protection", "Feedback", "UndoTarget")
     for name in asked:
         fields = schema["components"]["schemas"][name]["properties"]
         assert all(field.get("description") for field in fields.values()), name

@@ -124,7 +124,7 @@ def test_nobody_sees_the_memory_of_another(client, granted, ana):
         assert answer.status_code == 404, (method, path, answer.text)
         assert "ana" not in answer.text
         answer = client.request(method, path, json=body, params={"profile_id": "ana"}, **own)
-        assert (answer.status_code, answer.json()["detail"]) == (403, "the token is for profile 'bo' alone")
+        assert (answer.status_code, answer.json()["detail"]) == (403, "the token is only for profile 'bo'")
     assert client.post("/memories", json={"text": "x"}, params={"profile_id": "ana"}, **own).status_code == 403
     assert client.post("/recall", json={"query": "x"}, params={"profile_id": "ana"}, **own).status_code == 403
     assert ana.get("/memories/a0").json()["content"] == TEXTS[0]
@@ -183,7 +183,7 @@ def test_an_agent_ticks_and_takes_back_in_its_own_profile_alone(tmp_path):
         assert set(ticked.json()) == {"run_id", "task", "as_of", "actions", "held"}
         for path, body in (("/tick", None), ("/undo", {"target": "night"})):
             other = client.post(path, json=body, params={"profile_id": "sample-2"}, **own)
-            assert (other.status_code, other.json()["detail"]) == (403, "the token is for profile 'sample-1' alone")
+            assert (other.status_code, other.json()["detail"]) == (403, "the token is only for profile 'sample-1'")
             unnamed = client.post(path, json=body, **every)
             assert (unnamed.status_code, "profile_id is missing" in unnamed.json()["detail"]) == (422, True)
         undone = client.post("/undo", json={"target": "night", "cascade": True}, **own)
@@ -209,7 +209,7 @@ def test_a_memory_is_shown_as_it_stood(ana):
 @pytest.mark.parametrize(
     ("method", "path", "body", "code", "parts"),
     [
-        ("POST", "/memories", {}, 422, ("text is missing; give what to remember",)),
+        ("POST", "/memories", {}, 422, ("text is missing; give the text to remember",)),
         ("POST", "/memories", None, 422, ("the body is missing; give a JSON object, with Content-Type",)),
         ("POST", "/memories", {"text": "x", "sourc": "y"}, 422, ("'sourc' is no known field", "'source'")),
         ("POST", "/memories", {"text": ""}, 422, ("text is ''; give a text that is not blank",)),
@@ -225,7 +225,7 @@ def test_a_memory_is_shown_as_it_stood(ana):
         ),
         ("POST", "/memories", [], 422, ("the body is []; give a list of 1 to 1000",)),
         ("POST", "/memories", "text", 422, ("the body is 'text'; give a JSON object",)),
-        ("POST", "/recall", {}, 422, ("query is missing; give what is to be known",)),
+        ("POST", "/recall", {}, 422, ("query is missing; give a question in plain words",)),
         ("POST", "/recall", {"query": " "}, 422, ("query is ' '",)),
         ("POST", "/recall", {"query": "x", "k": 0}, 422, ("k is 0; give a whole number from 1 to 1000",)),
         ("POST", "/recall", {"query": "x", "k": "3"}, 422, ("k is '3'; give a whole number from 1 to 1000",)),

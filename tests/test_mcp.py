@@ -20,6 +20,7 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.auth_tokens import Role
 from memory_pipeline.service.mcp_http import Address
+from memory_pipeline.service.request_bodies import Conditions
 
 READING = {"recall", "get", "list", "explain", "status"}
 ERASING = {"forget", "erase_user"}
@@ -76,7 +77,8 @@ def test_every_tool_and_argument_is_described_for_the_agent(home):
     own = tools["consolidate"].input_schema
     assert set(own["properties"]) == {"profile_id", "lightweight", "task", "scope", "dry_run"}
     assert "required" not in own
-    assert tools["recall"].input_schema["properties"]["filters"]["additionalProperties"] is False
+    filters = tools["recall"].input_schema["properties"]["filters"]
+    assert set(filters["properties"]) == set(Conditions.model_fields)
     assert "null" not in json.dumps([tool.input_schema for tool in tools.values()])
 
 

@@ -1,4 +1,4 @@
-"""The asset-check gate: what a run's checks said, and which expected check never spoke."""
+"""The asset-check gate: the outcome of every check that a run should have evaluated."""
 
 from typing import Any, Final
 
@@ -9,21 +9,21 @@ from memory_pipeline.service import launch
 from memory_pipeline.settings import Settings
 
 COMMITTING: Final = ("full", "apply")
-"""Jobs that decide everything: a plan made and carried out at once, or one that somebody looked at before."""
+"""Jobs that commit a full plan: one planned in the same run, or one that was reviewed before."""
 
 
 def evaluate(settings: Settings, run_id: str | None = None) -> list[dict[str, Any]]:
-    """Compare the checks that a run should have made with those it made.
+    """Compare the checks that a run should have evaluated with those it did.
 
     Args:
         settings: the deployment.
         run_id: the run; default: the last finished run of the jobs in `COMMITTING`.
 
     Returns:
-        One row a check: `asset`, `check`, `outcome` (passed, failed or missing), `detail`.
+        One row per check: `asset`, `check`, `outcome` (passed, failed or missing), `detail`.
 
     Raises:
-        ValueError: there is no such run.
+        ValueError: the run is unknown, or no full run has finished.
     """
     with launch.instance(settings.home) as instance:
         if run_id is None:
@@ -34,11 +34,11 @@ def evaluate(settings: Settings, run_id: str | None = None) -> list[dict[str, An
                 for run in instance.get_run_records(filters=dg.RunsFilter(job_name=job, statuses=finished), limit=1)
             ]
             if not newest:
-                raise ValueError("no finished run of the job full; make one with: memory-pipeline consolidate")
+                raise ValueError("no full run has finished; start one with: memory-pipeline consolidate")
             run_id = max(newest, key=lambda record: record.create_timestamp).dagster_run.run_id
         elif instance.get_run_by_id(run_id) is None:
             raise ValueError(f"run {run_id!r} is unknown; the Dagster UI lists the runs")
-        made = {
+        evaluations = {
             (evaluation.asset_key.to_user_string(), evaluation.check_name): evaluation
             for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
             if entry.dagster_event
@@ -47,7 +47,7 @@ def evaluate(settings: Settings, run_id: str | None = None) -> list[dict[str, An
     expected = build_defs(settings=settings).resolve_asset_graph().asset_check_keys
     rows = []
     for key in sorted(expected, key=lambda key: (key.asset_key.to_user_string(), key.name)):
-        evaluation = made.get((key.asset_key.to_user_string(), key.name))
+        evaluation = evaluations.get((key.asset_key.to_user_string(), key.name))
         outcome = "missing" if evaluation is None else "passed" if evaluation.passed else "failed"
         rows.append(
             {
@@ -55,7 +55,7 @@ def evaluate(settings: Settings, run_id: str | None = None) -> list[dict[str, An
                 "asset": key.asset_key.to_user_string(),
                 "check": key.name,
                 "outcome": outcome,
-                "detail": (evaluation.description or "") if evaluation else "the run made no such check",
+                "detail": (evaluation.description or "") if evaluation else "the run did not evaluate it",
             }
         )
     return rows

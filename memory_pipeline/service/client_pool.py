@@ -1,6 +1,6 @@
-"""One open memory a profile, shared by all requests of a server.
+"""A pool of open clients, one per profile, shared by all requests of a server.
 
-What is not here: what a client does (`recall.client`), and who may ask for which profile (`http_memories`).
+Not here: what a client does (`recall/client`), and who may use which profile (`http_memories`, `mcp_server`).
 """
 
 import threading
@@ -13,14 +13,14 @@ from typing import Final, Self
 from memory_pipeline.recall.client.memory_client import MemoryClient
 
 OPEN_AT_ONCE: Final = 64
-"""Clients that stay open; the one that was used longest ago is closed first. Each holds the index of its profile."""
+"""Idle clients that stay open, most recently used first; each holds the index of its profile in memory."""
 
 
 class Clients:
-    """The clients of one server over one data folder. Threads may share it."""
+    """The clients of one server over one data folder; thread-safe."""
 
     def __init__(self, home: Path) -> None:
-        """Name the data folder; a client is opened when its profile is first asked for."""
+        """Create an empty pool; a client is opened when its profile is first used."""
         self._home = home
         self._lock = threading.Lock()
         self._open: OrderedDict[str, MemoryClient] = OrderedDict()
@@ -28,7 +28,7 @@ class Clients:
 
     @contextmanager
     def of(self, profile_id: str) -> Iterator[MemoryClient]:
-        """Give the client of a profile; it stays open at least as long as somebody uses it."""
+        """Lend the client of a profile; it is not closed while in use."""
         with self._lock:
             client = self._open.get(profile_id) or MemoryClient(self._home, profile_id=profile_id)
             self._open[profile_id] = client
@@ -41,11 +41,11 @@ class Clients:
                 self._used[profile_id] -= 1
                 spare = [name for name in self._open if not self._used[name]][: max(0, len(self._open) - OPEN_AT_ONCE)]
                 idle = [(self._open.pop(name), self._used.pop(name))[0] for name in spare]
-            for one in idle:
-                one.close()
+            for spare_client in idle:
+                spare_client.close()
 
     def close(self) -> None:
-        """Close every client; what they still had to write is written."""
+        """Close every client, after its pending writes."""
         with self._lock:
             clients = list(self._open.values())
             self._open.clear()

@@ -1,6 +1,6 @@
-"""Changes the settings file: one setting at a time, checked before it is written, with comments and layout kept.
+"""Edits the settings file: one setting at a time, validated before it is written, with comments and layout kept.
 
-What is not here: what a setting may be (`memory_pipeline.settings`).
+Not here: which settings exist and what they accept (`memory_pipeline.settings`).
 """
 
 import os
@@ -37,48 +37,48 @@ _PRESET: Final = f"{ENVIRONMENT_PREFIX}PRESET"
 
 @dataclass(frozen=True)
 class Change:
-    """What became of a setting."""
+    """The outcome of an edit."""
 
     now: Origin
-    """The setting as it is in force now."""
+    """The setting as it is in force now, and its origin."""
     place: str
-    """Where in the settings file it stands or stood: the file and its table."""
+    """Where in the settings file it is or was: file and table."""
     written: bool
-    """Whether it stands there now."""
+    """Whether it is there now."""
 
 
 def put(home: Path, name: str, raw: str, *, profile_id: str | None = None) -> Change:
-    """Write a setting to the settings file, under its own name, in place of any other name for it.
+    """Write a setting to the settings file under its own name, replacing any alias of it.
 
     Args:
         home: data folder.
-        name: the setting, with or without `policy.`, or what another system calls it.
-        raw: its value as text: lists take commas, an empty one unsets.
+        name: the setting, with or without `policy.`, or its name in another system.
+        raw: its value as text; lists are comma-separated, an empty text unsets.
         profile_id: the profile it is for; default: all.
 
     Raises:
-        SettingsError: the name is unknown, or the value is not for it; nothing was written.
+        SettingsError: the name is unknown or the value invalid; nothing was written.
         OSError: the file cannot be written.
     """
     with _file(home) as file:
         preset = load(home).policy_of(profile_id or "").preset
-        setting, alias = _meant(name, preset, profile_id)
+        setting, alias = _setting_of(name, preset, profile_id)
         path = _path(setting, profile_id)
         document = _document(file)
-        _remove(document, path, setting, preset, but_itself=True)
-        table = _made(document, path)
+        _remove(document, path, setting, preset, keep_own_name=True)
+        table = _ensured(document, path)
         table[setting] = _value(raw, setting, alias)
         checked = load(home, environment=_preset_alone(), text=tomlkit.dumps(document))
-        table[setting] = _spelled(_found(checked, setting, profile_id).value)
+        table[setting] = _toml_value(_origin(checked, setting, profile_id).value)
         _replace(file, tomlkit.dumps(document))
-    return _changed(home, setting, profile_id, written=True)
+    return _change(home, setting, profile_id, written=True)
 
 
 def remove(home: Path, name: str, *, profile_id: str | None = None) -> Change:
-    """Take a setting out of the settings file, so that what lies below it is in force again.
+    """Remove a setting from the settings file, so that the preset's value or the default applies again.
 
     Raises:
-        SettingsError: the file does not have it, or would be wrong without it; nothing was written.
+        SettingsError: the file does not set it, or would be invalid without it; nothing was written.
         OSError: the file cannot be written.
     """
     with _file(home) as file:
@@ -86,31 +86,31 @@ def remove(home: Path, name: str, *, profile_id: str | None = None) -> Change:
         tables = (_existing(document, path) for path in (["profiles", profile_id or ""], ["policy"]))
         written = [str(table["preset"]) for table in tables if "preset" in table]
         preset = next(iter([*written, os.environ.get(_PRESET, "default")]))
-        setting, _ = _meant(name, preset, profile_id)
+        setting, _ = _setting_of(name, preset, profile_id)
         path = _path(setting, profile_id)
         if not _remove(document, path, setting, preset):
             where = f"{_header(path)} {setting}".strip()
             raise SettingsError(f"{file}: {where} is not set there; `config show` says where its value comes from")
         load(home, environment=_preset_alone(), text=tomlkit.dumps(document))
         _replace(file, tomlkit.dumps(document))
-    return _changed(home, setting, profile_id, written=False)
+    return _change(home, setting, profile_id, written=False)
 
 
 @contextmanager
 def _file(home: Path) -> Iterator[Path]:
-    """Give the settings file, one change at a time."""
+    """Yield the path of the settings file while holding its lock."""
     if not home.is_dir():
-        raise SettingsError(f"{home}: there is no such folder; make it with: memory-pipeline init")
+        raise SettingsError(f"{home}: there is no such folder; create it with: memory-pipeline init")
     file = (home / SETTINGS_FILE).resolve()
     try:
         with filelock.FileLock(home / "settings.lock", timeout=_LOCK_SECONDS):
             yield file
     except filelock.Timeout as error:
-        raise SettingsError(f"{file}: another program is changing it; try again when it is done") from error
+        raise SettingsError(f"{file}: another process is editing it; try again") from error
 
 
-def _meant(name: str, preset: str, profile_id: str | None) -> tuple[str, Alias | None]:
-    """Return the setting that a name means, and the alias if it is one."""
+def _setting_of(name: str, preset: str, profile_id: str | None) -> tuple[str, Alias | None]:
+    """Return the setting that a name means, and the alias if the name is one."""
     bare = name.removeprefix("policy.")
     known = {*deployment_names(), *Policy.model_fields}
     alias = None if bare in known else aliases.find(bare, preset)
@@ -118,7 +118,7 @@ def _meant(name: str, preset: str, profile_id: str | None) -> tuple[str, Alias |
         raise SettingsError(f"{name} would have no effect: {alias.why}; nothing was written")
     setting = (alias.setting if alias else None) or bare
     if setting == "home":
-        raise SettingsError(f"home is chosen with --home or {HOME_VARIABLE}, not in its own settings file")
+        raise SettingsError(f"home is set with --home or {HOME_VARIABLE}, not in its own settings file")
     if setting not in known:
         raise SettingsError(
             f"setting {name} is unknown; {nearest(bare, [*known, *(one.name for one in aliases.ALIASES)])}"
@@ -129,7 +129,7 @@ def _meant(name: str, preset: str, profile_id: str | None) -> tuple[str, Alias |
 
 
 def _path(setting: str, profile_id: str | None) -> list[str]:
-    """Return where in the file a setting stands: the names of the tables above it."""
+    """Return the path of tables in which a setting stands."""
     if setting not in Policy.model_fields:
         return []
     return ["profiles", profile_id] if profile_id else ["policy"]
@@ -143,18 +143,18 @@ def _document(file: Path) -> tomlkit.TOMLDocument:
     try:
         return tomlkit.parse(file.read_text("utf-8") if file.exists() else "")
     except (OSError, ValueError, TOMLKitError) as error:
-        raise SettingsError(f"{file}: cannot be read as TOML: {error}; correct or remove it") from error
+        raise SettingsError(f"{file}: cannot be read as TOML: {error}; fix or remove it") from error
 
 
 def _existing(table: Mapping[str, Any], path: list[str]) -> Any:
-    """Return the table at a path, or an empty one that belongs to nothing."""
+    """Return the table at a path, or a detached empty one."""
     for name in path:
         table = table.get(name, {})
     return table
 
 
-def _made(table: MutableMapping[str, Any], path: list[str]) -> MutableMapping[str, Any]:
-    """Return the table at a path, after making it if it is not there."""
+def _ensured(table: MutableMapping[str, Any], path: list[str]) -> MutableMapping[str, Any]:
+    """Return the table at a path, created if missing."""
     for depth, name in enumerate(path, 1):
         if name not in table:
             table[name] = tomlkit.table(is_super_table=depth < len(path))
@@ -163,12 +163,12 @@ def _made(table: MutableMapping[str, Any], path: list[str]) -> MutableMapping[st
 
 
 def _remove(
-    document: tomlkit.TOMLDocument, path: list[str], setting: str, preset: str, *, but_itself: bool = False
+    document: tomlkit.TOMLDocument, path: list[str], setting: str, preset: str, *, keep_own_name: bool = False
 ) -> bool:
-    """Take a setting out of a table under all of its names; say whether it had any."""
+    """Remove a setting from a table under all of its names; return whether any was there."""
     table = _existing(document, path)
     removed = False
-    for name in [*([] if but_itself else [setting]), *aliases.names(setting, preset)]:
+    for name in [*([] if keep_own_name else [setting]), *aliases.names(setting, preset)]:
         owner, _, bare = name.rpartition(".")
         place = _existing(table, [owner] if owner else [])
         if bare in place:
@@ -178,44 +178,44 @@ def _remove(
 
 
 def _value(raw: str, setting: str, alias: Alias | None) -> Any:
-    """Read a text as the value of a setting, in the setting's own unit."""
+    """Parse a text as the value of a setting, in the setting's own unit."""
     value = literal(raw, setting)
     if alias is not None and alias.factor != 1.0:
         try:
             value = alias.converted(float(raw))
         except ValueError:
-            raise SettingsError(f"{alias.name} = {raw!r} is no number; nothing was written") from None
+            raise SettingsError(f"{alias.name} = {raw!r} is not a number; nothing was written") from None
     return "" if value is None else value
 
 
-def _spelled(value: Any) -> Any:
-    """Return a checked value as TOML has it."""
+def _toml_value(value: Any) -> Any:
+    """Return a validated value as TOML represents it."""
     return list(value) if isinstance(value, tuple) else "" if value is None else value
 
 
 def _preset_alone() -> dict[str, str]:
-    """The one variable that changes what a settings file means; the others say nothing about the file."""
+    """Return the only environment variable that affects what a settings file means."""
     return {name: value for name, value in os.environ.items() if name == _PRESET}
 
 
-def _found(settings: Settings, setting: str, profile_id: str | None) -> Origin:
+def _origin(settings: Settings, setting: str, profile_id: str | None) -> Origin:
     return next(row for row in settings.explained(profile_id) if row.name.removeprefix("policy.") == setting)
 
 
-def _changed(home: Path, setting: str, profile_id: str | None, *, written: bool) -> Change:
+def _change(home: Path, setting: str, profile_id: str | None, *, written: bool) -> Change:
     place = f"{SETTINGS_FILE} {_header(_path(setting, profile_id))}".strip()
-    return Change(_found(load(home), setting, profile_id), place, written)
+    return Change(_origin(load(home), setting, profile_id), place, written)
 
 
 def _replace(file: Path, text: str) -> None:
-    """Write the file in one step: a reader finds the old one or the new one."""
-    aside = file.with_name(f".{file.name}.{secrets.token_hex(8)}.aside")
+    """Replace the file atomically."""
+    temporary = file.with_name(f".{file.name}.{secrets.token_hex(8)}.aside")
     try:
-        aside.write_text(text, "utf-8")
+        temporary.write_text(text, "utf-8")
         if file.exists():
-            aside.chmod(file.stat().st_mode)
-        sync(aside)
-        aside.replace(file)
+            temporary.chmod(file.stat().st_mode)
+        sync(temporary)
+        temporary.replace(file)
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     sync(file.parent)

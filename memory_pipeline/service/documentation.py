@@ -1,6 +1,7 @@
-"""Pages of the documentation that are made from the code: `make docs` writes them, tests hold them equal.
+"""Documentation pages generated from the code; `make docs` writes them and tests compare them.
 
-Here: settings, and which page comes from where. `docs/cli.md` is made by typer's own generator (see the Makefile).
+Here: the page of settings, and which page comes from where. Not here: `docs/cli.md`, which typer generates (see the
+Makefile).
 """
 
 import json
@@ -28,14 +29,14 @@ from memory_pipeline.settings.values import takes
 
 _INTRODUCTION: Final = f"""# Settings
 
-A variable of the environment beats `{SETTINGS_FILE}` in the data folder, which beats the preset, which beats the
-default. `memory-pipeline config show` says what is in force and where each value comes from. A name that is not known
-is refused, with the nearest one that is.
+An environment variable overrides `{SETTINGS_FILE}` in the data folder, which overrides the preset, which overrides the
+default. `memory-pipeline config show` prints every value in force and its origin. An unknown name is refused, with the
+nearest known one.
 
-- Variables are named `{ENVIRONMENT_PREFIX}` + the setting in capitals; lists take commas; an empty one unsets.
+- Variables are named `{ENVIRONMENT_PREFIX}` + the setting in capitals. Lists are comma-separated; empty means unset.
 - The data folder itself is `--home`, else `{HOME_VARIABLE}`, else `data`.
-- `memory-pipeline config set NAME VALUE` writes the file: the value is checked first, comments and layout stay;
-  `config unset NAME` takes it out again. With `--profile NAME` both are about one profile.
+- `memory-pipeline config set NAME VALUE` edits the file: the value is validated first, comments and layout are kept;
+  `config unset NAME` removes it. With `--profile NAME`, both act on the settings of one profile.
 - In the file, an empty string unsets, since TOML has no null. A preset is chosen under `[policy]`, or for one profile.
 
 ```toml
@@ -51,11 +52,11 @@ protected_types = ["Decision", "Insight", "Preference"]
 _OTHERS: Final = """
 ## Names of other systems
 
-Understood as they are, so that a configuration can move over unchanged: in the settings file, with `config set`, and
-those in capitals that begin with `CONSOLIDATION_` also as variables of the environment. Under every preset, but for a
-name that two systems use: that one means what it means under the preset of its table. SuperLocalMemory's names may also
-stand in a table `consolidation`, such as `[policy.consolidation]`. Names that are the same here are not listed, such as
-`base_decay_rate`. Settings files for AutoMem's three deployments lie in `deploy/automem`.
+Accepted as they are, so that a configuration moves over unchanged: in the settings file, with `config set`, and
+those in capitals that begin with `CONSOLIDATION_` also as environment variables. They work under every preset; a name
+that two systems share has the meaning of the system whose preset is in force. SuperLocalMemory's names may also stand
+in a table `consolidation`, such as `[policy.consolidation]`. Names that are identical here, such as `base_decay_rate`,
+are not listed. Settings files for AutoMem's three deployments are in `deploy/automem`.
 
 | name | preset | setting |
 |---|---|---|"""
@@ -77,7 +78,7 @@ def settings() -> str:
             _OTHERS,
             *(f"| `{alias.name}` | {alias.preset} | {_meant(alias)} |" for alias in ALIASES),
             "\n## Presets\n",
-            "A preset changes some defaults; this is all it does.\n",
+            "A preset only changes defaults; these are all of them.\n",
             *presets,
         ]
     )
@@ -102,7 +103,7 @@ def _table(model: type[BaseModel], names: list[str]) -> list[str]:
 
 
 def _meant(alias: Alias) -> str:
-    """Say which setting another system's name means, and in which unit."""
+    """Return the setting that another system's name means, with the factor between their units."""
     if alias.setting is None:
         return f"none: {alias.why}"
     return f"`{alias.setting}`" + (f" = {alias.factor:g} times it" if alias.factor != 1 else "")

@@ -1,6 +1,6 @@
-"""Who may ask the HTTP service, for which profile, and how a request is refused: in one line, as JSON.
+"""Authorisation of the HTTP service, and its error answers: one line each, as JSON.
 
-What is not here: the routes (`http_server`, `http_memories`), and how tokens are kept (`lake.tokens`).
+Not here: the routes (`http_server`, `http_memories`), and how tokens are stored (`auth_tokens`).
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,23 +17,24 @@ from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.ledger.validation_errors import finding
 from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.auth_tokens import Grant
+from memory_pipeline.service.profile_choice import stored_profiles
 
-OPEN: Final = frozenset({"/health", "/openapi.json"})
+OPEN: Final = frozenset({"/health", "/openapi.json", "/docs"})
 """Paths that need no token."""
 
 SINGLE: Final = "object"
 SEVERAL: Final = "array"
-"""How the schema tells a single object from a list of them: by their JSON types."""
+"""JSON types by which the schema tells one memory from a list of them."""
 
 
 class Problem(BaseModel):
     """Why a request was refused."""
 
-    detail: str = Field(description="What is wrong, and what to do about it.")
+    detail: str = Field(description="What is wrong and how to correct it.")
 
 
 def _granted(request: Request, _: Annotated[Any, Depends(HTTPBearer(auto_error=False))]) -> Grant:
-    """Hand over what the guard found out about the token; here only so that the schema of the service says so."""
+    """Return the grant that the guard found; a dependency only so that the schema says a token is required."""
     grant: Grant = request.state.grant
     return grant
 
@@ -54,51 +55,46 @@ async def guard(request: Request, proceed: Callable[[Request], Awaitable[Respons
     return await proceed(request)
 
 
-def within(grant: Grant, profile_id: str | None) -> str | None:
-    """Return the profile that a request is about, within what its token allows; None: all."""
-    own = profile_id or grant.profile_id
-    if own is not None and not grant.allows(own):
-        raise HTTPException(403, f"the token is for profile {grant.profile_id!r} alone")
-    return own
+def authorized_profile(grant: Grant, profile_id: str | None) -> str | None:
+    """Return the profile of a request, or None for all; answers 403 if the token does not allow it."""
+    owner = profile_id or grant.profile_id
+    if owner is not None and not grant.allows(owner):
+        raise HTTPException(403, f"the token is only for profile {grant.profile_id!r}")
+    return owner
 
 
-def _remembered(lake: Lake) -> set[str]:
-    profiles = lake.ledger.profiles()
-    return set(profiles.filter(profiles["memories"] > 0)["profile_id"])
-
-
-def known(lake: Lake, profile_id: str | None) -> None:
-    """Refuse a profile of which nothing is remembered."""
-    if profile_id is not None and profile_id not in _remembered(lake):
+def require_memories(lake: Lake, profile_id: str | None) -> None:
+    """Answer 404 for a profile that has no memories."""
+    if profile_id is not None and profile_id not in stored_profiles(lake):
         raise HTTPException(404, f"profile {profile_id!r} has no memory")
 
 
 async def invalid(request: Request, error: Exception) -> JSONResponse:
-    """Say what is wrong with a request: field, value, remedy."""
+    """Answer an invalid request with field, value and remedy."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
     if first["type"] == "json_invalid":
-        return problem(422, f"the body is no JSON: {first['ctx']['error']}; send JSON")
+        return problem(422, f"the body is not JSON: {first['ctx']['error']}; send JSON")
     part, *place = first["loc"]
     document = request.app.openapi()
-    asked = document["paths"][request.scope["route"].path_format][request.method.lower()]
+    operation = document["paths"][request.scope["route"].path_format][request.method.lower()]
     if part == "body":
-        schema, value = asked["requestBody"]["content"]["application/json"]["schema"], "the body"
+        schema, value = operation["requestBody"]["content"]["application/json"]["schema"], "the body"
     else:
-        named = {one["name"]: one["schema"] for one in asked["parameters"] if one["in"] == part}
-        schema, value = {"properties": named, "required": [name for name in named if part == "path"]}, part
-    said = finding({**first, "loc": place}, schema, document, value=value)
-    return problem(422, f"{said}, with Content-Type: application/json" if said.startswith("the body") else said)
+        fields = {field["name"]: field["schema"] for field in operation["parameters"] if field["in"] == part}
+        schema, value = {"properties": fields, "required": [name for name in fields if part == "path"]}, part
+    detail = finding({**first, "loc": place}, schema, document, value=value)
+    return problem(422, f"{detail}, with Content-Type: application/json" if detail.startswith("the body") else detail)
 
 
 async def unreadable(_: Request, __: Exception) -> JSONResponse:
-    """Answer a body that JSON's reader gives up on, which the framework calls a bad request (400)."""
+    """Answer a body that the JSON parser gives up on, which the framework reports as a bad request (400)."""
     return problem(
         422, "the body cannot be read: it is nested too deeply, has too long a number, or is not UTF-8; send plain JSON"
     )
 
 
 def refusal(code: int) -> Callable[[Request, Exception], Awaitable[JSONResponse]]:
-    """Make what answers an error with a status and its message on one line."""
+    """Return a handler that answers an error with a status and its message on one line."""
 
     async def refuse(_: Request, error: Exception) -> JSONResponse:
         return problem(code, " ".join(str(error).split()))
@@ -107,10 +103,10 @@ def refusal(code: int) -> Callable[[Request, Exception], Awaitable[JSONResponse]
 
 
 async def fault(_: Request, error: Exception) -> JSONResponse:
-    """Answer a fault of our own."""
-    return problem(500, f"{type(error).__name__}: a fault of memory-pipeline; the log of the server shows where")
+    """Answer an unexpected error."""
+    return problem(500, f"{type(error).__name__}: a bug in memory-pipeline; the server's log shows where")
 
 
 def problem(code: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """Say in one line why a request was refused."""
+    """Build an error answer."""
     return JSONResponse({"detail": detail}, status_code=code, headers=headers)

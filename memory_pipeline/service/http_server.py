@@ -1,7 +1,7 @@
-"""The HTTP service: its application, and the routes for runs: consolidate, status, health and metrics.
+"""The HTTP service: the application, and the routes for runs: consolidate, status, health and metrics.
 
-What is not here: the routes that use the memory (`http_memories`), who may ask and what is said when something is
-refused (`http_guard`), how a run is made (`runs`), and what the answers hold (`lake.status`, `lake.metrics`,
+Not here: the routes for memories (`http_memories`), authorisation and error answers (`http_guard`), the documentation
+page (`docs_page`), the queue of runs (`background_runs`), and what the answers contain (`runs/status`, `runs/metrics`,
 `docs/json.md`).
 """
 
@@ -21,25 +21,25 @@ from pydantic import BaseModel, Field
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.ledger.database import LakeError, UnknownMemory
 from memory_pipeline.runs import metrics, status
-from memory_pipeline.service import http_memories
+from memory_pipeline.service import docs_page, http_memories
 from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.background_runs import Refused, Runs, Waiting
 from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.http_guard import (
     Authorized,
     Problem,
+    authorized_profile,
     fault,
     guard,
     invalid,
-    known,
     refusal,
+    require_memories,
     unreadable,
-    within,
 )
 from memory_pipeline.settings import Settings, SettingsError, load
 
-_OF_THE_STORE: Final = ("home", "position", "dead_letters", "disk_bytes")
-"""What status says of the whole store: not for the eyes of an agent."""
+_STORE_WIDE: Final = ("home", "position", "dead_letters", "disk_bytes")
+"""Fields of the status that concern the whole store; hidden from agents."""
 
 _CODES: Final = {
     Waiting: 409,
@@ -50,30 +50,30 @@ _CODES: Final = {
     LakeError: 503,
     ValueError: 422,
 }
-"""How an error is answered; the closest class of an error counts."""
+"""Status by class of error; the most specific class counts."""
 
 
 class Accepted(BaseModel):
-    """A run that was put into the queue."""
+    """A run that was queued."""
 
-    run_id: str = Field(description="Names the run in the status and in Dagster.")
+    run_id: str = Field(description="Id of the run, in the status and in Dagster.")
     state: str = Field(description="queued, running, succeeded or failed.")
 
 
 class Health(BaseModel):
-    """That the service can read its store, and how far the store has come."""
+    """The state of the store."""
 
     status: str = Field(description="ok")
     position: int = Field(description="Position of the last event in the ledger.")
-    lag_seconds: float = Field(description="Age of the oldest event that waits for its projection; 0: none waits.")
+    lag_seconds: float = Field(description="Age of the oldest event not yet projected, in seconds; 0 if none waits.")
 
 
 def application(home: Path, runs: Runs) -> FastAPI:
-    """Make the service over a data folder.
+    """Build the application over a data folder.
 
     Args:
-        home: data folder, made if it is not there.
-        runs: where runs are made; closed with the service.
+        home: data folder; created if it does not exist.
+        runs: queue of runs; closed with the application.
     """
 
     @asynccontextmanager
@@ -87,7 +87,7 @@ def application(home: Path, runs: Runs) -> FastAPI:
         version=version("memory-pipeline"),
         summary="Consolidates the long-term memory of AI agents.",
         lifespan=lifespan,
-        docs_url=None,  # these pages would load scripts from elsewhere
+        docs_url=None,  # FastAPI's pages load scripts from a CDN; see docs_page
         redoc_url=None,
         responses={401: {"model": Problem, "description": "No valid token."}},
     )
@@ -98,6 +98,7 @@ def application(home: Path, runs: Runs) -> FastAPI:
     for kind, code in _CODES.items():
         app.exception_handler(kind)(refusal(code))
     app.exception_handler(Exception)(fault)
+    app.include_router(docs_page.router)
     app.include_router(router)
     app.include_router(http_memories.router)
     return app
@@ -118,23 +119,23 @@ router = APIRouter()
     response_model=Accepted,
     responses={
         200: {"description": "The plan of a dry run, as `memory-pipeline apply` takes it."},
-        409: {"model": Problem, "description": "The same run waits already, or a check forbids the plan."},
-        422: {"model": Problem, "description": "The request is wrong."},
+        409: {"model": Problem, "description": "The same run is already queued, or a check blocks the plan."},
+        422: {"model": Problem, "description": "The request is invalid."},
         503: {"model": Problem, "description": "Settings or store cannot be read."},
         **_REFUSED,
         **_UNKNOWN,
     },
 )
 def consolidate(request: Request, grant: Authorized, wanted: Consolidation | None = None) -> Response:
-    """Start a run in the background and answer with its id; a dry run is answered with its plan."""
-    own = within(grant, (wanted or Consolidation()).profile_id)
-    wanted = (wanted or Consolidation()).model_copy(update={"profile_id": own})
-    _settings(request)  # a run would only fail on settings that cannot be read
-    known(request.app.state.lake, own)
+    """Queue a run and return its id; a dry run returns its plan."""
+    owner = authorized_profile(grant, (wanted or Consolidation()).profile_id)
+    wanted = (wanted or Consolidation()).model_copy(update={"profile_id": owner})
+    _settings(request)  # fails now rather than in the run
+    require_memories(request.app.state.lake, owner)
     if wanted.dry_run:
         return JSONResponse(request.app.state.runs.plan(wanted, trigger="http"))
-    asked = request.app.state.runs.start(wanted, trigger="http")
-    return JSONResponse({"run_id": asked.run_id, "state": "queued"}, status_code=202)
+    queued = request.app.state.runs.start(wanted, trigger="http")
+    return JSONResponse({"run_id": queued.run_id, "state": "queued"}, status_code=202)
 
 
 @router.get("/consolidate/status", responses={**_REFUSED, **_UNKNOWN})
@@ -143,20 +144,20 @@ def consolidate_status(
     grant: Authorized,
     profile_id: Annotated[str | None, Query(min_length=1, description="Only this profile.")] = None,
 ) -> Response:
-    """Say what ran, what is due and what waits; `requests` are the runs that this server was asked for."""
-    own = within(grant, profile_id)
+    """Report recent runs, what is due and what waits; `requests` lists the runs requested from this server."""
+    owner = authorized_profile(grant, profile_id)
     lake: Lake = request.app.state.lake
-    known(lake, own)
-    found = status.summary(lake, _settings(request), now=datetime.now(UTC), profile_id=own)
-    hidden = () if grant.profile_id is None else _OF_THE_STORE
-    asked = [row for row in request.app.state.runs.told() if own in {None, row["profile_id"]}]
-    told = {name: value for name, value in found.items() if name not in hidden} | {"requests": asked}
-    return JSONResponse(jsonable_encoder(told))
+    require_memories(lake, owner)
+    summary = status.summary(lake, _settings(request), now=datetime.now(UTC), profile_id=owner)
+    hidden = () if grant.profile_id is None else _STORE_WIDE
+    requests = [row for row in request.app.state.runs.told() if owner in {None, row["profile_id"]}]
+    visible = {name: value for name, value in summary.items() if name not in hidden} | {"requests": requests}
+    return JSONResponse(jsonable_encoder(visible))
 
 
 @router.get("/health", responses={503: {"model": Problem, "description": "The store fails."}})
 def health(request: Request) -> Health:
-    """Say that the store can be read, and how old the oldest event is that waits; needs no token."""
+    """Report that the store can be read, and the age of the oldest waiting event; needs no token."""
     lake: Lake = request.app.state.lake
     return Health(
         status="ok", position=lake.ledger.position(), lag_seconds=metrics.lag_seconds(lake, datetime.now(UTC))
@@ -165,13 +166,13 @@ def health(request: Request) -> Health:
 
 @router.get("/metrics", response_class=PlainTextResponse, responses=_REFUSED)
 def prometheus(request: Request, grant: Authorized) -> Response:
-    """Show figures of all profiles in the format of Prometheus; an administrator's token is needed."""
+    """Return metrics of all profiles in the Prometheus format; needs an administrator's token."""
     if grant.profile_id is not None:
-        raise HTTPException(403, "metrics tell of every profile: an administrator's token is needed")
+        raise HTTPException(403, "metrics cover every profile; they need an administrator's token")
     text = metrics.render(request.app.state.lake, _settings(request), now=datetime.now(UTC))
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _settings(request: Request) -> Settings:
-    """Read the settings afresh, so that a change needs no restart."""
+    """Read the settings anew, so that a change needs no restart."""
     return load(request.app.state.home)

@@ -213,8 +213,8 @@ def _tool(tools: MemoryTools, offer: _Offer, profile_id: str | None) -> Tool:
 def compact(schema: Any, definitions: dict[str, Any], *, depth: int = 0) -> Any:
     """Shorten a JSON schema to what an agent needs; the server itself still validates by the full model.
 
-    Left out: titles, definitions (written in place), `null` where a field may be omitted, and the descriptions of
-    fields within a field, which its own description covers.
+    Left out: titles, definitions (written in place), lengths, defaults that say no more than "off", `null` where a
+    field may be omitted, and within a field the descriptions of its own fields, which its description covers.
     """
     if isinstance(schema, list):
         return [compact(part, definitions, depth=depth) for part in schema]
@@ -226,11 +226,15 @@ def compact(schema: Any, definitions: dict[str, Any], *, depth: int = 0) -> Any:
     if "anyOf" in schema:
         (option,) = [option for option in schema["anyOf"] if option != {"type": "null"}]
         return compact({**option, **rest}, definitions, depth=depth)
-    dropped = {"title", "$defs", "minLength"} | ({"description"} if depth > 1 else set())
+    dropped = {"title", "$defs", "minLength", "minItems", "maxItems"}
+    if depth:
+        dropped |= {"additionalProperties"}
+    if depth > 1:
+        dropped |= {"description"}
     return {
         key: {name: compact(field, definitions, depth=depth + 1) for name, field in value.items()}
         if key == "properties"
         else compact(value, definitions, depth=depth)
         for key, value in schema.items()
-        if key not in dropped and not (key == "default" and value is None)
+        if key not in dropped and not (key == "default" and not value)
     }

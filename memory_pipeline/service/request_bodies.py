@@ -25,7 +25,7 @@ class RequestBody(BaseModel):
 class NewMemory(RequestBody):
     """A memory to store. Fields that are left out are read from the text or set by rule."""
 
-    text: Id = Field(description="Text to remember.")
+    text: Id = Field(description="The text to remember.")
     memory_id: Id | None = Field(None, description="Its id; default: a new one.")
     event_id: Id | None = Field(None, description="Idempotency key: repeating it stores nothing.")
     occurred_at: Instant | None = Field(None, description="When it was said; default: now.")
