@@ -11,7 +11,7 @@ from leftovers import found
 
 from examples import examples
 from memory_pipeline.erasure.erase import erase
-from memory_pipeline.erasure.quotes import Traces, readable
+from memory_pipeline.erasure.quotes import Quotes, readable
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.runs import commit, inputs
@@ -92,19 +92,19 @@ texts = st.text(st.characters(categories=("L", "N", "P", "Z")), max_size=60)
 
 @given(st.lists(texts, max_size=3), st.lists(texts, max_size=3))
 def test_a_text_that_stays_has_no_trace_and_a_masked_one_none_in_a_row(erased, kept):
-    traces = Traces.of(erased, kept)
-    assert not any(traces.in_text(text) for text in kept)
-    assert not any(traces.verbatim(traces.masked(text)) for text in erased)
+    quotes = Quotes.of(erased, kept)
+    assert not any(quotes.in_text(text) for text in kept)
+    assert not any(quotes.verbatim(quotes.masked(text)) for text in erased)
 
 
-def test_traces_are_rare_words_and_runs_of_words_that_nobody_else_says():
-    traces = Traces.of(["The green kiosk opens at noon on Sunday"], ["A green car at noon"])
-    assert traces.in_text("any KIOSK?")
-    assert not traces.in_text("what is green?")
-    assert not traces.verbatim("any kiosk?")
-    assert traces.verbatim("it opens at noon, on Sunday")
-    assert traces.masked("now: it opens at noon, on Sunday!") == "now: it [erased]!"
-    assert not Traces.of([""], []).in_text("anything")
+def test_quotes_are_rare_words_and_runs_of_words_that_nobody_else_says():
+    quotes = Quotes.of(["The green kiosk opens at noon on Sunday"], ["A green car at noon"])
+    assert quotes.in_text("any KIOSK?")
+    assert not quotes.in_text("what is green?")
+    assert not quotes.verbatim("any kiosk?")
+    assert quotes.verbatim("it opens at noon, on Sunday")
+    assert quotes.masked("now: it opens at noon, on Sunday!") == "now: it [erased]!"
+    assert not Quotes.of([""], []).in_text("anything")
 
 
 def test_bytes_are_read_with_and_without_their_escapes():

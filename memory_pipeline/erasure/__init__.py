@@ -1,1 +1,1 @@
-"""Erasure: removes a memory, a person or a profile from every file, with all that was derived from it."""
+"""Erasure: removes a memory, a person or a profile from every file, with everything derived from it."""

@@ -24,7 +24,7 @@ from uuid6 import uuid7
 from memory_pipeline.consolidation import stages
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.erasure import redact_decisions, redact_files
-from memory_pipeline.erasure.quotes import Traces, readable
+from memory_pipeline.erasure.quotes import Quotes, readable
 from memory_pipeline.erasure.receipt import NOT_COVERED, Receipt
 from memory_pipeline.lake import catalog, publishing, snapshot
 from memory_pipeline.lake.catalog import Mark
@@ -165,7 +165,7 @@ class _Scope:
         self._since = gone["erased_at"].max()
         self.erased = wanted - self.already
         self._named = pl.col("memory_id").is_in(sorted(self.erased)).fill_null(value=False)
-        self.traces = Traces.of(self._texts(self._named), self._texts(~self._named))
+        self.quotes = Quotes.of(self._texts(self._named), self._texts(~self._named))
 
     def since(self) -> datetime | None:
         """When the memories that are erased already were."""
@@ -206,7 +206,7 @@ class _Scope:
         if self.whole:
             return pl.lit(value=True)
         own = pl.lit(value=False) if self.user_id is None else pl.col("user_id").eq_missing(self.user_id)
-        traced = [self.traces.in_texts(self.events[name]) for name in ("query", "metadata")]
+        traced = [self.quotes.in_texts(self.events[name]) for name in ("query", "metadata")]
         return own | pl.any_horizontal(*(pl.lit(found) for found in traced))
 
     def _texts(self, which: pl.Expr) -> Iterator[str]:
@@ -270,15 +270,15 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pendin
     with ledger.reading() as connection:
         rows = connection.execute(sa.select(*DECISIONS.c).where(DECISIONS.c.profile_id == own)).mappings()
         decisions = [dict(row) for row in rows]
-    changed = redact_decisions.remake(decisions, originals, scope.erased, scope.traces, _policy(lake, own), salt=salt)
+    changed = redact_decisions.redact(decisions, originals, scope.erased, scope.quotes, _policy(lake, own), salt=salt)
     letters = _letters(lake, scope, said)
     ours = [ledger.home / name for name in ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.lock")]
-    masked = redact_files.mask_logs(ledger.home, scope.traces)
-    other = redact_files.holding(ledger.home, scope.traces, ours)
+    masked = redact_files.mask_logs(ledger.home, scope.quotes)
+    other = redact_files.holding(ledger.home, scope.quotes, ours)
     members = {one for row in decisions if row["memory_id"] in changed.dropped for one in _members(row)}
     receipt = replace(
         receipt,
-        remade=tuple(changed.remade),
+        remade=tuple(changed.rewritten),
         dropped=tuple(changed.dropped),
         restored=tuple(sorted(members - scope.erased)),
         blocks=tuple(changed.blocks),
@@ -369,7 +369,7 @@ def _letters(lake: Lake, scope: _Scope, said: list[tuple[Any, ...]]) -> list[str
         theirs = scope.user_id is not None and document.get("user_id") == scope.user_id
         mine = owner is not None and (scope.whole or theirs)
         named = any(isinstance(one, str) and one in names for one in told) or letter["reason"].startswith(reasons)
-        if mine or named or scope.traces.in_text(readable(letter["raw"])) or scope.traces.in_text(letter["reason"]):
+        if mine or named or scope.quotes.in_text(readable(letter["raw"])) or scope.quotes.in_text(letter["reason"]):
             found.append(str(letter["letter_id"]))
     return found
 

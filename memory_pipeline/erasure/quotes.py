@@ -1,8 +1,8 @@
-"""Traces of erased memories: what betrays that another text quotes one.
+"""Detects quotes of erased memories in other texts, and masks them.
 
-A trace is a rare word, or a run of four words, that an erased text has and no text that stays has. What other memories
-say as well tells nothing of the erased ones, and common words tell nothing at all.
-What is not here: where traces are looked for, and what becomes of a text that has one (`erasure/erase.py`).
+A quote is a rare word, or a phrase of four words, that an erased text has and no remaining text has. What remaining
+memories say as well does not identify the erased ones, and neither do common words.
+Not here: which texts are searched, and what becomes of a text with a quote (`erasure/erase.py`).
 """
 
 import json
@@ -15,12 +15,13 @@ import polars as pl
 
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, SMALL_TALK, STOP_WORDS
 
-RUN: Final = 4
-"""Words in a row that nobody says twice by chance; a shorter text counts as a whole, from two words on."""
-TELLING: Final = 3
-"""Letters or digits from which on a word can tell anything."""
+PHRASE_LENGTH: Final = 4
+"""Number of consecutive words that two people hardly choose by chance; a shorter text of two words or more counts as
+one phrase."""
+MIN_WORD_LENGTH: Final = 3
+"""Minimum number of letters or digits of a rare word."""
 MASK: Final = "[erased]"
-"""Stands in a log where erased words stood."""
+"""Replaces erased words."""
 
 _WORD: Final = re.compile(r"\w+")
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[ntr])")
@@ -30,74 +31,76 @@ Words = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Traces:
-    """What betrays erased texts."""
+class Quotes:
+    """Words and phrases that identify erased texts, in lower case."""
 
     words: frozenset[str]
-    """Rare words that only they have, in lower case."""
-    runs: frozenset[Words]
-    """Runs of words that only they have, in lower case."""
+    """Rare words that only erased texts have."""
+    phrases: frozenset[Words]
+    """Phrases that only erased texts have."""
 
     @classmethod
-    def of(cls, erased: Iterable[str], kept: Iterable[str]) -> Self:
-        """Collect the traces of texts that go, among texts that stay.
+    def of(cls, erased: Iterable[str], remaining: Iterable[str]) -> Self:
+        """Collect the words and phrases of erased texts that no remaining text has.
 
         Cost: linear in the words of both, some 5 µs each.
         """
-        words, runs = set[str](), set[Words]()
+        words, phrases = set[str](), set[Words]()
         for text in erased:
-            said = _words(text)
-            words |= {word for word in said if len(word) >= TELLING and word not in _COMMON}
-            runs |= set(_runs(said, min(RUN, len(said))))
-        lengths = {len(run) for run in runs}
-        for text in kept:
-            said = _words(text)
-            words.difference_update(said)
+            text_words = _words(text)
+            words |= {word for word in text_words if len(word) >= MIN_WORD_LENGTH and word not in _COMMON}
+            phrases |= set(_phrases(text_words, min(PHRASE_LENGTH, len(text_words))))
+        lengths = {len(phrase) for phrase in phrases}
+        for text in remaining:
+            text_words = _words(text)
+            words.difference_update(text_words)
             for length in lengths:
-                runs.difference_update(_runs(said, length))
-        return cls(frozenset(words), frozenset(runs))
+                phrases.difference_update(_phrases(text_words, length))
+        return cls(frozenset(words), frozenset(phrases))
 
     def in_text(self, text: str | None) -> bool:
-        """Say whether a text has a trace."""
-        said = _words(text or "")
-        return not self.words.isdisjoint(said) or self._in_a_row(said)
+        """Return whether a text contains a rare word or a phrase."""
+        text_words = _words(text or "")
+        return not self.words.isdisjoint(text_words) or self._has_phrase(text_words)
 
     def verbatim(self, text: str) -> bool:
-        """Say whether a text has a run of erased words; single words are no sign."""
-        return self._in_a_row(_words(text))
+        """Return whether a text contains a phrase; single words do not count."""
+        return self._has_phrase(_words(text))
 
     def in_texts(self, texts: pl.Series) -> pl.Series:
-        """Say of each text whether it has a trace; null has none. Each distinct text is looked at once."""
-        known = {text: self.in_text(text) for text in texts.unique().drop_nulls()}
-        return texts.replace_strict(known, default=False, return_dtype=pl.Boolean) if known else texts.is_null() & False
+        """Return `in_text` of each text, False for null; each distinct text is searched once."""
+        results = {text: self.in_text(text) for text in texts.unique().drop_nulls()}
+        if not results:
+            return texts.is_null() & False
+        return texts.replace_strict(results, default=False, return_dtype=pl.Boolean)
 
     def masked(self, text: str) -> str:
-        """Return a text with `MASK` in the place of every run of erased words."""
-        found = list(_WORD.finditer(text))
-        said = [match.group().lower() for match in found]
+        """Return a text with `MASK` in place of every phrase."""
+        matches = list(_WORD.finditer(text))
+        text_words = [match.group().lower() for match in matches]
         hidden = {
             place
             for length in self._lengths()
-            for start in range(len(said) - length + 1)
-            if tuple(said[start : start + length]) in self.runs
+            for start in range(len(text_words) - length + 1)
+            if tuple(text_words[start : start + length]) in self.phrases
             for place in range(start, start + length)
         }
         parts, end = list[str](), 0
         for place in sorted(hidden):
             if place - 1 not in hidden:
-                parts += [text[end : found[place].start()], MASK]
-            end = found[place].end()
+                parts += [text[end : matches[place].start()], MASK]
+            end = matches[place].end()
         return "".join([*parts, text[end:]])
 
-    def _in_a_row(self, said: list[str]) -> bool:
-        return any(not self.runs.isdisjoint(_runs(said, length)) for length in self._lengths())
+    def _has_phrase(self, text_words: list[str]) -> bool:
+        return any(not self.phrases.isdisjoint(_phrases(text_words, length)) for length in self._lengths())
 
     def _lengths(self) -> set[int]:
-        return {len(run) for run in self.runs}
+        return {len(phrase) for phrase in self.phrases}
 
 
 def strings(value: Any) -> Iterator[str]:
-    """Yield every text in a JSON value, names of fields too."""
+    """Yield every text in a JSON value, field names included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -110,19 +113,19 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def readable(raw: bytes) -> str:
-    """Return what bytes say: the texts of a JSON document, else the bytes as UTF-8, with and without its escapes."""
+    """Return the texts of a JSON document, one a line; of other bytes their UTF-8 text, with and without escapes."""
     text = raw.decode("utf-8", "replace")
     try:
         return "\n".join(strings(json.loads(text)))
     except (ValueError, RecursionError):
-        plain = _ESCAPE.sub(lambda code: chr(int(code[1], 16)) if code[1] else " ", text)
-        return f"{text}\n{plain}"
+        unescaped = _ESCAPE.sub(lambda code: chr(int(code[1], 16)) if code[1] else " ", text)
+        return f"{text}\n{unescaped}"
 
 
 def _words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
 
 
-def _runs(words: list[str], length: int) -> Iterator[Words]:
-    """Yield every run of so many words; one word is none."""
+def _phrases(words: list[str], length: int) -> Iterator[Words]:
+    """Yield every phrase of `length` words; a single word is not a phrase."""
     return zip(*(words[start:] for start in range(length)), strict=False) if length > 1 else iter(())

@@ -1,6 +1,6 @@
-"""The receipt of an erasure, as values, as JSON and as lines of text.
+"""Receipt of an erasure: as values, as JSON and as lines of text.
 
-What is not here: the erasure (`erasure/erase.py`).
+Not here: the erasure itself (`erasure/erase.py`).
 """
 
 from collections.abc import Collection, Mapping
@@ -12,92 +12,96 @@ from memory_pipeline.ledger import payloads
 
 NOT_COVERED: Final = (
     "backups and copies of the data folder",
-    "snapshots and tables that were exported",
-    "plan files and reports written elsewhere",
+    "exported snapshots and tables",
+    "plan files and reports written outside the data folder",
     "logs and memories of the agents themselves, and what a language model's provider keeps",
-    "ids (of memories, events, sessions, agents, users) and the hashes in ids of decisions and summaries",
-    "blocks that the file system has freed but not yet written over",
+    "ids (of memories, events, sessions, agents and users) and the hashes in ids of decisions and summaries",
+    "disk blocks that the file system has freed but not yet overwritten",
 )
 """What an erasure does not reach."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """What an erasure touched, by count and name, and what it does not cover. Names are ids and paths, never texts."""
+    """What an erasure changed, by count and name, and what it does not cover; names are ids and paths, never texts."""
 
     profile_id: str
     at: datetime
-    """When the memories were erased; of a second erasure, when the first was."""
+    """When the memories were erased; when erasing them again, the time of the first erasure."""
     reason: str
     erased: tuple[str, ...] = ()
     """Memories that were erased."""
     already: tuple[str, ...] = ()
     """Memories that had been erased before."""
     remade: tuple[str, ...] = ()
-    """Summaries that were worded anew from the members they have left."""
+    """Summaries that were rewritten from their remaining members."""
     dropped: tuple[str, ...] = ()
-    """Summaries that are gone, since fewer than two of their members are left."""
+    """Summaries that were removed because fewer than two of their members remain."""
     restored: tuple[str, ...] = ()
-    """Their members, which stand for themselves again."""
+    """Remaining members of removed summaries, which are live again."""
     blocks: tuple[str, ...] = ()
-    """Core memory blocks that were compiled anew or emptied."""
+    """Core memory blocks that were recompiled or emptied."""
     same_text: tuple[str, ...] = ()
-    """Other memories that say the very same: they are others' and stay."""
+    """Other memories with exactly the same text; they belong to others and stay."""
     events: int = 0
-    """Events that lost what they said."""
+    """Number of events whose content was removed."""
     queries: int = 0
-    """Events about other memories that lost their query or metadata only."""
+    """Number of events about other memories of which only the query or metadata was removed."""
     decisions: int = 0
-    """Decisions that lost their words or were worded anew."""
+    """Number of decisions that were redacted or rewritten."""
     dead_letters: tuple[str, ...] = ()
     """Refused events that were removed."""
     files_rewritten: tuple[str, ...] = ()
     files_removed: tuple[str, ...] = ()
     snapshots_removed: tuple[str, ...] = ()
     snapshot: str | None = None
-    """The snapshot that was made anew."""
+    """Snapshot that was built afterwards."""
     caches: tuple[str, ...] = ()
     """Staging folders, indexes and logs that were removed or masked."""
     not_covered: tuple[str, ...] = NOT_COVERED
     salt: str = ""
-    """Salt of the digests in the ledger, 32 hex digits, kept nowhere else: with it and a text, its digest can be
-    checked. Empty if a crash came between, or nothing was erased."""
+    """Salt of the digests in the ledger, 32 hex digits, stored nowhere else: whoever has it and a text can check the
+    text's digest. Empty if a crash interrupted the erasure, or nothing was erased."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON takes it."""
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-        return plain | {"at": payloads.written(self.at)}
+        """Return every field in JSON types."""
+        fields = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return fields | {"at": payloads.written(self.at)}
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> "Receipt":
-        """Return the receipt that `to_dict` wrote."""
-        plain: dict[str, Any] = {
+        """Return the receipt that `to_dict` returned as `document`."""
+        fields: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
         }
-        return cls(**plain | {"at": datetime.fromisoformat(document["at"])})
+        return cls(**fields | {"at": datetime.fromisoformat(document["at"])})
 
     def lines(self) -> list[str]:
-        """Return everything as text for a terminal."""
-        counts = {"events": self.events, "queries": self.queries, "decisions": self.decisions}
-        done = ", ".join(f"{count} {name}" for name, count in counts.items())
+        """Return the receipt as lines of text for a terminal."""
+        redacted = f"{self.events} events, {self.queries} queries of other events, {self.decisions} decisions"
+        lists = {
+            "summaries rewritten": self.remade,
+            "summaries removed": self.dropped,
+            "members restored": self.restored,
+            "core memory blocks recompiled": self.blocks,
+            "dead letters removed": self.dead_letters,
+            "snapshots removed": self.snapshots_removed,
+            "caches and logs cleaned": self.caches,
+        }
         return [
             f"erased in profile {self.profile_id} at {self.at.isoformat()}: {_listed(self.erased)} ({self.reason})",
             *([f"erased before: {_listed(self.already)}"] if self.already else []),
-            f"without their words: {done}",
-            *(
-                f"{name.replace('_', ' ')}: {_listed(names)}"
-                for name in ("remade", "dropped", "restored", "blocks", "dead_letters", "snapshots_removed", "caches")
-                if (names := getattr(self, name))
-            ),
+            f"redacted: {redacted}",
+            *(f"{name}: {_listed(ids)}" for name, ids in lists.items() if ids),
             f"files: {len(self.files_rewritten)} rewritten, {len(self.files_removed)} removed",
-            *([f"the same text stays in: {_listed(self.same_text)}"] if self.same_text else []),
-            *([f"salt of the digests, kept nowhere else: {self.salt}"] if self.salt else []),
+            *([f"same text remains in: {_listed(self.same_text)}"] if self.same_text else []),
+            *([f"salt of the digests, stored nowhere else: {self.salt}"] if self.salt else []),
             "not covered:",
-            *(f"  {what}" for what in self.not_covered),
+            *(f"  {item}" for item in self.not_covered),
         ]
 
 
 def _listed(names: Collection[str]) -> str:
-    shown = sorted(names)[:10]
-    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-    return f"{', '.join(shown)}{more}" if names else "nothing"
+    first = sorted(names)[:10]
+    more = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
+    return f"{', '.join(first)}{more}" if names else "nothing"

@@ -1,9 +1,9 @@
-"""Remaking: decisions that told of erased memories, worded anew from what is left, or without their words.
+"""Redacts decisions that quote erased memories.
 
-A summary keeps its id and its remaining members, and is worded anew by the rules from these; with fewer than two left
-it goes, and its members stand for themselves again. A core memory block loses the facts that go. All else that was
-decided about an erased memory keeps its place and loses what it said, and is in force no longer.
-What is not here: which memories are erased, and how the ledger is rewritten (`erasure/erase.py`).
+A summary keeps its id and its remaining members, and the rules rewrite it from these; with fewer than two left it is
+removed, and its members are live again. A core memory block loses the erased facts. Any other decision about an erased
+memory keeps its place in the ledger, loses its content, and is no longer in force.
+Not here: which memories are erased (`erasure/erase.py`), and how the ledger is rewritten (`ledger/`).
 """
 
 import json
@@ -18,14 +18,14 @@ from memory_pipeline.consolidation import core_memory
 from memory_pipeline.consolidation.groups import lineage
 from memory_pipeline.consolidation.groups.strategies import KINDS, SUCCESSORS
 from memory_pipeline.consolidation.summaries import extracts
-from memory_pipeline.erasure.quotes import MASK, Traces
+from memory_pipeline.erasure.quotes import MASK, Quotes
 from memory_pipeline.ledger import payloads
 from memory_pipeline.schemas import Action
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import content_hash, enrich
 
-FEWEST: Final = 2
-"""Members that a summary needs."""
+MIN_MEMBERS: Final = 2
+"""Minimum number of members of a summary."""
 
 DOCUMENTS: Final = ("factors", "before", "after")
 """Columns of a decision that hold JSON."""
@@ -34,147 +34,150 @@ Row = dict[str, Any]
 Document = dict[str, Any]
 
 _WORDLESS: Final = (Action.LINK.value, Action.PRUNE.value, Action.DEFER.value)
-"""Decisions that name ids and numbers only; there are many of them."""
+"""Actions whose decisions contain ids and numbers only; there are many of them."""
 
-_WORDED_ONCE: Final = (Action.TRIM.value, Action.CLOSE.value)
-"""Decisions that repeat the words of the text they are about, and hold for that text alone."""
+_BOUND_TO_TEXT: Final = (Action.TRIM.value, Action.CLOSE.value)
+"""Actions whose decisions repeat words of a text and apply to that text only."""
 
 
 @dataclass(frozen=True)
-class Remade:
-    """Decisions as they are to stand."""
+class RedactedDecisions:
+    """Decisions of a profile after redaction."""
 
     rows: list[Row]
-    """Those that change: profile_id, decision_id, signature, reason and `DOCUMENTS`."""
-    remade: list[str]
-    """Summaries that are worded anew."""
+    """Decisions that change: profile_id, decision_id, signature, reason and `DOCUMENTS`."""
+    rewritten: list[str]
+    """Summaries that are rewritten."""
     dropped: list[str]
-    """Summaries that go, since fewer than two of their members are left."""
+    """Summaries that are removed because fewer than two of their members remain."""
     blocks: list[str]
-    """Core memory blocks that lost facts."""
+    """Core memory blocks that lose facts."""
 
 
-def remake(
+def redact(
     decisions: Sequence[Row],
     originals: pl.DataFrame,
     erased: Collection[str],
-    traces: Traces,
+    quotes: Quotes,
     policy: Policy,
     *,
     salt: bytes,
-) -> Remade:
-    """Return how the decisions of one profile stand without some memories.
+) -> RedactedDecisions:
+    """Return the decisions of one profile without the content of some memories.
 
     Args:
         decisions: rows of the ledger's table, held ones included.
-        originals: table `memories` of the profile's originals that stay.
-        erased: ids of the memories that go.
-        traces: what betrays their texts.
-        policy: how the profile words its summaries and blocks.
-        salt: of the digests that stand for what is gone.
+        originals: table `memories` of the profile's remaining originals.
+        erased: ids of the erased memories.
+        quotes: words and phrases that identify their texts.
+        policy: policy by which the profile's summaries and blocks are written.
+        salt: salt of the digests that replace removed content.
 
-    Cost: reads every decision of the profile; wording as in `wording.extracts`.
+    Cost: reads every decision of the profile; rewriting as in `extracts.extracts`.
     """
     documents = [_documents(row) for row in decisions]
     members = _members(decisions, documents)
-    left = {summary: [one for one in own if one not in erased] for summary, own in members.items()}
-    touched = {summary for summary, own in left.items() if len(own) < len(members[summary])}
-    dropped = {summary for summary in touched if len(left[summary]) < FEWEST}
-    shorter = {summary: left[summary] for summary in touched - dropped}
+    remaining = {summary: [one for one in ids if one not in erased] for summary, ids in members.items()}
+    affected = {summary for summary, ids in remaining.items() if len(ids) < len(members[summary])}
+    dropped = {summary for summary in affected if len(remaining[summary]) < MIN_MEMBERS}
+    shorter = {summary: remaining[summary] for summary in affected - dropped}
     summaries = _summaries(shorter, _kinds(decisions, documents), originals, policy)
-    work = _Work(set(erased) | dropped, summaries, _lines(originals, summaries), traces, policy, salt)
+    redaction = _Redaction(set(erased) | dropped, summaries, _lines(originals, summaries), quotes, policy, salt)
     changed = [
-        new for row, said in zip(decisions, documents, strict=True) if (new := work.rewritten(row, said)) is not None
+        new
+        for row, columns in zip(decisions, documents, strict=True)
+        if (new := redaction.redacted(row, columns)) is not None
     ]
     blocks = {row["memory_id"] for row in changed if row["action"] == Action.COMPILE.value}
-    return Remade(changed, sorted(summaries), sorted(dropped), sorted(blocks))
+    return RedactedDecisions(changed, sorted(summaries), sorted(dropped), sorted(blocks))
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Redaction:
     gone: set[str]
     """Erased memories and dropped summaries."""
     summaries: Mapping[str, Document]
-    """What the remade summaries say now."""
+    """New content of the rewritten summaries."""
     lines: Mapping[str, str]
-    """Memories that stay, each on one line."""
-    traces: Traces
+    """Texts of remaining memories, each on one line."""
+    quotes: Quotes
     policy: Policy
     salt: bytes
 
-    def rewritten(self, row: Row, said: Mapping[str, Document]) -> Row | None:
-        """Return a decision as it is to stand; None if it may stay as it is."""
-        if payloads.ERASED in said["after"]:
+    def redacted(self, row: Row, documents: Mapping[str, Document]) -> Row | None:
+        """Return a decision after redaction; None if it does not change."""
+        if payloads.ERASED in documents["after"]:
             return None
         if row["action"] == Action.COMPILE.value:
-            return self._block(row, said)
+            return self._block(row, documents)
         ends = {row["memory_id"], row["target_id"]}
-        if ends & self.gone or (row["action"] in _WORDED_ONCE and ends & self.summaries.keys()):
-            return self._silent(row)
+        if ends & self.gone or (row["action"] in _BOUND_TO_TEXT and ends & self.summaries.keys()):
+            return self._emptied(row)
         if row["memory_id"] in self.summaries and row["action"] == Action.SUMMARISE.value:
-            return self._summary(row, said)
+            return self._summary(row, documents)
         if row["memory_id"] in self.summaries and row["action"] == Action.WITHDRAW.value:
-            return row | self._mute(row, "reason", "before")
-        return None if row["action"] in _WORDLESS else self._quoting(row)
+            return row | self._digested(row, "reason", "before")
+        return None if row["action"] in _WORDLESS else self._without_quotes(row)
 
-    def _quoting(self, row: Row) -> Row | None:
-        if not any(self.traces.in_text(row[name]) for name in ("reason", *DOCUMENTS)):
+    def _without_quotes(self, row: Row) -> Row | None:
+        if not any(self.quotes.in_text(row[name]) for name in ("reason", *DOCUMENTS)):
             return None
-        if self.traces.in_text(row["after"]):
-            return self._silent(row)
-        return row | self._mute(row, "reason", "factors", "before")
+        if self.quotes.in_text(row["after"]):
+            return self._emptied(row)
+        return row | self._digested(row, "reason", "factors", "before")
 
-    def _silent(self, row: Row) -> Row:
-        """The decision without anything it said; it is in force no longer (see `projection.unmasked`)."""
-        return row | self._mute(row, "signature", "reason", *DOCUMENTS)
+    def _emptied(self, row: Row) -> Row:
+        """Return a decision without its content; it is no longer in force (see `projection.unmasked`)."""
+        return row | self._digested(row, "signature", "reason", *DOCUMENTS)
 
-    def _mute(self, row: Row, *names: str) -> Row:
+    def _digested(self, row: Row, *names: str) -> Row:
+        """Return columns of a decision with digests in place of their content."""
         digests = {name: payloads.digest(row[name], salt=self.salt) for name in names}
         documents = {
-            name: payloads.canonical_json({payloads.ERASED: stands})
-            for name, stands in digests.items()
+            name: payloads.canonical_json({payloads.ERASED: digest})
+            for name, digest in digests.items()
             if name in DOCUMENTS
         }
         return digests | documents | ({"reason": MASK} if "reason" in names else {})
 
-    def _summary(self, row: Row, said: Mapping[str, Document]) -> Row:
-        news = self.summaries[row["memory_id"]]
-        size = len(news["members"])
-        factors = said["factors"] | ({"size": size} if "size" in said["factors"] else {})
+    def _summary(self, row: Row, documents: Mapping[str, Document]) -> Row:
+        content = self.summaries[row["memory_id"]]
+        size = len(content["members"])
+        factors = documents["factors"] | ({"size": size} if "size" in documents["factors"] else {})
         factors.pop("fallback", None)
         return row | {
-            "reason": f"One {said['after']['kind']} stands for {size} memories.",
+            "reason": f"One {documents['after']['kind']} stands for {size} memories.",
             "factors": payloads.canonical_json(factors | {"compiled_by": core_memory.RULES}),
-            "after": payloads.canonical_json(said["after"] | news),
+            "after": payloads.canonical_json(documents["after"] | content),
         }
 
-    def _block(self, row: Row, said: Mapping[str, Document]) -> Row | None:
-        new = {name: said[name] for name in ("before", "after")}
-        stale = {name for name, block in new.items() if self._tells(block)}
+    def _block(self, row: Row, documents: Mapping[str, Document]) -> Row | None:
+        blocks = {name: documents[name] for name in ("before", "after")}
+        stale = {name for name, block in blocks.items() if self._quotes_erased(block)}
         if not stale:
             return None
-        change = self._mute(row, "before") if "before" in stale else {}
+        change = self._digested(row, "before") if "before" in stale else {}
         if "after" in stale:
             change |= {"signature": payloads.digest(row["signature"], salt=self.salt)}
-            change |= {"after": payloads.canonical_json(new["after"] | self._compiled(new["after"]))}
+            change |= {"after": payloads.canonical_json(blocks["after"] | self._compiled(blocks["after"]))}
         return row | change
 
-    def _tells(self, block: Document) -> bool:
-        named = set(block.get("members") or ())
-        return bool(named & (self.gone | self.summaries.keys())) or self.traces.in_text(block.get("content"))
+    def _quotes_erased(self, block: Document) -> bool:
+        members = set(block.get("members") or ())
+        return bool(members & (self.gone | self.summaries.keys())) or self.quotes.in_text(block.get("content"))
 
     def _compiled(self, block: Document) -> Document:
-        """A block from the facts that stay: as they stood in it, where it can be told which was whose."""
-        named = list(block.get("members") or ())
+        """Return a block with its remaining facts, in its own wording where each fact belongs to a known member."""
+        old_members = list(block.get("members") or ())
         facts = (block.get("content") or "").split(core_memory.SEPARATOR)
-        told = len(facts) == len(named) and block.get("compiled_by") == core_memory.RULES
+        aligned = len(facts) == len(old_members) and block.get("compiled_by") == core_memory.RULES
         members, content = list[str](), ""
-        for place, memory_id in enumerate(named):
-            stands = told and memory_id not in self.summaries
-            fact = facts[place] if stands else self.lines.get(memory_id, "")
+        for place, memory_id in enumerate(old_members):
+            unchanged = aligned and memory_id not in self.summaries
+            fact = facts[place] if unchanged else self.lines.get(memory_id, "")
             longer = core_memory.SEPARATOR.join((content, fact)) if content else fact
             fits = fact and len(longer) <= self.policy.block_char_limit
-            if memory_id in self.gone or not fits or self.traces.in_text(fact):
+            if memory_id in self.gone or not fits or self.quotes.in_text(fact):
                 continue
             members.append(memory_id)
             content = longer
@@ -185,79 +188,82 @@ def _documents(row: Row) -> dict[str, Document]:
     return {name: json.loads(row[name]) for name in DOCUMENTS}
 
 
-def _made(decisions: Sequence[Row], documents: Sequence[Mapping[str, Document]]) -> Iterator[tuple[str, Document]]:
-    """Yield summaries with what the decision for them says."""
-    for row, said in zip(decisions, documents, strict=True):
-        if row["action"] == Action.SUMMARISE.value and "members" in said["after"]:
-            yield row["memory_id"], said["after"]
+def _committed_summaries(
+    decisions: Sequence[Row], documents: Sequence[Mapping[str, Document]]
+) -> Iterator[tuple[str, Document]]:
+    """Yield summaries with their content as it was decided."""
+    for row, columns in zip(decisions, documents, strict=True):
+        if row["action"] == Action.SUMMARISE.value and "members" in columns["after"]:
+            yield row["memory_id"], columns["after"]
 
 
 def _members(decisions: Sequence[Row], documents: Sequence[Mapping[str, Document]]) -> dict[str, list[str]]:
-    return {summary: list(said["members"]) for summary, said in _made(decisions, documents)}
+    return {summary: list(content["members"]) for summary, content in _committed_summaries(decisions, documents)}
 
 
 def _kinds(decisions: Sequence[Row], documents: Sequence[Mapping[str, Document]]) -> dict[str, str]:
-    return {summary: said["kind"] for summary, said in _made(decisions, documents)}
+    return {summary: content["kind"] for summary, content in _committed_summaries(decisions, documents)}
 
 
 def _summaries(
-    left: Mapping[str, list[str]], kinds: Mapping[str, str], originals: pl.DataFrame, policy: Policy
+    remaining: Mapping[str, list[str]], kinds: Mapping[str, str], originals: pl.DataFrame, policy: Policy
 ) -> dict[str, Document]:
-    """What summaries say of the members they have left."""
-    if not left:
+    """Return the content of summaries, rewritten from their remaining members."""
+    if not remaining:
         return {}
-    named = pl.DataFrame(
-        [(summary, kinds[summary], member) for summary, own in left.items() for member in own],
+    membership = pl.DataFrame(
+        [(summary, kinds[summary], member) for summary, ids in remaining.items() for member in ids],
         schema={"summary_id": pl.String, "kind": pl.String, "memory_id": pl.String},
         orient="row",
     )
     members = (
-        named.join(originals.drop("kind", "members"), on="memory_id")
+        membership.join(originals.drop("kind", "members"), on="memory_id")
         .with_columns(supersedes=pl.col("kind").is_in(SUCCESSORS))
         .sort("summary_id", "created_at", "memory_id")
     )
-    told = enrich.enrich(enrich.texts(originals.join(members, on="memory_id", how="semi")))
-    facts = told.select("content_hash", "tokens", *extracts.FACTS)
-    ordered = lineage.without_shared_speaker(members).join(facts, on="content_hash", how="left")
+    enriched = enrich.enrich(enrich.texts(originals.join(members, on="memory_id", how="semi")))
+    features = enriched.select("content_hash", "tokens", *extracts.FACTS)
+    ordered = lineage.without_shared_speaker(members).join(features, on="content_hash", how="left")
     versions = ordered.with_columns(whole=pl.col("kind") == KINDS["near_duplicates"])
     texts = extracts.extracts(versions, joined=policy.summary_text == "concat").select(
         "summary_id", "content", "index_text"
     )
-    spoken = {summary: (content, index_text) for summary, content, index_text in texts.iter_rows()}
+    wording = {summary: (content, index_text) for summary, content, index_text in texts.iter_rows()}
     return {
-        summary: _worded(*spoken[str(summary)], _inherited(own)) | {"members": sorted(left[str(summary)])}
-        for (summary,), own in members.partition_by("summary_id", as_dict=True).items()
+        summary: _document(*wording[str(summary)], _inherited(group)) | {"members": sorted(remaining[str(summary)])}
+        for (summary,), group in members.partition_by("summary_id", as_dict=True).items()
     }
 
 
-def _worded(content: str, index_text: str, own: Document) -> Document:
-    hashed = content_hash.content_hash(own.get("speaker"), content)
-    return own | {"content": content, "index_text": index_text, "content_hash": hashed}
+def _document(content: str, index_text: str, inherited: Document) -> Document:
+    hashed = content_hash.content_hash(inherited.get("speaker"), content)
+    return inherited | {"content": content, "index_text": index_text, "content_hash": hashed}
 
 
-def _inherited(own: pl.DataFrame) -> Document:
-    """Protection and validity, and of what took their place who said it and when, from the members that are left."""
-    ends = own["valid_until"].unique()
-    reasons = own.filter("protected")["protected_reason"].drop_nulls()
+def _inherited(members: pl.DataFrame) -> Document:
+    """Return what a summary inherits: protection and validity; if it replaces its members, their origin as well."""
+    ends = members["valid_until"].unique()
+    reasons = members.filter("protected")["protected_reason"].drop_nulls()
     until = ends[0] if len(ends) == 1 else None
-    first = own["valid_from"].min()
+    first = members["valid_from"].min()
     return {
-        "protected": bool(own["protected"].any()),
+        "protected": bool(members["protected"].any()),
         "protected_reason": reasons[0] if len(reasons) else None,
         "valid_from": payloads.written(first) if isinstance(first, datetime) else None,
         "valid_until": payloads.written(until) if until else None,
-        **(_voice(own) if own["supersedes"][0] else {}),
+        **(_origin(members) if members["supersedes"][0] else {}),
     }
 
 
-def _voice(own: pl.DataFrame) -> Document:
-    said = own.group_by("summary_id", maintain_order=True).agg(*lineage.voice()).row(0, named=True)
-    return {name: said[name] for name in lineage.VOICE} | {"said_at": payloads.written(said["said_at"])}
+def _origin(members: pl.DataFrame) -> Document:
+    origin = members.group_by("summary_id", maintain_order=True).agg(*lineage.voice()).row(0, named=True)
+    return {name: origin[name] for name in lineage.VOICE} | {"said_at": payloads.written(origin["said_at"])}
 
 
 def _lines(originals: pl.DataFrame, summaries: Mapping[str, Document]) -> dict[str, str]:
+    """Return the text of each original and rewritten summary on one line."""
     texts = dict(originals.select("memory_id", "content").iter_rows())
-    for summary, said in summaries.items():
-        speaker = said.get("speaker")
-        texts[summary] = f"{speaker}: {said['content']}" if speaker else said["content"]
+    for summary, document in summaries.items():
+        speaker = document.get("speaker")
+        texts[summary] = f"{speaker}: {document['content']}" if speaker else document["content"]
     return {memory_id: " ".join(text.split()) for memory_id, text in texts.items()}

@@ -18,7 +18,7 @@ from typing import Any, Final
 import polars as pl
 from filelock import FileLock
 
-from memory_pipeline.erasure.quotes import Traces
+from memory_pipeline.erasure.quotes import Quotes
 from memory_pipeline.lake import catalog, files, publishing
 from memory_pipeline.ledger import event
 from memory_pipeline.ledger.database import EVENTS, LakeError, explained
@@ -159,7 +159,7 @@ def removed(path: Path) -> Path:
     return path
 
 
-def mask_logs(home: Path, traces: Traces) -> list[Path]:
+def mask_logs(home: Path, quotes: Quotes) -> list[Path]:
     """Mask runs of erased words in Dagster's storage and in logs, which never ought to hold any; return what had some.
 
     Programs may go on using them: a database is one thing with the files that SQLite keeps beside it, and a file that
@@ -170,7 +170,7 @@ def mask_logs(home: Path, traces: Traces) -> list[Path]:
 
     Cost: reads all of it once, databases twice.
     """
-    if not traces.runs:
+    if not quotes.phrases:
         return []
     found = [path for name in _LOGS for path in _files(home / name)]
     databases = {path for path in found if _is_database(path)}
@@ -178,16 +178,16 @@ def mask_logs(home: Path, traces: Traces) -> list[Path]:
     return [
         path
         for path in found
-        if path not in beside and (_mask_database if path in databases else _mask_file)(path, traces)
+        if path not in beside and (_mask_database if path in databases else _mask_file)(path, quotes)
     ]
 
 
-def holding(home: Path, traces: Traces, known: Collection[Path]) -> list[Path]:
+def holding(home: Path, quotes: Quotes, known: Collection[Path]) -> list[Path]:
     """Return other files of the data folder that hold a run of erased words, such as plans that somebody kept there."""
     skipped = {home / name for name in ("lake", "snapshots", "archive", *CACHES, *_LOGS)} | set(known)
     other = [path for path in sorted(home.iterdir()) if path not in skipped]
     inner = [one for path in other for one in (_files(path) if path.is_dir() else [path]) if one.is_file()]
-    return [path for path in inner if traces.verbatim(_text(path))]
+    return [path for path in inner if quotes.verbatim(_text(path))]
 
 
 def _files(folder: Path) -> list[Path]:
@@ -208,13 +208,13 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _mask_file(path: Path, traces: Traces) -> bool:
+def _mask_file(path: Path, quotes: Quotes) -> bool:
     said = _text(path)
-    if not traces.verbatim(said):
+    if not quotes.verbatim(said):
         return False
     aside = path.with_name(f".{path.name}.aside")
     with suppress(FileNotFoundError):
-        aside.write_text(traces.masked(said), "utf-8")
+        aside.write_text(quotes.masked(said), "utf-8")
         aside.replace(path)
     return True
 
@@ -225,7 +225,7 @@ def _is_database(path: Path) -> bool:
     return False
 
 
-def _mask_database(path: Path, traces: Traces) -> bool:
+def _mask_database(path: Path, quotes: Quotes) -> bool:
     """Mask the texts of any SQLite file, row by row, and let nothing of them stay on its unused pages or in its log."""
     with suppress(FileNotFoundError):
         path = path.resolve(strict=True)
@@ -233,7 +233,7 @@ def _mask_database(path: Path, traces: Traces) -> bool:
             # Unlike a path, this never makes a file that was removed a moment ago.
             with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", timeout=_PATIENCE, uri=True)) as connection:
                 connection.isolation_level = None
-                return _mask_rows(connection, path, traces)
+                return _mask_rows(connection, path, quotes)
         except sqlite3.Error as error:
             path.stat()
             remedy = "let programs that use it finish, or remove it if it is damaged, then erase again"
@@ -241,14 +241,14 @@ def _mask_database(path: Path, traces: Traces) -> bool:
     return False
 
 
-def _mask_rows(connection: sqlite3.Connection, path: Path, traces: Traces) -> bool:
-    if not _changes(connection, traces) and not any(
-        _holds(path.with_name(path.name + end), traces) for end in ("", *_BESIDE)
+def _mask_rows(connection: sqlite3.Connection, path: Path, quotes: Quotes) -> bool:
+    if not _changes(connection, quotes) and not any(
+        _holds(path.with_name(path.name + end), quotes) for end in ("", *_BESIDE)
     ):
         return False
     connection.execute("PRAGMA secure_delete=ON")
     connection.execute("BEGIN IMMEDIATE")
-    for statement, values in _changes(connection, traces):  # anew: others may have written since
+    for statement, values in _changes(connection, quotes):  # anew: others may have written since
         connection.execute(statement, values)
     connection.execute("COMMIT")
     connection.execute("VACUUM")
@@ -258,20 +258,20 @@ def _mask_rows(connection: sqlite3.Connection, path: Path, traces: Traces) -> bo
     return True
 
 
-def _holds(path: Path, traces: Traces) -> bool:
+def _holds(path: Path, quotes: Quotes) -> bool:
     """Say whether the bytes of a file hold a run of erased words."""
     with suppress(FileNotFoundError), path.open("rb") as file:
         last = b""
         while block := file.read(_BLOCK):
-            if traces.verbatim((last + block).decode("utf-8", "replace")):
+            if quotes.verbatim((last + block).decode("utf-8", "replace")):
                 return True
             last = block[-_OVERLAP:]
     return False
 
 
-def _changes(connection: sqlite3.Connection, traces: Traces) -> list[Change]:
+def _changes(connection: sqlite3.Connection, quotes: Quotes) -> list[Change]:
     """Return what is to be done to the cells of all tables that quote erased words."""
-    return [change for table in _tables(connection) for change in _masks(connection, table, traces)]
+    return [change for table in _tables(connection) for change in _masks(connection, table, quotes)]
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
@@ -279,33 +279,33 @@ def _tables(connection: sqlite3.Connection) -> list[str]:
     return [name for (name,) in names.fetchall() if not name.startswith("sqlite_")]
 
 
-def _masks(connection: sqlite3.Connection, table: str, traces: Traces) -> Iterator[Change]:
+def _masks(connection: sqlite3.Connection, table: str, quotes: Quotes) -> Iterator[Change]:
     """Yield what is to be done to the cells of a table that quote erased words."""
     name = table.replace('"', '""')
     columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')]
     rows = connection.execute(f'SELECT rowid, * FROM "{name}"')  # noqa: S608
     for rowid, *cells in rows.fetchall():
         for column, cell in zip(columns, cells, strict=True):
-            if isinstance(cell, str) and (new := _masked(cell, traces)) != cell:
+            if isinstance(cell, str) and (new := _masked(cell, quotes)) != cell:
                 yield f'UPDATE "{name}" SET "{column}" = ? WHERE rowid = ?', (new, rowid)  # noqa: S608
 
 
-def _masked(cell: str, traces: Traces) -> str:
+def _masked(cell: str, quotes: Quotes) -> str:
     """Mask a text; in a JSON document each of its texts for itself, so that it stays one."""
     try:
         document = json.loads(cell)
     except ValueError:
-        return traces.masked(cell)
-    new = _walked(document, traces)
+        return quotes.masked(cell)
+    new = _walked(document, quotes)
     return cell if new == document else json.dumps(new)
 
 
-def _walked(value: Any, traces: Traces) -> Any:
+def _walked(value: Any, quotes: Quotes) -> Any:
     match value:
         case str():
-            return traces.masked(value)
+            return quotes.masked(value)
         case dict():
-            return {traces.masked(name): _walked(inner, traces) for name, inner in value.items()}
+            return {quotes.masked(name): _walked(inner, quotes) for name, inner in value.items()}
         case list():
-            return [_walked(inner, traces) for inner in value]
+            return [_walked(inner, quotes) for inner in value]
     return value
