@@ -25,7 +25,7 @@ from memory_pipeline.settings import Policy
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 BATCH = 5_000
-WRITTEN = [name for name, table in TABLES.items() if table.write_mode in {"replaced", "accrued"}]
+WRITTEN = [name for name, table in TABLES.items() if table.write_mode in {"replaced", "accumulated"}]
 PROCESSES = multiprocessing.get_context("forkserver")
 
 

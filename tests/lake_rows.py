@@ -19,7 +19,7 @@ PROCESSES.set_forkserver_preload(["memory_pipeline.lake.tables", "pytest", "hypo
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 REPLACED = [name for name, table in TABLES.items() if table.write_mode == "replaced"]
-ACCRUED = [name for name, table in TABLES.items() if table.write_mode == "accrued"]
+ACCUMULATED = [name for name, table in TABLES.items() if table.write_mode == "accumulated"]
 POLICY = Policy()
 
 
@@ -132,7 +132,7 @@ def plan(own: Sequence[str], plan_id: str, *, as_of: datetime = T0, decided: int
 
 
 def tables(
-    own: Sequence[str], plan_id: str, count: int = 2, *, names: Sequence[str] = (*REPLACED, *ACCRUED)
+    own: Sequence[str], plan_id: str, count: int = 2, *, names: Sequence[str] = (*REPLACED, *ACCUMULATED)
 ) -> dict[str, pl.DataFrame]:
     """New rows of some profiles for every table that a commit writes, or those named."""
     return {name: pl.concat([rows(name, profile_id, plan_id, count) for profile_id in own]) for name in names}

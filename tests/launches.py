@@ -8,7 +8,7 @@ import homes
 
 from memory_pipeline import Settings, build_defs
 from memory_pipeline.assets.resources import Run, Store
-from memory_pipeline.lake.catalog import every
+from memory_pipeline.ledger.catalog import every
 
 BREAKERS = [dg.AssetCheckKey(dg.AssetKey("consolidation_plan"), name) for name in ("invariants", "quota")]
 """Checks of a plan that need no other table to be made."""
@@ -82,8 +82,8 @@ def store_that(home, **changed):
 
 def state(lake):
     """Everything that readers of a store can see or that a commit moves."""
-    with lake.ledger.reading() as connection:
-        files = every(connection)
+    with lake.ledger.reading() as transaction:
+        files = every(transaction)
     snapshots = sorted((path.name, path.stat().st_mtime_ns) for path in lake.home.glob("snapshots/*"))
     return lake.ledger.position(), files, lake.ledger.heads(), snapshots
 

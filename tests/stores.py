@@ -186,7 +186,7 @@ def commit(lake, published, *, plan_id="plan1", as_of=AS_OF):
             for name in names
         ],
     )
-    replaced = [name for name, table in TABLES.items() if table.write_mode in ("replaced", "accrued")]
+    replaced = [name for name, table in TABLES.items() if table.write_mode in ("replaced", "accumulated")]
     decisions = published.get("decisions", TABLES["decisions"].empty()).filter(pl.col("plan_id") == plan_id)
     return lake.commit(
         Commit(

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import activity
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.runs import commit, due_work, inputs
 from memory_pipeline.settings import load
@@ -44,10 +45,10 @@ def store(lake, count=1, *, at=NOW, importance=0.5, profile="p", session="s"):
 
 
 def counted(lake, profile="p"):
-    known, past = due_work.profiles(lake), due_work.progress(lake)
+    active, runs = due_work.profiles(lake), due_work.last_runs(lake)
     settings = policy(lake, ingestion_cycles=1, reflection_threshold=1)
-    policies = {name: settings.policy_of(name) for name in known["profile_id"]}
-    found = due_work.counted(lake, known, past, policies)
+    policies = {name: settings.policy_of(name) for name in active["profile_id"]}
+    found = due_work.counts(lake, active, runs, policies)
     return found.row(by_predicate=pl.col("profile_id") == profile, named=True)
 
 
@@ -151,7 +152,7 @@ def test_a_policy_that_asks_for_nothing_is_told_nothing(lake):
 
 
 def test_more_profiles_than_fit_into_one_query(lake, monkeypatch):
-    monkeypatch.setattr(due_work, "_AT_ONCE", 2)
+    monkeypatch.setattr(activity, "_AT_ONCE", 2)
     for n in range(5):
         store(lake, n + 1, profile=f"p{n}")
     assert [figures(lake, f"p{n}")[1] for n in range(5)] == [1, 2, 3, 4, 5]

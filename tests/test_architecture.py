@@ -115,6 +115,22 @@ def test_pure_rooms_read_no_clock_file_environment_or_random_source(module):
             assert name not in IMPURE_CALLS, f"{module}:{node.lineno} calls {name}"
 
 
+@pytest.mark.parametrize("library", ["sqlalchemy", "sqlite3"])
+def test_sql_stands_in_the_ledger_room_alone(library):
+    users = {name for name, path in MODULES.items() if any(used.split(".")[0] == library for used in imports(path))}
+    assert {room(name) for name in users} <= {"ledger"}, users
+
+
+def test_queries_of_snapshots_stand_in_their_module():
+    users = {name for name, path in MODULES.items() if "duckdb" in imports(path)}
+    assert users == {"lake.snapshot"}
+
+
+def test_files_of_the_lake_are_reached_through_the_object_store():
+    modules = {name for name in MODULES if room(name) == "lake"} - {"lake.object_store", "lake.snapshot"}
+    assert {name for name in modules if imports(MODULES[name]) & {"os", "shutil", "tempfile"}} == set()
+
+
 def test_nothing_imports_the_service_room():
     users = {name for name, path in MODULES.items() if any("memory_pipeline.service" in i for i in imports(path))}
     assert {name for name in users if room(name) != "service"} == set()

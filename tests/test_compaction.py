@@ -35,30 +35,30 @@ def later(**days):
 
 def test_nothing_moves_before_its_time(lake):
     before = payloads(lake)
-    assert compaction.compact(lake.ledger, before=homes.RECORDED) == 0
+    assert compaction.compact(lake.ledger, lake.store, before=homes.RECORDED) == 0
     assert payloads(lake) == before
 
 
 def test_payloads_move_word_for_word_and_the_ledger_still_knows_its_events(lake):
     before, rows = payloads(lake), lake.ledger.read()
-    assert compaction.compact(lake.ledger, before=later(days=7)) == len(before)
+    assert compaction.compact(lake.ledger, lake.store, before=later(days=7)) == len(before)
     assert set(payloads(lake)) == {database.MOVED}
     assert lake.ledger.read() == rows
-    assert compaction.compact(lake.ledger, before=later(days=7)) == 0
+    assert compaction.compact(lake.ledger, lake.store, before=later(days=7)) == 0
     told = homes.events(memories=40)
     assert lake.ledger.append(told).accepted == 0, "an event is known by its id for ever"
 
 
 def test_the_database_shrinks(lake):
     size = taken(lake)
-    compaction.compact(lake.ledger, before=later(days=7))
+    compaction.compact(lake.ledger, lake.store, before=later(days=7))
     assert taken(lake) < size
 
 
 def test_a_run_a_rebuild_and_a_projection_from_nothing_see_no_difference(lake):
     homes.night(lake)
     published = homes.published(lake)
-    compaction.compact(lake.ledger, before=later(days=7))
+    compaction.compact(lake.ledger, lake.store, before=later(days=7))
     for profile_id in ("sample-1", "sample-2"):
         rebuilt = commit.rebuild(lake, profile_id)
         for name, frame in published.items():
@@ -74,18 +74,18 @@ def test_a_run_a_rebuild_and_a_projection_from_nothing_see_no_difference(lake):
 
 def test_only_what_is_projected_moves(tmp_path):
     with homes.filled(tmp_path, homes.events(memories=40)) as fresh:
-        assert compaction.compact(fresh.ledger, before=later(days=7)) == 0
+        assert compaction.compact(fresh.ledger, fresh.store, before=later(days=7)) == 0
 
 
 def test_large_ledgers_move_in_lots(lake, monkeypatch):
     rows = lake.ledger.read()
     monkeypatch.setattr(compaction, "MOVED_AT_ONCE", 17)
-    assert compaction.compact(lake.ledger, before=later(days=7)) == len(rows)
+    assert compaction.compact(lake.ledger, lake.store, before=later(days=7)) == len(rows)
     assert lake.ledger.read() == rows
 
 
 def test_a_lost_file_is_named_and_never_replaced_by_nothing(lake):
-    compaction.compact(lake.ledger, before=later(days=7))
+    compaction.compact(lake.ledger, lake.store, before=later(days=7))
     for path in (*lake.paths("payloads"), *lake.paths("events")):
         path.unlink()
     with pytest.raises(LakeError, match="backup"):
@@ -96,7 +96,7 @@ def test_a_lost_file_is_named_and_never_replaced_by_nothing(lake):
 def test_two_processes_may_read_meanwhile(lake):
     with Lake(lake.home) as other:
         seen = other.events()
-        compaction.compact(lake.ledger, before=later(days=7))
+        compaction.compact(lake.ledger, lake.store, before=later(days=7))
         assert other.events().equals(seen)
 
 
@@ -104,12 +104,12 @@ def test_an_archive_is_written_before_payloads_leave_and_a_rebuild_starts_from_t
     homes.night(lake)
     rows = lake.ledger.read()
     own = [row for row in rows if not row[3].startswith("run.")]
-    compaction.compact(lake.ledger, before=later(days=7))
-    assert compaction.archive(lake.ledger, before=homes.RECORDED) is None, "nothing is that old"
-    file = compaction.archive(lake.ledger, before=later(days=7))
+    compaction.compact(lake.ledger, lake.store, before=later(days=7))
+    assert compaction.archive(lake.ledger, lake.store, before=homes.RECORDED) is None, "nothing is that old"
+    file = lake.home / compaction.archive(lake.ledger, lake.store, before=later(days=7))
     assert pl.read_parquet(file).rows() == own, "the archive holds whole events"
     assert lake.read("payloads").is_empty()
-    assert compaction.archive(lake.ledger, before=later(days=7)) is None
+    assert compaction.archive(lake.ledger, lake.store, before=later(days=7)) is None
     file.rename(file.with_suffix(".away"))
     for profile_id in ("sample-1", "sample-2"):
         rebuilt = commit.rebuild(lake, profile_id)
@@ -121,13 +121,13 @@ def test_an_archive_is_written_before_payloads_leave_and_a_rebuild_starts_from_t
 
 
 def test_only_what_is_old_is_archived(lake):
-    compaction.compact(lake.ledger, before=later(days=7))
+    compaction.compact(lake.ledger, lake.store, before=later(days=7))
     newer = homes.events(memories=45, seed=4)
     lake.ledger.append([event.model_copy(update={"recorded_at": later(days=30)}) for event in newer])
     lake.project()
-    compaction.compact(lake.ledger, before=later(days=60))
+    compaction.compact(lake.ledger, lake.store, before=later(days=60))
     held = lake.read("payloads").height
-    file = compaction.archive(lake.ledger, before=later(days=7))
+    file = lake.home / compaction.archive(lake.ledger, lake.store, before=later(days=7))
     left = lake.read("payloads")
     assert pl.read_parquet(file).height + left.height == held
     assert left["seq"].min() > pl.read_parquet(file)["seq"].max()

@@ -145,8 +145,8 @@ def lived_in(home):
     completion = {"request_hash": "r", "model": "m", "purpose": "summary", "outcome": "answered", "profile_id": "p"}
     numbers = {"input_tokens": 1, "output_tokens": 1, "cost": 0.0}
     lake.append("completions", pl.DataFrame([completion | numbers | {"content": "Ana saw Dr Zwirblquax"}]))
-    compaction.compact(lake.ledger, before=NOW - timedelta(days=15))
-    compaction.archive(lake.ledger, before=NOW - timedelta(days=25))
+    compaction.compact(lake.ledger, lake.store, before=NOW - timedelta(days=15))
+    compaction.archive(lake.ledger, lake.store, before=NOW - timedelta(days=25))
     settings = load(home, environment={})
     planned = commit.preview(lake, settings, inputs.chosen(lake, settings, as_of=NOW))
     for name in ("memories", "consolidation_plan", "enrichment"):

@@ -12,9 +12,9 @@ import pytest
 from commands import COMMAND, environment, told
 from leftovers import found
 
-from memory_pipeline.erasure import redact_files
 from memory_pipeline.erasure.erase import erase
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import sqlite_file
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.service import launch
@@ -116,7 +116,7 @@ def test_rows_that_were_removed_leave_no_words_in_the_file(home):
 
 
 def test_words_that_somebody_still_reads_stop_the_erasure_before_it_begins(home, monkeypatch):
-    monkeypatch.setattr(redact_files, "_PATIENCE", 0.1)
+    monkeypatch.setattr(sqlite_file, "_PATIENCE", 0.1)
     with closing(sqlite3.connect(index(home))) as connection:
         connection.execute(STORED, ("k", TEXTS[0]))
         connection.commit()

@@ -109,7 +109,7 @@ def test_nothing_is_stored_under_the_id_of_an_erased_memory(client):
 def test_what_has_moved_out_of_the_ledger_is_known_all_the_same(lake):
     lake.ledger.append([stored("n1", "First")])
     lake.project()
-    assert compaction.compact(lake.ledger, before=NOW + timedelta(days=1)) == 1
+    assert compaction.compact(lake.ledger, lake.store, before=NOW + timedelta(days=1)) == 1
     assert lake.ledger.append([stored("n1", "First", "again")]).accepted == 1
     with pytest.raises(KnownMemory, match="another text"):
         lake.ledger.append([stored("n1", "Second")])

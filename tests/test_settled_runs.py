@@ -100,15 +100,15 @@ def test_a_run_with_a_limit_knows_which_run_left_nothing(lake):
     homes.night(lake, as_of=START + DAY, run_id="one")
     homes.night(lake, as_of=START + 2 * DAY, run_id="two", task="lightweight")
     first = lake.ledger.runs().sort("commit_seq")["commit_seq"][0]
-    with lake.ledger.writing() as connection:
-        connection.execute(text("UPDATE runs SET duration_seconds = 1000"))
+    with lake.ledger.writing() as transaction:
+        transaction.connection.execute(text("UPDATE runs SET duration_seconds = 1000"))
     (lake.home / "memory_pipeline.toml").write_text("time_budget_seconds = 1\n", "utf-8")
     limited = homes.settings(lake.home)
     made = homes.night(lake, as_of=START + 3 * DAY, run_id="three", policy=limited)
     assert made["profiles"].select("row_limit", "caught_up").row(0) == (1, first)
     assert made["deferred"].height == 2
-    with lake.ledger.writing() as connection:
-        connection.execute(text("UPDATE runs SET duration_seconds = .001 WHERE run_id = 'three'"))
+    with lake.ledger.writing() as transaction:
+        transaction.connection.execute(text("UPDATE runs SET duration_seconds = .001 WHERE run_id = 'three'"))
     second = homes.night(lake, as_of=START + 3 * DAY, run_id="four", policy=limited)
     assert second["consolidation_plan"].is_empty(), "a second run at an instant has the limit of the first"
     again = inputs.chosen(lake, limited, as_of=START + 4 * DAY)
@@ -126,9 +126,9 @@ def test_a_ledger_of_the_version_before_is_brought_to_this_one(tmp_path):
     with Lake(tmp_path) as lake:
         lake.ledger.append([happened(1, "stored", "a", content="Ada lives in Bath.")])
         homes.night(lake, as_of=START + DAY, run_id="one")
-        with lake.ledger.writing() as connection:
-            connection.execute(text("ALTER TABLE runs DROP COLUMN scope"))
-            connection.execute(text("UPDATE meta SET value = '1' WHERE key = 'schema'"))
+        with lake.ledger.writing() as transaction:
+            transaction.connection.execute(text("ALTER TABLE runs DROP COLUMN scope"))
+            transaction.connection.execute(text("UPDATE meta SET value = '1' WHERE key = 'schema'"))
     for _ in range(2):
         with Lake(tmp_path) as lake:
             assert lake.ledger.runs()["scope"].to_list() == ["all"]

@@ -39,7 +39,7 @@ class Frames(dg.IOManager):
                 if not dry:
                     lake.append(name, obj)
                 frame = pl.concat([lake.read(name), obj]).unique(table.key, keep="first").sort(table.key)
-            elif table.write_mode in ("replaced", "passing") and not dry:
+            elif table.write_mode in ("replaced", "per_run") and not dry:
                 lake.stage(self._run_ids[0], name, frame)
         self._frames[name] = frame
 
@@ -58,7 +58,7 @@ class Frames(dg.IOManager):
         return name in self._frames or self._staged(name) is not None
 
     def _elsewhere(self, name: str) -> pl.DataFrame:
-        if TABLES[name].write_mode == "ledger" or name == "events":
+        if TABLES[name].write_mode == "in_ledger" or name == "events":
             return inputs.known(self._store.lake, name, self.table("profiles"))
         staged = self._staged(name)
         return self._store.lake.read(name) if staged is None else staged

@@ -14,11 +14,11 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
-import sqlalchemy as sa
 from uuid6 import uuid7
 
 from memory_pipeline.consolidation import stages
@@ -26,13 +26,12 @@ from memory_pipeline.consolidation.state import projection
 from memory_pipeline.erasure import redact_decisions, redact_files
 from memory_pipeline.erasure.quotes import Quotes, readable
 from memory_pipeline.erasure.receipt import NOT_COVERED, Receipt
-from memory_pipeline.lake import catalog, publishing, snapshot
-from memory_pipeline.lake.catalog import Mark
+from memory_pipeline.lake import publishing, snapshot
 from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger import payloads, references
+from memory_pipeline.ledger import payloads, redaction, references
 from memory_pipeline.ledger.commits import Conflict
-from memory_pipeline.ledger.database import DECISIONS, EVENTS, LETTERS, META, LakeError, UnknownMemory
+from memory_pipeline.ledger.database import LakeError, UnknownMemory
 from memory_pipeline.ledger.event import COLUMNS, DEFAULT_PROFILE, Event
 from memory_pipeline.ledger.ledger import position_in
 from memory_pipeline.ledger.validation_errors import nearest, shown
@@ -45,8 +44,6 @@ __all__ = ["Receipt", "erase", "pending", "resume"]
 NO_REASON: Final = "asked for"
 """Reason of an erasure that was given none."""
 
-_PENDING: Final = "erasing"
-"""Key of what is still to be done, in the ledger's table `meta`."""
 _ATTEMPTS: Final = 4
 _STORING: Final = (EventType.STORED.value, EventType.UPDATED.value)
 _KEPT_FIELDS: Final = {
@@ -142,8 +139,8 @@ def pending(lake: Lake) -> Receipt | None:
 
 def _left(lake: Lake) -> _Pending | None:
     """What an erasure has still to do."""
-    with lake.ledger.reading() as connection:
-        text = connection.scalar(sa.select(META.c.value).where(META.c.key == _PENDING))
+    with lake.ledger.reading() as transaction:
+        text = redaction.pending(transaction)
     return None if text is None else _Pending.read(text)
 
 
@@ -267,9 +264,8 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pendin
     originals = scope.originals()
     silent, quoting = scope.silent(), scope.quoting()
     said = redact_files.written(ledger, silent | quoting)
-    with ledger.reading() as connection:
-        rows = connection.execute(sa.select(*DECISIONS.c).where(DECISIONS.c.profile_id == own)).mappings()
-        decisions = [dict(row) for row in rows]
+    with ledger.reading() as transaction:
+        decisions = redaction.decisions_of(transaction, own)
     changed = redact_decisions.redact(decisions, originals, scope.erased, scope.quotes, _policy(lake, own), salt=salt)
     letters = _letters(lake, scope, said)
     ours = [ledger.home / name for name in ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.lock")]
@@ -291,13 +287,15 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pendin
     )
     news = {row[0]: _silenced(row, silent, salt=salt, at=receipt.at) for row in said}
     pending = _Pending(receipt=receipt, seqs=sorted(news))
-    with ledger.writing() as connection:
-        _write(connection, news, changed.rows, letters)
-        connection.execute(
-            EVENTS.insert(), [dict(zip(COLUMNS, one.row(), strict=True)) for one in _events(receipt, said, salt)]
-        )
-        catalog.set_mark(connection, Mark.ERASED, position_in(connection))
-        connection.execute(META.insert().values(key=_PENDING, value=pending.written()))
+    changes = redaction.Redaction(
+        payloads=news,
+        decisions=changed.rows,
+        dead_letters=letters,
+        events=list(_events(receipt, said, salt)),
+        pending=pending.written(),
+    )
+    with ledger.writing() as transaction:
+        redaction.apply(transaction, changes)
     return pending
 
 
@@ -309,28 +307,7 @@ def _silenced(row: tuple[Any, ...], silent: Collection[int], *, salt: bytes, at:
     """Return what an event says from now on."""
     seq, event_type, said = row[0], row[1 + COLUMNS.index("event_type")], row[-1]
     keep = () if seq in silent else _KEPT_FIELDS[event_type]
-    return payloads.silenced(said, salt=salt, at=at, keep=keep)
-
-
-def _write(
-    connection: sa.Connection, news: Mapping[int, str], decisions: list[redact_decisions.Row], letters: Collection[str]
-) -> None:
-    """Write what events and decisions say from now on, and remove dead letters."""
-    if news:
-        said = EVENTS.update().where(EVENTS.c.seq == sa.bindparam("at")).values(payload=sa.bindparam("said"))
-        connection.execute(said, [{"at": seq, "said": payload} for seq, payload in news.items()])
-    if decisions:
-        names = ("signature", "reason", *redact_decisions.DOCUMENTS)
-        own = (DECISIONS.c.profile_id == sa.bindparam("owner"), DECISIONS.c.decision_id == sa.bindparam("one"))
-        rows = [
-            {"owner": row["profile_id"], "one": row["decision_id"]} | {f"new_{name}": row[name] for name in names}
-            for row in decisions
-        ]
-        connection.execute(
-            DECISIONS.update().where(*own).values({name: sa.bindparam(f"new_{name}") for name in names}), rows
-        )
-    for letter_id in letters:
-        connection.execute(LETTERS.delete().where(LETTERS.c.letter_id == letter_id))
+    return payloads.redacted(said, salt=salt, at=at, keep=keep)
 
 
 def _events(receipt: Receipt, said: list[tuple[Any, ...]], salt: bytes) -> Iterator[Event]:
@@ -392,12 +369,12 @@ def _policy(lake: Lake, profile_id: str) -> Policy:
 def _finish(lake: Lake, pending: _Pending) -> Receipt:
     """Make anew what was made from the ledger, and remove every file that may hold the words."""
     ledger, home, own = lake.ledger, lake.home, pending.receipt.profile_id
-    rewritten = redact_files.redact_events(ledger, pending.seqs)
+    rewritten = redact_files.redact_events(ledger, lake.store, pending.seqs)
     rewritten += _published(lake, own)
     rewritten += _forgotten(lake, own, pending.receipt)
     with ledger.exclusive():
-        gone = redact_files.drop_versions(ledger, oldest=ledger.position())
-        caches = redact_files.drop_caches(home)
+        gone = redact_files.drop_versions(ledger, lake.store, oldest=ledger.position())
+        caches = redact_files.drop_caches(home, lake.store)
         snapshots = redact_files.drop_snapshots(home)
     policy = _policy(lake, own)
     turn = stages.Turn(policy=policy, as_of=pending.receipt.at, plan_id="")
@@ -410,20 +387,20 @@ def _finish(lake: Lake, pending: _Pending) -> Receipt:
             "programs finish, then run `memory-pipeline doctor --repair`"
         )
     made = snapshot.publish(lake) if lake.ledger.runs().height else None
-    with ledger.writing() as connection:
-        connection.execute(META.delete().where(META.c.key == _PENDING))
+    with ledger.writing() as transaction:
+        redaction.finish(transaction)
     ledger.shrink()
     return replace(
         pending.receipt,
-        files_rewritten=tuple(_names(lake, rewritten)),
-        files_removed=tuple(_names(lake, gone)),
+        files_rewritten=tuple(rewritten),
+        files_removed=tuple(gone),
         snapshots_removed=tuple(_names(lake, snapshots)),
         snapshot=None if made is None else str(made),
-        caches=(*pending.receipt.caches, *_names(lake, caches)),
+        caches=(*pending.receipt.caches, *caches),
     )
 
 
-def _published(lake: Lake, profile_id: str) -> list[Path]:
+def _published(lake: Lake, profile_id: str) -> list[str]:
     """Publish the tables of the profile as its last run makes them from what is left of the ledger."""
     for _ in range(_ATTEMPTS):
         head = lake.ledger.heads([profile_id])[profile_id]
@@ -437,11 +414,12 @@ def _published(lake: Lake, profile_id: str) -> list[Path]:
         with suppress(Conflict):
             publishing.replace_rows(
                 lake.ledger,
-                pl.DataFrame({"profile_id": [profile_id], "head": [head]}),
-                tables,
-                lambda connection: {profile_id: position_in(connection)},
+                lake.store,
+                profiles=pl.DataFrame({"profile_id": [profile_id], "head": [head]}),
+                tables=tables,
+                record=lambda transaction: {profile_id: position_in(transaction)},
             )
-            return sorted(_seen(lake) - before)
+            return _names(lake, sorted(_seen(lake) - before))
     raise LakeError(f"{lake.home}: others committed {_ATTEMPTS} times meanwhile; run `memory-pipeline doctor --repair`")
 
 
@@ -449,7 +427,7 @@ def _seen(lake: Lake) -> set[Path]:
     return {path for name in commit.PUBLISHED for path in lake.paths(name)}
 
 
-def _forgotten(lake: Lake, profile_id: str, receipt: Receipt) -> list[Path]:
+def _forgotten(lake: Lake, profile_id: str, receipt: Receipt) -> list[str]:
     """Remove what was read out of texts that no memory says any more, model answers, and the memories' past scores."""
     known = pl.concat(
         [
@@ -460,10 +438,14 @@ def _forgotten(lake: Lake, profile_id: str, receipt: Receipt) -> list[Path]:
     own = pl.col("profile_id") == profile_id
     gone = own & pl.col("memory_id").is_in([*receipt.erased, *receipt.dropped])
     unsaid = own & ~pl.col("content_hash").is_in(known.implode())
-    made = list[Path]()
+    made = list[str]()
     for name, which in {"enrichment": unsaid, "vectors": unsaid, "completions": own, "score_history": gone}.items():
-        made += redact_files.rewrite(lake.ledger, name, which, lambda rows, which=which: rows.filter(~which))  # type: ignore[misc]
+        made += redact_files.rewrite(lake.ledger, lake.store, name, which, partial(_rows_without, which))
     return made
+
+
+def _rows_without(which: pl.Expr, rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.filter(~which)
 
 
 def _names(lake: Lake, paths: Collection[Path]) -> list[str]:

@@ -20,15 +20,13 @@ from memory_pipeline.consolidation.groups.strategies import KINDS, SUCCESSORS
 from memory_pipeline.consolidation.summaries import extracts
 from memory_pipeline.erasure.quotes import MASK, Quotes
 from memory_pipeline.ledger import payloads
+from memory_pipeline.ledger.redaction import DOCUMENTS
 from memory_pipeline.schemas import Action
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import content_hash, enrich
 
 MIN_MEMBERS: Final = 2
 """Minimum number of members of a summary."""
-
-DOCUMENTS: Final = ("factors", "before", "after")
-"""Columns of a decision that hold JSON."""
 
 Row = dict[str, Any]
 Document = dict[str, Any]

@@ -9,9 +9,8 @@ import json
 import os
 import secrets
 import shutil
-import sqlite3
-from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, suppress
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,42 +18,32 @@ import polars as pl
 from filelock import FileLock
 
 from memory_pipeline.erasure.quotes import Quotes
-from memory_pipeline.lake import catalog, files, publishing
-from memory_pipeline.ledger import event
-from memory_pipeline.ledger.database import EVENTS, LakeError, explained
+from memory_pipeline.lake import compaction, files, publishing
+from memory_pipeline.lake.object_store import ObjectStore
+from memory_pipeline.lake.tables import STAGING_PREFIX
+from memory_pipeline.ledger import catalog, event, profile_events, sqlite_file
+from memory_pipeline.ledger.database import explained
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.schemas import TABLES
 
-CACHES: Final = ("runs", "index", "cache")
-"""Folders of the data folder that hold nothing of their own: staging of runs, indexes."""
+CACHES: Final = ("index", "cache")
+"""Folders of the data folder that hold nothing of their own: indexes."""
 
-_AT_ONCE: Final = 500
 _LOGS: Final = ("dagster", "logs")
 """Folders in which programs write what they did."""
-_BESIDE: Final = ("-wal", "-shm", "-journal")
-"""How the names of files end that SQLite keeps beside a database, and removes when its last user closes it."""
-_PATIENCE: Final = 30.0
-"""Seconds that a database may be in use by others before that is an error."""
 _BLOCK: Final = 1 << 20
 _OVERLAP: Final = 1 << 12
 """Bytes that are searched at once, and those of the block before that are searched again."""
 
-Change = tuple[str, tuple[str, int]]
-"""A statement and its values."""
-
 
 def written(ledger: Ledger, seqs: Collection[int]) -> list[tuple[Any, ...]]:
     """Return events at some positions as `Ledger.read` does, in order, with the payloads that have moved."""
-    wanted, found = sorted(seqs), list[tuple[Any, ...]]()
-    columns = [EVENTS.c[name] for name in ("seq", *event.COLUMNS)]
-    with ledger.reading() as connection:
-        for start in range(0, len(wanted), _AT_ONCE):
-            some = EVENTS.c.seq.in_(wanted[start : start + _AT_ONCE])
-            found += [tuple(row) for row in connection.execute(EVENTS.select().with_only_columns(*columns).where(some))]
-    return ledger.with_payloads(sorted(found))
+    with ledger.reading() as transaction:
+        rows = profile_events.at(transaction, seqs)
+    return ledger.with_payloads(rows)
 
 
-def redact_events(ledger: Ledger, seqs: Collection[int]) -> list[Path]:
+def redact_events(ledger: Ledger, store: ObjectStore, seqs: Collection[int]) -> list[str]:
     """Write table `events`, moved payloads and archives anew, with what the ledger says now at some positions.
 
     Returns:
@@ -66,26 +55,27 @@ def redact_events(ledger: Ledger, seqs: Collection[int]) -> list[Path]:
         own = frame.filter(concerned)["seq"].unique()
         return pl.concat([frame.filter(~concerned), event.frame(written(ledger, own.to_list()))])
 
-    made = rewrite(ledger, "events", concerned, said_now)
-    made += rewrite(ledger, "payloads", concerned, lambda frame: frame.filter(~concerned))
-    for file in sorted(ledger.home.glob("archive/events-*.parquet")):
-        archived = pl.read_parquet(file)
+    made = rewrite(ledger, store, "events", concerned, said_now)
+    made += rewrite(ledger, store, "payloads", concerned, lambda frame: frame.filter(~concerned))
+    for key in compaction.archives(store):
+        archived = pl.read_parquet(store.uri(key))
         own = archived.filter(concerned)["seq"].to_list()
         if own:
             new = pl.DataFrame(written(ledger, own), schema=archived.schema, orient="row")
             with explained(ledger.home):
-                files.replace(file, pl.concat([archived.filter(~concerned), new]).sort("seq"))
-            made.append(file)
+                files.replace(store, key, pl.concat([archived.filter(~concerned), new]).sort("seq"))
+            made.append(key)
     return made
 
 
 def rewrite(
-    ledger: Ledger, name: str, concerned: pl.Expr, change: Callable[[pl.DataFrame], pl.DataFrame]
-) -> list[Path]:
+    ledger: Ledger, store: ObjectStore, name: str, concerned: pl.Expr, change: Callable[[pl.DataFrame], pl.DataFrame]
+) -> list[str]:
     """Put new files in the place of those of a growing table that have rows to change, and remove the old ones.
 
     Args:
         ledger: where the catalogue is.
+        store: the files of the lake.
         name: the table.
         concerned: which rows are to change; files without any stay.
         change: takes the rows of a file and returns those of the new one.
@@ -93,44 +83,49 @@ def rewrite(
     Returns:
         The new files; a file that keeps no row has none.
     """
-    table, made = TABLES[name], list[Path]()
-    with ledger.reading() as connection:
-        seen = catalog.visible(connection, name)
+    table, made = TABLES[name], list[str]()
+    with ledger.reading() as transaction:
+        seen = catalog.visible(transaction, name)
     for file in seen:
-        path = ledger.home / file.path
         with explained(ledger.home):
-            rows = files.collect([path], table)
+            rows = files.collect(store, [file.key], table)
         if rows.filter(concerned).is_empty():
             continue
         new = table.conform(change(rows))
-        with publishing.tidy(ledger) as fresh:
+        with publishing.unlisted_removed(ledger, store) as fresh:
             if new.height:
-                fresh.append(files.write(publishing.folder(ledger.home, name), new))
-            with ledger.writing() as connection:
-                catalog.forget(connection, [file], ledger.home)
+                fresh.append(files.write(store, name, new))
+            with ledger.writing() as transaction:
+                catalog.forget(transaction, [file])
                 for one in fresh:
-                    catalog.add(connection, name, one, ledger.home, seq=file.added_seq, bucket=file.bucket)
-        path.unlink(missing_ok=True)
-        made += [one.path for one in fresh]
+                    publishing.add_file(
+                        transaction, store, table_name=name, file=one, seq=file.added_seq, bucket=file.bucket
+                    )
+        store.delete(file.key)
+        made += [one.key for one in fresh]
     return made
 
 
-def drop_versions(ledger: Ledger, *, oldest: int) -> list[Path]:
+def drop_versions(ledger: Ledger, store: ObjectStore, *, oldest: int) -> list[str]:
     """Remove every file that is not seen now: of earlier states, of unfinished work.
 
     What a run was made from (table `profiles`) stays: it holds no text, and an undo of any run needs it.
 
     Args:
         ledger: where the catalogue is.
+        store: the files of the lake.
         oldest: position from which on tables can be read as they were.
     """
-    with ledger.writing() as connection:
-        old = [file for file in catalog.every(connection) if file.removed_seq is not None]
-        catalog.forget(connection, [file for file in old if file.table_name != "profiles"], ledger.home)
-        catalog.keep_from(connection, oldest)
-        kept = {ledger.home / file.path for file in catalog.every(connection)}
-    made = [*ledger.home.glob("lake/*/*"), *ledger.home.glob("archive/.*"), *ledger.home.glob(".ledger-*")]
-    return [removed(path) for path in sorted(made) if path not in kept]
+    with ledger.writing() as transaction:
+        old = [file for file in catalog.every(transaction) if file.removed_seq is not None]
+        catalog.forget(transaction, [file for file in old if file.table_name != "profiles"])
+        catalog.raise_oldest(transaction, oldest)
+        kept = {file.key for file in catalog.every(transaction)}
+    stored = [*store.list(files.TABLES_PREFIX), *store.list(f"{compaction.ARCHIVE_PREFIX}.")]
+    gone = [entry.key for entry in stored if entry.key not in kept]
+    for key in gone:
+        store.delete(key)
+    return [*gone, *(path.name for path in ledger.remove_unfinished())]
 
 
 def drop_snapshots(home: Path) -> list[Path]:
@@ -142,9 +137,14 @@ def drop_snapshots(home: Path) -> list[Path]:
         return [removed(path) for path in sorted(folder.iterdir()) if path.name != ".lock"]
 
 
-def drop_caches(home: Path) -> list[Path]:
-    """Remove what can be made again: staging of runs, indexes."""
-    return [removed(path) for name in CACHES for path in sorted((home / name).glob("*"))]
+def drop_caches(home: Path, store: ObjectStore) -> list[str]:
+    """Remove what can be made again: staging of runs, indexes. Returns names relative to the data folder."""
+    staged = store.list(STAGING_PREFIX)
+    for entry in staged:
+        store.delete(entry.key)
+    runs = sorted({f"{STAGING_PREFIX}{entry.key.split('/')[1]}" for entry in staged})
+    caches = [removed(path) for name in CACHES for path in sorted((home / name).glob("*"))]
+    return [*runs, *(path.relative_to(home).as_posix() for path in caches)]
 
 
 def removed(path: Path) -> Path:
@@ -173,8 +173,8 @@ def mask_logs(home: Path, quotes: Quotes) -> list[Path]:
     if not quotes.phrases:
         return []
     found = [path for name in _LOGS for path in _files(home / name)]
-    databases = {path for path in found if _is_database(path)}
-    beside = {path.with_name(path.name + end) for path in databases for end in _BESIDE}
+    databases = {path for path in found if sqlite_file.is_database(path)}
+    beside = {path.with_name(path.name + suffix) for path in databases for suffix in sqlite_file.BESIDE}
     return [
         path
         for path in found
@@ -184,7 +184,7 @@ def mask_logs(home: Path, quotes: Quotes) -> list[Path]:
 
 def holding(home: Path, quotes: Quotes, known: Collection[Path]) -> list[Path]:
     """Return other files of the data folder that hold a run of erased words, such as plans that somebody kept there."""
-    skipped = {home / name for name in ("lake", "snapshots", "archive", *CACHES, *_LOGS)} | set(known)
+    skipped = {home / name for name in ("lake", "snapshots", "archive", "runs", *CACHES, *_LOGS)} | set(known)
     other = [path for path in sorted(home.iterdir()) if path not in skipped]
     inner = [one for path in other for one in (_files(path) if path.is_dir() else [path]) if one.is_file()]
     return [path for path in inner if quotes.verbatim(_text(path))]
@@ -219,43 +219,9 @@ def _mask_file(path: Path, quotes: Quotes) -> bool:
     return True
 
 
-def _is_database(path: Path) -> bool:
-    with suppress(FileNotFoundError), path.open("rb") as file:
-        return file.read(16) == b"SQLite format 3\0"
-    return False
-
-
 def _mask_database(path: Path, quotes: Quotes) -> bool:
-    """Mask the texts of any SQLite file, row by row, and let nothing of them stay on its unused pages or in its log."""
-    with suppress(FileNotFoundError):
-        path = path.resolve(strict=True)
-        try:
-            # Unlike a path, this never makes a file that was removed a moment ago.
-            with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", timeout=_PATIENCE, uri=True)) as connection:
-                connection.isolation_level = None
-                return _mask_rows(connection, path, quotes)
-        except sqlite3.Error as error:
-            path.stat()
-            remedy = "let programs that use it finish, or remove it if it is damaged, then erase again"
-            raise LakeError(f"{path}: {error}: nothing was erased; {remedy}") from error
-    return False
-
-
-def _mask_rows(connection: sqlite3.Connection, path: Path, quotes: Quotes) -> bool:
-    if not _changes(connection, quotes) and not any(
-        _holds(path.with_name(path.name + end), quotes) for end in ("", *_BESIDE)
-    ):
-        return False
-    connection.execute("PRAGMA secure_delete=ON")
-    connection.execute("BEGIN IMMEDIATE")
-    for statement, values in _changes(connection, quotes):  # anew: others may have written since
-        connection.execute(statement, values)
-    connection.execute("COMMIT")
-    connection.execute("VACUUM")
-    busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if busy:
-        raise sqlite3.OperationalError("its old pages, which hold words, are still being read")
-    return True
+    """Mask the texts of any SQLite file."""
+    return sqlite_file.rewrite_texts(path, lambda cell: _masked(cell, quotes), holds=lambda file: _holds(file, quotes))
 
 
 def _holds(path: Path, quotes: Quotes) -> bool:
@@ -267,27 +233,6 @@ def _holds(path: Path, quotes: Quotes) -> bool:
                 return True
             last = block[-_OVERLAP:]
     return False
-
-
-def _changes(connection: sqlite3.Connection, quotes: Quotes) -> list[Change]:
-    """Return what is to be done to the cells of all tables that quote erased words."""
-    return [change for table in _tables(connection) for change in _masks(connection, table, quotes)]
-
-
-def _tables(connection: sqlite3.Connection) -> list[str]:
-    names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%WITHOUT ROWID%'")
-    return [name for (name,) in names.fetchall() if not name.startswith("sqlite_")]
-
-
-def _masks(connection: sqlite3.Connection, table: str, quotes: Quotes) -> Iterator[Change]:
-    """Yield what is to be done to the cells of a table that quote erased words."""
-    name = table.replace('"', '""')
-    columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')]
-    rows = connection.execute(f'SELECT rowid, * FROM "{name}"')  # noqa: S608
-    for rowid, *cells in rows.fetchall():
-        for column, cell in zip(columns, cells, strict=True):
-            if isinstance(cell, str) and (new := _masked(cell, quotes)) != cell:
-                yield f'UPDATE "{name}" SET "{column}" = ? WHERE rowid = ?', (new, rowid)  # noqa: S608
 
 
 def _masked(cell: str, quotes: Quotes) -> str:

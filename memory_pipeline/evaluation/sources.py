@@ -4,22 +4,22 @@ Here: a data folder, what `snapshot --export` writes of it, and files of events.
 (`conversations.py`), and how recalls become questions (`recalled.py`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-import duckdb
 import polars as pl
 
 from memory_pipeline.evaluation import recall_log
 from memory_pipeline.evaluation.conversations import READ, TURNS, Chat, chat, left_out, load, unreadable
 from memory_pipeline.interop import jsonl
 from memory_pipeline.interop.importing import import_events
-from memory_pipeline.lake.snapshot_schemas import RECALLS, RELATIONS, Relation
+from memory_pipeline.lake import snapshot
+from memory_pipeline.lake.snapshot_schemas import RECALLS, RELATIONS
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.schemas import INSTANT, EventType
+from memory_pipeline.schemas import EventType
 
 _TOLD: Final = (
     "profile_id", "memory_id", "kind", "lifecycle", "created_at", "seq", "session_id", "speaker", "content",
@@ -105,24 +105,13 @@ def _exported(path: Path) -> _Told:
     if not path.is_file():
         raise ValueError(f"{path}: cannot be read (there is no such file); name a file of `snapshot --export`")
     try:
-        with duckdb.connect(str(path), read_only=True) as connection:
-            memories = _table(connection, RELATIONS["memories"], _TOLD)
-            uses = _table(connection, RECALLS, list(RECALLS.types))
-    except duckdb.Error as error:
-        said = str(error).splitlines()[0]
-        raise ValueError(f"{path}: is no exported store ({said}); make one with: snapshot --export FILE") from error
+        memories = snapshot.read_exported(path, RELATIONS["memories"], _TOLD)
+        uses = snapshot.read_exported(path, RECALLS, list(RECALLS.types))
+    except ValueError as error:
+        raise ValueError(f"{path}: is no exported store ({error}); make one with: snapshot --export FILE") from error
     told = memories.filter(kind="original").filter(~pl.col("lifecycle").is_in(_GONE)).rename({"memory_id": "id"})
     told = told.rename({"created_at": "at", "importance_given": "importance"}).sort("at", "seq", "id")
     return told, uses, _members(memories)
-
-
-def _table(connection: duckdb.DuckDBPyConnection, relation: Relation, names: Sequence[str]) -> pl.DataFrame:
-    """Read columns of a table in the types of its schema; instants stand there without their time zone, UTC."""
-    rows = connection.execute(f"SELECT {', '.join(names)} FROM {relation.name}").fetchall()  # noqa: S608 - our own names
-    columns = relation.schema.columns()
-    types = {name: pl.Datetime("us") if columns[name].dtype == INSTANT else columns[name].dtype for name in names}
-    read = pl.DataFrame(rows, schema=types, orient="row")
-    return read.with_columns(pl.col(pl.Datetime("us")).dt.replace_time_zone("UTC"))
 
 
 def _members(memories: pl.DataFrame) -> dict[str, list[str]]:

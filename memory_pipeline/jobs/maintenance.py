@@ -43,11 +43,13 @@ def sweep(context: dg.OpExecutionContext, store: dg.ResourceParam[Store]) -> Non
     swept = store.lake.sweep(live=live, oldest=oldest_kept(store.lake, settings.keep_snapshots))
     moved = 0
     if settings.ledger_days:
-        moved = compaction.compact(store.lake.ledger, before=now - timedelta(days=settings.ledger_days))
+        moved = compaction.compact(
+            store.lake.ledger, store.lake.store, before=now - timedelta(days=settings.ledger_days)
+        )
     archived = None
     if settings.ledger_archive_days:
         before = now - timedelta(days=settings.ledger_archive_days)
-        archived = compaction.archive(store.lake.ledger, before=before)
+        archived = compaction.archive(store.lake.ledger, store.lake.store, before=before)
     pruned = snapshot.prune(store.lake.home, settings.keep_snapshots)
     old = context.instance.get_run_records(
         filters=dg.RunsFilter(

@@ -9,7 +9,6 @@ Not here: the rows (`lake/snapshot_tables.py`), what the columns mean (`lake/sna
 """
 
 import contextlib
-import os
 import re
 import shutil
 import time
@@ -24,15 +23,16 @@ import duckdb
 import polars as pl
 from filelock import FileLock
 
-from memory_pipeline.lake import catalog, policies, snapshot_tables
-from memory_pipeline.lake.catalog import Mark
+from memory_pipeline.lake import policies, snapshot_tables
 from memory_pipeline.lake.snapshot_macros import MACROS, quoted
 from memory_pipeline.lake.snapshot_schemas import RECALLS, RELATIONS, Relation
 from memory_pipeline.lake.snapshot_tables import SOURCES, USE_COLUMNS, USES
 from memory_pipeline.lake.snapshot_views import LINKED, VIEWS, column, linked_view
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import catalog, disk
+from memory_pipeline.ledger.catalog import Mark
 from memory_pipeline.ledger.database import explained
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import Policy
 
 LINK: Final = "memories.duckdb"
@@ -80,8 +80,8 @@ def _built(lake: Lake, seq: int | None) -> Path:
         raise ValueError(f"seq = {seq} is not a ledger position; give one from 0 to {head}")
     at = head if seq is None else seq
     runs, reverted = lake.read("consolidation_runs", seq=at), lake.read("reverted", seq=at)
-    with lake.ledger.reading() as connection:
-        erased, oldest = (catalog.marked(connection, mark) for mark in (Mark.ERASED, Mark.OLDEST))
+    with lake.ledger.reading() as transaction:
+        erased, oldest = (catalog.mark(transaction, mark) for mark in (Mark.ERASED, Mark.OLDEST))
     position = max((0, *runs["commit_seq"], *reverted["seq"], *([erased] if erased <= at else ())))
     readable = max(position, min(oldest, at))  # nothing was published between the two
     for path in _finished(lake.home):
@@ -281,6 +281,35 @@ def prune(home: Path, keep: int) -> list[Path]:
     return removed
 
 
+def problem(path: Path) -> str | None:
+    """Return why a snapshot cannot be read, or None."""
+    try:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            connection.execute("FROM snapshot_info").fetchall()
+            connection.execute("SELECT count(*) FROM memories JOIN vectors USING (profile_id, content_hash)").fetchall()
+    except duckdb.Error as error:
+        return str(error).splitlines()[0]
+    return None
+
+
+def read_exported(path: Path, relation: Relation, names: Sequence[str]) -> pl.DataFrame:
+    """Read columns of a table of a snapshot in the types of its schema.
+
+    Raises:
+        ValueError: the file is no snapshot, or lacks the table or a column; the message says so in one line.
+    """
+    columns = relation.schema.columns()
+    # DuckDB stores instants without a time zone, in UTC.
+    types = {name: pl.Datetime("us") if columns[name].dtype == INSTANT else columns[name].dtype for name in names}
+    try:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            rows = connection.execute(f"SELECT {', '.join(names)} FROM {relation.name}").fetchall()  # noqa: S608
+    except duckdb.Error as error:
+        raise ValueError(str(error).splitlines()[0]) from error
+    frame = pl.DataFrame(rows, schema=types, orient="row")
+    return frame.with_columns(pl.col(pl.Datetime("us")).dt.replace_time_zone("UTC"))
+
+
 def _finished(home: Path, name: re.Pattern[str] = _NAME) -> list[Path]:
     """Return the finished snapshots by ledger position, without the link."""
     paths = (home.resolve() / "snapshots").glob("*.duckdb")
@@ -303,9 +332,9 @@ def _replacing(final: Path) -> Iterator[Path]:
     aside = final.with_name(f".{final.name}.{uuid.uuid4().hex}.aside")
     try:
         yield aside
-        _sync(aside)
+        disk.sync(aside)
         aside.replace(final)
-        _sync(final.parent)
+        disk.sync(final.parent)
     finally:
         for leftover in final.parent.iterdir():
             if leftover.name.startswith(aside.name):
@@ -315,14 +344,6 @@ def _replacing(final: Path) -> Iterator[Path]:
 def _database(file: Path) -> duckdb.DuckDBPyConnection:
     """Open a database file for writing in the storage format of `STORAGE_VERSION`."""
     return duckdb.connect(str(file), config={"storage_compatibility_version": STORAGE_VERSION})
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _update_link(link: Path, target: Path) -> None:
@@ -347,7 +368,7 @@ def _hard_linked(files: Sequence[Path], folder: Path) -> list[Path]:
             except OSError:
                 with _replacing(link) as aside:
                     shutil.copyfile(source, aside)
-    _sync(folder)
+    disk.sync(folder)
     return links
 
 

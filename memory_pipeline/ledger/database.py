@@ -1,12 +1,14 @@
-"""The ledger's database: its tables, its connections, and the one lock that puts writers in line.
+"""The ledger's database: its tables, its connections, and the lock that serialises writers.
 
-Here: columns and indexes, opening, read and write transactions, and what is said when the disk or the file fails.
-What is not here: what the rows mean (`ledger/ledger.py`, `lake/catalog.py`, `ledger/commits.py`).
+Here: columns and indexes, opening, read and write transactions, and error messages for a failing disk or file.
+Not here: what the rows mean (`ledger/ledger.py`, `ledger/catalog.py`, `ledger/commits.py`).
 """
 
 import errno
+import math
 import os
 import re
+import shutil
 import sqlite3
 import tempfile
 import weakref
@@ -25,23 +27,26 @@ from memory_pipeline.ledger.disk import sync
 from memory_pipeline.schemas import Decisions, EventType
 
 SCHEMA: Final = 2
-"""Version of the tables below; a ledger of a higher one is refused, one of a lower one is brought to it."""
+"""Version of the tables below; a ledger with a higher version is refused, one with a lower version is upgraded."""
 
 _UPGRADES: Final = {2: "ALTER TABLE runs ADD COLUMN scope TEXT NOT NULL DEFAULT 'all'"}
-"""What makes a ledger one of a version, from the one before."""
+"""SQL that upgrades a ledger to a version from the version before it."""
 
 WRITE_SECONDS: Final = 120.0
-"""How long a writer waits for the one before it."""
+"""How long a writer waits for its turn."""
+
+_UNFINISHED: Final = ".ledger-"
+"""How the names of folders begin in which a database is created."""
 
 _POLL_SECONDS: Final = 0.005
 _CACHE_KIB: Final = 65_536
 _CHECKPOINT_PAGES: Final = 8_000
-"""Pages of the write-ahead log that are moved into the database at once: 32 MB."""
+"""Size of the write-ahead log, in pages, at which it is copied into the database: 32 MB."""
 
 METADATA: Final = sa.MetaData()
 
 _BIG: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-"""64 bits everywhere: SQLite numbers rows only in a column of type INTEGER."""
+"""64 bits in every database: SQLite autoincrements only columns declared INTEGER."""
 
 
 def _text(name: str, *, nullable: bool = False, **options: Any) -> sa.Column[str]:
@@ -53,7 +58,7 @@ def _whole(name: str, *, nullable: bool = False, **options: Any) -> sa.Column[in
 
 
 REVERTED: Final = sa.literal_column(f"'{EventType.RUN_REVERTED.value}'", sa.Text)
-"""Type of an undo, written out, since an index over part of a table serves no query with a parameter in its place."""
+"""Event type of an undo as a literal: a partial index does not serve a query that compares with a parameter."""
 
 EVENTS: Final = sa.Table(
     "events",
@@ -75,13 +80,13 @@ EVENTS: Final = sa.Table(
     sa.Index("events_by_type", "profile_id", "event_type", "seq"),
     sqlite_autoincrement=True,
 )
-"""What happened. Instants are microseconds since 1970-01-01 UTC, here and below."""
+"""Events. Instants are microseconds since 1970-01-01 UTC, here and below."""
 
 _UNDOES: Final = EVENTS.c.event_type == REVERTED
 sa.Index("events_reverted", EVENTS.c.seq, sqlite_where=_UNDOES, postgresql_where=_UNDOES)
 
 DIGESTS: Final = sa.Table("digests", METADATA, _whole("seq", primary_key=True, autoincrement=False), _text("digest"))
-"""Digest of the agents' events up to some positions, so that any later one is near."""
+"""Digests of the agents' events up to some positions, from which any later digest is computed quickly."""
 
 RUNS: Final = sa.Table(
     "runs",
@@ -104,7 +109,7 @@ RUNS: Final = sa.Table(
     _whole("held"),
     sa.Column("duration_seconds", sa.Double, nullable=False),
 )
-"""What each run did for each profile."""
+"""One row a run and profile."""
 
 DECISIONS: Final = sa.Table(
     "decisions",
@@ -121,7 +126,7 @@ DECISIONS: Final = sa.Table(
     sa.Index("decisions_by_seq", "profile_id", "seq"),
     sa.Index("decisions_by_instant", "as_of"),
 )
-"""What was committed, and what the quota held back."""
+"""Committed decisions, and those that the quota held back."""
 
 FILES: Final = sa.Table(
     "files",
@@ -137,7 +142,7 @@ FILES: Final = sa.Table(
     sa.Index("files_by_table", "table_name", "removed_seq"),
     sqlite_autoincrement=True,
 )
-"""The catalogue of the lake: a file is seen from position `added_seq` on and before `removed_seq`."""
+"""Catalogue of the lake: a file is visible from position `added_seq` until before `removed_seq`."""
 
 LETTERS: Final = sa.Table(
     "dead_letters",
@@ -148,7 +153,7 @@ LETTERS: Final = sa.Table(
     _text("reason"),
     sa.Column("raw", sa.LargeBinary, nullable=False),
 )
-"""Events that were refused."""
+"""Refused events."""
 
 ATTEMPTS: Final = sa.Table(
     "attempts",
@@ -160,10 +165,10 @@ ATTEMPTS: Final = sa.Table(
     _text("phase"),
     _text("outcome"),
 )
-"""Who tried to change the tables, and how it ended."""
+"""Attempts to commit, and their outcomes."""
 
 META: Final = sa.Table("meta", METADATA, _text("key", primary_key=True), _text("value"))
-"""Version of the tables, position of the projection."""
+"""Schema version, marks of the catalogue, and the pending erasure."""
 
 _REMEDIES: Final = (
     ("lock", "another program holds the ledger; let it finish or end it, then try again"),
@@ -187,58 +192,66 @@ MOVED: Final = ""
 
 
 class UnknownMemory(ValueError):
-    """Nothing is remembered under that id: of a memory, a person or a profile."""
+    """No memory is stored under that id of a memory, user or profile."""
 
 
 class LakeError(RuntimeError):
-    """The store cannot be read or written; the message says what to do about it."""
+    """The store cannot be read or written; the message names the remedy."""
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """An open transaction. Other rooms pass it on, so that several changes are one; only this room looks inside."""
+
+    connection: sa.Connection
 
 
 @contextmanager
 def explained(home: Path) -> Iterator[None]:
-    """Turn failures of disk, file and lock into one line with a remedy.
+    """Turn failures of disk, file and lock into a one-line error with a remedy.
 
     Raises:
-        LakeError: what failed and what to do about it.
+        LakeError: a failure with a known remedy; others pass unchanged.
     """
     try:
         yield
     except filelock.Timeout as error:
         raise LakeError(f"{home}: the ledger stayed locked for too long: {_REMEDIES[0][1]}") from error
     except (sa.exc.OperationalError, sa.exc.DatabaseError) as error:
-        said = str(error.orig)
-        remedy = next((remedy for sign, remedy in _REMEDIES if sign in said.lower()), None)
+        cause = str(error.orig)
+        remedy = next((remedy for sign, remedy in _REMEDIES if sign in cause.lower()), None)
         if remedy is None:
             raise
-        raise LakeError(f"{home}: {said}: {remedy}") from error
+        raise LakeError(f"{home}: {cause}: {remedy}") from error
     except (OSError, ComputeError) as error:
-        said, remedy = _unreadable(error)
+        cause, remedy = _cause_and_remedy(error)
         if remedy is None:
             raise
-        raise LakeError(f"{home}: {said}: {remedy}") from error
+        raise LakeError(f"{home}: {cause}: {remedy}") from error
 
 
-def _unreadable(error: OSError | ComputeError) -> tuple[str, str | None]:
-    """Return what the system, or Polars in its words, says of a file, and the remedy if there is one."""
-    said = str(error).splitlines()[0]
-    spoken = re.search(r"\(os error (\d+)\)", said)
-    number = getattr(error, "errno", None) or (int(spoken[1]) if spoken else None)
+def _cause_and_remedy(error: OSError | ComputeError) -> tuple[str, str | None]:
+    """Return the message of a file error and its remedy, if known; Polars puts the error number into its message."""
+    message = str(error).splitlines()[0]
+    quoted = re.search(r"\(os error (\d+)\)", message)
+    number = getattr(error, "errno", None) or (int(quoted[1]) if quoted else None)
     if number is None and isinstance(error, ComputeError):
-        return said, "a file of the lake is damaged; `memory-pipeline doctor` says which and how to mend it"
-    return said, _SYSTEM_REMEDIES.get(number or 0)
+        return message, "a file of the lake is damaged; `memory-pipeline doctor` says which and how to mend it"
+    return message, _SYSTEM_REMEDIES.get(number or 0)
 
 
-def insert_new(connection: sa.Connection, table: sa.Table) -> sa.Insert:
-    """Return an insert that skips rows whose key is there already, in the dialect of the connection."""
-    if connection.dialect.name == "postgresql":
+def insert_new(transaction: Transaction, table: sa.Table) -> sa.Insert:
+    """Return an insert that skips rows whose key exists, in the dialect of the connection."""
+    if transaction.connection.dialect.name == "postgresql":
         return postgresql.insert(table).on_conflict_do_nothing()
     return sqlite.insert(table).on_conflict_do_nothing()
 
 
 def among(column: sa.Column[str], values: Collection[str] | None) -> sa.ColumnElement[bool]:
-    """Return the condition that `column` is one of `values`; None is no condition.
+    """Return the condition that `column` is one of `values`, or no condition if `values` is None.
 
-    Past a thousand values it is none either, since databases bound the number of parameters: callers filter again.
+    Beyond a thousand values there is no condition either, since databases limit the number of parameters: callers
+    filter the result again.
     """
     return sa.true() if values is None or len(values) > 1000 else column.in_(sorted(values))  # noqa: PLR2004
 
@@ -247,14 +260,14 @@ class Database:
     """Connections to `<home>/ledger.sqlite`, one pool a process; safe to share between threads and across a fork."""
 
     def __init__(self, home: Path, *, timeout: float = WRITE_SECONDS) -> None:
-        """Open the database, after making it if it is not there.
+        """Open the database, creating it if it is missing.
 
         Args:
             home: data folder.
-            timeout: seconds that a writer waits for the one before it.
+            timeout: seconds that a writer waits for its turn.
 
         Raises:
-            LakeError: it cannot be opened, or was made by a newer version.
+            LakeError: it cannot be opened, or was written by a newer version.
         """
         self.home = home.resolve()
         self.file = self.home / "ledger.sqlite"
@@ -266,8 +279,8 @@ class Database:
             if not self.file.exists():
                 with self._handle.lock:
                     _create(self.file)
-        with self.reading() as connection:
-            version = int(connection.scalar(sa.select(META.c.value).where(META.c.key == "schema")) or 0)
+        with self.reading() as transaction:
+            version = _version(transaction)
         if version > SCHEMA:
             self.close()
             raise LakeError(
@@ -277,26 +290,25 @@ class Database:
             self._upgrade()
 
     def _upgrade(self) -> None:
-        """Bring the tables of an older version to this one; of several that open it, the first does so."""
-        with self.writing() as connection:
-            version = int(connection.scalar(sa.select(META.c.value).where(META.c.key == "schema")) or 0)
-            for number in range(version + 1, SCHEMA + 1):
-                connection.exec_driver_sql(_UPGRADES[number])
-            connection.execute(META.update().where(META.c.key == "schema").values(value=str(SCHEMA)))
+        """Upgrade the tables to this version, unless another process has done so meanwhile."""
+        with self.writing() as transaction:
+            for number in range(_version(transaction) + 1, SCHEMA + 1):
+                transaction.connection.exec_driver_sql(_UPGRADES[number])
+            transaction.connection.execute(META.update().where(META.c.key == "schema").values(value=str(SCHEMA)))
 
     @contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
-        """Give a connection that sees one state, whatever others commit meanwhile; it waits for nobody.
+    def reading(self) -> Iterator[Transaction]:
+        """Open a transaction that sees one state, whatever others commit meanwhile; it never waits for writers.
 
         Raises:
             LakeError: see `explained`.
         """
         with explained(self.home), self._handle.engine.connect() as connection:
-            yield connection
+            yield Transaction(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[sa.Connection]:
-        """Give the one connection that may write; what it did is committed at the end, or undone by an exception.
+    def writing(self) -> Iterator[Transaction]:
+        """Open the only transaction that may write; it commits at the end, and an exception rolls it back.
 
         Raises:
             LakeError: see `explained`.
@@ -308,11 +320,11 @@ class Database:
             handle.engine.connect().execution_options(writes=True) as connection,
             connection.begin(),
         ):
-            yield connection
+            yield Transaction(connection)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Keep all other writers out, over several transactions.
+        """Keep all other writers out across several transactions.
 
         Raises:
             LakeError: see `explained`.
@@ -321,10 +333,10 @@ class Database:
             yield
 
     def shrink(self) -> bool:
-        """Write the file anew without what was removed and empty its write-ahead log, unless the ledger is in use.
+        """Rewrite the file without its free pages and empty its write-ahead log, unless the ledger is in use.
 
         Returns:
-            Whether it was done: nothing that was removed is left in either file.
+            Whether it was done: removed rows are then in neither file.
 
         Raises:
             LakeError: see `explained`.
@@ -342,13 +354,31 @@ class Database:
                 raw.close()
         return not busy
 
+    def problem(self) -> str | None:
+        """Return the first problem that SQLite's quick check finds in the file, or None.
+
+        Raises:
+            LakeError: see `explained`.
+        """
+        with self.reading() as transaction:
+            finding = str(transaction.connection.exec_driver_sql("PRAGMA quick_check(1)").scalar())
+        return None if finding == "ok" else finding
+
+    def remove_unfinished(self, *, before: float = math.inf) -> list[Path]:
+        """Remove what crashes left of databases that were being created, if unchanged since `before` (Unix time)."""
+        with explained(self.home):
+            abandoned = [path for path in sorted(self.home.glob(f"{_UNFINISHED}*")) if _changed(path) < before]
+            for path in abandoned:
+                shutil.rmtree(path, ignore_errors=True)
+        return abandoned
+
     def close(self) -> None:
         """Close this process's connections; the next use opens new ones."""
         _dispose(self._handles)
 
     @property
     def _handle(self) -> "_Handle":
-        """What this process holds: a child must neither use nor close what its parent opened."""
+        """Connections and lock of this process: a child must neither use nor close those of its parent."""
         handle = self._handles.get(os.getpid())
         if handle is None:
             lock = filelock.FileLock(self.home / "ledger.lock", timeout=self._timeout, poll_interval=_POLL_SECONDS)
@@ -362,6 +392,18 @@ class _Handle:
 
     engine: sa.Engine
     lock: filelock.BaseFileLock
+
+
+def _version(transaction: Transaction) -> int:
+    return int(transaction.connection.scalar(sa.select(META.c.value).where(META.c.key == "schema")) or 0)
+
+
+def _changed(folder: Path) -> float:
+    """Return when a folder or a file in it was last written; infinity if it is gone."""
+    try:
+        return max(path.stat().st_mtime for path in (folder, *folder.glob("*")))
+    except FileNotFoundError:
+        return math.inf
 
 
 def _dispose(handles: dict[int, _Handle]) -> None:
@@ -378,16 +420,16 @@ def _engine(file: Path) -> sa.Engine:
     )
 
     @sa.event.listens_for(engine, "connect")
-    def _settle(connection: Any, _record: object) -> None:
+    def _configure(connection: Any, _record: object) -> None:
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA foreign_keys=ON")
-        connection.execute("PRAGMA secure_delete=ON")  # what is erased must not be left on free pages
+        connection.execute("PRAGMA secure_delete=ON")  # erased text must not survive on free pages
         connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
         connection.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
 
     @sa.event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
-        # Python's own handling would begin a transaction only at the first write: reads would not see one state.
+        # Python's driver begins a transaction only at the first write, so reads would not see one state.
         writes = connection.get_execution_options().get("writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -395,10 +437,10 @@ def _engine(file: Path) -> sa.Engine:
 
 
 def _create(file: Path) -> None:
-    """Make an empty ledger aside and move it into place, so that nobody ever sees half of one."""
+    """Create an empty ledger aside and move it into place, so that nobody ever opens half of one."""
     if file.exists():
         return
-    with tempfile.TemporaryDirectory(prefix=".ledger-", dir=file.parent) as folder:
+    with tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=file.parent) as folder:
         engine = _engine(Path(folder) / file.name)
         with engine.begin() as connection:
             METADATA.create_all(connection)

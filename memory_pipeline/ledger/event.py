@@ -1,9 +1,8 @@
-"""The event: what an agent may write, how it is checked at the door, and its typed table.
+"""The event: its model, its validation and its typed table.
 
-Here: the model of an event, `parse` (anything in, a valid event or one clear reason out), `frame`
-(rows of the ledger to the table `events`) and the reference page made from the models. Not here: what payloads hold
-(`ledger/payloads.py`), where events are kept (`ledger/ledger.py`) and what they add up to
-(`consolidation/state/projection.py`).
+Here: the model, `parse` (anything in, a valid event or one clear reason out), `frame` (rows of the ledger to the table
+`events`) and the reference page generated from the models. Not here: payloads (`ledger/payloads.py`), storing events
+(`ledger/ledger.py`) and folding them (`consolidation/state/projection.py`).
 """
 
 import hashlib
@@ -39,19 +38,19 @@ from memory_pipeline.ledger.validation_errors import fields_table, nearest, reas
 from memory_pipeline.schemas import INSTANT, TABLES, Events, EventType
 
 DEFAULT_PROFILE: Final = "default"
-"""Tenant of an event that names none."""
+"""Profile of an event that names none."""
 
 CLOCK_SKEW: Final = timedelta(minutes=5)
 """How far ahead of the ledger's clock a live event may lie."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""From when on the ledger counts microseconds."""
+"""Origin of the ledger's microseconds."""
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class InvalidEvent(ValueError):
-    """An event that was refused.
+    """An event is refused.
 
     Attributes:
         reason: field, value and remedy in one sentence.
@@ -64,30 +63,35 @@ class InvalidEvent(ValueError):
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """What was refused, exactly as it came."""
+    """A refused event, exactly as received."""
 
     origin: str
     """Where it came from: a file and line, an API call."""
     reason: str
-    """What is wrong with it and how to mend it."""
+    """What is wrong with it and how to fix it."""
     raw: bytes
-    """The bytes as they came."""
+    """The bytes as received."""
     received_at: datetime
     """When it was refused, UTC."""
 
     @property
     def letter_id(self) -> str:
-        """Return the SHA-256 of origin and bytes, 64 hex digits: burying the same letter twice keeps one."""
+        """Return the SHA-256 of origin and bytes, 64 hex digits, so that the same letter is stored once."""
         return hashlib.sha256(self.origin.encode() + b"\0" + self.raw).hexdigest()
 
 
-def micros(instant: datetime) -> int:
-    """Return a timezone-aware instant as microseconds since 1970-01-01 UTC, the ledger's form of it."""
-    return (instant - EPOCH) // _MICROSECOND
+def micros(at: datetime) -> int:
+    """Convert a timezone-aware instant to microseconds since 1970-01-01 UTC, the ledger's form."""
+    return (at - EPOCH) // _MICROSECOND
+
+
+def instant(microseconds: int) -> datetime:
+    """Convert microseconds since 1970-01-01 UTC to an instant."""
+    return EPOCH + microseconds * _MICROSECOND
 
 
 PIPELINE: Final = (EventType.RUN_COMMITTED.value, EventType.RUN_REVERTED.value, EventType.ERASED.value)
-"""Events that only the pipeline writes; they count neither as stores nor as activity."""
+"""Types of events that only the pipeline writes; they do not count as activity."""
 
 _ABOUT_A_MEMORY: Final = {
     EventType.STORED,
@@ -112,11 +116,11 @@ COLUMNS: Final = (
     "memory_id",
     "payload",
 )
-"""Columns of an event's row in the ledger, in order; `seq` comes before them."""
+"""Columns of an event's row in the ledger, in order, after `seq`."""
 
 
 class Event(BaseModel):
-    """One event, valid in itself."""
+    """One valid event."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -139,33 +143,33 @@ class Event(BaseModel):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        wanted = Erased if self.event_type == EventType.ERASED else PAYLOADS.get(self.event_type, dict)
-        if type(self.payload) is not wanted:
-            raise ValueError(f"payload is no {wanted.__name__}; give the payload of {self.event_type.value}")
+        model = Erased if self.event_type == EventType.ERASED else PAYLOADS.get(self.event_type, dict)
+        if type(self.payload) is not model:
+            raise ValueError(f"payload is no {model.__name__}; give the payload of {self.event_type.value}")
         if self.event_type in _ABOUT_A_MEMORY and self.memory_id is None:
             raise ValueError(f"memory_id is missing; name the memory that {self.event_type.value} is about")
         if self.event_type in _SESSIONS and self.session_id is None:
             raise ValueError(f"session_id is missing; name the session that {self.event_type.value} is about")
         if self.event_type not in _ABOUT_A_MEMORY and self.memory_id is not None:
-            where = (
+            remedy = (
                 "name the memories in payload.memory_ids" if self.event_type == EventType.ACCESSED else "leave it out"
             )
-            raise ValueError(f"memory_id has no meaning in {self.event_type.value}; {where}")
+            raise ValueError(f"memory_id has no meaning in {self.event_type.value}; {remedy}")
         if isinstance(self.payload, Linked) and self.payload.target_id == self.memory_id:
             raise ValueError("payload.target_id is the memory itself; link two different memories")
         return self
 
     def payload_json(self) -> str:
-        """Return the payload as canonical JSON: sorted keys, instants in UTC with microseconds, no null fields."""
+        """Return the payload as canonical JSON without null fields; instants in UTC with microseconds."""
         if isinstance(self.payload, dict):
             return canonical_json(self.payload)
-        given = ((name, getattr(self.payload, name)) for name in type(self.payload).model_fields)
+        fields = ((name, getattr(self.payload, name)) for name in type(self.payload).model_fields)
         return canonical_json(
-            {name: written(v) if isinstance(v, datetime) else v for name, v in given if v is not None}
+            {name: written(v) if isinstance(v, datetime) else v for name, v in fields if v is not None}
         )
 
     def row(self) -> tuple[str | int | None, ...]:
-        """Return the ledger's row, as in COLUMNS: instants as microseconds since 1970 UTC, the payload as JSON."""
+        """Return the ledger's row, in the order of COLUMNS: instants in microseconds since 1970, payload as JSON."""
         return (
             self.event_id,
             self.profile_id,
@@ -190,20 +194,20 @@ def parse(
     future: timedelta | None = CLOCK_SKEW,
     event_id: str | None = None,
 ) -> Event:
-    """Return the event that `raw` says, or refuse it with one clear reason.
+    """Parse and validate an event, or refuse it with one clear reason.
 
-    An instant without offset is read as UTC. A null field is a field left out. A stored memory without `memory_id`
-    takes the id of its event. The memory may be named in the payload instead of beside it.
+    An instant without offset is UTC. A null field counts as left out. A stored memory without `memory_id` takes the id
+    of its event. The memory may be named in the payload instead of beside it.
 
     Args:
-        raw: a JSON object, as bytes, text or already read.
-        recorded_at: the ledger's clock; also when the event occurred if it does not say.
-        origin: where it came from, for the error's text.
-        future: how far `occurred_at` may lie after `recorded_at`; None (importers) sets a later one back to it.
-        event_id: id of an event that brings none; a new uuid7 if this is None too.
+        raw: a JSON object, as bytes, text or parsed.
+        recorded_at: the ledger's clock; the default of `occurred_at`.
+        origin: where it came from, for the error message.
+        future: how far `occurred_at` may lie after `recorded_at`; None (importers) moves a later one back to it.
+        event_id: id of an event without one; default a new uuid7.
 
     Raises:
-        InvalidEvent: whatever is wrong with it; `reason` names field, value and remedy.
+        InvalidEvent: it is invalid; `reason` names field, value and remedy.
     """
     try:
         fields = {name: value for name, value in _object(raw).items() if value is not None}
@@ -252,22 +256,22 @@ def _event_type(value: Any) -> EventType:
 
 
 def _payload(model: type[Payload], event_type: EventType, fields: dict[str, Any]) -> Payload:
-    """Check the payload; a memory named in it moves to its place in `fields`."""
-    given = fields.get("payload", {})
-    if not isinstance(given, Mapping):
-        raise ValueError(f"payload is {shown(given)}; give a JSON object")  # noqa: TRY004 - one class of error
-    said = {name: value for name, value in given.items() if value is not None}
-    if event_type in _ABOUT_A_MEMORY and "memory_id" in said:
-        if fields.setdefault("memory_id", said["memory_id"]) != said["memory_id"]:
+    """Validate the payload; a memory named in it moves to `fields`."""
+    document = fields.get("payload", {})
+    if not isinstance(document, Mapping):
+        raise ValueError(f"payload is {shown(document)}; give a JSON object")  # noqa: TRY004 - one class of error
+    payload = {name: value for name, value in document.items() if value is not None}
+    if event_type in _ABOUT_A_MEMORY and "memory_id" in payload:
+        if fields.setdefault("memory_id", payload["memory_id"]) != payload["memory_id"]:
             raise ValueError(
-                f"payload.memory_id is {shown(said['memory_id'])}, memory_id is "
+                f"payload.memory_id is {shown(payload['memory_id'])}, memory_id is "
                 f"{shown(fields['memory_id'])}; name the memory once"
             )
-        del said["memory_id"]
+        del payload["memory_id"]
     if misplaced := sorted(fields.keys() & model.model_fields.keys()):
         raise ValueError(f"{misplaced[0]} stands beside the payload; move it to payload.{misplaced[0]}")
     try:
-        return model.model_validate(said)
+        return model.model_validate(payload)
     except ValidationError as error:
         raise ValueError(reason(error, model, prefix="payload.")) from error
 
@@ -296,15 +300,20 @@ _PAYLOAD_TYPES: Final = {
     "expanded": pl.List(pl.String()),
     "erased_at": pl.String(),
 }
-"""Every field a payload can have, as it stands in JSON."""
+"""JSON types of every field of a payload."""
+
+
+def named(row: Sequence[Any]) -> dict[str, Any]:
+    """Return a ledger row, `seq` and then COLUMNS, by column."""
+    return dict(zip(("seq", *COLUMNS), row, strict=True))
 
 
 def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
-    """Return ledger rows as the table `events`, one row an event and memory it names.
+    """Convert ledger rows to the table `events`, one row an event and memory that it names.
 
     Args:
-        rows: `seq` and then `Event.row()`. The pipeline's own events keep their payload columns null, and of a payload
-            that was erased only `erased_at` is left, and which memories an access named.
+        rows: `seq`, then the columns of `Event.row()`. The pipeline's events have null payload columns, and so have
+            redacted ones except for `erased_at` and the memories that an access named.
 
     Cost: some 3 seconds a million rows.
     """
@@ -312,12 +321,12 @@ def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     table = pl.DataFrame([tuple(row) for row in rows], schema=types, orient="row")
     if table.is_empty():
         return TABLES["events"].empty()
-    own = pl.col("event_type").is_in(PIPELINE)
-    lines = table.select(pl.when(own).then(pl.lit("{}")).otherwise("payload")).to_series().to_list()
-    said = pl.read_ndjson(BytesIO("\n".join(lines).encode()), schema=_PAYLOAD_TYPES)
+    pipeline = pl.col("event_type").is_in(PIPELINE)
+    lines = table.select(pl.when(pipeline).then(pl.lit("{}")).otherwise("payload")).to_series().to_list()
+    payloads = pl.read_ndjson(BytesIO("\n".join(lines).encode()), schema=_PAYLOAD_TYPES)
     events = (
         table.drop("payload")
-        .hstack(said.rename({"kind": "edge_kind", "expanded": "expanded_ids"}))
+        .hstack(payloads.rename({"kind": "edge_kind", "expanded": "expanded_ids"}))
         .with_columns(
             pl.col("occurred_at", "recorded_at").cast(INSTANT),
             pl.col("valid_from", "valid_until", "erased_at").str.to_datetime(WRITTEN, time_unit="us", time_zone="UTC"),
@@ -334,8 +343,8 @@ def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
         memory_id=named.list.get(pl.col("ordinal")),
         rank=pl.col("ranks").list.get(pl.col("ordinal"), null_on_oob=True),
     )
-    reached = pl.col("expanded_ids").list.contains(pl.col("memory_id")).fill_null(value=False)
-    accesses = accesses.with_columns(expanded=reached)
+    expanded = pl.col("expanded_ids").list.contains(pl.col("memory_id")).fill_null(value=False)
+    accesses = accesses.with_columns(expanded=expanded)
     return TABLES["events"].conform(pl.concat([events.filter(named.is_null()), accesses]))
 
 
@@ -343,27 +352,27 @@ _INTRODUCTION: Final = f"""# Events
 
 An event is one JSON object; a file of events holds one a line (JSON Lines, UTF-8).
 
-- A field that is null counts as left out. An instant without an offset is read as UTC.
-- Whatever is not valid is refused with a reason and kept as a dead letter; nothing is guessed.
+- A null field counts as left out. An instant without an offset is UTC.
+- An invalid event is refused with a reason and stored as a dead letter; nothing is guessed.
 - A live event may lie at most {CLOCK_SKEW.seconds // 60} minutes in the future. An imported one that lies in the future
   counts as having happened when it was imported.
-- An event without `event_id` gets a new one. Imported from a file, it is known by its bytes: the same line twice is one
+- An event without `event_id` gets a new one. In an imported file its bytes identify it: the same line twice is one
   event.
-- `memory_id` is needed wherever one memory is concerned; it may stand in the payload instead. A stored memory without
-  one takes the id of its event.
+- Every event about one memory needs its `memory_id`, which may also stand in the payload. A stored memory without one
+  takes the id of its event.
 - Sessions need their `session_id`.
-- A memory is stored once. The same again is harmless. Another text, or other fields, under its `memory_id` are refused:
-  change it with `memory.updated`, or give the other one an id of its own.
-- Nothing can be stored under the id of a memory that was erased; the dead letter keeps the reason alone. Any other
-  event about it is taken, so that it counts once, but what it says is not kept. That one was erased (`memory.erased`)
-  and what runs did (`run.*`) is written by the pipeline alone.
+- A memory is stored once. Storing the same again is harmless. Another text, or other fields, under its `memory_id` are
+  refused: change it with `memory.updated`, or choose another id.
+- Nothing can be stored under the id of an erased memory; its dead letter holds the reason only. Any other event about
+  it is accepted, so that a second delivery is recognised, but its payload is not stored. Only the pipeline writes
+  `memory.erased` and `run.*`.
 
 ## Every event
 """
 
 
 def documentation() -> str:
-    """Return the reference page of the events, made from the models."""
+    """Return the reference page of the events, generated from the models."""
     parts = [_INTRODUCTION, fields_table(Event, filled=("event_id", "occurred_at", "recorded_at"))]
     for event_type, model in PAYLOADS.items():
         example: dict[str, Any] = {"event_type": event_type.value, "occurred_at": "2026-01-31T12:00:00Z"}

@@ -1,16 +1,17 @@
-"""The ledger: every event, decision and run, in the order in which they came; nothing in it changes.
+"""The ledger: every event, decision and run, in the order in which they arrived; append-only.
 
-Here: appending events, dead letters and reverts, and reading any state back. What is not here: the tables made from
-events (`lake/tables.py`), what a commit writes (`ledger/commits.py`), the database itself (`ledger/database.py`).
+Here: appending events, dead letters and reverts, and reading any state back. Not here: the tables computed from events
+(`lake/tables.py`), what a commit writes (`ledger/commits.py`), the database itself (`ledger/database.py`).
 """
 
 import hashlib
 import json
+import math
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -30,58 +31,59 @@ from memory_pipeline.ledger.database import (
     RUNS,
     Database,
     LakeError,
+    Transaction,
     among,
     insert_new,
 )
-from memory_pipeline.ledger.event import COLUMNS, EPOCH, PIPELINE, DeadLetter, Event, micros
-from memory_pipeline.ledger.payloads import SALT_BYTES, silenced
+from memory_pipeline.ledger.event import COLUMNS, PIPELINE, DeadLetter, Event, instant, micros
+from memory_pipeline.ledger.payloads import SALT_BYTES, redacted
 from memory_pipeline.schemas import INSTANT, TABLES, EventType
 
-MOVING: Final = (*PIPELINE, EventType.UPDATED.value)
+HEAD_EVENTS: Final = (*PIPELINE, EventType.UPDATED.value)
 """Events that move the head of a profile: a plan made before one of them is refused."""
 
 _DIGEST_EVERY: Final = 8_192
-"""Positions between two kept digests."""
+"""Positions between two stored digests."""
 
 _EVENT: Final = [EVENTS.c[name] for name in ("seq", *COLUMNS)]
 
 
 PayloadReader = Callable[["Ledger", Collection[int]], Mapping[int, str]]
-"""Returns the payloads at some positions, as far as compaction moved them to files."""
+"""Reads the payloads at some positions, as far as compaction moved them to files."""
 
 
 @dataclass(frozen=True)
 class Appended:
-    """What became of a batch."""
+    """Outcome of appending a batch."""
 
     accepted: int
-    """Events that are new."""
+    """Number of new events."""
     duplicates: int
-    """Events that were there already, or twice in the batch."""
+    """Number of events that existed already, or were twice in the batch."""
     last_seq: int
     """Position of the ledger after the batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Revert:
-    """An undo: decisions of one profile that shall no longer count."""
+    """An undo: masks decisions of one profile."""
 
     profile_id: str
     decision_ids: Sequence[str]
-    """Every decision to mask, those that build on others included."""
+    """Every decision to mask, dependent ones included."""
     reason: str
-    """Why, in one sentence a person can read."""
+    """Why, as a sentence for people."""
     occurred_at: datetime
-    """From which instant on they are masked."""
+    """Instant from which they are masked."""
     recorded_at: datetime
-    """When it was asked for."""
+    """When it was requested."""
     plan_id: str | None = None
-    """Plan that is undone as a whole, if one is."""
+    """Plan that is undone as a whole, if any."""
     cascade: bool = False
-    """Decisions that build on the named ones were taken along."""
+    """Whether decisions that depend on the named ones are included."""
 
     def event(self) -> Event:
-        """Return the event that says so."""
+        """Return the event of this undo."""
         return Event(
             event_id=str(uuid7()),
             profile_id=self.profile_id,
@@ -98,7 +100,7 @@ class Revert:
 
 
 class Ledger:
-    """The one record of what happened. Threads and processes may share it; readers wait for nobody."""
+    """The record of what happened. Threads and processes may share it; readers never wait."""
 
     def __init__(self, opened: Database, moved_payloads: PayloadReader) -> None:
         self._database = opened
@@ -112,11 +114,11 @@ class Ledger:
 
         Args:
             home: data folder.
-            timeout: seconds that a writer waits for the one before it.
+            timeout: seconds that a writer waits for its turn.
             moved_payloads: reads the payloads that compaction moved to files; by default none can be read.
 
         Raises:
-            LakeError: it cannot be opened, or was made by a newer version.
+            LakeError: it cannot be opened, or was written by a newer version.
         """
         return cls(Database(home, timeout=timeout), moved_payloads or _no_payload_files)
 
@@ -135,58 +137,65 @@ class Ledger:
         """The data folder."""
         return self._database.home
 
-    def reading(self) -> AbstractContextManager[sa.Connection]:
-        """Give a connection that sees one state (see `Database.reading`)."""
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """Open a transaction that sees one state (see `Database.reading`)."""
         return self._database.reading()
 
-    def writing(self) -> AbstractContextManager[sa.Connection]:
-        """Give the one connection that may write (see `Database.writing`)."""
+    def writing(self) -> AbstractContextManager[Transaction]:
+        """Open the only transaction that may write (see `Database.writing`)."""
         return self._database.writing()
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Keep other writers out over several transactions (see `Database.exclusive`)."""
+        """Keep other writers out across several transactions (see `Database.exclusive`)."""
         return self._database.exclusive()
 
     def shrink(self) -> bool:
-        """Give unused space back to the disk, if nobody reads the ledger just now (see `Database.shrink`)."""
+        """Return free pages to the disk, unless the ledger is in use (see `Database.shrink`)."""
         return self._database.shrink()
+
+    def problem(self) -> str | None:
+        """Return a problem of the database's file, or None (see `Database.problem`)."""
+        return self._database.problem()
+
+    def remove_unfinished(self, *, before: float = math.inf) -> list[Path]:
+        """Remove what crashes left of ledgers that were being created (see `Database.remove_unfinished`)."""
+        return self._database.remove_unfinished(before=before)
 
     def append(self, events: Sequence[Event]) -> Appended:
         """Append a batch of agents' events in one transaction, each event id once.
 
-        An event about a memory that was erased is known from then on, so that it counts once, but what it says is not
-        kept.
+        An event about an erased memory is appended, so that a second delivery is recognised, but without its payload.
 
         Cost: some 30 µs an event in batches of thousands; about a millisecond for a batch of one.
 
         Raises:
-            KnownMemory: an event stores another text under the id of a memory that is known, or was erased, or has the
-                id of another event; nothing of the batch was kept.
-            ValueError: an event is one that only the pipeline writes.
-            LakeError: the ledger cannot be written; nothing of the batch was kept.
+            KnownMemory: an event stores another text under the id of an existing or erased memory, or has the id of
+                another event; nothing of the batch was appended.
+            ValueError: only the pipeline writes events of this type.
+            LakeError: the ledger cannot be written; nothing of the batch was appended.
         """
         if reserved := next((event for event in events if event.event_type in PIPELINE), None):
             kind = reserved.event_type.value
             raise ValueError(f"event_type is {kind!r}, which only the pipeline writes; leave it out of the batch")
         rows = [dict(zip(COLUMNS, event.row(), strict=True)) for event in events]
-        with self.writing() as connection:
-            before = position_in(connection)
+        with self.writing() as transaction:
+            before = position_in(transaction)
             if rows:
-                found = references.look_up(connection, rows)
-                references.check(connection, rows, found, self.with_payloads)
-                silent = [
-                    _unsaid(row) if (row["profile_id"], row["memory_id"]) in found.erased else row for row in rows
+                memories = references.look_up(transaction, rows)
+                references.check(transaction, rows, memories, self.with_payloads)
+                without_erased = [
+                    _redacted(row) if (row["profile_id"], row["memory_id"]) in memories.erased else row for row in rows
                 ]
-                connection.execute(insert_new(connection, EVENTS), silent)
-            accepted = connection.scalars(sa.select(sa.func.count()).where(EVENTS.c.seq > before)).one()
+                transaction.connection.execute(insert_new(transaction, EVENTS), without_erased)
+            accepted = transaction.connection.scalars(sa.select(sa.func.count()).where(EVENTS.c.seq > before)).one()
             if accepted < len(rows):
-                references.check_stored(connection, rows)
-            last = position_in(connection)
-            _keep_digest(connection, last)
+                references.check_stored(transaction, rows)
+            last = position_in(transaction)
+            _store_digest(transaction, last)
         return Appended(accepted, len(rows) - accepted, last)
 
     def bury(self, letters: Sequence[DeadLetter]) -> None:
-        """Keep refused events; a letter that is there already stays as it is."""
+        """Store refused events; those that are stored already stay unchanged."""
         rows = [
             {
                 "letter_id": letter.letter_id,
@@ -198,8 +207,8 @@ class Ledger:
             for letter in letters
         ]
         if rows:
-            with self.writing() as connection:
-                connection.execute(insert_new(connection, LETTERS), rows)
+            with self.writing() as transaction:
+                transaction.connection.execute(insert_new(transaction, LETTERS), rows)
 
     def revert(
         self,
@@ -212,7 +221,7 @@ class Ledger:
         plan_id: str | None = None,
         cascade: bool = False,
     ) -> int:
-        """Mask decisions from now on and return the ledger position of that; no table is changed (see `Revert`)."""
+        """Mask decisions from now on and return the ledger position of the undo; no table changes (see `Revert`)."""
         undo = Revert(
             profile_id=profile_id,
             decision_ids=decision_ids,
@@ -222,30 +231,30 @@ class Ledger:
             plan_id=plan_id,
             cascade=cascade,
         )
-        with self.writing() as connection:
-            return insert_event(connection, undo.event())
+        with self.writing() as transaction:
+            return insert_event(transaction, undo.event())
 
     def position(self) -> int:
         """Return the position of the last event; 0 before the first."""
-        with self.reading() as connection:
-            return position_in(connection)
+        with self.reading() as transaction:
+            return position_in(transaction)
 
     def heads(self, profiles: Collection[str] | None = None) -> dict[str, int]:
-        """Return the position of the last commit, revert or update of each profile; 0 where there is none.
+        """Return the position of the last commit, undo, erasure or update of each profile; 0 where there is none.
 
         Args:
             profiles: whose; default all that have an event.
         """
-        with self.reading() as connection:
-            return heads_in(connection, profiles)
+        with self.reading() as transaction:
+            return heads_in(transaction, profiles)
 
     def profiles(self) -> pl.DataFrame:
-        """Return who has events, by profile: `memories` stored, `last_seq` and `last_event_at` of its agents' events.
+        """Return the profiles with events: `memories` stored, `last_seq` and `last_event_at` of their agents' events.
 
         Cost: one pass over an index, some 0.1 s a million events.
         """
         last = EVENTS.alias("last")
-        each = (
+        by_profile = (
             sa.select(
                 EVENTS.c.profile_id,
                 sa.func.sum(sa.case((EVENTS.c.event_type == EventType.STORED.value, 1), else_=0)).label("memories"),
@@ -254,24 +263,24 @@ class Ledger:
             .group_by(EVENTS.c.profile_id)
             .subquery()
         )
-        query = sa.select(each, last.c.occurred_at).join(last, last.c.seq == each.c.last_seq)
-        with self.reading() as connection:
-            rows = connection.execute(query.order_by(each.c.profile_id)).fetchall()
+        query = sa.select(by_profile, last.c.occurred_at).join(last, last.c.seq == by_profile.c.last_seq)
+        with self.reading() as transaction:
+            rows = transaction.connection.execute(query.order_by(by_profile.c.profile_id)).fetchall()
         types = {"profile_id": pl.String, "memories": pl.Int64, "last_seq": pl.Int64, "last_event_at": pl.Int64}
         return _frame(rows, types).with_columns(pl.col("last_event_at").cast(INSTANT))
 
     def read(self, after: int = 0, until: int | None = None, limit: int | None = None) -> list[tuple[Any, ...]]:
-        """Return events as rows of `seq` and `event.COLUMNS`, in the order in which they came.
+        """Return events as rows of `seq` and `event.COLUMNS`, in the order in which they arrived.
 
         Args:
-            after: position before the first one wanted.
-            until: position of the last one wanted; default the head.
-            limit: how many at most.
+            after: position before the first event.
+            until: position of the last event; default the head.
+            limit: maximum number of events.
         """
         query = sa.select(*_EVENT).where(EVENTS.c.seq > after).order_by(EVENTS.c.seq).limit(limit)
-        with self.reading() as connection:
-            found = connection.execute(query if until is None else query.where(EVENTS.c.seq <= until))
-            rows = [tuple(row) for row in found]
+        with self.reading() as transaction:
+            result = transaction.connection.execute(query if until is None else query.where(EVENTS.c.seq <= until))
+            rows = [tuple(row) for row in result]
         return self.with_payloads(rows)
 
     def with_payloads(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -293,25 +302,27 @@ class Ledger:
         return [(*row[:-1], payloads[row[0]]) if row[-1] == MOVED else row for row in rows]
 
     def waiting(self, after: int) -> tuple[int, int]:
-        """Return how many events of agents came after a position, and how many of them are accesses."""
+        """Return the number of agents' events after a position, and how many of them are accesses."""
         accesses = sa.func.count(sa.case((EVENTS.c.event_type == EventType.ACCESSED.value, 1)))
         query = sa.select(sa.func.count(), accesses)
-        with self.reading() as connection:
-            found = connection.execute(query.where(EVENTS.c.seq > after, EVENTS.c.event_type.not_in(PIPELINE))).one()
-        return found[0], found[1]
+        with self.reading() as transaction:
+            events, recalls = transaction.connection.execute(
+                query.where(EVENTS.c.seq > after, EVENTS.c.event_type.not_in(PIPELINE))
+            ).one()
+        return events, recalls
 
     def digest(self, seq: int | None = None) -> str:
-        """Return a SHA-256 over the ids of the agents' events up to a position, in order: their content's name.
+        """Return a SHA-256 over the ids of the agents' events up to a position, in order; the pipeline's do not count.
 
-        What the pipeline itself wrote does not count. Cost: some ten milliseconds, however long the ledger is.
+        Cost: some ten milliseconds, however long the ledger is.
         """
-        with self.reading() as connection:
-            return _digest(connection, position_in(connection) if seq is None else seq)
+        with self.reading() as transaction:
+            return _digest(transaction, position_in(transaction) if seq is None else seq)
 
     def decisions(
         self, *, as_of: datetime | None = None, seq: int | None = None, profiles: Collection[str] | None = None
     ) -> pl.DataFrame:
-        """Return the committed decisions known at a state, reverted ones included; never those held back.
+        """Return the decisions committed up to a state, reverted ones included; never those held back.
 
         Args:
             as_of: clock of the last run that counts.
@@ -326,15 +337,15 @@ class Ledger:
         return self._table("decisions", query.where(among(DECISIONS.c.profile_id, profiles)), profiles)
 
     def reverted(self, *, as_of: datetime | None = None, seq: int | None = None) -> pl.DataFrame:
-        """Return the decisions that are masked at a state, and since which position (the table `reverted`)."""
-        with self.reading() as connection:
-            found = reverts_in(connection, as_of=as_of, seq=seq)
-        rows = [(profile, decision, at) for profile, at, said in found for decision in said["decision_ids"]]
+        """Return the decisions that are masked at a state, and from which position on (the table `reverted`)."""
+        with self.reading() as transaction:
+            reverts = reverts_in(transaction, as_of=as_of, seq=seq)
+        rows = [(profile, decision, at) for profile, at, payload in reverts for decision in payload["decision_ids"]]
         frame = _frame(rows, {"profile_id": pl.String, "decision_id": pl.String, "seq": pl.Int64})
         return TABLES["reverted"].conform(frame.group_by("profile_id", "decision_id").agg(pl.col("seq").min()))
 
     def runs(self, profiles: Collection[str] | None = None, *, seq: int | None = None) -> pl.DataFrame:
-        """Return what was committed, one row a run and profile (the table `consolidation_runs`).
+        """Return the committed runs, one row a run and profile (the table `consolidation_runs`).
 
         Args:
             profiles: whose; default all.
@@ -343,9 +354,9 @@ class Ledger:
         query = sa.select(*RUNS.c).where(among(RUNS.c.profile_id, profiles))
         if seq is not None:
             query = query.where(RUNS.c.commit_seq <= seq)
-        with self.reading() as connection:
-            gone = [(profile, said["plan_id"]) for profile, _, said in reverts_in(connection, seq=seq)]
-        undone = _frame(gone, {"profile_id": pl.String, "plan_id": pl.String}).unique()
+        with self.reading() as transaction:
+            plans = [(profile, payload["plan_id"]) for profile, _, payload in reverts_in(transaction, seq=seq)]
+        undone = _frame(plans, {"profile_id": pl.String, "plan_id": pl.String}).unique()
         return (
             self._table("consolidation_runs", query, profiles)
             .join(undone.with_columns(undone=True), on=["profile_id", "plan_id"], how="left", maintain_order="left")
@@ -354,10 +365,10 @@ class Ledger:
         )
 
     def attempts(self) -> pl.DataFrame:
-        """Return who tried to change the tables, when, in which phase, and how it ended; oldest first."""
+        """Return the attempts to commit, with process, start, phase and outcome; oldest first."""
         types = {column.name: pl.Int64 if column.name in {"id", "started_at"} else pl.String for column in ATTEMPTS.c}
-        with self.reading() as connection:
-            rows = connection.execute(sa.select(*ATTEMPTS.c).order_by(ATTEMPTS.c.id)).fetchall()
+        with self.reading() as transaction:
+            rows = transaction.connection.execute(sa.select(*ATTEMPTS.c).order_by(ATTEMPTS.c.id)).fetchall()
         return _frame(rows, types).with_columns(pl.col("started_at").cast(INSTANT))
 
     def dead_letters(self) -> pl.DataFrame:
@@ -365,14 +376,14 @@ class Ledger:
         return self._table("dead_letters", sa.select(*LETTERS.c), None)
 
     def _table(self, name: str, query: sa.Select[Any], profiles: Collection[str] | None) -> pl.DataFrame:
-        """Return the rows of a query as one of the tables, whose columns it selects."""
+        """Return the result of a query as the table whose columns it selects."""
         table = TABLES[name]
         types = {
             column.name: pl.Int64 if isinstance(column.type, sa.Integer) else table.empty().schema[column.name]
             for column in query.selected_columns
         }
-        with self.reading() as connection:
-            frame = _frame(connection.execute(query).fetchall(), types)
+        with self.reading() as transaction:
+            frame = _frame(transaction.connection.execute(query).fetchall(), types)
         return table.conform(frame if profiles is None else frame.filter(pl.col("profile_id").is_in(sorted(profiles))))
 
 
@@ -380,64 +391,70 @@ def _no_payload_files(_ledger: Ledger, _positions: Collection[int]) -> Mapping[i
     return {}
 
 
-def position_in(connection: sa.Connection) -> int:
-    """Return the position of the last event that a connection sees; 0 before the first."""
-    return connection.scalar(sa.select(sa.func.max(EVENTS.c.seq))) or 0
+def position_in(transaction: Transaction) -> int:
+    """Return the position of the last event; 0 before the first."""
+    return transaction.connection.scalar(sa.select(sa.func.max(EVENTS.c.seq))) or 0
 
 
-def heads_in(connection: sa.Connection, profiles: Collection[str] | None) -> dict[str, int]:
-    """Return the head of each profile as a connection sees it (see `Ledger.heads`)."""
-    moves = sa.case((EVENTS.c.event_type.in_(MOVING), EVENTS.c.seq), else_=0)
+def heads_in(transaction: Transaction, profiles: Collection[str] | None) -> dict[str, int]:
+    """Return the head of each profile (see `Ledger.heads`)."""
+    moves = sa.case((EVENTS.c.event_type.in_(HEAD_EVENTS), EVENTS.c.seq), else_=0)
     query = sa.select(EVENTS.c.profile_id, sa.func.max(moves)).group_by(EVENTS.c.profile_id)
     if profiles is None:
-        return dict(connection.execute(query.order_by(EVENTS.c.profile_id)).all())
-    query = query.where(among(EVENTS.c.profile_id, profiles), EVENTS.c.event_type.in_(MOVING))
-    found = dict(connection.execute(query).all())
-    return {profile: found.get(profile, 0) for profile in sorted(profiles)}
+        return dict(transaction.connection.execute(query.order_by(EVENTS.c.profile_id)).all())
+    query = query.where(among(EVENTS.c.profile_id, profiles), EVENTS.c.event_type.in_(HEAD_EVENTS))
+    heads = dict(transaction.connection.execute(query).all())
+    return {profile: heads.get(profile, 0) for profile in sorted(profiles)}
 
 
-def _unsaid(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of an event without what it says; the salt of its digest is kept nowhere."""
-    at = EPOCH + timedelta(microseconds=row["recorded_at"])
-    return row | {"payload": silenced(row["payload"], salt=secrets.token_bytes(SALT_BYTES), at=at)}
+def _redacted(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of an event with its payload redacted; the salt of the digest is stored nowhere."""
+    salt = secrets.token_bytes(SALT_BYTES)
+    return row | {"payload": redacted(row["payload"], salt=salt, at=instant(row["recorded_at"]))}
 
 
 def reverts_in(
-    connection: sa.Connection, *, as_of: datetime | None = None, seq: int | None = None
+    transaction: Transaction, *, as_of: datetime | None = None, seq: int | None = None
 ) -> list[tuple[str, int, dict[str, Any]]]:
-    """Return profile, position and payload of the reverts that count at a state."""
+    """Return profile, position and payload of the undos up to a state."""
     query = sa.select(EVENTS.c.profile_id, EVENTS.c.seq, EVENTS.c.payload).where(EVENTS.c.event_type == REVERTED)
     if as_of is not None:
         query = query.where(EVENTS.c.occurred_at <= micros(as_of))
     if seq is not None:
         query = query.where(EVENTS.c.seq <= seq)
-    return [(profile, at, json.loads(said)) for profile, at, said in connection.execute(query.order_by(EVENTS.c.seq))]
+    return [
+        (profile, at, json.loads(payload))
+        for profile, at, payload in transaction.connection.execute(query.order_by(EVENTS.c.seq))
+    ]
 
 
-def insert_event(connection: sa.Connection, event: Event) -> int:
-    """Append one event of the pipeline's own and return its position; 0 if its id is there already."""
+def insert_event(transaction: Transaction, event: Event) -> int:
+    """Append an event of the pipeline and return its position; 0 if its id exists."""
     row = dict(zip(COLUMNS, event.row(), strict=True))
-    return connection.scalar(insert_new(connection, EVENTS).values(row).returning(EVENTS.c.seq)) or 0
+    return transaction.connection.scalar(insert_new(transaction, EVENTS).values(row).returning(EVENTS.c.seq)) or 0
 
 
 def _frame(rows: Iterable[Sequence[Any]], types: dict[str, Any]) -> pl.DataFrame:
     return pl.DataFrame([tuple(row) for row in rows], schema=types, orient="row")
 
 
-def _digest(connection: sa.Connection, seq: int) -> str:
-    """Chain the ids of the agents' events, from the nearest kept digest on: each step hashes the last and one id."""
-    kept = sa.select(DIGESTS.c.seq, DIGESTS.c.digest).where(DIGESTS.c.seq <= seq)
-    start, state = connection.execute(kept.order_by(DIGESTS.c.seq.desc()).limit(1)).first() or (0, "00" * 32)
+def _digest(transaction: Transaction, seq: int) -> str:
+    """Chain the ids of the agents' events, starting at the nearest stored digest: digest = SHA-256(digest + id)."""
+    stored = sa.select(DIGESTS.c.seq, DIGESTS.c.digest).where(DIGESTS.c.seq <= seq)
+    start, state = transaction.connection.execute(stored.order_by(DIGESTS.c.seq.desc()).limit(1)).first() or (
+        0,
+        "00" * 32,
+    )
     ids = sa.select(EVENTS.c.event_id).where(
         EVENTS.c.seq > start, EVENTS.c.seq <= seq, EVENTS.c.event_type.not_in(PIPELINE)
     )
     digest = bytes.fromhex(state)
-    for event_id in connection.scalars(ids.order_by(EVENTS.c.seq)):
+    for event_id in transaction.connection.scalars(ids.order_by(EVENTS.c.seq)):
         digest = hashlib.sha256(digest + event_id.encode()).digest()
     return digest.hex()
 
 
-def _keep_digest(connection: sa.Connection, seq: int) -> None:
-    last = connection.scalar(sa.select(sa.func.max(DIGESTS.c.seq))) or 0
+def _store_digest(transaction: Transaction, seq: int) -> None:
+    last = transaction.connection.scalar(sa.select(sa.func.max(DIGESTS.c.seq))) or 0
     if seq - last >= _DIGEST_EVERY:
-        connection.execute(DIGESTS.insert().values(seq=seq, digest=_digest(connection, seq)))
+        transaction.connection.execute(DIGESTS.insert().values(seq=seq, digest=_digest(transaction, seq)))

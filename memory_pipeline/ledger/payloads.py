@@ -1,7 +1,7 @@
-"""What each type of event says: the payload models, and JSON in its one canonical form.
+"""Payload models by event type, and canonical JSON.
 
-Here: the fields of every payload, their limits and meaning. Not here: the event around the payload and how both are
-read (`ledger/event.py`).
+Here: the fields of every payload, their limits and meaning. Not here: the event around the payload, and parsing
+(`ledger/event.py`).
 """
 
 import hashlib
@@ -16,16 +16,16 @@ from memory_pipeline.schemas import EventType
 from memory_pipeline.text.classification import CATEGORIES, MEMORY_TYPES
 
 WRITTEN: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
-"""How an instant stands in JSON."""
+"""Format of an instant in JSON."""
 
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def canonical_json(value: Any) -> str:
-    """Return JSON with sorted keys, no spaces and no escapes that UTF-8 does not need: equal values, equal text.
+    """Serialise a value as JSON with sorted keys, no spaces and no needless escapes: equal values give equal text.
 
     Raises:
-        ValueError: the value holds NaN, an infinity, an unpaired surrogate or something JSON does not know.
+        ValueError: the value holds NaN, an infinity, an unpaired surrogate or a type that JSON lacks.
     """
     try:
         text = _CANONICAL.encode(value)
@@ -36,7 +36,7 @@ def canonical_json(value: Any) -> str:
 
 
 def _instant(value: object) -> object:
-    """Read an instant; what is none goes on to pydantic's strict check, which refuses it."""
+    """Parse an instant; anything else is passed on to pydantic's strict check, which refuses it."""
     try:
         instant = datetime.fromisoformat(value) if isinstance(value, str) else value
         if not isinstance(instant, datetime):
@@ -47,12 +47,12 @@ def _instant(value: object) -> object:
 
 
 def written(instant: datetime) -> str:
-    """Return a UTC instant as it stands in JSON, with microseconds."""
+    """Format a UTC instant for JSON, with microseconds."""
     return instant.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _metadata(value: object) -> object:
-    """Hold metadata as canonical JSON text: one string column in every table, however deep the object."""
+    """Turn metadata into canonical JSON text: a string column in every table, however deep the object."""
     read = read_json(value) if isinstance(value, str) else value
     if isinstance(read, Mapping):
         return canonical_json(dict(read))
@@ -64,10 +64,10 @@ def _no_constant(name: str) -> None:
 
 
 def read_json(text: str) -> Any:
-    """Read JSON, without the NaN and Infinity that Python's reader lets in.
+    """Parse JSON, refusing the NaN and Infinity that Python's parser accepts.
 
     Raises:
-        ValueError: it is no JSON, or nested too deeply.
+        ValueError: it is not JSON, or nested too deeply.
     """
     try:
         return json.loads(text, parse_constant=_no_constant)
@@ -85,15 +85,15 @@ Metadata = Annotated[str, BeforeValidator(_metadata, json_schema_input_type=dict
 
 
 class Payload(BaseModel):
-    """What one type of event says; unknown fields are refused."""
+    """Payload of one type of event; unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     example: ClassVar[dict[str, Any]] = {}
-    """A payload that is valid, for the reference page."""
+    """A valid payload, for the reference page."""
 
 
 class Noted(Payload):
-    """A payload with room for anything else."""
+    """A payload with free metadata."""
 
     metadata: Metadata | None = Field(None, description="Anything else worth keeping: a JSON object.")
 
@@ -209,10 +209,10 @@ class Erased(Payload):
 
 
 ERASED: Final = "erased"
-"""Field of a payload that was erased, or of a decision's document: the salted SHA-256 of what stood there."""
+"""Field of a redacted payload, or of a redacted document of a decision: the salted SHA-256 of the original."""
 
 SALT_BYTES: Final = 16
-"""Length of the salt of digests."""
+"""Length of the salt of digests, in bytes."""
 
 
 def digest(text: str, *, salt: bytes) -> str:
@@ -220,17 +220,17 @@ def digest(text: str, *, salt: bytes) -> str:
     return hashlib.sha256(salt + text.encode()).hexdigest()
 
 
-def silenced(payload: str, *, salt: bytes, at: datetime, keep: Collection[str] = ()) -> str:
-    """Return a payload, as canonical JSON, without what it says.
+def redacted(payload: str, *, salt: bytes, at: datetime, keep: Collection[str] = ()) -> str:
+    """Return a payload, as canonical JSON, with its fields replaced by a digest.
 
     Args:
         payload: canonical JSON.
-        salt: of the digest that stands for it.
+        salt: salt of the digest.
         at: when it is erased.
-        keep: fields that stay, if it has them.
+        keep: fields that stay, if present.
     """
-    said = {name: value for name, value in json.loads(payload).items() if name in keep} if keep else {}
-    return canonical_json(said | {ERASED: digest(payload, salt=salt), "erased_at": written(at)})
+    remaining = {name: value for name, value in json.loads(payload).items() if name in keep} if keep else {}
+    return canonical_json(remaining | {ERASED: digest(payload, salt=salt), "erased_at": written(at)})
 
 
 PAYLOADS: Final[dict[EventType, type[Payload]]] = {
@@ -242,4 +242,4 @@ PAYLOADS: Final[dict[EventType, type[Payload]]] = {
     EventType.SESSION_ENDED: Session,
     EventType.FEEDBACK: Feedback,
 }
-"""What agents may write; of the pipeline's own events memory.erased says what `Erased` has, run.* carry free JSON."""
+"""Payloads that agents may write; of the pipeline's events, memory.erased has `Erased` and run.* carry free JSON."""

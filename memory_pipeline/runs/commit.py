@@ -29,7 +29,7 @@ Tables = Mapping[str, pl.DataFrame]
 
 PUBLISHED: Final = tuple(name for name, table in TABLES.items() if table.write_mode == "replaced")
 """Tables that a commit replaces."""
-ACCRUED: Final = tuple(name for name, table in TABLES.items() if table.write_mode == "accrued")
+ACCUMULATED: Final = tuple(name for name, table in TABLES.items() if table.write_mode == "accumulated")
 """Tables that a commit adds to: each is a selection from `scored_memories`."""
 _SETTLE_TAKES: Final = (*stages.STATE, "enrichment", "vectors", "decisions", "reverted", "derived_edges")
 READ_OUT: Final = ("enrichment", "vectors", "completions")
@@ -115,7 +115,7 @@ def commit(
             profiles=tables["profiles"],
             decisions=tables["consolidation_plan"],
             tables={name: after.get(name, tables[name]) for name in PUBLISHED}
-            | {name: TABLES[name].conform(after["scored_memories"]) for name in ACCRUED},
+            | {name: TABLES[name].conform(after["scored_memories"]) for name in ACCUMULATED},
             policies=policies,
             live=live,
             run_id=run_id,

@@ -1,74 +1,68 @@
-"""The one place that computes the metrics, and writes them in the format of Prometheus.
+"""Computes the metrics and writes them in Prometheus's text format.
 
-Every figure is made from the store alone when it is asked for: nothing is counted in a process, so that any process
-can answer, and a restart loses nothing. Names and meanings follow ADR-0008 where it names one, and the health figures
-of the three tiers of energy.
-What is not here: what is due (`activity.py`), the description for a person (`status.py`), and who serves the text.
+Every figure is computed from the store when it is requested: no process counts anything, so that any process can
+answer and a restart loses nothing. Names and meanings follow ADR-0008 where it defines them, and the health figures of
+the three energy tiers. Not here: what is due (`due_work.py`), the description for people (`status.py`), and serving.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 import polars as pl
-import sqlalchemy as sa
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from memory_pipeline.runs import due_work, status
-from memory_pipeline.lake import catalog, files
-from memory_pipeline.lake.catalog import Mark
-from memory_pipeline.ledger.database import DECISIONS, EVENTS, RUNS
-from memory_pipeline.ledger.event import PIPELINE
-from memory_pipeline.schemas import LIVE, TABLES, Action, EventType
+from memory_pipeline.ledger import activity
+from memory_pipeline.schemas import LIVE, Action, EventType
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.content_hash import content_hashes
 
 AGE_TIERS: Final = ("hot", "warm", "cold", "archive")
-"""Tiers by age, youngest first."""
+"""Age tiers, youngest first."""
 
 ENERGY_TIERS: Final = ("working", "short_term", "long_term")
-"""Tiers of energy, lowest first."""
+"""Energy tiers, lowest first."""
 
 PRUNED: Final = (Action.DELETE, Action.ARCHIVE, Action.EXPIRE, Action.COLD, Action.STUB)
-"""Decisions that take a memory out of the live set, or further out of it, for what it scored."""
+"""Decisions that take a memory out of the live set, or further out of it, because of its score."""
 
 REGRET: Final = "recall_regret"
-"""Key in the metadata of an access: how many of its memories a deep recall found that an ordinary one lacked."""
+"""Metadata key of an access: how many of its memories only a deep recall found."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _BUCKETS: Final = tuple(round(0.1 * place, 1) for place in range(1, 11))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """All metrics at one instant, over all profiles."""
+    """All metrics at an instant, over all profiles."""
 
     consolidation_lag_seconds: float
-    """Since when the oldest event waits for its projection; 0: none waits."""
+    """Age of the oldest event that is not projected; 0 without one."""
     enrichment_lag_seconds: float
-    """Since when the oldest memory waits whose text was not read yet; 0: none waits."""
+    """Age of the oldest memory that is not enriched; 0 without one."""
     reconsolidation_last_run: datetime | None
     """When the last full run was committed."""
     graph_nodes_total: Mapping[str, int]
-    """Live memories by tier of age, as of the last run of their profile."""
+    """Live memories by age tier, as of the last run of their profile."""
     graph_nodes_pruned_total: Mapping[str, int]
-    """Committed decisions that took memories out, by action; an undo does not take them back."""
+    """Committed decisions that took memories out, by action; undone ones included."""
     reflection_triggers_total: int
-    """Times that the importance stored in a profile crossed the threshold and a reflection was committed for it."""
+    """Reflections committed because the importance stored in a profile crossed the threshold."""
     decay_scores: pl.Series
-    """Strength of every live memory, the score that decisions use, sorted."""
+    """Strength of every live memory, sorted."""
     recall_regret_total: int
-    """Memories that a deep recall found and an ordinary one lacked."""
+    """Memories that only deep recalls found."""
     disk_bytes: int
-    """Bytes that the data folder takes."""
+    """Size of the data folder."""
     health: pl.DataFrame
     """See `health`."""
     due: Mapping[str, int]
-    """Profiles for which each trigger holds."""
+    """Number of profiles for which each trigger holds."""
 
 
 def render(lake: Lake, settings: Settings, *, now: datetime) -> str:
@@ -84,10 +78,10 @@ def measure(lake: Lake, settings: Settings, *, now: datetime) -> Figures:
     key = ("profile_id", "memory_id")
     scored = lake.read("scored_memories", columns=[*key, "age_tier", "energy", "strength"])
     tiers = lake.read("memories", columns=[*key, "tier", "lifecycle"]).filter(pl.col("lifecycle").is_in(LIVE))
-    found = due_work.due(lake, settings, now=now).group_by("trigger").len("profiles")
+    due = due_work.due(lake, settings, now=now).group_by("trigger").len("profiles")
     return Figures(
         consolidation_lag_seconds=lag_seconds(lake, now),
-        enrichment_lag_seconds=_waited(_unread(lake), now),
+        enrichment_lag_seconds=_age(_oldest_unread(lake), now),
         reconsolidation_last_run=_last_full(lake),
         graph_nodes_total=_by(scored, "age_tier", AGE_TIERS),
         graph_nodes_pruned_total=_pruned(lake),
@@ -96,18 +90,18 @@ def measure(lake: Lake, settings: Settings, *, now: datetime) -> Figures:
         recall_regret_total=_regret(lake),
         disk_bytes=status.disk_bytes(lake.home),
         health=health(tiers.join(scored, on=key)),
-        due=dict(found.sort("trigger").iter_rows()),
+        due=dict(due.sort("trigger").iter_rows()),
     )
 
 
 def health(memories: pl.DataFrame) -> pl.DataFrame:
-    """Return how the energy of memories is distributed over the tiers.
+    """Summarise the energy of memories by tier.
 
     Args:
-        memories: `tier` and `energy` of each.
+        memories: `tier` and `energy`.
 
     Returns:
-        `tier`, `count`, `mean`, `max`, `min` (null where there is no memory), one row a tier, lowest first.
+        `tier`, `count`, `mean`, `max`, `min` (null without a memory), one row a tier, lowest first.
     """
     energy = pl.col("energy")
     figures = (
@@ -123,14 +117,14 @@ def health(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def exposition(figures: Figures) -> str:
-    """Return figures as text for Prometheus; a figure that nothing is known of is left out."""
+    """Format figures as text for Prometheus; unknown figures are left out."""
     registry = CollectorRegistry()
-    registry.register(_Ready(list(_families(figures))))
+    registry.register(_Computed(list(_families(figures))))
     return generate_latest(registry).decode()
 
 
-class _Ready(Collector):
-    """Metrics that are computed already."""
+class _Computed(Collector):
+    """Metrics that are already computed."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = metrics
@@ -140,15 +134,15 @@ class _Ready(Collector):
 
 
 def _families(figures: Figures) -> Iterator[Metric]:
-    """Name every figure and say what it is."""
+    """Yield every figure with its name and help text."""
     yield _gauge(
         "consolidation_lag_seconds",
-        "Since when the oldest event waits to be projected into the lake; runs take it in later.",
+        "Age of the oldest event that is not projected into the lake.",
         figures.consolidation_lag_seconds,
     )
     yield _gauge(
         "enrichment_lag_seconds",
-        "Since when the oldest memory waits whose text was not read yet.",
+        "Age of the oldest memory that is not enriched.",
         figures.enrichment_lag_seconds,
     )
     last = figures.reconsolidation_last_run
@@ -157,32 +151,32 @@ def _families(figures: Figures) -> Iterator[Metric]:
         "When the last full run was committed, in seconds since 1970.",
         None if last is None else last.timestamp(),
     )
-    yield _gauges("graph_nodes_total", "Live memories by tier of age.", "tier", figures.graph_nodes_total)
+    yield _gauges("graph_nodes_total", "Live memories by age tier.", "tier", figures.graph_nodes_total)
     yield _counters(
-        "graph_nodes_pruned", "Memories that forgetting took out.", "action", figures.graph_nodes_pruned_total
+        "graph_nodes_pruned", "Memories that forgetting took out of the live set.", "action", figures.graph_nodes_pruned_total
     )
     yield CounterMetricFamily(
         "reflection_triggers",
-        "Times that the importance stored crossed the threshold and a reflection was committed.",
+        "Reflections committed because stored importance crossed the threshold.",
         figures.reflection_triggers_total,
     )
     yield CounterMetricFamily(
-        "recall_regret", "Memories that deep recall found and ordinary recall lacked.", figures.recall_regret_total
+        "recall_regret", "Memories that only deep recall found.", figures.recall_regret_total
     )
-    yield _gauge("disk_bytes", "Bytes that the data folder takes.", figures.disk_bytes)
+    yield _gauge("disk_bytes", "Size of the data folder in bytes.", figures.disk_bytes)
     yield _gauges("consolidation_due", "Profiles for which a trigger holds.", "trigger", figures.due)
     yield from _scores(figures.decay_scores)
-    for name, said in (
-        ("count", "Live memories by tier of energy."),
+    for name, text in (
+        ("count", "Live memories by energy tier."),
         ("mean", "Mean energy of the live memories of a tier."),
         ("max", "Largest energy of the live memories of a tier."),
         ("min", "Smallest energy of the live memories of a tier."),
     ):
-        yield _gauges(f"memory_energy_{name}", said, "tier", dict(figures.health.select("tier", name).iter_rows()))
+        yield _gauges(f"memory_energy_{name}", text, "tier", dict(figures.health.select("tier", name).iter_rows()))
 
 
 def _scores(scores: pl.Series) -> Iterator[Metric]:
-    """Describe the scores by their median and their distribution."""
+    """Yield median and distribution of the scores."""
     yield _gauge("decay_score_p50", "Median strength of the live memories.", scores.median())
     buckets = [(str(edge), float((scores <= edge).sum())) for edge in _BUCKETS]
     histogram = HistogramMetricFamily("decay_score", "Strength of the live memories.")
@@ -190,91 +184,77 @@ def _scores(scores: pl.Series) -> Iterator[Metric]:
     yield histogram
 
 
-def _gauge(name: str, said: str, value: object) -> Metric:
-    family = GaugeMetricFamily(name, said)
+def _gauge(name: str, text: str, value: object) -> Metric:
+    family = GaugeMetricFamily(name, text)
     if isinstance(value, int | float):
         family.add_metric([], value)
     return family
 
 
-def _gauges(name: str, said: str, label: str, values: Mapping[str, float | None]) -> Metric:
-    family = GaugeMetricFamily(name, said, labels=[label])
+def _gauges(name: str, text: str, label: str, values: Mapping[str, float | None]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=[label])
     for key, value in values.items():
         if value is not None:
             family.add_metric([key], value)
     return family
 
 
-def _counters(name: str, said: str, label: str, values: Mapping[str, int]) -> Metric:
-    family = CounterMetricFamily(name, said, labels=[label])
+def _counters(name: str, text: str, label: str, values: Mapping[str, int]) -> Metric:
+    family = CounterMetricFamily(name, text, labels=[label])
     for key, value in values.items():
         family.add_metric([key], value)
     return family
 
 
-def _waited(since: datetime | None, now: datetime) -> float:
+def _age(since: datetime | None, now: datetime) -> float:
     return 0.0 if since is None else max(0.0, (now - since).total_seconds())
 
 
 def lag_seconds(lake: Lake, now: datetime) -> float:
-    """Return how long the oldest event has waited that the lake does not hold yet, in seconds; 0: none waits.
-
-    Cost: one look into an index.
-    """
-    with lake.ledger.reading() as connection:
-        after = EVENTS.c.seq > catalog.marked(connection, Mark.PROJECTED)
-        query = sa.select(sa.func.min(EVENTS.c.recorded_at)).where(after, EVENTS.c.event_type.not_in(PIPELINE))
-        return _waited(_instant(connection.scalar(query)), now)
+    """Return the age of the oldest event that is not projected, in seconds; 0 without one. Cost: an index look-up."""
+    with lake.ledger.reading() as transaction:
+        return _age(activity.oldest_unprojected(transaction), now)
 
 
-def _unread(lake: Lake) -> datetime | None:
-    """When the oldest memory was recorded whose text was not read yet; those that a run has seen were."""
+def _oldest_unread(lake: Lake) -> datetime | None:
+    """Return when the oldest memory was recorded that is not enriched; every memory that a run has seen is."""
     stored = due_work.unread(lake)
-    known = lake.read("enrichment", columns=["profile_id", "content_hash"])
+    enriched = lake.read("enrichment", columns=["profile_id", "content_hash"])
     hashes = content_hashes(stored["speaker"], stored["content"])
-    unread = stored.with_columns(hashes).join(known, on=["profile_id", "content_hash"], how="anti")
+    unread = stored.with_columns(hashes).join(enriched, on=["profile_id", "content_hash"], how="anti")
     since: datetime | None = unread.select(pl.col("recorded_at").min()).item()
     return since
 
 
 def _last_full(lake: Lake) -> datetime | None:
-    with lake.ledger.reading() as connection:
-        query = sa.select(sa.func.max(RUNS.c.committed_at)).where(RUNS.c.task == "full")
-        return _instant(connection.scalar(query))
+    with lake.ledger.reading() as transaction:
+        return activity.last_commit(transaction, "full")
 
 
 def _reflections(lake: Lake) -> int:
-    with lake.ledger.reading() as connection:
-        query = sa.select(sa.func.count()).where(RUNS.c.task == "reflect", RUNS.c.trigger == "sensor")
-        return connection.scalars(query).one()
+    with lake.ledger.reading() as transaction:
+        return activity.count_runs(transaction, task="reflect", trigger="sensor")
 
 
 def _pruned(lake: Lake) -> dict[str, int]:
-    taken = (DECISIONS.c.action.in_(PRUNED), DECISIONS.c.status == "committed")
-    query = sa.select(DECISIONS.c.action, sa.func.count()).where(*taken).group_by(DECISIONS.c.action)
-    with lake.ledger.reading() as connection:
-        counts = {str(action): int(count) for action, count in connection.execute(query)}
+    with lake.ledger.reading() as transaction:
+        counts = activity.count_committed(transaction, PRUNED)
     return {action.value: counts.get(action.value, 0) for action in PRUNED}
 
 
 def _regret(lake: Lake) -> int:
-    """Add up what recalls wrote into the metadata of their accesses: each counts once, whatever it names."""
-    accesses = files.collect(
-        lake.paths("events"),
-        TABLES["events"],
+    """Sum what recalls wrote into the metadata of their accesses; an access counts once, however many rows it has."""
+    accesses = lake.scan(
+        "events",
         pl.col("event_type") == EventType.ACCESSED.value,
         pl.col("ordinal") == 0,
         pl.col("metadata").str.contains(REGRET, literal=True),
         columns=["metadata"],
     )
-    found = accesses["metadata"].str.json_path_match(f"$.{REGRET}").cast(pl.Int64, strict=False)
-    return int(found.sum())
+    counts = accesses["metadata"].str.json_path_match(f"$.{REGRET}").cast(pl.Int64, strict=False)
+    return int(counts.sum())
 
 
 def _by(rows: pl.DataFrame, column: str, values: Sequence[str]) -> dict[str, int]:
     counts = dict(rows[column].value_counts().iter_rows())
     return {value: counts.get(value, 0) for value in values}
-
-
-def _instant(microseconds: int | None) -> datetime | None:
-    return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)

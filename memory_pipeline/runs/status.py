@@ -1,4 +1,4 @@
-"""The store described for a person: how far each profile has come, what ran last, what is due, what waits."""
+"""Describes the store for people: how far each profile has come, what ran last, what is due, what waits."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
-import sqlalchemy as sa
 
 from memory_pipeline.consolidation import triggers
 from memory_pipeline.runs import due_work
-from memory_pipeline.ledger.database import EVENTS
-from memory_pipeline.ledger.event import PIPELINE
-from memory_pipeline.schemas import INSTANT, LIVE
+from memory_pipeline.ledger import activity
+from memory_pipeline.schemas import LIVE
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.validation_errors import nearest
 from memory_pipeline.settings import Policy, Settings, next_tick
@@ -26,10 +24,10 @@ REFLECTING: Final = ("full", "reflect")
 
 
 def progress(lake: Lake) -> pl.DataFrame:
-    """How far runs have come, one row a profile with a committed run.
+    """Return how far runs have come, one row a profile with a committed run.
 
     Returns:
-        `profile_id`, `last_as_of`, `commit_seq`, and `reflected_seq`, the position up to which it was reflected on.
+        `profile_id`, `last_as_of`, `commit_seq`, and `reflected_seq`, the position that its last reflection read up to.
     """
     runs = lake.ledger.runs().filter(pl.col("outcome") != "reverted")
     reflected = pl.col("base_seq").filter(pl.col("task").is_in(REFLECTING))
@@ -45,13 +43,13 @@ def progress(lake: Lake) -> pl.DataFrame:
 
 
 def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | None = None) -> dict[str, Any]:
-    """Describe the store for a person: profiles, what waits, what ran last, what is due next.
+    """Describe the store for people: profiles, what waits, what ran last, what is due next.
 
     Args:
         lake: the store.
         settings: schedules, and the policy of each profile.
         now: the present.
-        profile_id: whose; default all. What is due is told by this profile's policy, else by the common one.
+        profile_id: whose; default all. What is due follows this profile's policy, else the common one.
 
     Returns:
         See `docs/json.md`, at `status`.
@@ -63,10 +61,10 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
     """
     profiles = lake.ledger.profiles().filter(pl.col("memories") > 0)
     if profile_id is not None:
-        known = profiles["profile_id"].to_list()
+        names = profiles["profile_id"].to_list()
         profiles = profiles.filter(pl.col("profile_id") == profile_id)
         if profiles.is_empty():
-            remedy = nearest(profile_id, known) if known else "nothing is remembered yet"
+            remedy = nearest(profile_id, names) if names else "no memory is stored yet"
             raise ValueError(f"profile {profile_id!r} has no memory; {remedy}")
     runs = lake.ledger.runs(profiles["profile_id"].to_list()).sort("commit_seq", descending=True)
     standing = runs.filter(pl.col("outcome") != "reverted")
@@ -90,7 +88,7 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
         "profiles": rows,
         **{f"last_{row['task']}": row["last"] for row in tasks if row["task"] in TASKS},
         "tasks": tasks,
-        "history": [_ran(row) for row in runs.head(policy.history_limit).iter_rows(named=True)],
+        "history": [_run(row) for row in runs.head(policy.history_limit).iter_rows(named=True)],
         "position": lake.ledger.position(),
         "waiting_seconds": max(0.0, (now - oldest).total_seconds()) if oldest else 0.0,
         "dead_letters": lake.ledger.dead_letters().height,
@@ -99,10 +97,10 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
 
 
 def disk_bytes(home: Path) -> int:
-    """Bytes that a data folder takes, Dagster's own storage included; a hard-linked file counts once."""
+    """Return the size of a data folder in bytes, Dagster's storage included; a hard-linked file counts once."""
     sizes = {}
     for path in home.rglob("*"):
-        with suppress(FileNotFoundError):  # what a run or a sweep removes meanwhile
+        with suppress(FileNotFoundError):  # removed by a run or a sweep meanwhile
             if path.is_file():
                 stat = path.lstat()
                 sizes[stat.st_dev, stat.st_ino] = stat.st_size
@@ -110,41 +108,26 @@ def disk_bytes(home: Path) -> int:
 
 
 def _profiles(lake: Lake, profiles: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
-    """One row a profile: what it has, how far it has come, and what waits since when."""
-    own = profiles["profile_id"].to_list()
+    """Return a row a profile: its memories, how far it has come, and what waits since when."""
+    names = profiles["profile_id"].to_list()
     live = (
-        lake.read("memories", profiles=own, columns=["profile_id", "lifecycle"])
+        lake.read("memories", profiles=names, columns=["profile_id", "lifecycle"])
         .group_by("profile_id")
         .agg(live=pl.col("lifecycle").is_in(LIVE).sum().cast(pl.Int64))
     )
-    come = runs.group_by("profile_id").agg(last_as_of=pl.col("as_of").max(), base_seq=pl.col("base_seq").max())
-    rows = profiles.join(live, on="profile_id", how="left").join(come, on="profile_id", how="left")
-    after = rows.select("profile_id", pl.col("base_seq").fill_null(0)).iter_rows()
-    waiting = pl.DataFrame(
-        [(profile_id, *_waiting(lake, profile_id, seq)) for profile_id, seq in after],
-        schema={"profile_id": pl.String, "waiting": pl.Int64, "waiting_since": pl.Int64},
-        orient="row",
-    )
+    last = runs.group_by("profile_id").agg(last_as_of=pl.col("as_of").max(), base_seq=pl.col("base_seq").max())
+    rows = profiles.join(live, on="profile_id", how="left").join(last, on="profile_id", how="left")
+    with lake.ledger.reading() as transaction:
+        waiting = activity.waiting(transaction, rows.select("profile_id", pl.col("base_seq").fill_null(0)))
     return (
         rows.join(waiting, on="profile_id")
-        .with_columns(pl.col("waiting_since").cast(INSTANT))
         .select("profile_id", "memories", "live", "last_as_of", "waiting", "waiting_since")
         .sort("profile_id")
     )
 
 
-def _waiting(lake: Lake, profile_id: str, after: int) -> tuple[int, int | None]:
-    """How many events of a profile came after a position, and when the first of them was recorded, in microseconds."""
-    query = sa.select(sa.func.count(), sa.func.min(EVENTS.c.recorded_at)).where(
-        EVENTS.c.profile_id == profile_id, EVENTS.c.seq > after, EVENTS.c.event_type.not_in(PIPELINE)
-    )
-    with lake.ledger.reading() as connection:
-        count, since = connection.execute(query).one()
-    return count, since
-
-
-def _ran(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe a run, in AutoMem's names where it has one."""
+def _run(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe a run, with AutoMem's names where it has them."""
     return {
         "task": run["task"],
         "ran_at": run["committed_at"],
@@ -155,9 +138,9 @@ def _ran(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tasks(runs: pl.DataFrame, settings: Settings, policy: Policy, now: datetime) -> list[dict[str, Any]]:
-    """Say of each task when it was last done and stands, and when time alone calls for it again.
+    """Return for each task when it was last done, and when it is due again by time alone.
 
-    A run that was undone no longer stands, but still counts for what is due: an undo is no reason to run again.
+    An undone run is not the last one, but still counts for what is due: an undo is no reason to run again.
     """
     standing = runs.filter(pl.col("outcome") != "reverted")
     return [
@@ -167,19 +150,20 @@ def _tasks(runs: pl.DataFrame, settings: Settings, policy: Policy, now: datetime
 
 
 def _last(runs: pl.DataFrame, task: str) -> datetime | None:
-    """Clock of the last run that did a task; a full run does them all."""
+    """Return the clock of the last run that did a task; a full run does them all."""
     done = pl.col("task").is_in(triggers.settled_by(task))
     last: datetime | None = runs.filter(done).select(pl.col("as_of").max()).item()
     return last
 
 
 def _next_due(task: str, runs: pl.DataFrame, settings: Settings, policy: Policy, now: datetime) -> datetime | None:
-    """When a task is next due: by its own interval, or with the next full run, whichever comes first."""
+    """Return when a task is next due: by its own interval or with the next full run, whichever comes first."""
     if not policy.enabled:
         return None
-    ways = [
-        triggers.next_due(_last(runs, one), triggers.interval(policy, one), now) for one in triggers.settled_by(task)
+    instants = [
+        triggers.next_due(_last(runs, settling), triggers.interval(policy, settling), now)
+        for settling in triggers.settled_by(task)
     ]
     if policy.nightly_run:
-        ways.append(next_tick(settings.nightly, settings.timezone, now))
-    return min((way for way in ways if way is not None), default=None)
+        instants.append(next_tick(settings.nightly, settings.timezone, now))
+    return min((instant for instant in instants if instant is not None), default=None)

@@ -71,10 +71,10 @@ class Table:
 
     name: str
     schema: type[dy.Schema]
-    write_mode: Literal["replaced", "accrued", "appended", "moved", "ledger", "passing"] = "replaced"
-    """How rows are written. replaced: a commit replaces a profile's rows; accrued: a commit adds rows; appended: the
-    stage that computes rows adds them; moved: maintenance adds rows that it takes out of the ledger's database; ledger:
-    the rows are in that database; passing: the rows exist only within a run."""
+    write_mode: Literal["replaced", "accumulated", "appended", "moved", "in_ledger", "per_run"] = "replaced"
+    """How rows are written. replaced: a commit replaces a profile's rows; accumulated: a commit adds rows; appended:
+    the stage that computes rows adds them; moved: maintenance adds rows that it takes out of the ledger's database;
+    in_ledger: the rows are in that database; per_run: the rows exist only within a run."""
 
     @property
     def key(self) -> list[str]:
@@ -125,20 +125,20 @@ TABLES: Final[dict[str, Table]] = {
         Table("enrichment", Enrichment, write_mode="appended"),
         Table("vectors", Vectors, write_mode="appended"),
         Table("completions", Completions, write_mode="appended"),
-        Table("decisions", Decisions, write_mode="ledger"),
-        Table("consolidation_runs", Runs, write_mode="ledger"),
-        Table("dead_letters", DeadLetters, write_mode="ledger"),
-        Table("reverted", Reverted, write_mode="ledger"),
+        Table("decisions", Decisions, write_mode="in_ledger"),
+        Table("consolidation_runs", Runs, write_mode="in_ledger"),
+        Table("dead_letters", DeadLetters, write_mode="in_ledger"),
+        Table("reverted", Reverted, write_mode="in_ledger"),
         Table("profiles", Profiles),
         Table("memories", Memories),
         Table("decided_edges", Edges),
-        Table("accesses", Accesses, write_mode="passing"),
+        Table("accesses", Accesses, write_mode="per_run"),
         Table("tier_changes", TierChanges),
         Table("core_memory_blocks", CoreMemoryBlocks),
         Table("derived_edges", Edges),
         Table("memory_importance", MemoryImportance),
         Table("scored_memories", ScoredMemories),
-        Table("score_history", ScoreHistory, write_mode="accrued"),
+        Table("score_history", ScoreHistory, write_mode="accumulated"),
         Table("deferred", Deferred),
         Table("fact_changes", FactChanges),
         Table("proposed_edges", Edges),

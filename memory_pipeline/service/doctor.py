@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-import duckdb
 import polars as pl
 
 from memory_pipeline.consolidation import stages
@@ -85,11 +84,9 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
 
 
 def _ledger(lake: Lake) -> Finding:
-    with lake.ledger.reading() as connection:
-        problems = [row[0] for row in connection.exec_driver_sql("PRAGMA quick_check(1)")]
-    if problems != ["ok"]:
+    if problem := lake.ledger.problem():
         remedy = "replace ledger.sqlite with a backup"
-        return Finding("ledger", well=False, detail=f"damaged: {' '.join(problems)}; {remedy}")
+        return Finding("ledger", well=False, detail=f"damaged: {problem}; {remedy}")
     profiles = lake.ledger.profiles().height
     return Finding("ledger", well=True, detail=f"position {lake.ledger.position()}, {many(profiles, 'profile')}")
 
@@ -130,7 +127,13 @@ def rebuild(lake: Lake, settings: Settings, lost: Collection[str]) -> list[str]:
             name: pl.concat([frames[name] for frames in rebuilt.values()]) for name in commit.PUBLISHED if name in lost
         }
         profiles = pl.DataFrame({"profile_id": list(rebuilt), "head": [heads[name] for name in rebuilt]})
-        publishing.replace_rows(lake.ledger, profiles, tables, lambda _: dict.fromkeys(rebuilt, position))
+        publishing.replace_rows(
+            lake.ledger,
+            lake.store,
+            profiles=profiles,
+            tables=tables,
+            record=lambda _: dict.fromkeys(rebuilt, position),
+        )
     turn = stages.Turn(policy=settings.policy, as_of=datetime.now(UTC), plan_id="")
     texts, words, vectors = (lake.read(name) for name in ("memories", "enrichment", "vectors"))
     for name, rows in zip(("enrichment", "vectors"), stages.enrich(turn, texts, words, vectors), strict=True):
@@ -165,12 +168,8 @@ def _unfit(path: Path | None, position: int) -> str | None:
     """Return what is wrong with the newest snapshot, given the position of the last commit or undo."""
     if path is None:
         return "missing" if position else None
-    try:
-        with duckdb.connect(str(path), read_only=True) as connection:
-            connection.execute("FROM snapshot_info").fetchall()
-            connection.execute("SELECT count(*) FROM memories JOIN vectors USING (profile_id, content_hash)").fetchall()
-    except duckdb.Error as error:
-        return f"{path} cannot be read: {str(error).splitlines()[0]}"
+    if problem := snapshot.problem(path):
+        return f"{path} cannot be read: {problem}"
     if int(path.stem.partition("-")[0]) < position:
         return f"{path} is older than the last run"
     link = path.with_name(snapshot.LINK)

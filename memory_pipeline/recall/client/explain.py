@@ -9,16 +9,15 @@ import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 import polars as pl
-import sqlalchemy as sa
 
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger.database import EVENTS, UnknownMemory
-from memory_pipeline.ledger.event import EPOCH
+from memory_pipeline.ledger import event, profile_events
+from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.recall.client.explanation import Explanation, Factor, Row
 from memory_pipeline.schemas import Action, EventType, ScoredMemories
@@ -144,16 +143,12 @@ class _Tables:
 
     def erasure(self) -> Row | None:
         """Return when and why the memory was erased, from the current ledger whatever the instant."""
-        about = (EVENTS.c.profile_id == self.profile_id, EVENTS.c.memory_id == self.memory_id)
-        query = sa.select(EVENTS.c.event_type, EVENTS.c.occurred_at, EVENTS.c.payload).where(*about)
-        with self.lake.ledger.reading() as connection:
-            erasures = [row for row in connection.execute(query) if row.event_type == EventType.ERASED.value]
+        with self.lake.ledger.reading() as transaction:
+            erasures = profile_events.about(transaction, self.profile_id, self.memory_id, kinds=[EventType.ERASED])
         if not erasures:
             return None
-        return {
-            "at": EPOCH + timedelta(microseconds=erasures[0].occurred_at),
-            "reason": json.loads(erasures[0].payload)["reason"],
-        }
+        erasure = event.named(erasures[0])
+        return {"at": event.instant(erasure["occurred_at"]), "reason": json.loads(erasure["payload"])["reason"]}
 
     def accesses(self) -> tuple[Row, ...]:
         accesses = self._events_about(pl.col("event_type").is_in(_USES))
@@ -173,10 +168,9 @@ class _Tables:
 def _owner(lake: Lake, memory_id: str) -> str:
     """Return the one profile that has the memory."""
     memories = lake.read("memories", columns=["profile_id", "memory_id"])
-    stored = (EVENTS.c.memory_id == memory_id, EVENTS.c.event_type == EventType.STORED.value)
     owners = set(memories.filter(pl.col("memory_id") == memory_id)["profile_id"])
-    with lake.ledger.reading() as connection:
-        owners |= set(connection.scalars(sa.select(EVENTS.c.profile_id).where(*stored)))
+    with lake.ledger.reading() as transaction:
+        owners |= profile_events.profiles_storing(transaction, memory_id)
     if not owners:
         raise UnknownMemory(_unknown(memory_id, memories["memory_id"], "in any profile"))
     if len(owners) > 1:

@@ -11,24 +11,21 @@ import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
-import sqlalchemy as sa
 
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.folding import WRONG_TO_NOTHING
 from memory_pipeline.consolidation.state.lifecycle import MOVES
-from memory_pipeline.lake import catalog, files
-from memory_pipeline.lake.catalog import Mark
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger import event
-from memory_pipeline.ledger.database import DECISIONS, EVENTS, LakeError
+from memory_pipeline.ledger import catalog, event, profile_events
+from memory_pipeline.ledger.catalog import Mark
+from memory_pipeline.ledger.database import LakeError
+from memory_pipeline.ledger.ledger import position_in
+from memory_pipeline.ledger.profile_events import Row
 from memory_pipeline.recall.live import new_memories
 from memory_pipeline.schemas import TABLES, Action, EventType
-
-Row = tuple[Any, ...]
-"""A row of the ledger: `seq`, then `events.COLUMNS`."""
 
 REPUBLISHING: Final = frozenset(event.PIPELINE)
 """Events that replace the published tables."""
@@ -46,31 +43,10 @@ _TYPE, _OCCURRED, _RECORDED_AT, _SESSION, _MEMORY, _PAYLOAD = (
 _LINKING: Final = (*MOVES, Action.CLOSE.value)
 """Decisions by which the state of one memory depends on another."""
 _ATTEMPTS: Final = 4
-_AT_ONCE: Final = 500
-"""Most parameters of one query."""
 _FEW: Final = 200
 """Most new memories to convert row by row; beyond it the fold is faster."""
 _CHUNKS: Final = 64
 """Chunks above which a table is made contiguous again."""
-
-_OWN: Final = sa.bindparam("own", type_=sa.Text())
-_AFTER: Final = sa.bindparam("after", type_=sa.BigInteger())
-_UNTIL: Final = sa.bindparam("until", type_=sa.BigInteger())
-_AS_OF: Final = sa.bindparam("as_of", type_=sa.BigInteger())
-_ROWS: Final = sa.select(*(EVENTS.c[name] for name in ("seq", *event.COLUMNS))).order_by(EVENTS.c.seq)
-_BETWEEN: Final = _ROWS.where(
-    EVENTS.c.seq > _AFTER,
-    EVENTS.c.seq <= _UNTIL,
-    EVENTS.c.profile_id.concat("") == _OWN,  # an expression, or SQLite reads the whole profile by its index
-)
-_LATE: Final = _BETWEEN.where(EVENTS.c.occurred_at > _AS_OF, EVENTS.c.recorded_at > _AS_OF)
-_LAST: Final = sa.select(sa.func.max(EVENTS.c.seq))
-_RECORDED: Final = (
-    sa.select(EVENTS.c.seq)
-    .where(EVENTS.c.seq <= _UNTIL, EVENTS.c.recorded_at <= _AS_OF)
-    .order_by(EVENTS.c.seq.desc())
-    .limit(1)
-)
 
 
 class LedgerTail:
@@ -159,11 +135,10 @@ class LedgerTail:
             memory_id: an original that was not erased.
             until: ledger position of the last event that counts.
         """
-        about = (EVENTS.c.profile_id == self._profile, EVENTS.c.memory_id == memory_id, EVENTS.c.seq <= until)
-        kinds = EVENTS.c.event_type.in_([EventType.STORED.value, EventType.FEEDBACK.value])
-        with self._lake.ledger.reading() as connection:
-            found = [tuple(row) for row in connection.execute(_ROWS.where(*about, kinds))]
-        rows = self._lake.ledger.with_payloads(found)
+        kinds = (EventType.STORED, EventType.FEEDBACK)
+        with self._lake.ledger.reading() as transaction:
+            events = profile_events.about(transaction, self._profile, memory_id, kinds=kinds, until=until)
+        rows = self._lake.ledger.with_payloads(events)
         first = min((row for row in rows if row[_TYPE] == EventType.STORED.value), key=lambda row: (_at(row), row[0]))
         doubts = sum(_doubted(row) for row in rows if row[_TYPE] == EventType.FEEDBACK.value)
         return max(0.0, float(json.loads(first[_PAYLOAD]).get("confidence", 0.5)) - doubts / WRONG_TO_NOTHING)
@@ -192,29 +167,20 @@ class LedgerTail:
         """Tell whether any of these memories has events before the tail or was made by a run."""
         if not self._seq:
             return False
-        ids = sorted(names)
-        with self._lake.ledger.reading() as connection:
+        with self._lake.ledger.reading() as transaction:
             if self._summaries is None:
-                by_run = (DECISIONS.c.profile_id == self._profile, DECISIONS.c.action == Action.SUMMARISE.value)
-                self._summaries = frozenset(connection.scalars(sa.select(DECISIONS.c.memory_id).where(*by_run)))
-            if not self._summaries.isdisjoint(ids):
-                return True
-            old = (EVENTS.c.profile_id == self._profile, EVENTS.c.seq <= self._seq)
-            return any(
-                connection.scalar(
-                    sa.select(EVENTS.c.seq).where(*old, EVENTS.c.memory_id.in_(ids[at : at + _AT_ONCE])).limit(1)
-                )
-                for at in range(0, len(ids), _AT_ONCE)
+                self._summaries = profile_events.summary_ids(transaction, self._profile)
+            return not self._summaries.isdisjoint(names) or profile_events.has_events(
+                transaction, self._profile, names, until=self._seq
             )
 
     def _history(self, names: Collection[str]) -> pl.DataFrame:
         """Return all events about memories (table `events`): the projected ones and the rest of the ledger."""
-        with self._lake.ledger.reading() as connection:
-            projected = min(catalog.marked(connection, Mark.PROJECTED), self._seq)
-            bounds = {"own": self._profile, "after": projected, "until": self._seq}
-            between = [tuple(row) for row in connection.execute(_BETWEEN, bounds)]
+        with self._lake.ledger.reading() as transaction:
+            projected = min(catalog.mark(transaction, Mark.PROJECTED), self._seq)
+            between = profile_events.between(transaction, self._profile, after=projected, until=self._seq)
         own, mine = pl.col("profile_id") == self._profile, pl.col("memory_id").is_in(sorted(names))
-        stored = files.collect(self._lake.paths("events"), TABLES["events"], own, pl.col("seq") <= projected, mine)
+        stored = self._lake.scan("events", own, pl.col("seq") <= projected, mine)
         rest = event.frame(self._lake.ledger.with_payloads(between))
         newer = self._events().filter(pl.col("seq") > self._seq)
         return pl.concat([stored, rest.filter(mine), newer.filter(mine)])
@@ -225,12 +191,11 @@ def rows_after(lake: Lake, profile_id: str, after: int) -> tuple[int, list[Row]]
 
     Cost: one index lookup if there are none.
     """
-    with lake.ledger.reading() as connection:
-        position = connection.scalar(_LAST) or 0
+    with lake.ledger.reading() as transaction:
+        position = position_in(transaction)
         if position <= after:
             return position, []
-        found = connection.execute(_BETWEEN, {"own": profile_id, "after": after, "until": position})
-        rows = [tuple(row) for row in found]
+        rows = profile_events.between(transaction, profile_id, after=after, until=position)
     return position, lake.ledger.with_payloads(rows)
 
 
@@ -253,12 +218,10 @@ def _load_published(lake: Lake, profile_id: str) -> tuple[int, pl.DataFrame, Led
     memories = lake.read("memories", seq=position, profiles=[profile_id])
     run = lake.read("profiles", seq=position, profiles=[profile_id]).to_dicts()
     seq, as_of = (run[0]["seq"], event.micros(run[0]["as_of"])) if run else (0, 0)
-    bounds = {"own": profile_id, "as_of": as_of}
-    with lake.ledger.reading() as connection:
-        lowest = connection.scalar(_RECORDED, {"until": seq, "as_of": as_of}) or 0
-        late = connection.execute(_LATE, bounds | {"after": lowest, "until": seq}).fetchall()
-        newer = connection.execute(_BETWEEN, bounds | {"after": seq, "until": position}).fetchall()
-    rows = lake.ledger.with_payloads([tuple(row) for row in (*late, *newer)])
+    with lake.ledger.reading() as transaction:
+        late = profile_events.missed(transaction, profile_id, base_seq=seq, as_of=as_of)
+        newer = profile_events.between(transaction, profile_id, after=seq, until=position)
+    rows = lake.ledger.with_payloads([*late, *newer])
     return position, memories, LedgerTail(lake, profile_id, seq=seq, position=position, rows=rows)
 
 

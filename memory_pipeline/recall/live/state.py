@@ -14,19 +14,16 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 import polars as pl
-import sqlalchemy as sa
 
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.erasure import erase
-from memory_pipeline.lake import files
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger import event
-from memory_pipeline.ledger.database import EVENTS
+from memory_pipeline.ledger import event, profile_events
+from memory_pipeline.ledger.profile_events import Row
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.live.ledger_tail import (
     LedgerTail,
-    Row,
     Usage,
     affected,
     assert_links,
@@ -40,7 +37,7 @@ from memory_pipeline.recall.live.search_pool import REVIVABLE, SearchPool, ids_i
 from memory_pipeline.recall.models import Memory
 from memory_pipeline.recall.rank.baselines import Context
 from memory_pipeline.recall.rank.formulas import WEIGHTS
-from memory_pipeline.schemas import TABLES, EventType, Lifecycle
+from memory_pipeline.schemas import Lifecycle
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import enrich
 from memory_pipeline.text.embed import embedding
@@ -263,9 +260,8 @@ class StateCache:
         texts = enrich.texts(memories).with_columns(content="embedded")
         if embeds and not embedded_before:
             return embedding.embed_texts(texts, model)
-        stored = files.collect(
-            self._lake.paths("vectors"),
-            TABLES["vectors"],
+        stored = self._lake.scan(
+            "vectors",
             pl.col("profile_id") == self._profile,
             pl.col("model") == model,
             pl.col("content_hash").is_in(texts["content_hash"].to_list()),
@@ -286,14 +282,10 @@ class StateCache:
 
     def _changed(self, after: int, until: int, as_of: datetime) -> bool:
         """Tell whether any event between two positions changes the state at an instant."""
-        at = event.micros(as_of)
-        relevant = (EVENTS.c.occurred_at <= at) | (EVENTS.c.recorded_at <= at)
-        masks = EVENTS.c.event_type.in_((EventType.RUN_REVERTED.value, EventType.ERASED.value))
-        query = sa.select(EVENTS.c.seq).where(
-            EVENTS.c.profile_id == self._profile, EVENTS.c.seq > after, EVENTS.c.seq <= until, relevant | masks
-        )
-        with self._lake.ledger.reading() as connection:
-            return connection.scalar(query.limit(1)) is not None
+        with self._lake.ledger.reading() as transaction:
+            return profile_events.changes_state(
+                transaction, self._profile, after=after, until=until, as_of=event.micros(as_of)
+            )
 
 
 def _without(used: Mapping[str, Usage], folded: Collection[str]) -> dict[str, Usage]:

@@ -1,0 +1,118 @@
+"""Object storage for the files of the lake, with an implementation on the local disk.
+
+Keys are paths relative to the store, with slashes: `lake/<table>/<file>.parquet`, `runs/<run>/<table>.parquet`,
+`archive/<file>.parquet`. Not here: the content of objects (`lake/files.py`), and which of them are visible
+(`ledger/catalog.py`).
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from io import BufferedIOBase
+from pathlib import Path
+from typing import Final, Protocol
+
+from memory_pipeline.ledger import disk
+
+_ATTEMPTS: Final = 4
+"""Attempts to write an object into a folder that concurrent deletions remove whenever it is empty."""
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object of a store."""
+
+    key: str
+    modified: float
+    """When it was last written or touched, Unix time in seconds."""
+
+
+class ObjectStore(Protocol):
+    """Objects by key. Several threads and processes may use one store at once."""
+
+    def put(self, key: str, data: bytes | memoryview) -> None:
+        """Write an object in one step, durably: readers see the old one, the new one or none, never a part."""
+
+    def get(self, key: str) -> BufferedIOBase:
+        """Open an object for reading; the caller closes it.
+
+        Raises:
+            FileNotFoundError: there is no such object.
+        """
+
+    def list(self, prefix: str) -> Sequence[StoredObject]:
+        """Return the objects whose key starts with a prefix, by key, remains of interrupted writes included."""
+
+    def delete(self, key: str) -> None:
+        """Delete an object, if it exists."""
+
+    def exists(self, key: str) -> bool:
+        """Return whether there is an object under a key."""
+
+    def touch(self, key: str) -> None:
+        """Set the modification time of an object to now, if it exists."""
+
+    def uri(self, key: str) -> str:
+        """Return where Polars and DuckDB find an object to scan: a path or a URI."""
+
+
+class LocalObjectStore:
+    """Objects as files below a folder."""
+
+    def __init__(self, root: Path) -> None:
+        """Keep objects below `root`, an absolute path."""
+        self._root = root
+
+    def put(self, key: str, data: bytes | memoryview) -> None:
+        """Write the file aside, sync it and rename it."""
+        path = self._root / key
+        for _ in range(_ATTEMPTS - 1):
+            with suppress(FileNotFoundError):
+                return _write(path, data)
+        return _write(path, data)
+
+    def get(self, key: str) -> BufferedIOBase:
+        """Open the file."""
+        return (self._root / key).open("rb")
+
+    def list(self, prefix: str) -> Sequence[StoredObject]:
+        """Walk the folder of the prefix."""
+        return sorted(self._objects(prefix), key=lambda entry: entry.key)
+
+    def delete(self, key: str) -> None:
+        """Unlink the file, and remove its folder if that was the last one."""
+        path = self._root / key
+        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            path.parent.rmdir()
+
+    def exists(self, key: str) -> bool:
+        """Return whether there is such a file."""
+        return (self._root / key).is_file()
+
+    def touch(self, key: str) -> None:
+        """Set the file's modification time."""
+        with suppress(FileNotFoundError):
+            os.utime(self._root / key)
+
+    def uri(self, key: str) -> str:
+        """Return the file's absolute path."""
+        return str(self._root / key)
+
+    def _objects(self, prefix: str) -> Iterator[StoredObject]:
+        for folder, _, names in os.walk(self._root / prefix.rpartition("/")[0]):
+            for name in names:
+                path = Path(folder, name)
+                key = path.relative_to(self._root).as_posix()
+                if key.startswith(prefix):
+                    with suppress(FileNotFoundError):
+                        yield StoredObject(key, path.stat().st_mtime)
+
+
+def _write(path: Path, data: bytes | memoryview) -> None:
+    with disk.aside(path.parent) as unfinished:
+        unfinished.write_bytes(data)
+        disk.sync(unfinished)
+        unfinished.replace(path)
+    disk.sync(path.parent)

@@ -1,0 +1,133 @@
+"""The catalogue of the lake: which files make up a table at a ledger position.
+
+A file is visible from `added_seq` until before `removed_seq`. Files are added and removed in the transaction that
+writes the events of the change, so that all tables change at once. Not here: the files themselves (`lake/`).
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from memory_pipeline.ledger.database import FILES, META, Transaction
+
+
+class Mark(StrEnum):
+    """A ledger position with a meaning of its own."""
+
+    PROJECTED = "projected"
+    """The table `events` holds the ledger up to here."""
+    OLDEST = "oldest"
+    """Tables can be read as of any position from here on."""
+    ERASED = "erased"
+    """Position of the last erasure: caches of text from before it must be dropped."""
+
+
+@dataclass(frozen=True)
+class NewFile:
+    """A complete file that the catalogue does not list yet."""
+
+    key: str
+    """Key in the object store."""
+    rows: int
+    """Number of rows."""
+    sha256: str
+    """SHA-256 of its bytes, 64 hex digits; equal for equal tables."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A catalogued file of a table."""
+
+    id: int
+    added_seq: int
+    removed_seq: int | None
+    table_name: str
+    bucket: int
+    """0: rows of any profile; n > 0: rows of the profiles of that bucket."""
+    key: str
+    """Key in the object store."""
+    rows: int
+    sha256: str
+
+
+_COLUMNS: Final = [FILES.c["path" if name == "key" else name] for name in File.__dataclass_fields__]
+
+
+def visible(transaction: Transaction, table_name: str, seq: int | None = None) -> list[File]:
+    """Return the files of a table as of a position, by default the newest, in the order in which they were added."""
+    if seq is None:
+        condition: sa.ColumnElement[bool] = FILES.c.removed_seq.is_(None)
+    else:
+        condition = (FILES.c.added_seq <= seq) & (FILES.c.removed_seq.is_(None) | (FILES.c.removed_seq > seq))
+    return _files(transaction, FILES.c.table_name == table_name, condition)
+
+
+def every(transaction: Transaction) -> list[File]:
+    """Return all files that are visible at any position."""
+    return _files(transaction)
+
+
+def replaced_before(transaction: Transaction, seq: int) -> list[File]:
+    """Return the files that are visible only before a position."""
+    return _files(transaction, FILES.c.removed_seq <= seq)
+
+
+def listed(transaction: Transaction, keys: Collection[str]) -> set[str]:
+    """Return those of some keys that the catalogue lists."""
+    return set(transaction.connection.scalars(sa.select(FILES.c.path).where(FILES.c.path.in_(keys))))
+
+
+def still_visible(transaction: Transaction, files: Collection[File]) -> bool:
+    """Return whether none of the files has been removed."""
+    ids = [file.id for file in files]
+    query = sa.select(sa.func.count()).where(FILES.c.id.in_(ids), FILES.c.removed_seq.is_(None))
+    return transaction.connection.scalars(query).one() == len(ids)
+
+
+def add(transaction: Transaction, table_name: str, file: NewFile, *, seq: int, bucket: int = 0) -> None:
+    """Make a file visible from position `seq` on."""
+    transaction.connection.execute(
+        FILES.insert().values(
+            added_seq=seq, table_name=table_name, bucket=bucket, path=file.key, rows=file.rows, sha256=file.sha256
+        )
+    )
+
+
+def remove(transaction: Transaction, files: Iterable[File], *, seq: int) -> None:
+    """Hide files from position `seq` on; before it they stay visible."""
+    ids = [file.id for file in files]
+    transaction.connection.execute(FILES.update().where(FILES.c.id.in_(ids)).values(removed_seq=seq))
+
+
+def forget(transaction: Transaction, files: Iterable[File]) -> None:
+    """Drop files from the catalogue, so that they are visible at no position."""
+    for file in files:
+        transaction.connection.execute(FILES.delete().where(FILES.c.id == file.id))
+
+
+def mark(transaction: Transaction, name: Mark) -> int:
+    """Return a marked position; 0 before it is set."""
+    return int(transaction.connection.scalar(sa.select(META.c.value).where(META.c.key == name)) or 0)
+
+
+def set_mark(transaction: Transaction, name: Mark, seq: int) -> None:
+    """Mark a position."""
+    transaction.connection.execute(META.delete().where(META.c.key == name))
+    transaction.connection.execute(META.insert().values(key=name.value, value=str(seq)))
+
+
+def raise_oldest(transaction: Transaction, seq: int) -> None:
+    """Move the oldest readable position to `seq`; it never moves back."""
+    set_mark(transaction, Mark.OLDEST, max(seq, mark(transaction, Mark.OLDEST)))
+
+
+def _files(transaction: Transaction, *conditions: sa.ColumnElement[bool]) -> list[File]:
+    query = sa.select(*_COLUMNS).where(*conditions).order_by(FILES.c.id)
+    return [_file(row) for row in transaction.connection.execute(query)]
+
+
+def _file(row: Sequence[Any]) -> File:
+    return File(*row)

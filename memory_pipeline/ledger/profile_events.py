@@ -1,0 +1,107 @@
+"""Reads the events of one profile: after a position, about a memory, or known at an instant.
+
+Not here: reading the whole ledger (`ledger/ledger.py`), and what events fold to (`consolidation/state/`).
+"""
+
+from collections.abc import Collection
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from memory_pipeline.ledger.activity import position_recorded_by
+from memory_pipeline.ledger.database import DECISIONS, EVENTS, Transaction
+from memory_pipeline.ledger.event import COLUMNS
+from memory_pipeline.schemas import Action, EventType
+
+Row = tuple[Any, ...]
+"""A row of the ledger: `seq`, then `event.COLUMNS`. Its payload may have moved (see `Ledger.with_payloads`)."""
+
+_AT_ONCE: Final = 500
+"""Parameters of one query."""
+
+_PROFILE: Final = sa.bindparam("profile_id", type_=sa.Text())
+_AFTER: Final = sa.bindparam("after", type_=sa.BigInteger())
+_UNTIL: Final = sa.bindparam("until", type_=sa.BigInteger())
+_AS_OF: Final = sa.bindparam("as_of", type_=sa.BigInteger())
+_ROWS: Final = sa.select(*(EVENTS.c[name] for name in ("seq", *COLUMNS))).order_by(EVENTS.c.seq)
+_BETWEEN: Final = _ROWS.where(
+    EVENTS.c.seq > _AFTER,
+    EVENTS.c.seq <= _UNTIL,
+    EVENTS.c.profile_id.concat("") == _PROFILE,  # as an expression, or SQLite reads the whole profile by its index
+)
+_LATE: Final = _BETWEEN.where(EVENTS.c.occurred_at > _AS_OF, EVENTS.c.recorded_at > _AS_OF)
+
+
+def between(transaction: Transaction, profile_id: str, *, after: int, until: int) -> list[Row]:
+    """Return the events of a profile after a position, up to another. Cost: linear in the events between the two."""
+    values = {"profile_id": profile_id, "after": after, "until": until}
+    return [tuple(row) for row in transaction.connection.execute(_BETWEEN, values)]
+
+
+def missed(transaction: Transaction, profile_id: str, *, base_seq: int, as_of: int) -> list[Row]:
+    """Return the events up to `base_seq` that a run with this clock left out, because they came later.
+
+    Args:
+        transaction: reads the ledger.
+        profile_id: the profile.
+        base_seq: position that the run read up to.
+        as_of: clock of the run, microseconds since 1970.
+    """
+    lowest = position_recorded_by(transaction, base_seq, as_of)
+    values = {"profile_id": profile_id, "as_of": as_of, "after": lowest, "until": base_seq}
+    return [tuple(row) for row in transaction.connection.execute(_LATE, values)]
+
+
+def about(
+    transaction: Transaction, profile_id: str, memory_id: str, *, kinds: Collection[EventType], until: int | None = None
+) -> list[Row]:
+    """Return the events of some types about a memory, up to a position or the head."""
+    condition = [EVENTS.c.profile_id == profile_id, EVENTS.c.memory_id == memory_id]
+    if until is not None:
+        condition.append(EVENTS.c.seq <= until)
+    rows = [tuple(row) for row in transaction.connection.execute(_ROWS.where(*condition))]
+    # Filtered here: given types too, SQLite might read all events of these types.
+    names, column = {kind.value for kind in kinds}, 1 + COLUMNS.index("event_type")
+    return [row for row in rows if row[column] in names]
+
+
+def at(transaction: Transaction, seqs: Collection[int]) -> list[Row]:
+    """Return the events at some positions, by position."""
+    positions, rows = sorted(seqs), list[Row]()
+    for start in range(0, len(positions), _AT_ONCE):
+        condition = EVENTS.c.seq.in_(positions[start : start + _AT_ONCE])
+        rows += [tuple(row) for row in transaction.connection.execute(_ROWS.where(condition))]
+    return rows
+
+
+def has_events(transaction: Transaction, profile_id: str, memory_ids: Collection[str], *, until: int) -> bool:
+    """Return whether an event up to a position is about any of some memories."""
+    ids, condition = sorted(memory_ids), (EVENTS.c.profile_id == profile_id, EVENTS.c.seq <= until)
+    return any(
+        transaction.connection.scalar(
+            sa.select(EVENTS.c.seq).where(*condition, EVENTS.c.memory_id.in_(ids[start : start + _AT_ONCE])).limit(1)
+        )
+        for start in range(0, len(ids), _AT_ONCE)
+    )
+
+
+def summary_ids(transaction: Transaction, profile_id: str) -> frozenset[str]:
+    """Return the ids of all summaries that runs ever made for a profile."""
+    condition = (DECISIONS.c.profile_id == profile_id, DECISIONS.c.action == Action.SUMMARISE.value)
+    return frozenset(transaction.connection.scalars(sa.select(DECISIONS.c.memory_id).where(*condition)))
+
+
+def changes_state(transaction: Transaction, profile_id: str, *, after: int, until: int, as_of: int) -> bool:
+    """Return whether an event between two positions changes the state at an instant (microseconds since 1970)."""
+    known = (EVENTS.c.occurred_at <= as_of) | (EVENTS.c.recorded_at <= as_of)
+    masks = EVENTS.c.event_type.in_((EventType.RUN_REVERTED.value, EventType.ERASED.value))
+    query = sa.select(EVENTS.c.seq).where(
+        EVENTS.c.profile_id == profile_id, EVENTS.c.seq > after, EVENTS.c.seq <= until, known | masks
+    )
+    return transaction.connection.scalar(query.limit(1)) is not None
+
+
+def profiles_storing(transaction: Transaction, memory_id: str) -> set[str]:
+    """Return the profiles in which a memory of this id was stored. Cost: one pass over an index."""
+    condition = (EVENTS.c.memory_id == memory_id, EVENTS.c.event_type == EventType.STORED.value)
+    return set(transaction.connection.scalars(sa.select(EVENTS.c.profile_id).where(*condition)))

@@ -1,0 +1,81 @@
+"""Redacts the ledger: the one change of rows that were written before.
+
+Here: the transaction that erases text from events, decisions and dead letters, and the note of what is left to do
+afterwards. Not here: what is redacted, and how (`erasure/`).
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from memory_pipeline.ledger import catalog
+from memory_pipeline.ledger.catalog import Mark
+from memory_pipeline.ledger.database import DECISIONS, EVENTS, LETTERS, META, Transaction
+from memory_pipeline.ledger.event import COLUMNS, Event
+from memory_pipeline.ledger.ledger import position_in
+
+DOCUMENTS: Final = ("factors", "before", "after")
+"""Columns of decisions that hold JSON documents."""
+
+_PENDING: Final = "erasing"
+"""Key of the pending erasure in the table `meta`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Redaction:
+    """Changes of one erasure."""
+
+    payloads: Mapping[int, str]
+    """New payloads, by position."""
+    decisions: Sequence[Mapping[str, Any]]
+    """Rows of decisions with new signatures, reasons and documents."""
+    dead_letters: Collection[str]
+    """Ids of the refused events to delete."""
+    events: Sequence[Event]
+    """Events that record the erasure."""
+    pending: str
+    """What is left to do after the transaction, for `pending`."""
+
+
+def apply(transaction: Transaction, redaction: Redaction) -> None:
+    """Write the changes of an erasure, and note what is left to do."""
+    connection = transaction.connection
+    if redaction.payloads:
+        update = EVENTS.update().where(EVENTS.c.seq == sa.bindparam("at")).values(payload=sa.bindparam("new"))
+        connection.execute(update, [{"at": seq, "new": payload} for seq, payload in redaction.payloads.items()])
+    if redaction.decisions:
+        _update_decisions(transaction, redaction.decisions)
+    for letter_id in redaction.dead_letters:
+        connection.execute(LETTERS.delete().where(LETTERS.c.letter_id == letter_id))
+    connection.execute(EVENTS.insert(), [dict(zip(COLUMNS, event.row(), strict=True)) for event in redaction.events])
+    catalog.set_mark(transaction, Mark.ERASED, position_in(transaction))
+    connection.execute(META.insert().values(key=_PENDING, value=redaction.pending))
+
+
+def pending(transaction: Transaction) -> str | None:
+    """Return what is left to do of an erasure that is not finished, or None."""
+    return transaction.connection.scalar(sa.select(META.c.value).where(META.c.key == _PENDING))
+
+
+def finish(transaction: Transaction) -> None:
+    """Note that nothing is left to do."""
+    transaction.connection.execute(META.delete().where(META.c.key == _PENDING))
+
+
+def decisions_of(transaction: Transaction, profile_id: str) -> list[dict[str, Any]]:
+    """Return the rows of all decisions of a profile, those held back included."""
+    query = sa.select(*DECISIONS.c).where(DECISIONS.c.profile_id == profile_id)
+    return [dict(row) for row in transaction.connection.execute(query).mappings()]
+
+
+def _update_decisions(transaction: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
+    names = ("signature", "reason", *DOCUMENTS)
+    key = (DECISIONS.c.profile_id == sa.bindparam("owner"), DECISIONS.c.decision_id == sa.bindparam("id"))
+    values = [
+        {"owner": row["profile_id"], "id": row["decision_id"]} | {f"new_{name}": row[name] for name in names}
+        for row in rows
+    ]
+    update = DECISIONS.update().where(*key).values({name: sa.bindparam(f"new_{name}") for name in names})
+    transaction.connection.execute(update, values)
