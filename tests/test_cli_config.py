@@ -109,7 +109,7 @@ def test_another_name_of_the_setting_is_replaced(home):
         (("nightly", "0 2 * * *", "-p", "ana"), ("setting of the deployment", "leave --profile out")),
         (("home", "/x"), ("home is chosen with --home or MEMORY_PIPELINE_HOME",)),
         (("reinforcement_bonus", "0.3"), ("would have no effect", "nothing was written")),
-        (("promotionIntervalMinutes", "often"), ("promotionIntervalMinutes = 'often' is no number",)),
+        (("promotionIntervalMinutes", "often"), ("promotionIntervalMinutes = 'often' is not a number",)),
         (("similarity_threshold", "0.5", "-p", "bo"), ("cluster_similarity under the preset automem",)),
     ],
 )

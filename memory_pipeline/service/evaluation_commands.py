@@ -114,7 +114,7 @@ def compare_presets(
         show_json({"nights": nights, "presets": compared.to_dicts()})
         return
     figures = [name for name in comparison.COLUMNS if name != "preset"]
-    rows = [(figure, *(f"{value:g}" for value in compared[figure])) for figure in figures]
+    rows = [(figure, *(report.figure(value) for value in compared[figure])) for figure in figures]
     report.table(
         out(), ("", *compared["preset"]), rows, title=f"After {nights} nightly runs from the first day to the last"
     )
