@@ -1,107 +1,168 @@
 """The one place where assets, checks, jobs, schedules and sensors meet.
 
-Owners, kinds and freshness are mapped here once. What each asset computes stands in `consolidation/`.
+Owners, groups, kinds and freshness are mapped here once. What each asset computes stands in `consolidation/`.
 """
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import cache
+from importlib import resources as package_files
+from importlib.resources.abc import Traversable
 from typing import Any, Final
 
 import dagster as dg
 
-from memory_pipeline import assets as stages
-from memory_pipeline.assets import checks
+from memory_pipeline.assets.consolidation_commit import commit_asset
+from memory_pipeline.assets.consolidation_plan import PLAN, SETTLE, plan_asset
+from memory_pipeline.assets.events import events_asset
 from memory_pipeline.assets.figures import column_schema
-from memory_pipeline.assets.io_manager import frames
+from memory_pipeline.assets.io_manager import io_manager
+from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import Run, store
-from memory_pipeline.jobs import consolidation, intervals, maintenance
+from memory_pipeline.assets.snapshot import snapshot_asset
+from memory_pipeline.assets.stage_assets import stage_asset
+from memory_pipeline.consolidation import pipeline
+from memory_pipeline.jobs import consolidation, maintenance, schedules
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.sensors import sensors
 from memory_pipeline.settings import Settings, load
 
-OWNER: Final = "team:memory"
 GROUPS: Final = {
-    "ledger": ("events", "decisions", "reverted"),
+    "ledger": ("profiles", "events", "decisions", "reverted"),
     "memories": (
-        "memories",
-        "decided_edges",
-        "accesses",
-        "tier_changes",
-        "core_memory_blocks",
-        "enrichment",
-        "vectors",
+        *("memories", "decided_edges", "accesses", "tier_changes", "core_memory_blocks"),
+        *("enrichment", "vectors"),
     ),
     "associations": (
-        "derived_edges",
-        "memory_importance",
-        "scored_memories",
-        "deferred",
-        "fact_changes",
-        "proposed_edges",
-        "association_edges",
+        *("derived_edges", "memory_importance", "scored_memories", "deferred"),
+        *("fact_changes", "proposed_edges", "association_edges"),
     ),
-    "consolidation": (
-        "clusters",
-        "cluster_members",
-        "merge_refusals",
-        "completions",
-        "summaries",
-        "promotions",
-        "proposed_blocks",
-        "archived_set",
-        "trims",
+    "proposals": (
+        *("clusters", "cluster_members", "merge_refusals", "completions", "summaries"),
+        *("promotions", "proposed_blocks", "archived_set", "trims"),
     ),
-    "publication": ("profiles", "consolidation_plan", "consolidation_commit", "snapshot"),
+    "publication": ("consolidation_plan", *SETTLE.gives, "consolidation_commit", "snapshot"),
 }
+"""The five groups, in the order of the graph: every arrow stays in its group or points to a later one."""
+
 KINDS: Final = {
+    "profiles": {"sqlite"},
+    "events": {"sqlite", "parquet"},
+    "decisions": {"sqlite"},
+    "reverted": {"sqlite"},
+    "vectors": {"numpy", "parquet"},
+    "enrichment": {"polars", "parquet"},
+    "memory_importance": {"scipy"},
+    "clusters": {"scipy"},
+    "completions": {"openai"},
     "consolidation_commit": {"sqlite", "parquet"},
     "snapshot": {"duckdb"},
-    "profiles": {"sqlite", "polars"},
-    "events": {"sqlite", "polars"},
-    "decisions": {"sqlite", "polars"},
-    "reverted": {"sqlite", "polars"},
 }
+"""What an asset is made with or kept in, where that is not Polars alone."""
+
 FRESHNESS: Final = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=36), warn_window=timedelta(hours=26))
 """Two hours late is worth a look, half a day is a fault: the nightly run makes everything."""
+
+_CODE: Final = ("consolidation", "text", "schemas", "models")
+"""Rooms that decide what the tables hold."""
 
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """What Dagster loads; settings are read only then, so that this module can be imported anywhere."""
-    return build_defs()
-
-
-def build_defs(*, settings: Settings | None = None, resources: Mapping[str, Any] | None = None) -> dg.Definitions:
-    """Put the whole pipeline together, for its own code location or inside somebody else's project.
-
-    Args:
-        settings: the deployment; default: read from environment and settings file, afresh in every run.
-        resources: resources that replace the pipeline's own `run`, `store` or `frames`.
-
-    Raises:
-        SettingsError: settings are to be read, and one is unknown or out of range.
-    """
-    deployment = settings or load()
-    return dg.Definitions(
-        assets=dg.map_asset_specs(
-            _described,
-            [asset for asset in dg.load_assets_from_package_module(stages) if isinstance(asset, dg.AssetsDefinition)],
-        ),
-        asset_checks=[checks.breakers],
-        jobs=[*consolidation.JOBS, *maintenance.JOBS],
-        schedules=[consolidation.nightly(deployment), *intervals.schedules(deployment), maintenance.daily(deployment)],
-        sensors=sensors(deployment),
-        resources={"run": Run(), "store": store(deployment.home, settings), "frames": frames} | dict(resources or {}),
-        executor=dg.in_process_executor,
+    """Load the pipeline as a code location of its own; settings are read only then."""
+    settings = load()
+    return dg.Definitions.merge(
+        build_defs(settings=None, key_prefix="", start=settings.start_automation),
+        dg.Definitions(executor=dg.in_process_executor),
     )
 
 
-def _described(spec: dg.AssetSpec) -> dg.AssetSpec:
+def build_defs(
+    *,
+    settings: Settings | None = None,
+    key_prefix: str | Sequence[str] = "memory_pipeline",
+    start: bool = False,
+    owners: Sequence[str] = (),
+    executor: dg.ExecutorDefinition | None = dg.in_process_executor,
+    resources: Mapping[str, Any] | None = None,
+) -> dg.Definitions:
+    """Return the whole pipeline as definitions that join any project.
+
+    Nothing is claimed that another project may have: keys, groups, jobs, schedules, sensors and resources carry the
+    prefix, no default IO manager is replaced, and no executor is set for the code location.
+
+    Args:
+        settings: the deployment; default: read from environment and settings file, afresh in every run.
+        key_prefix: prefix of the asset keys; joined by underscores, of all other names. Empty: bare names.
+        start: start schedules and sensors as soon as Dagster loads them; else a person switches them on.
+        owners: owners of the assets, such as `team:memory` or an e-mail address.
+        executor: runs the steps of the pipeline's jobs. In process by default: a step takes milliseconds, a process
+            for it seconds. None: the executor of the code location.
+        resources: resources that take the place of the pipeline's own, by bare name: `run`, `store`, `io_manager`.
+
+    Raises:
+        SettingsError: settings are to be read, and one is unknown or out of range.
+        ValueError: `key_prefix` is no name in Dagster, or `resources` names none of the pipeline's resources.
+    """
+    deployment = settings or load()
+    names = Namespace.of(key_prefix)
+    own = {"run": Run(), "store": store(deployment.home, settings, names), "io_manager": io_manager(names)}
+    if unknown := sorted(set(resources or {}) - set(own)):
+        raise ValueError(f"resources names {unknown[0]!r}; the pipeline has {', '.join(own)}")
+    return dg.Definitions(
+        assets=dg.map_asset_specs(lambda spec: _described(spec, names, owners), _assets(names)),
+        jobs=[*consolidation.jobs(names, executor), *maintenance.jobs(names, executor)],
+        schedules=[
+            *schedules.schedules(deployment, names, start=start),
+            maintenance.schedule(deployment, names, start=start),
+        ],
+        sensors=sensors(deployment, names, start=start),
+        resources={names.name(name): resource for name, resource in (own | dict(resources or {})).items()},
+    )
+
+
+def _assets(names: Namespace) -> list[dg.AssetsDefinition]:
+    """Make every step, in the order of a run."""
+    version = code_version()
+    return [
+        events_asset(names, code_version=version),
+        *(
+            stage_asset(stage, names, code_version=version)
+            for stage in pipeline.ORDER
+            if stage.name not in {PLAN.name, SETTLE.name}
+        ),
+        plan_asset(names, code_version=version),
+        commit_asset(names, code_version=version),
+        snapshot_asset(names, code_version=version),
+    ]
+
+
+@cache
+def code_version() -> str:
+    """Return a hash of all code and coefficients that decide what the tables hold: 12 hex digits."""
+    digest = hashlib.sha256()
+    package = package_files.files("memory_pipeline")
+    for room in _CODE:
+        _add(digest, package / room)
+    return digest.hexdigest()[:12]
+
+
+def _add(digest: Any, place: Traversable) -> None:
+    if place.is_dir():
+        for entry in sorted(place.iterdir(), key=lambda entry: entry.name):
+            if not entry.name.startswith("__pycache__"):
+                _add(digest, entry)
+    else:
+        digest.update(place.read_bytes())
+
+
+def _described(spec: dg.AssetSpec, names: Namespace, owners: Sequence[str]) -> dg.AssetSpec:
     name = spec.key.path[-1]
     schema = {"dagster/column_schema": column_schema(name)} if name in TABLES else {}
     return spec.replace_attributes(
-        owners=[OWNER],
-        group_name=next(group for group, names in GROUPS.items() if name in names),
+        owners=list(owners),
+        group_name=names.name(next(group for group, members in GROUPS.items() if name in members)),
         kinds=KINDS.get(name, {"polars"}),
         freshness_policy=FRESHNESS,
     ).merge_attributes(metadata=schema)

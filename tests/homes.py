@@ -9,7 +9,7 @@ from memory_pipeline.interop import sample
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import Event, parse
-from memory_pipeline.runs import commit, inputs
+from memory_pipeline.runs import commit, consolidate, inputs
 from memory_pipeline.settings import Settings, load
 
 HERE = Path(__file__).parent
@@ -41,7 +41,7 @@ def night(lake: Lake, *, as_of: datetime = NIGHT, run_id: str = "run", policy: S
     """Consolidate in this process; returns the tables of the run."""
     chosen = policy or settings(lake.home)
     profiles = inputs.chosen(lake, chosen, as_of=as_of, **options)
-    return commit.consolidate(lake, chosen, profiles, run_id=run_id)
+    return consolidate.consolidate(lake, chosen, profiles, run_id=run_id)
 
 
 def published(lake: Lake, *, but: tuple[str, ...] = ()) -> dict[str, pl.DataFrame]:

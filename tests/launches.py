@@ -10,21 +10,17 @@ from memory_pipeline import Settings, build_defs
 from memory_pipeline.assets.resources import Run, Store
 from memory_pipeline.ledger.catalog import every
 
-BREAKERS = [dg.AssetCheckKey(dg.AssetKey("consolidation_plan"), name) for name in ("invariants", "quota")]
-"""Checks of a plan that need no other table to be made."""
-
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-def run(home, instance, job="full", *, only=(), breakers=False, resources=None, run_id=None, **options):
-    """Run a job, or only some assets, or only the checks of a plan, to its end; a failure is part of the result."""
-    definitions = build_defs(settings=homes.settings(home), resources=resources)
+def run(home, instance, job="full", *, only=(), resources=None, run_id=None, **options):
+    """Run a job, or only some assets, to its end; a failure is part of the result."""
+    definitions = build_defs(settings=homes.settings(home), key_prefix="", resources=resources)
     definition = definitions.resolve_job_def(job)
-    if only or breakers:
+    if only:
         chosen = dg.AssetSelection.assets(*only).required_multi_asset_neighbors()
         definition = definitions.resolve_implicit_global_asset_job_def().get_subset(
             asset_selection=chosen.resolve(definitions.resolve_asset_graph()),
-            asset_check_selection=set(BREAKERS) if breakers else None,
         )
     return definition.execute_in_process(
         instance=instance,
@@ -38,14 +34,13 @@ def unplugged():
     """Make the job `full` of the home that the environment names; its plan fails once."""
     home = Path(os.environ["MEMORY_PIPELINE_HOME"])
 
-    def agreed(_, plan):
+    def check_agreed(*_):
         if not (home / "unplugged").exists():
             (home / "unplugged").touch()
             raise dg.Failure("the plug was pulled")
-        return plan
 
-    resources = store_that(home, agreed=agreed)
-    return build_defs(settings=Settings(home=home), resources=resources).resolve_job_def("full")
+    resources = store_that(home, check_agreed=check_agreed)
+    return build_defs(settings=Settings(home=home), key_prefix="", resources=resources).resolve_job_def("full")
 
 
 def why(result):

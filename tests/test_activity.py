@@ -9,7 +9,7 @@ import pytest
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import activity
 from memory_pipeline.ledger.event import parse
-from memory_pipeline.runs import commit, due_work, inputs
+from memory_pipeline.runs import consolidate, due_work, inputs, undo
 from memory_pipeline.settings import load
 
 NOW = datetime(2026, 6, 2, 12, tzinfo=UTC)
@@ -55,7 +55,7 @@ def counted(lake, profile="p"):
 def run(lake, task="full", *, as_of=NOW, seq=0, **options):
     settings = policy(lake)
     profiles = inputs.chosen(lake, settings, as_of=as_of, seq=seq, task=task, **options)
-    return commit.consolidate(lake, settings, profiles, run_id=f"{task} {as_of}")
+    return consolidate.consolidate(lake, settings, profiles, run_id=f"{task} {as_of}")
 
 
 COUNTS = ("untouched", "stored", "sessions_ended", "sessions_seen", "batches", "importance_score", "new_events")
@@ -100,14 +100,14 @@ def test_an_undo_is_no_reason_to_run_again(lake):
     store(lake, 3)
     run(lake, as_of=NOW + MINUTE)
     before = figures(lake)
-    commit.undo(lake, f"full {NOW + MINUTE}", now=NOW + 2 * MINUTE)
+    undo.undo(lake, f"full {NOW + MINUTE}", now=NOW + 2 * MINUTE)
     assert figures(lake) == before
 
 
 def test_a_plan_that_is_only_looked_at_takes_nothing_in(lake):
     store(lake, 3)
     settings = policy(lake)
-    commit.preview(lake, settings, inputs.chosen(lake, settings, as_of=NOW))
+    consolidate.preview(lake, settings, inputs.chosen(lake, settings, as_of=NOW))
     assert figures(lake)[:2] == (3, 3)
 
 

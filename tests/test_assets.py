@@ -12,10 +12,11 @@ import polars as pl
 import pytest
 
 from memory_pipeline import Settings, build_defs
-from memory_pipeline.assets import checks
+from memory_pipeline.assets import checks, consolidation_plan
 from memory_pipeline.consolidation import pipeline
-from memory_pipeline.runs import commit
+from memory_pipeline.runs import commit, consolidate, inputs, rebuild
 from memory_pipeline.schemas import TABLES
+from memory_pipeline.service import actions
 
 AS_OF = homes.NIGHT.isoformat()
 STEPS = ("events", "memories", "enrichment", "derived_edges", "memory_importance", "scored_memories", "proposed_edges",
@@ -82,7 +83,7 @@ def test_a_full_run_gives_the_tables_of_a_run_without_dagster(tmp_path, told, fi
 
 def test_a_rebuild_gives_what_a_run_through_dagster_published(finished):
     for profile_id in ("sample-1", "sample-2"):
-        rebuilt = commit.rebuild(finished[0], profile_id)
+        rebuilt = rebuild.rebuild(finished[0], profile_id)
         for name in set(commit.PUBLISHED) - {"consolidation_plan"}:
             assert rebuilt[name].equals(finished[0].read(name, profiles=[profile_id])), name
 
@@ -126,9 +127,9 @@ def test_an_asset_launched_alone_publishes_nothing(finished, instance, name):
 
 
 def test_every_asset_is_launched_alone_by_these_tests(tmp_path):
-    definitions = build_defs(settings=Settings(home=tmp_path))
+    definitions = build_defs(settings=Settings(home=tmp_path), key_prefix="")
     steps = {node.name for node in definitions.resolve_implicit_global_asset_job_def().nodes}
-    assert steps == {*STEPS, "consolidation_commit", "breakers"}
+    assert steps == {*STEPS, "consolidation_commit"}
 
 
 def test_new_texts_are_enriched_by_a_launch_of_that_asset_alone(lake, instance):
@@ -141,26 +142,46 @@ def test_new_texts_are_enriched_by_a_launch_of_that_asset_alone(lake, instance):
     assert lake.ledger.runs().is_empty()
 
 
-def test_a_preview_of_new_events_writes_nothing_and_is_what_the_run_then_commits(lake, instance):
+def shown_plan(result):
+    """The table of a plan that a run shows in Dagster."""
+    shown = next(
+        metadata["plan"]
+        for event in result.all_events
+        for metadata in (
+            event.step_output_data.metadata
+            if event.is_successful_output
+            else event.materialization.metadata
+            if event.is_step_materialization
+            else {},
+        )
+        if "plan" in metadata
+    )
+    return [record.data for record in shown.records]
+
+
+def test_a_preview_writes_nothing_touches_no_asset_and_shows_what_the_run_then_commits(lake, instance):
     before, files = launches.state(lake), sorted(lake.home.rglob("*"))
-    planned = launches.run(lake.home, instance, "preview", as_of=AS_OF, dry=True)
-    assert planned.success, launches.why(planned)
+    preview = launches.run(lake.home, instance, "preview", as_of=AS_OF)
+    assert preview.success, launches.why(preview)
+    assert not [event for event in preview.all_events if event.asset_key]
     assert launches.state(lake) == before
     assert sorted(lake.home.rglob("*")) == files
-    plan = planned.asset_value("consolidation_plan")
-    assert plan.height > 0
+    dry = actions.dry_run(homes.settings(lake.home), as_of=homes.NIGHT)["consolidation_plan"]
+    assert launches.state(lake) == before
+    assert sorted(lake.home.rglob("*")) == files
     done = launches.run(lake.home, instance, as_of=AS_OF)
-    assert done.asset_value("consolidation_plan").equals(plan)
+    assert done.asset_value("consolidation_plan").equals(dry)
+    assert shown_plan(done) == shown_plan(preview)
+    assert sum(row["decisions"] for row in shown_plan(preview)) == dry.height > 0
 
 
 def test_the_commit_launched_alone_after_a_finished_run_says_why_not(finished, instance):
     lake, _ = finished
     before = launches.state(lake)
     result = launches.run(lake.home, instance, only=["consolidation_commit"], as_of=AS_OF)
-    assert launches.why(result) == {
-        "consolidation_commit": "consolidation_commit commits the plan of its own run, and this run has none; launch "
-        "the job full, or select everything before it too"
-    }
+    (said,) = launches.why(result).values()
+    assert "this run has not made settled_" in said
+    assert said.endswith("launch the job full, or select everything upstream too")
     assert launches.state(lake) == before
 
 
@@ -174,7 +195,7 @@ def test_a_failed_run_can_be_taken_up_where_it_failed(lake, instance, monkeypatc
     with dg.execute_job(job, instance, run_config=config, reexecution_options=again) as result:
         assert result.success, launches.why(result)
         made = {event.asset_key.path[-1] for event in result.all_events if event.is_step_materialization}
-    assert made == {"consolidation_plan", "consolidation_commit", "snapshot"}
+    assert made == {"consolidation_plan", *pipeline.SETTLED.values(), "consolidation_commit", "snapshot"}
     assert lake.ledger.runs()["run_id"].unique().to_list() == [result.run_id]
     assert lake.ledger.decisions().height > 0
 
@@ -183,8 +204,8 @@ def test_a_failed_run_can_be_taken_up_where_it_failed(lake, instance, monkeypatc
 
 
 def forged(result):
-    """Plan and tables of a run, with a decision that archives a protected memory."""
-    tables = {name: result.asset_value(name) for name in TABLES if name in launches.materialized(result)}
+    """The tables of a run, with a decision in its plan that archives a protected memory."""
+    tables = result
     protected = tables["scored_memories"].filter(pl.col("is_protected")).row(0, named=True)
     wrong = (
         tables["consolidation_plan"]
@@ -204,35 +225,43 @@ def forged(result):
 
 
 @pytest.fixture
-def staged(lake, instance):
-    """Stage a forged plan for a run; returns the run's id and the memory that it would archive."""
-    planned = launches.run(lake.home, instance, "preview", as_of=AS_OF, dry=True)
-    tables, memory_id = forged(planned)
+def forged_run(lake):
+    """Stage the tables of a run with a forged plan; returns the run's id and the memory that it would archive."""
+    chosen = inputs.chosen(lake, homes.settings(lake.home), as_of=homes.NIGHT)
+    tables, memory_id = forged(consolidate.preview(lake, homes.settings(lake.home), chosen))
     lake.project()
-    for name in ("enrichment", "vectors"):
-        lake.append(name, planned.asset_value(name))
-
-    def stage():
-        run_id = str(uuid.uuid4())
-        for name in set(tables) & set(commit.PUBLISHED):
+    for name in pipeline.RECORDED:
+        lake.append(name, tables[name])
+    run_id = str(uuid.uuid4())
+    for name in commit.COMMITTED_FROM:
+        if TABLES[name].write_mode in {"replaced", "per_run"}:
             lake.stage(run_id, name, tables[name])
-        return run_id, memory_id
-
-    return stage
+    return run_id, memory_id
 
 
-def test_a_plan_that_breaks_an_invariant_fails_the_blocking_check_which_names_the_rows(lake, instance, staged):
-    run_id, memory_id = staged()
-    result = launches.run(lake.home, instance, breakers=True, run_id=run_id)
+def test_a_plan_that_breaks_an_invariant_fails_the_blocking_check_which_names_the_rows(lake, instance, monkeypatch):
+    real = consolidation_plan.pipeline.run_stage
+
+    def run_stage(stage, tables, policies, **options):
+        made = real(stage, tables, policies, **options)
+        if stage.name != "consolidation_plan":
+            return made
+        return {"consolidation_plan": forged(tables | made)[0]["consolidation_plan"]}
+
+    monkeypatch.setattr(consolidation_plan.pipeline, "run_stage", run_stage)
+    before = launches.state(lake)
+    result = launches.run(lake.home, instance, as_of=AS_OF)
     invariants = launches.checked(result)["consolidation_plan", "invariants"]
     assert not result.success
     assert (invariants.passed, invariants.blocking) == (False, True)
-    assert memory_id in str(invariants.metadata["first"].value)
     assert invariants.metadata["bad_rows"].value >= 1
+    assert "consolidation_commit" not in launches.materialized(result)
+    after = launches.state(lake)
+    assert (after[2], after[3]) == (before[2], before[3])
 
 
-def test_a_plan_that_breaks_an_invariant_is_refused_by_the_commit_too(lake, instance, staged):
-    run_id, memory_id = staged()
+def test_a_plan_that_breaks_an_invariant_is_refused_by_the_commit_too(lake, instance, forged_run):
+    run_id, memory_id = forged_run
     before = launches.state(lake)
     result = launches.run(lake.home, instance, only=["consolidation_commit"], run_id=run_id)
     said = launches.why(result)["consolidation_commit"]
@@ -246,19 +275,16 @@ def with_a_row_twice(frame):
 
 
 @pytest.mark.parametrize("name", ["memories", "summaries", "association_edges"])
-def test_a_table_that_breaks_its_schema_stops_what_comes_after_it(lake, instance, name):
-    made = next(stage for stage in pipeline.STAGES if name in stage.gives)
+def test_a_table_that_breaks_its_schema_stops_what_comes_after_it(lake, instance, monkeypatch, name):
+    real = pipeline.run_stage
 
-    def each(self, profiles, stage, *frames):
-        frames = pipeline.each(profiles, self.policies(profiles), stage, *frames)
-        if stage is not made.function:
-            return frames
-        if isinstance(frames, pl.DataFrame):
-            return with_a_row_twice(frames)
-        return (with_a_row_twice(frames[0]), *frames[1:])
+    def run_stage(stage, tables, policies, **options):
+        made = real(stage, tables, policies, **options)
+        return made | {name: with_a_row_twice(made[name])} if name in made else made
 
+    monkeypatch.setattr(pipeline, "run_stage", run_stage)
     before = launches.state(lake)
-    result = launches.run(lake.home, instance, as_of=AS_OF, resources=launches.store_that(lake.home, each=each))
+    result = launches.run(lake.home, instance, as_of=AS_OF)
     assert not result.success
     failed = launches.checked(result)[name, "schema_and_grain"]
     assert (failed.passed, failed.blocking) == (False, True)
@@ -275,8 +301,9 @@ def test_the_check_of_every_table_finds_a_row_that_is_there_twice(finished, name
     rows = finished[1].asset_value(name)
     if rows.is_empty():
         rows = TABLES[name].schema.sample(3)
-    assert checks.schema_and_grain_of(name, rows).passed
-    bad = checks.schema_and_grain_of(name, with_a_row_twice(rows))
+    key = dg.AssetKey(name)
+    assert checks.schema_and_grain_of(key, rows).passed
+    bad = checks.schema_and_grain_of(key, with_a_row_twice(rows))
     assert not bad.passed
     assert "primary_key" in bad.description
 
@@ -287,7 +314,10 @@ def test_a_quota_that_is_exceeded_fails_its_check_holds_one_profile_and_lets_the
     assert result.success, launches.why(result)
     check = launches.checked(result)["consolidation_plan", "quota"]
     assert (check.passed, check.blocking, check.severity) == (False, False, dg.AssetCheckSeverity.ERROR)
-    assert check.description.startswith("held back: sample-1; ")
+    assert check.description.startswith("held back: sample-1 would lose ")
+    (record,) = check.metadata["held"].records
+    assert record.data["leaving"] <= record.data["live"]
+    assert record.data["share"] > record.data["max_archived_share"]
     assert dict(lake.ledger.runs().select("profile_id", "outcome").iter_rows()) == {
         "sample-1": "held",
         "sample-2": "committed",

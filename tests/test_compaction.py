@@ -10,7 +10,7 @@ import pytest
 from memory_pipeline.lake import compaction
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger import database
-from memory_pipeline.runs import commit
+from memory_pipeline.runs import rebuild
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_run_a_rebuild_and_a_projection_from_nothing_see_no_difference(lake):
     published = homes.published(lake)
     compaction.compact(lake.ledger, lake.store, before=later(days=7))
     for profile_id in ("sample-1", "sample-2"):
-        rebuilt = commit.rebuild(lake, profile_id)
+        rebuilt = rebuild.rebuild(lake, profile_id)
         for name, frame in published.items():
             assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
             assert frame.equals(lake.read(name))
@@ -112,7 +112,7 @@ def test_an_archive_is_written_before_payloads_leave_and_a_rebuild_starts_from_t
     assert compaction.archive(lake.ledger, lake.store, before=later(days=7)) is None
     file.rename(file.with_suffix(".away"))
     for profile_id in ("sample-1", "sample-2"):
-        rebuilt = commit.rebuild(lake, profile_id)
+        rebuilt = rebuild.rebuild(lake, profile_id)
         assert rebuilt["memories"].equals(lake.read("memories", profiles=[profile_id]))
     with pytest.raises(LakeError, match="archive"):
         lake.ledger.read()

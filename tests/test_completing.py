@@ -48,7 +48,7 @@ def asked(server, wanted, known=EMPTY, **changed):
     """One run: the rows that it adds."""
     chosen = settings(server, **changed)
     completer = OpenAICompletionClient(chosen, environment={"OPENAI_API_KEY": KEY}, pause=0.001)
-    return model_requests.complete(wanted, known, completer, chosen)
+    return model_requests.ModelAnswers(completer, chosen)(wanted, known)
 
 
 def outcomes(rows, wanted):
@@ -214,7 +214,7 @@ def test_a_completer_that_loses_answers_is_refused():
             return [Completion("one", Outcome.ANSWERED)] * (len(prompts) - 1)
 
     with pytest.raises(ValueError, match="gave 1 answers to 2 prompts"):
-        model_requests.complete(requests("a", "b"), EMPTY, Careless(), LanguageModel())
+        model_requests.ModelAnswers(Careless(), LanguageModel())(requests("a", "b"), EMPTY)
 
 
 def test_no_row_holds_the_key():

@@ -13,8 +13,9 @@ from answering import failure, reply, said, serving
 
 from memory_pipeline import MemoryClient, Settings, build_defs
 from memory_pipeline.assets.resources import Run
-from memory_pipeline.runs import commit, inputs
+from memory_pipeline.runs import consolidate, inputs
 from memory_pipeline.schemas import TABLES
+from memory_pipeline.service import actions
 from memory_pipeline.settings import Policy
 
 KEY = "sk-very-secret-0123456789"
@@ -79,7 +80,7 @@ def deployment(lake, server, **policy):
 def run(settings, instance, *, last="consolidation_commit", **options):
     """Run everything up to an asset."""
     chosen = dg.AssetSelection.assets(last).upstream().required_multi_asset_neighbors()
-    definitions = build_defs(settings=settings)
+    definitions = build_defs(settings=settings, key_prefix="")
     definition = definitions.resolve_implicit_global_asset_job_def().get_subset(
         asset_selection=chosen.resolve(definitions.resolve_asset_graph())
     )
@@ -112,7 +113,7 @@ def test_a_model_is_asked_once_and_its_words_are_kept(worded):
 def test_a_rebuild_asks_nobody_and_gives_the_same(worded):
     """The server is gone by then; the words are those that it gave."""
     lake, settings, _, _ = worded
-    again = commit.preview(lake, settings, inputs.chosen(lake, settings, as_of=LATER))
+    again = consolidate.preview(lake, settings, inputs.chosen(lake, settings, as_of=LATER))
     for name in ("summaries", "proposed_blocks"):
         homes.same({name: again[name].drop("plan_id")}, {name: lake.read(name).drop("plan_id")})
 
@@ -124,11 +125,12 @@ def test_the_key_is_in_no_table_and_in_no_event_of_a_run(worded):
     assert KEY not in "".join(map(str, events))
 
 
-def test_a_dry_run_asks_and_writes_nothing(lake, instance):
+def test_a_dry_run_asks_carries_the_answers_and_writes_nothing(lake):
     with serving(faithful) as server:
         before = launches.state(lake)
-        finished(deployment(lake, server), instance, last="summaries", as_of=homes.NIGHT.isoformat(), dry=True)
+        planned = actions.dry_run(deployment(lake, server), as_of=homes.NIGHT)
     assert server.asked
+    assert planned["completions"].height == len(server.asked)
     assert lake.read("completions").is_empty()
     assert launches.state(lake) == before
 
@@ -182,8 +184,6 @@ def test_a_client_asks_too_and_a_second_run_asks_nothing_new(lake):
     with serving(faithful) as server:
         settings = deployment(lake, server)
         with MemoryClient(lake.home, profile_id=profile, settings=settings, clock=lambda: homes.NIGHT) as client:
-            client.consolidate(dry_run=True)
-            assert not server.asked
             client.consolidate()
             asked = len(server.asked)
             assert asked > 0

@@ -10,7 +10,7 @@ import pytest
 
 from memory_pipeline.interop import sample
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.runs import commit
+from memory_pipeline.runs import rebuild
 
 KILLS = (2, pytest.param(8, marks=pytest.mark.drill))
 IMPORT = """
@@ -109,5 +109,5 @@ def test_a_run_that_is_killed_changes_nothing_or_everything_and_the_next_finishe
         made = ["plan_id", "event_id", "seq"]  # a commit that a kill came after moves the position of later ones
         assert final["memories"].drop(made).equals(undisturbed["memories"].drop(made))
         for profile_id in ("sample-1", "sample-2"):
-            rebuilt = commit.rebuild(lake, profile_id)
+            rebuilt = rebuild.rebuild(lake, profile_id)
             assert rebuilt["memories"].equals(lake.read("memories", profiles=[profile_id]))

@@ -6,21 +6,20 @@ import sys
 import tomllib
 from pathlib import Path
 
-import dagster as dg
 import homes
 import pytest
 import yaml
 
 from memory_pipeline import Settings, build_defs
-from memory_pipeline.consolidation import pipeline
+from memory_pipeline.assets.consolidation_plan import PLAN, SETTLE
+from memory_pipeline.consolidation import pipeline, stages
+from memory_pipeline.definitions import GROUPS, code_version
 from memory_pipeline.runs import commit
 from memory_pipeline.schemas import TABLES
 
 ROOT = homes.HERE.parent
 BEFORE = ("profiles", "events", "decisions", "reverted")
 """What is read from the ledger before the first stage."""
-ASKED = ("completions",)
-"""What is asked of a language model between two stages; a rebuild reads the answers."""
 AFTER = ("consolidation_commit", "snapshot")
 """What is done after the last stage."""
 BIN = Path(sys.executable).parent
@@ -28,7 +27,7 @@ BIN = Path(sys.executable).parent
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
-    return build_defs(settings=Settings(home=tmp_path_factory.mktemp("home"))).get_repository_def()
+    return build_defs(settings=Settings(home=tmp_path_factory.mktemp("home")), key_prefix="").get_repository_def()
 
 
 @pytest.fixture(scope="module")
@@ -40,32 +39,52 @@ def nodes(graph):
     return {key.to_user_string(): graph.get(key) for key in graph.get_all_asset_keys()}
 
 
-def test_the_asset_graph_says_the_same_as_the_stages(graph):
+def parents(node):
+    return {key.to_user_string() for key in node.parent_keys}
+
+
+def test_every_stage_is_an_asset_with_the_inputs_of_its_signature(graph):
     made = nodes(graph)
-    for stage in pipeline.STAGES:
+    for stage in pipeline.ORDER:
+        if stage.name in {PLAN.name, SETTLE.name}:
+            continue
         for name in stage.gives:
-            takes = {key.to_user_string() for key in made[name].parent_keys}
-            assert takes == set(stage.takes) - set(stage.gives), name
-    assert set(made) == {*BEFORE, *(name for stage in pipeline.STAGES for name in stage.gives), *ASKED, *AFTER}
+            assert parents(made[name]) == {"profiles", *stage.takes} - set(stage.gives), name
+    assert set(made) == {*BEFORE, *(name for stage in pipeline.ORDER for name in stage.gives), *AFTER}
+
+
+def test_the_plan_and_the_state_after_it_are_made_in_one_step(graph):
+    made = nodes(graph)
+    planned = {*PLAN.gives, *SETTLE.gives}
+    takes = {*PLAN.takes, *SETTLE.takes, *stages.tables_taken(stages.violations)}
+    for name in planned:
+        assert parents(made[name]) == {"profiles", *takes} - planned, name
 
 
 def test_the_graph_begins_with_the_ledger_and_ends_with_the_snapshot(graph):
     made = nodes(graph)
     assert all(not made[name].parent_keys for name in BEFORE)
-    before = graph.get_ancestor_asset_keys(dg.AssetKey("consolidation_commit"))
-    assert {key.to_user_string() for key in before} == {*commit.COMMITTED_FROM, *ASKED, "events"}
-    assert {key.to_user_string() for key in made["snapshot"].parent_keys} == {"consolidation_commit"}
+    assert parents(made["consolidation_commit"]) == set(commit.COMMITTED_FROM)
+    assert parents(made["snapshot"]) == {"consolidation_commit"}
 
 
-def test_every_asset_is_described_owned_grouped_and_watched(graph):
+def test_the_groups_read_as_a_line(graph):
+    made = nodes(graph)
+    order = list(GROUPS)
+    for name, node in made.items():
+        for parent in parents(node):
+            assert order.index(made[parent].group_name) <= order.index(node.group_name), (parent, name)
+
+
+def test_every_asset_is_described_versioned_grouped_and_watched(graph):
     for name, node in nodes(graph).items():
         spec = node.to_asset_spec()
         assert spec.description, name
-        assert spec.owners == ["team:memory"], name
+        assert spec.code_version == code_version(), name
         assert spec.kinds, name
         assert spec.freshness_policy, name
     groups = {name: node.group_name for name, node in nodes(graph).items()}
-    assert set(groups.values()) == {"ledger", "memories", "associations", "consolidation", "publication"}
+    assert set(groups.values()) == set(GROUPS)
 
 
 def test_every_table_documents_its_columns(graph):
@@ -96,22 +115,28 @@ def test_names_of_jobs_schedules_and_sensors(repository):
     jobs = {job.name for job in repository.get_all_jobs() if not job.name.startswith("__")}
     assert jobs == {
         "full", "preview", "apply", "reflect", "lightweight", "tick", "promote", "decay", "creative", "cluster",
-        "forget", "projection", "undo", "maintenance",
+        "forget", "undo", "maintenance",
     }  # fmt: skip
     assert {(one.name, one.job_name) for one in repository.schedule_defs} == {
         ("nightly", "full"), ("reconsolidate_interval", "full"), ("promote_interval", "promote"),
         ("decay_interval", "decay"), ("creative_interval", "creative"), ("cluster_interval", "cluster"),
-        ("forget_interval", "forget"), ("upkeep", "maintenance"),
+        ("forget_interval", "forget"), ("maintenance_daily", "maintenance"),
     }  # fmt: skip
     asking = [one for one in repository.sensor_defs if one.name != "failures"]
     assert {(one.name, one.job_name) for one in asking} == {
-        ("arrivals", "projection"), ("reflection", "reflect"), ("sessions", "full"), ("activity", "lightweight"),
+        ("projection", "full"), ("reflection", "reflect"), ("sessions", "full"), ("activity", "lightweight"),
         ("ingestion", "tick"),
     }  # fmt: skip
     assert all(one.description for one in [*repository.schedule_defs, *repository.sensor_defs])
 
 
-def test_everything_automatic_is_on_but_for_intervals_that_no_policy_asks_for(repository):
+def test_nothing_starts_by_itself_unless_asked(repository):
+    automatic = [*repository.schedule_defs, *repository.sensor_defs]
+    assert {one.default_status.value for one in automatic} == {"STOPPED"}
+
+
+def test_everything_automatic_is_on_when_asked_but_for_intervals_that_no_policy_asks_for(tmp_path):
+    repository = build_defs(settings=Settings(home=tmp_path), key_prefix="", start=True).get_repository_def()
     automatic = [*repository.schedule_defs, *repository.sensor_defs]
     off = {one.name for one in automatic if one.default_status.value != "RUNNING"}
     assert off == {
@@ -139,18 +164,17 @@ def test_a_job_that_commits_makes_everything(repository, graph, job):
 
 
 def test_jobs_run_in_one_process(repository):
-    assert {job.executor_def.name for job in repository.get_all_jobs()} == {"in_process"}
+    jobs = [job for job in repository.get_all_jobs() if not job.name.startswith("__")]
+    assert {job.executor_def.name for job in jobs} == {"in_process"}
 
 
-def test_a_preview_neither_commits_nor_makes_a_snapshot(repository):
-    made = {key.to_user_string() for key in repository.get_job("preview").asset_layer.selected_asset_keys}
-    assert "consolidation_plan" in made
-    assert not made & set(AFTER)
+def test_a_preview_touches_no_asset(repository):
+    assert not repository.get_job("preview").asset_layer.executable_asset_keys
 
 
 def test_schedules_and_sensors_follow_the_settings(tmp_path):
     settings = Settings(home=tmp_path, nightly="5 4 * * *", timezone="Europe/Berlin", sensor_seconds=7)
-    repository = build_defs(settings=settings).get_repository_def()
+    repository = build_defs(settings=settings, key_prefix="").get_repository_def()
     nightly = repository.get_schedule_def("nightly")
     assert (nightly.cron_schedule, nightly.execution_timezone) == ("5 4 * * *", "Europe/Berlin")
     assert {sensor.minimum_interval_seconds for sensor in repository.sensor_defs} == {7}
@@ -166,36 +190,12 @@ def test_schedules_and_sensors_follow_the_settings(tmp_path):
 )
 def test_the_schedules_of_a_preset_are_on_and_say_how_often(tmp_path, preset, running):
     (tmp_path / "memory_pipeline.toml").write_text(f'[policy]\npreset = "{preset}"\n', "utf-8")
-    repository = build_defs(settings=homes.settings(tmp_path)).get_repository_def()
+    repository = build_defs(settings=homes.settings(tmp_path), key_prefix="", start=True).get_repository_def()
     found = {one.name: one for one in repository.schedule_defs if one.name.endswith("_interval")}
     on = {name: one.description for name, one in found.items() if one.default_status.value == "RUNNING"}
     assert set(running) <= set(on)
     for name, every in running.items():
         assert f"every {every.removeprefix('1 ')} under preset {preset}" in on[name]
-
-
-def test_the_pipeline_joins_another_project_and_leaves_its_io_alone(tmp_path):
-    @dg.asset(deps=["snapshot"])
-    def theirs():
-        """Something of theirs that reads the snapshot."""
-
-    @dg.asset(ins={"memories": dg.AssetIn(input_manager_key="frames")})
-    def reader(memories):
-        """Something of theirs that takes a table."""
-        return memories.height
-
-    own = dg.Definitions(assets=[theirs, reader], resources={"io_manager": dg.FilesystemIOManager()})
-    merged = dg.Definitions.merge(own, build_defs(settings=Settings(home=tmp_path)))
-    dg.Definitions.validate_loadable(merged)
-    full = {key.to_user_string() for key in merged.resolve_job_def("full").asset_layer.selected_asset_keys}
-    assert "snapshot" in full
-    assert not full & {"theirs", "reader"}
-    result = (
-        merged.resolve_implicit_global_asset_job_def()
-        .get_subset(asset_selection={dg.AssetKey("reader")})
-        .execute_in_process(resources={"io_manager": dg.mem_io_manager})
-    )
-    assert result.asset_value("reader") == 0
 
 
 def test_both_ways_to_load_name_the_same_module():

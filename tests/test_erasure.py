@@ -15,7 +15,7 @@ from memory_pipeline.ledger import payloads
 from memory_pipeline.ledger.commits import Conflict
 from memory_pipeline.ledger.event import DeadLetter, InvalidEvent, parse
 from memory_pipeline.ledger.references import KnownMemory
-from memory_pipeline.runs import commit, inputs
+from memory_pipeline.runs import commit, consolidate, inputs, rebuild, undo
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import launch
 from memory_pipeline.settings import load
@@ -116,7 +116,7 @@ OTHER = event(
 def run(lake, as_of, **wanted):
     settings = load(lake.home, environment={})
     profiles = inputs.chosen(lake, settings, as_of=as_of, **wanted)
-    return commit.consolidate(lake, settings, profiles, run_id=f"run-{as_of:%d%H}")
+    return consolidate.consolidate(lake, settings, profiles, run_id=f"run-{as_of:%d%H}")
 
 
 def letter(raw, reason="importance is 7"):
@@ -132,7 +132,7 @@ def lived_in(home):
     lake.ledger.append(MORE)
     run(lake, NOW - timedelta(days=5))
     snapshot.publish(lake)
-    commit.snapshot_at(lake, NOW - timedelta(days=22))
+    rebuild.snapshot_at(lake, NOW - timedelta(days=22))
     refused = {"event_type": "memory.stored", "profile_id": "p", "payload": {"content": TOLD, "importance": 7}}
     lake.ledger.bury(
         [
@@ -148,7 +148,7 @@ def lived_in(home):
     compaction.compact(lake.ledger, lake.store, before=NOW - timedelta(days=15))
     compaction.archive(lake.ledger, lake.store, before=NOW - timedelta(days=25))
     settings = load(home, environment={})
-    planned = commit.preview(lake, settings, inputs.chosen(lake, settings, as_of=NOW))
+    planned = consolidate.preview(lake, settings, inputs.chosen(lake, settings, as_of=NOW))
     for name in ("memories", "consolidation_plan", "enrichment"):
         lake.stage("run-7", name, planned[name])
     for folder, file in (("index", "p.bin"), ("dagster/storage/1/compute_logs", "step.err"), ("logs", "http.log")):
@@ -176,7 +176,7 @@ def published(lake, profile_id="p"):
 
 
 def assert_rebuilt(lake, profile_id="p"):
-    again = commit.rebuild(lake, profile_id)
+    again = rebuild.rebuild(lake, profile_id)
     for name, frame in published(lake, profile_id).items():
         assert frame.equals(again[name].sort(TABLES[name].key)), name
 
@@ -302,7 +302,7 @@ def test_a_second_delivery_brings_nothing_back(lake):
 def test_an_undo_brings_nothing_back(lake):
     erase(lake, profile_id="p", memory_ids=ALL, now=LATER)
     for run_id in ("run-2400", "run-0400"):
-        commit.undo(lake, run_id, cascade=True, now=LATER + timedelta(hours=1))
+        undo.undo(lake, run_id, cascade=True, now=LATER + timedelta(hours=1))
         assert_no_words(lake)
     snapshot.publish(lake)
     lake.close()
@@ -328,7 +328,7 @@ def test_a_second_erasure_is_none_and_says_when_the_first_was(lake):
 def test_a_plan_from_before_is_refused(lake):
     settings = load(lake.home, environment={})
     profiles = inputs.chosen(lake, settings, as_of=LATER)
-    tables = commit.preview(lake, settings, profiles)
+    tables = consolidate.preview(lake, settings, profiles)
     erase(lake, profile_id="p", memory_ids=["w"], now=LATER)
     with pytest.raises(Conflict, match="plan again"):
         commit.commit(lake, tables, inputs.policies(settings, profiles), run_id="late")
@@ -336,7 +336,7 @@ def test_a_plan_from_before_is_refused(lake):
 
 def test_a_run_under_way_keeps_nothing_of_it(lake):
     settings = load(lake.home, environment={})
-    tables = commit.preview(lake, settings, inputs.chosen(lake, settings, as_of=LATER))
+    tables = consolidate.preview(lake, settings, inputs.chosen(lake, settings, as_of=LATER))
     with Lake(lake.home) as other:
         erase(other, profile_id="p", memory_ids=ALL, now=LATER)
     since = "memories were erased since the events were read; plan again"

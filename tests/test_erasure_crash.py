@@ -15,7 +15,7 @@ from memory_pipeline.erasure.erase import erase, resume
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
-from memory_pipeline.runs import commit, inputs
+from memory_pipeline.runs import consolidate, inputs, rebuild
 from memory_pipeline.settings import load
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -41,7 +41,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for day in (9, 5):
             settings = load(home, environment={})
             profiles = inputs.chosen(lake, settings, as_of=NOW - timedelta(days=day))
-            tables = commit.consolidate(lake, settings, profiles, run_id=f"run{day}")
+            tables = consolidate.consolidate(lake, settings, profiles, run_id=f"run{day}")
             snapshot.publish(lake)
         lake.stage("run5", "memories", tables["memories"])
     return home
@@ -81,6 +81,6 @@ def test_a_kill_at_any_step_leaves_an_erasure_that_can_be_finished(
         assert resume(lake) is None
         assert lake.verify().is_empty()
         assert lake.read("memories").height == 5
-        again = commit.rebuild(lake, "default")["memories"]
+        again = rebuild.rebuild(lake, "default")["memories"]
         assert again.equals(lake.read("memories"))
     assert found(home, *WORDS) == []

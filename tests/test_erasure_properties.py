@@ -14,7 +14,7 @@ from memory_pipeline.erasure.erase import erase
 from memory_pipeline.erasure.quotes import Quotes, readable
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
-from memory_pipeline.runs import commit, inputs
+from memory_pipeline.runs import commit, consolidate, inputs, rebuild
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import load
 
@@ -48,7 +48,7 @@ def store(lake: Lake, given: list[tuple[str, str, bool]], recalls: list[list[int
         raw = {"event_type": "memory.accessed", "event_id": f"x{turn}", "payload": payload}
         lake.ledger.append([parse(raw, recorded_at=NOW - timedelta(days=10 - turn), origin="test")])
     profiles = inputs.chosen(lake, load(lake.home, environment={}), as_of=NOW)
-    commit.consolidate(lake, load(lake.home, environment={}), profiles, run_id="run")
+    consolidate.consolidate(lake, load(lake.home, environment={}), profiles, run_id="run")
 
 
 @examples(6, phases=[Phase.generate])  # a store an example: shrinking would take minutes
@@ -65,7 +65,7 @@ def test_what_is_erased_is_nowhere_and_all_else_is_as_it_was(said, recalls, data
         assert after.filter(kept, ~pl.col("memory_id").is_in(gone)).select(own).equals(before.select(own))
         assert after.filter(pl.col("lifecycle") == "erased")["memory_id"].to_list() == gone
         assert receipt.erased == tuple(gone)
-        again = commit.rebuild(lake, "default")
+        again = rebuild.rebuild(lake, "default")
         named = {name: lake.read(name) for name in commit.PUBLISHED}
         assert [name for name, rows in named.items() if not rows.equals(again[name].sort(TABLES[name].key))] == []
         assert not named_in(named) & set(gone)

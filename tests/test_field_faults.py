@@ -21,7 +21,7 @@ from memory_pipeline.interop import jsonl
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
-from memory_pipeline.runs import commit
+from memory_pipeline.runs import commit, rebuild
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset, preset_names
 
@@ -66,7 +66,7 @@ def test_a_second_run_and_a_rebuild_give_the_same_under_every_preset(tmp_path, n
             again = homes.night(lake, as_of=at, run_id=f"{days} again", policy=settings)["consolidation_plan"]
             assert again.is_empty()
             homes.same(state(lake), before)
-            rebuilt = commit.rebuild(lake, "sample-1")
+            rebuilt = rebuild.rebuild(lake, "sample-1")
             assert [table for table in commit.PUBLISHED if not rebuilt[table].equals(lake.read(table))] == []
         assert made > 0
 

@@ -11,7 +11,7 @@ import pytest
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.lake.tables import Conflict
 from memory_pipeline.recall.client.explain import explain
-from memory_pipeline.runs import commit, inputs
+from memory_pipeline.runs import commit, consolidate, inputs, rebuild, undo
 from memory_pipeline.schemas import LIVE, TABLES
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
@@ -74,7 +74,7 @@ def test_permuted_rows_change_nothing(lake):
     profiles = inputs.chosen(lake, settings, as_of=homes.NIGHT)
     policies = inputs.policies(settings, profiles)
     given = {name: inputs.known(lake, name, profiles) for name in ("events", "decisions", "reverted")}
-    empty = {name: TABLES[name].empty() for name in commit.READ_OUT}
+    empty = {name: TABLES[name].empty() for name in pipeline.RECORDED}
     straight = pipeline.run({"profiles": profiles} | given | empty, policies)
     shuffled = {name: frame.sample(fraction=1, shuffle=True, seed=5) for name, frame in given.items()}
     homes.same(straight | given, pipeline.run({"profiles": profiles} | shuffled | empty, policies) | given)
@@ -85,7 +85,7 @@ def test_a_preview_writes_nothing_and_equals_what_is_then_committed(lake):
     profiles = inputs.chosen(lake, settings, as_of=homes.NIGHT)
     before = sorted(path for path in lake.home.rglob("*") if path.suffix == ".parquet")
     position = lake.ledger.position()
-    planned = commit.preview(lake, settings, profiles)["consolidation_plan"]
+    planned = consolidate.preview(lake, settings, profiles)["consolidation_plan"]
     assert planned.height > 0
     assert lake.ledger.position() == position
     assert sorted(path for path in lake.home.rglob("*") if path.suffix == ".parquet") == before
@@ -96,7 +96,7 @@ def test_a_rebuild_from_event_zero_gives_the_published_tables(lake):
     homes.night(lake, as_of=datetime(2026, 3, 1, tzinfo=UTC), run_id="first")
     homes.night(lake, run_id="second")
     for profile_id in ("sample-1", "sample-2"):
-        rebuilt = commit.rebuild(lake, profile_id)
+        rebuilt = rebuild.rebuild(lake, profile_id)
         for name in commit.PUBLISHED:
             assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
 
@@ -106,14 +106,14 @@ def test_undo_of_a_run_restores_the_former_tables_exactly(lake):
     former = homes.published(lake)
     homes.night(lake, run_id="second")
     assert not homes.published(lake)["memories"].equals(former["memories"])
-    commit.undo(lake, "second", now=NOW)
+    undo.undo(lake, "second", now=NOW)
     homes.same(former, homes.published(lake))
 
 
 def test_undo_within_a_profile_leaves_the_run_of_the_others_as_it_is(lake):
     homes.night(lake)
     stays = {name: lake.read(name, profiles=["sample-2"]) for name in commit.PUBLISHED}
-    undone = commit.undo(lake, "run", profile_id="sample-1", now=NOW)
+    undone = undo.undo(lake, "run", profile_id="sample-1", now=NOW)
     assert set(undone["profile_id"]) == {"sample-1"}
     assert dict(lake.ledger.runs().select("profile_id", "outcome").iter_rows()) == {
         "sample-1": "reverted",
@@ -121,12 +121,12 @@ def test_undo_within_a_profile_leaves_the_run_of_the_others_as_it_is(lake):
     }
     assert all(frame.equals(lake.read(name, profiles=["sample-2"])) for name, frame in stays.items())
     with pytest.raises(ValueError, match="no run, plan or decision that stands is about 'run'"):
-        commit.undo(lake, "run", profile_id="nobody", now=NOW)
+        undo.undo(lake, "run", profile_id="nobody", now=NOW)
 
 
 def test_undo_of_the_only_run_leaves_every_memory_as_it_was_stored(lake):
     made = homes.night(lake)
-    commit.undo(lake, "run", now=NOW)
+    undo.undo(lake, "run", now=NOW)
     left = homes.published(lake)
     assert left["memories"].equals(made["memories"])
     assert left["profiles"].equals(made["profiles"])
@@ -142,7 +142,7 @@ def test_undo_of_the_only_run_leaves_every_memory_as_it_was_stored(lake):
 
 def test_a_rerun_after_the_undo_of_the_only_run_decides_nothing_again(lake):
     homes.night(lake)
-    commit.undo(lake, "run", now=NOW)
+    undo.undo(lake, "run", now=NOW)
     undone = lake.ledger.decisions()
     again = homes.night(lake, run_id="again")["consolidation_plan"]
     allowed = {"promote", "close", "compile"}
@@ -157,7 +157,7 @@ def test_one_merge_can_be_undone_and_the_others_stay(lake):
     merges = lake.ledger.decisions().filter((pl.col("action") == "summarise") & (pl.col("rule") == "compression"))
     assert merges.height > 1
     chosen = merges.row(0, named=True)
-    undone = commit.undo(lake, chosen["memory_id"], profile_id=chosen["profile_id"], now=NOW)
+    undone = undo.undo(lake, chosen["memory_id"], profile_id=chosen["profile_id"], now=NOW)
     assert set(undone["action"]) == {"summarise", "supersede"}
     memories = lake.read("memories")
     assert chosen["memory_id"] not in set(memories.filter(pl.col("profile_id") == chosen["profile_id"])["memory_id"])
@@ -170,7 +170,7 @@ def test_one_merge_can_be_undone_and_the_others_stay(lake):
 def test_undo_of_something_unknown_says_so(lake):
     homes.night(lake)
     with pytest.raises(ValueError, match="nothing-like-this"):
-        commit.undo(lake, "nothing-like-this", now=NOW)
+        undo.undo(lake, "nothing-like-this", now=NOW)
 
 
 def test_a_late_event_lands_as_if_it_had_been_in_time(tmp_path, told):
@@ -178,7 +178,7 @@ def test_a_late_event_lands_as_if_it_had_been_in_time(tmp_path, told):
     late = stored[len(stored) // 3]
     with homes.filled(tmp_path / "late", [event for event in told if event != late]) as lake:
         homes.night(lake, as_of=datetime(2026, 2, 1, tzinfo=UTC), run_id="before")
-        commit.undo(lake, "before", now=NOW)
+        undo.undo(lake, "before", now=NOW)
         lake.ledger.append([late])
         homes.night(lake, run_id="after", retry_reverted=True)
         one = lake.read("memories")
@@ -208,14 +208,14 @@ def test_a_plan_made_before_another_commit_is_refused(lake):
     profiles = inputs.chosen(lake, settings, as_of=homes.NIGHT)
     homes.night(lake)
     with pytest.raises(Conflict, match="sample-1"):
-        commit.consolidate(lake, settings, profiles, run_id="late")
+        consolidate.consolidate(lake, settings, profiles, run_id="late")
     assert lake.ledger.runs()["run_id"].unique().to_list() == ["run"]
 
 
 def test_the_state_of_a_past_instant_is_a_snapshot_of_its_own(lake):
     homes.night(lake)
     month_ago = datetime(2026, 2, 1, tzinfo=UTC)
-    path = commit.snapshot_at(lake, month_ago)
+    path = rebuild.snapshot_at(lake, month_ago)
     with duckdb.connect(str(path), read_only=True) as connection:
         (latest,) = connection.execute("select max(created_at) from memories").fetchone()
         (count,) = connection.execute("select count(*) from memories").fetchone()
@@ -227,7 +227,7 @@ def test_a_broken_invariant_stops_the_commit_and_names_the_rows(lake):
     settings = homes.settings(lake.home)
     lake.project()
     profiles = inputs.chosen(lake, settings, as_of=homes.NIGHT)
-    tables = commit.preview(lake, settings, profiles)
+    tables = consolidate.preview(lake, settings, profiles)
     protected = tables["scored_memories"].filter(pl.col("is_protected")).row(0, named=True)
     plan = tables["consolidation_plan"]
     forged = plan.head(1).with_columns(
@@ -271,6 +271,6 @@ def test_seeds_of_random_modules_do_not_matter(lake):
     random.seed(1)
     settings = homes.settings(lake.home)
     profiles = inputs.chosen(lake, settings, as_of=homes.NIGHT)
-    one = commit.preview(lake, settings, profiles)
+    one = consolidate.preview(lake, settings, profiles)
     random.seed(2)
-    homes.same(one, commit.preview(lake, settings, profiles))
+    homes.same(one, consolidate.preview(lake, settings, profiles))

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from memory_pipeline.consolidation import pipeline
-from memory_pipeline.runs import commit
+from memory_pipeline.consolidation.context import TASKS
+from memory_pipeline.runs import commit, rebuild, undo
 from memory_pipeline.schemas import Action
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
@@ -23,11 +24,11 @@ def lake(tmp_path):
 
 
 def test_what_a_task_has_no_use_for():
-    idle = {task: {name for stage in pipeline.idle(task) for name in stage.gives} for task in pipeline.TASKS}
+    idle = {task: {name for stage in pipeline.idle(task) for name in stage.gives} for task in TASKS}
     assert idle["full"] == idle["tick"] - {"fact_changes"} == idle["reflect"] == set()
     assert idle["lightweight"] == set(FOUND)
     assert idle["promote"] == idle["decay"] == set(FOUND) - {"derived_edges"}
-    for task, actions in pipeline.TASKS.items():
+    for task, actions in TASKS.items():
         assert ("clusters" in idle[task]) == (not actions & {Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE})
 
 
@@ -43,10 +44,10 @@ def test_a_run_keeps_what_it_has_no_use_for_and_a_rebuild_gives_the_same(lake, t
             assert after[name].equals(before[name]), name
     assert set(after["scored_memories"]["as_of"]) == {homes.NIGHT + HOUR}
     for profile_id in ("sample-1", "sample-2"):
-        rebuilt = commit.rebuild(lake, profile_id)
+        rebuilt = rebuild.rebuild(lake, profile_id)
         for name in commit.PUBLISHED:
             assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
-    commit.undo(lake, "third", now=NOW)
+    undo.undo(lake, "third", now=NOW)
     homes.same(before, homes.published(lake))
 
 
@@ -57,7 +58,7 @@ def test_the_first_run_of_a_profile_makes_everything_whatever_its_task(lake):
     homes.night(lake, as_of=homes.NIGHT + HOUR, run_id="second", task="lightweight")
     for name in FOUND:
         assert lake.read(name).equals(made[name]), name
-    assert commit.rebuild(lake, "sample-1")["clusters"].equals(lake.read("clusters", profiles=["sample-1"]))
+    assert rebuild.rebuild(lake, "sample-1")["clusters"].equals(lake.read("clusters", profiles=["sample-1"]))
 
 
 def test_a_run_that_is_undone_below_one_that_kept_its_tables(lake):
@@ -65,7 +66,7 @@ def test_a_run_that_is_undone_below_one_that_kept_its_tables(lake):
     merge = lake.ledger.decisions().filter((pl.col("action") == "summarise") & (pl.col("rule") == "compression"))
     homes.night(lake, as_of=homes.NIGHT, run_id="second", task="lightweight")
     row = merge.row(0, named=True)
-    commit.undo(lake, row["memory_id"], profile_id=row["profile_id"], cascade=True, now=NOW)
+    undo.undo(lake, row["memory_id"], profile_id=row["profile_id"], cascade=True, now=NOW)
     for name in commit.PUBLISHED:
-        rebuilt = commit.rebuild(lake, row["profile_id"])[name]
+        rebuilt = rebuild.rebuild(lake, row["profile_id"])[name]
         assert rebuilt.equals(lake.read(name, profiles=[row["profile_id"]])), name

@@ -10,9 +10,9 @@ import launches
 import pytest
 
 from memory_pipeline.assets.resources import Run
-from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.consolidation.plans import plan_document
-from memory_pipeline.service import asset_check_gate, launch
+from memory_pipeline.service import actions, asset_check_gate, launch
 
 AS_OF = homes.NIGHT.isoformat()
 SECONDS = 300
@@ -34,6 +34,14 @@ def launched(lake, job="full", **options):
     return launch.execute(homes.settings(lake.home), job, Run(**{"as_of": AS_OF} | options))
 
 
+def enriched(lake):
+    """Launch the assets up to the enrichment; returns the run's id."""
+    with launch.instance(lake.home) as instance:
+        result = launches.run(lake.home, instance, only=["events", "memories", "enrichment"], as_of=AS_OF)
+    assert result.success, launches.why(result)
+    return result.run_id
+
+
 def refused(lake, job="full", **options):
     with pytest.raises(launch.RunFailed) as caught:
         launched(lake, job, **options)
@@ -44,7 +52,7 @@ def refused(lake, job="full", **options):
 @pytest.fixture
 def written(lake):
     """Return a plan that a dry run wrote, as its file and its table."""
-    tables = launched(lake, "preview", dry=True).tables
+    tables = actions.dry_run(homes.settings(lake.home), as_of=homes.NIGHT)
     file = lake.home / "plan.json"
     file.write_text(json.dumps(plan_document.write(tables["consolidation_plan"], tables["profiles"])), "utf-8")
     return file, tables["consolidation_plan"]
@@ -55,7 +63,7 @@ def written(lake):
 
 def test_a_dry_run_leaves_no_trace_not_even_in_dagster(lake):
     before, files = launches.state(lake), sorted(lake.home.rglob("*"))
-    assert launched(lake, "preview", dry=True).tables["consolidation_plan"].height > 0
+    assert actions.dry_run(homes.settings(lake.home), as_of=homes.NIGHT)["consolidation_plan"].height > 0
     assert launches.state(lake) == before
     assert sorted(lake.home.rglob("*")) == files
 
@@ -114,7 +122,7 @@ def test_new_events_do_not_keep_a_plan_from_being_applied_to_the_state_it_was_ma
     [
         ({"as_of": "tomorrow"}, "run.as_of = 'tomorrow' is no instant; write it like 2026-03-01T02:00:00Z"),
         ({"as_of": "2999-01-01"}, "run.as_of = 2999-01-01T00:00:00+00:00 lies in the future, and later runs could not"),
-        ({"task": "dance"}, f"task 'dance' is unknown; known are {', '.join(pipeline.TASKS)}"),
+        ({"task": "dance"}, f"task 'dance' is unknown; known are {', '.join(TASKS)}"),
         ({"profiles": ["nobody"]}, "profile 'nobody' has no memory; known are sample-1, sample-2"),
         ({"preset": "dance"}, "preset 'dance' is unknown; known names: automem, cognitive, default"),
     ],
@@ -146,7 +154,7 @@ def test_a_lake_that_cannot_be_read_is_named_with_its_remedy(lake):
 
 
 def test_a_run_that_another_commit_overtakes_is_retried_whole(lake):
-    launched(lake, "projection")  # so that a run writes nothing before its commit
+    enriched(lake)  # so that a run writes nothing before its commit
     done = []
     run = threading.Thread(target=lambda: done.append(launched(lake, as_of=(homes.NIGHT + homes.days(1)).isoformat())))
     with launch.instance(lake.home) as instance:
@@ -186,7 +194,7 @@ def test_the_gate_finds_every_check_of_a_full_run_passed(lake):
 
 
 def test_the_gate_names_the_checks_that_a_run_should_have_made(lake):
-    run_id = launched(lake, "projection").run_id
+    run_id = enriched(lake)
     rows = asset_check_gate.evaluate(homes.settings(lake.home), run_id)
     outcomes = {(row["asset"], row["check"]): row["outcome"] for row in rows}
     assert outcomes["memories", "schema_and_grain"] == "passed"
@@ -198,7 +206,7 @@ def test_the_gate_shows_a_quota_that_held_a_profile_back(lake):
     assert [check.check_name for check in launched(lake).failed_checks] == ["quota"]
     (failed,) = (row for row in asset_check_gate.evaluate(homes.settings(lake.home)) if row["outcome"] != "passed")
     assert (failed["check"], failed["outcome"]) == ("quota", "failed")
-    assert failed["detail"].startswith("held back: sample-1, sample-2")
+    assert failed["detail"].startswith("held back: sample-1 would lose ")
 
 
 def test_the_gate_says_what_to_do_when_there_is_no_run(lake):

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
-from memory_pipeline.runs import commit, metrics
+from memory_pipeline.runs import metrics, undo
 from memory_pipeline.schemas import LIVE
 
 NOW = homes.RECORDED + timedelta(hours=1)
@@ -113,7 +113,7 @@ def test_what_forgetting_took_out_is_counted_and_an_undo_does_not_take_it_back(t
         archived = lake.ledger.decisions().filter(action="archive").height
         assert archived > 0
         assert scraped(lake)[0]["graph_nodes_pruned_total", "archive"] == archived
-        commit.undo(lake, "run", now=NOW)
+        undo.undo(lake, "run", now=NOW)
         assert scraped(lake)[0]["graph_nodes_pruned_total", "archive"] == archived
 
 

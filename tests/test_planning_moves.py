@@ -26,7 +26,7 @@ from planned import (
 from polars.testing import assert_frame_equal
 from uses import accesses
 
-from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.consolidation.plans import invariants, plan_document, planning
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.schemas import LIVE, TABLES, Action
@@ -193,7 +193,7 @@ def test_a_block_that_tells_of_a_summary_which_is_not_made_keeps_its_text():
     assert ("compile", "user_profile", None) in said(propose(before, **wishes))
     undone = propose(before, **wishes, decisions=decided, reverted=revert(decided))
     assert said(undone) == [("compile", "project_context", None)]
-    light = propose(before, **wishes, actions=pipeline.TASKS["lightweight"])
+    light = propose(before, **wishes, actions=TASKS["lightweight"])
     assert said(light) == [("compile", "project_context", None)]
     assert len(said(propose(after, blocks=[telling, plain]))) == 2
     emptied = propose(before, blocks=[{"members": [], "content": ""}])
@@ -252,7 +252,7 @@ def test_on_a_promotion_builds_the_next_and_on_the_cold_that_a_memory_became_a_s
     assert memory(projection.apply(state("a", "b", "c"), undone), "a")["tier"] == "working"
 
 
-@pytest.mark.parametrize("task", pipeline.TASKS)
+@pytest.mark.parametrize("task", TASKS)
 def test_a_task_decides_only_its_own(task):
     names = [{"memory_id": name} for name in "abcdefgh"]
     faded = found("a", "c", edge_type="ASSOCIATED")
@@ -270,12 +270,12 @@ def test_a_task_decides_only_its_own(task):
         "late": [{"memory_id": "d", "place": 0}],
     }
     everything = set(Action) - {Action.WITHDRAW}
-    plan = propose(before, **wishes, actions=pipeline.TASKS[task])
-    assert set(plan["action"]) == {action.value for action in pipeline.TASKS[task] & everything}
+    plan = propose(before, **wishes, actions=TASKS[task])
+    assert set(plan["action"]) == {action.value for action in TASKS[task] & everything}
     decided = commit(propose(before, **wishes), 101)
     assert set(decided["action"]) == {action.value for action in everything}
-    later = propose(before, committed=decided, decisions=decided, actions=pipeline.TASKS[task], of=profiles(seq=101))
-    withdrawn = decided.height if Action.WITHDRAW in pipeline.TASKS[task] else 0
+    later = propose(before, committed=decided, decisions=decided, actions=TASKS[task], of=profiles(seq=101))
+    withdrawn = decided.height if Action.WITHDRAW in TASKS[task] else 0
     assert later["action"].to_list() == ["withdraw"] * withdrawn
 
 

@@ -16,7 +16,7 @@ import pytest
 from memory_pipeline.interop import locomo, sample
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import Event, parse
-from memory_pipeline.runs import commit, inputs
+from memory_pipeline.runs import commit, consolidate, inputs, rebuild, undo
 from memory_pipeline.schemas import LIVE, TABLES
 from memory_pipeline.settings import Settings, load, preset_names
 
@@ -63,7 +63,7 @@ class Nights:
     def planned(self, lake: Lake, hours: float = 0.0) -> pl.DataFrame:
         """What a run would decide so many hours after the end."""
         profiles = inputs.chosen(lake, self.settings, as_of=self.end + timedelta(hours=hours))
-        return commit.preview(lake, self.settings, profiles)["consolidation_plan"]
+        return consolidate.preview(lake, self.settings, profiles)["consolidation_plan"]
 
 
 @pytest.fixture(scope="module", params=[stories, conversations], ids=lambda source: source.__name__)
@@ -146,8 +146,8 @@ def test_hours_later_only_time_and_new_summaries_call_for_more(nights, own):
 
 def test_undo_of_the_run_restores_the_former_tables_and_a_rebuild_makes_the_latter(nights, own):
     for profile_id in preset_names():
-        rebuilt = commit.rebuild(own, profile_id)
+        rebuilt = rebuild.rebuild(own, profile_id)
         for name in commit.PUBLISHED:
             assert rebuilt[name].equals(own.read(name, profiles=[profile_id])), (profile_id, name)
-    commit.undo(own, "end", now=NOW)
+    undo.undo(own, "end", now=NOW)
     homes.same(nights.former, homes.published(own))

@@ -16,7 +16,7 @@ from examples import examples
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.ledger import event as wording
 from memory_pipeline.ledger.event import Event, parse
-from memory_pipeline.runs import commit
+from memory_pipeline.runs import undo
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset, preset_names
 
@@ -110,7 +110,7 @@ def run(events: pl.DataFrame, policy: Policy, day: float, decisions: pl.DataFram
         dict.fromkeys(own, policy), ledger_digest="drawn", as_of=at(day), seq=events.height, heads={}, since={}
     )
     given = {"profiles": profiles, "events": known, "decisions": decisions}
-    empty = {name: TABLES[name].empty() for name in ("reverted", *commit.READ_OUT)}
+    empty = {name: TABLES[name].empty() for name in ("reverted", *pipeline.RECORDED)}
     return pipeline.run(given | empty, {policy.digest: policy})
 
 
@@ -123,7 +123,7 @@ def chain(events: pl.DataFrame, policy: Policy, nights: Sequence[float]) -> dict
             status=pl.lit("committed"), seq=pl.lit(10_000 + number, pl.Int64)
         )
         decisions = TABLES["decisions"].conform(pl.concat([decisions, taken]))
-    after = commit.settle(made | {"decisions": made["decisions"]}, {policy.digest: policy})
+    after = pipeline.settle(made | {"decisions": made["decisions"]}, {policy.digest: policy})
     return after | {"decisions": decisions, "consolidation_plan": made["consolidation_plan"]}
 
 
@@ -239,10 +239,10 @@ def test_what_is_taken_back_is_as_if_it_had_never_been_decided(life, actions):
             if found.is_empty():
                 missed.append(action)
                 continue
-            undone = commit.undo(lake, found[0], cascade=True, now=NOW)
+            undone = undo.undo(lake, found[0], cascade=True, now=NOW)
             assert action in set(undone["action"])
             left = left.join(undone, on=["profile_id", "decision_id"], how="anti")
-            without = commit.settle(made | {"consolidation_plan": left}, {policy.digest: policy})
+            without = pipeline.settle(made | {"consolidation_plan": left}, {policy.digest: policy})
             for name in ("memories", "decided_edges", "tier_changes", "core_memory_blocks", "scored_memories"):
                 assert_frame_equal(lake.read(name), without[name], check_exact=True)
         assert life != FULL or not missed

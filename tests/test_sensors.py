@@ -11,7 +11,8 @@ import launches
 import pytest
 
 from memory_pipeline import build_defs
-from memory_pipeline.jobs import consolidation, intervals
+from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.jobs import schedules
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.sensors import failures
 from memory_pipeline.sensors.requests import in_flight
@@ -63,7 +64,7 @@ def chosen(home, *, top="", **policy):
 
 
 def defs(home):
-    return build_defs(settings=homes.settings(home))
+    return build_defs(settings=homes.settings(home), key_prefix="", start=True)
 
 
 def tick(home, instance, name):
@@ -82,8 +83,12 @@ def struck(home, instance, schedule, at):
     return result.run_requests, result.skip_message
 
 
+def scheduled(home):
+    return schedules.schedules(homes.settings(home), Namespace(), start=True)
+
+
 def interval(home, name):
-    found = {one.name: one for one in intervals.schedules(homes.settings(home))}
+    found = {one.name: one for one in scheduled(home)}
     return found[f"{name}_interval"]
 
 
@@ -179,7 +184,7 @@ def test_reflection_can_be_switched_off_and_be_made_by_hand_all_the_same(lake, i
 
 def test_every_sensor_of_an_empty_store_asks_for_nothing(tmp_path, instance):
     names = {one.name for one in defs(tmp_path).get_repository_def().sensor_defs} - {"failures"}
-    assert names == {"arrivals", "reflection", "sessions", "activity", "ingestion"}
+    assert names == {"projection", "reflection", "sessions", "activity", "ingestion"}
     for name in names:
         assert not tick(tmp_path, instance, name)[0], name
 
@@ -236,35 +241,22 @@ def test_a_backlog_that_one_profile_cannot_get_done_does_not_keep_the_others_wai
     assert asked(rest)["profiles"] == ["sample-2"]
 
 
-# --- arrivals
+# --- projection
 
 
-def test_arrivals_ask_for_a_projection_until_it_is_done(lake, instance):
-    (request,), _ = tick(lake.home, instance, "arrivals")
-    assert asked(request).get("profiles", []) == []
-    assert carried_out(lake.home, instance, request, "projection").success
-    assert lake.waiting() == (0, 0)
-    assert lake.read("enrichment").height > 0
-    requests, skipped = tick(lake.home, instance, "arrivals")
+def test_new_events_are_projected_by_the_tick_itself_without_a_run(lake, instance):
+    waiting, _ = lake.waiting()
+    requests, skipped = tick(lake.home, instance, "projection")
     assert not requests
-    assert skipped == "nothing is due"
+    assert skipped == f"{waiting} new events are in the lake, up to position {lake.ledger.position()}"
+    assert lake.waiting() == (0, 0)
+    assert tick(lake.home, instance, "projection") == ([], "no new events")
+    assert not instance.get_runs()
 
 
-def test_arrivals_let_accesses_alone_wait_a_little(lake, instance):
-    lake.project()
-    access = {"kind": "memory.accessed", "payload": {"memory_ids": ["m"]}}
-    remembered(lake, 1, at=datetime.now(UTC), **access)
-    assert not tick(lake.home, instance, "arrivals")[0]
-    remembered(lake, 2, at=datetime.now(UTC) - timedelta(minutes=5), **access)
-    assert tick(lake.home, instance, "arrivals")[0]
-    lake.project()
-    remembered(lake, 3, at=datetime.now(UTC))
-    assert tick(lake.home, instance, "arrivals")[0]
-
-
-def test_a_commit_of_the_pipeline_is_no_arrival(lake, instance):
+def test_a_commit_of_the_pipeline_is_no_new_event(lake, instance):
     homes.night(lake)
-    assert not tick(lake.home, instance, "arrivals")[0]
+    assert tick(lake.home, instance, "projection") == ([], "no new events")
 
 
 # --- the nightly run
@@ -272,7 +264,7 @@ def test_a_commit_of_the_pipeline_is_no_arrival(lake, instance):
 
 def test_the_nightly_run_is_as_of_its_tick_and_late_ticks_keep_theirs(lake, instance):
     chosen(lake.home, nightly_run=True)
-    schedule = consolidation.nightly(homes.settings(lake.home))
+    (schedule,) = (one for one in scheduled(lake.home) if one.name == "nightly")
     for late in range(3):
         at = homes.NIGHT - timedelta(days=late)
         (request,), _ = struck(lake.home, instance, schedule, at)
@@ -287,7 +279,7 @@ def test_the_nightly_run_leaves_out_whom_it_does_not_concern(lake, instance, swi
     own = f"[profiles.sample-2]\n{switch} = false\n"
     with (lake.home / "memory_pipeline.toml").open("a", encoding="utf-8") as file:
         file.write(own)
-    schedule = consolidation.nightly(homes.settings(lake.home))
+    (schedule,) = (one for one in scheduled(lake.home) if one.name == "nightly")
     assert asked(struck(lake.home, instance, schedule, homes.NIGHT)[0][0])["profiles"] == ["sample-1"]
     chosen(lake.home, **{"nightly_run": True, switch: False})
     assert struck(lake.home, instance, schedule, homes.NIGHT) == (
@@ -351,7 +343,7 @@ def test_a_task_that_failed_is_due_again(lake, kept):
 
 def test_every_schedule_is_listed_and_says_what_it_does(lake):
     chosen(lake.home, promote_interval_seconds=600, decay_interval_seconds=5_400)
-    found = {one.name: one for one in intervals.schedules(homes.settings(lake.home))}
+    found = {one.name: one for one in scheduled(lake.home)}
     assert {name: one.description for name, one in found.items()} == {
         "reconsolidate_interval": "Off: no policy sets reconsolidate_interval_seconds.",
         "promote_interval": "Runs promote every 10 minutes under preset default (promote_interval_seconds).",

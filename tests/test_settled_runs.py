@@ -12,8 +12,7 @@ from sqlalchemy import text
 from memory_pipeline.consolidation import row_limits
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
-from memory_pipeline.runs import commit as history
-from memory_pipeline.runs import inputs
+from memory_pipeline.runs import consolidate, inputs, rebuild, undo
 from memory_pipeline.schemas import LIVE, TABLES
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
@@ -57,7 +56,7 @@ def test_versions_of_a_block_only_rise_even_if_it_was_empty_between(lake):
     lake.ledger.append([happened(3, "stored", "b", at=later, content="Ada plays the flute.", category="semantic")])
     homes.night(lake, as_of=START + 3 * DAY, run_id="three")
     assert blocks(lake)["user_profile"] == ("Ada plays the flute.", 3)
-    for name, frame in history.rebuild(lake, "p").items():
+    for name, frame in rebuild.rebuild(lake, "p").items():
         assert frame.equals(lake.read(name)), name
 
 
@@ -69,13 +68,13 @@ def test_a_block_forgets_a_merge_that_was_undone_though_the_merge_is_found_again
     made = homes.night(lake, as_of=START + DAY, run_id="one")
     merge = made["summaries"].filter(pl.col("supersedes"))["summary_id"].item()
     assert lake.read("core_memory_blocks")["members"].explode().to_list() == [merge]
-    history.undo(lake, merge, now=NOW)
+    undo.undo(lake, merge, now=NOW)
     again = homes.night(lake, as_of=START + 2 * DAY, run_id="two")
     assert merge in again["summaries"]["summary_id"], "the pair is still alike"
     assert set(lake.read("core_memory_blocks")["members"].explode()) == {"m0", "m1"}
     settings = homes.settings(lake.home)
     own = inputs.chosen(lake, settings, as_of=START + 2 * DAY + timedelta(hours=1))
-    assert history.preview(lake, settings, own)["consolidation_plan"].is_empty()
+    assert consolidate.preview(lake, settings, own)["consolidation_plan"].is_empty()
 
 
 def test_what_a_run_without_limit_has_done_no_longer_waits():

@@ -9,11 +9,12 @@ import pytest
 from frames import AS_OF, ago
 from planned import NO_DECISIONS, NO_REVERTS, commit, found, profiles, propose, revert, rows, state
 from polars.testing import assert_frame_equal
-from uses import accesses, changed, risen
+from stage_calls import apply
+from uses import changed
 
 from memory_pipeline.consolidation import pipeline, similarity, stages
-from memory_pipeline.consolidation.plans import apply
-from memory_pipeline.consolidation.stages import Turn
+from memory_pipeline.consolidation.context import TASKS, Context
+from memory_pipeline.consolidation.plans import invariants
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
@@ -22,8 +23,8 @@ NAMES = "abcdef"
 TOMORROW = AS_OF + timedelta(days=1)
 
 
-def turn(as_of=AS_OF, task="full", scope="all", **policy):
-    return Turn(policy=Policy(**policy), as_of=as_of, plan_id="plan", actions=pipeline.TASKS[task], scope=scope)
+def context(as_of=AS_OF, task="full", scope="all", **policy):
+    return Context(policy=Policy(**policy), as_of=as_of, plan_id="plan", actions=TASKS[task], scope=scope)
 
 
 def store(*importance, **fields):
@@ -35,8 +36,14 @@ def store(*importance, **fields):
 
 def deferred(memories, limit, decisions=NO_DECISIONS, reverted=NO_REVERTS, as_of=AS_OF, of=("p",)):
     """Ids and places of what a run with this row limit leaves."""
-    table = stages.defer(
-        turn(as_of), profiles(*of, row_limit=limit), memories, frames.importance(memories), decisions, reverted
+    table = apply(
+        stages.defer,
+        context(as_of),
+        profiles=profiles(*of, row_limit=limit),
+        memories=memories,
+        memory_importance=frames.importance(memories),
+        decisions=decisions,
+        reverted=reverted,
     )
     assert TABLES["deferred"].violations(table).is_empty()
     return table.sort("profile_id", "place").select("memory_id", "place").rows()
@@ -94,7 +101,9 @@ def test_only_live_originals_are_counted_each_profile_by_its_own_limit():
     assert deferred(memories, 1, of=("p", "q")) == [("b", 1), ("a", 1)]
     assert deferred(memories, 1) == [("b", 1)]
     mixed = pl.concat([profiles("p", row_limit=0), profiles("q", row_limit=1)])
-    table = stages.defer(turn(), mixed, memories, frames.importance(memories), NO_DECISIONS, NO_REVERTS)
+    table = apply(
+        stages.defer, context(), profiles=mixed, memories=memories, memory_importance=frames.importance(memories)
+    )
     assert table.select(*KEY).rows() == [("q", "a")]
 
 
@@ -107,7 +116,7 @@ def alike():
         {"memory_id": name, "content": f"Ada lives in Bath, note {name}", "created_at": ago(200 - place)}
         for place, name in enumerate(NAMES)
     )
-    scored = stages.score(turn(), memories, frames.importance(memories), frames.edges([]), frames.edges([]))
+    scored = apply(stages.score, context(), memories=memories, memory_importance=frames.importance(memories))
     return memories, scored, frames.enrichment({}, of=memories), frames.vectors(ALIKE, of=memories)
 
 
@@ -127,13 +136,19 @@ def test_what_is_deferred_is_neither_compared_nor_linked_nor_grouped():
 
     def touched(*left):
         late = rest(*left)
-        facts = stages.compare(turn(), homes, late, enrichment, vectors, NO_EDGES, NO_EDGES)
-        links = stages.discover(
-            turn(), memories, late, scored, NO_EDGES, NO_EDGES, vectors, accesses([]), risen({}), facts.clear()
+        shared = {"deferred": late, "vectors": vectors}
+        facts = apply(stages.detect_changes, context(), memories=homes, enrichment=enrichment, **shared)
+        links = apply(stages.propose_edges, context(), memories=memories, scored_memories=scored, **shared)
+        groups = apply(
+            stages.cluster,
+            context(cluster_min_size=2),
+            memories=memories,
+            scored_memories=scored,
+            enrichment=enrichment,
+            **shared,
         )
-        groups = stages.cluster(turn(cluster_min_size=2), memories, late, scored, enrichment, vectors, NO_EDGES)
         ends = set(facts["memory_id"]) | set(facts["other_id"])
-        return ends, {*links["source"], *links["target"]}, set(groups[1]["memory_id"])
+        return ends, {*links["source"], *links["target"]}, set(groups.cluster_members["memory_id"])
 
     facts, links, members = touched()
     assert facts >= {"a", "b"}
@@ -151,27 +166,12 @@ def test_no_summary_is_stale_while_something_was_deferred():
             {"memory_id": "S", "kind": "meta_pattern", "members": [], "cluster_id": "gone", "profile_id": "q"},
         ]
     )
-    scored = stages.score(turn(), memories, frames.importance(memories), NO_EDGES, NO_EDGES)
+    scored = apply(stages.score, context(), memories=memories, memory_importance=frames.importance(memories))
 
     def stale(late):
-        left, _ = stages.forget(
-            turn(),
-            profiles(),
-            memories,
-            NO_EDGES,
-            accesses([]),
-            risen({}),
-            scored,
-            frames.enrichment({}, of=memories),
-            frames.summaries([]),
-            TABLES["clusters"].empty(),
-            TABLES["cluster_members"].empty(),
-            TABLES["fact_changes"].empty(),
-            TABLES["promotions"].empty(),
-            late,
-            NO_DECISIONS,
-            NO_REVERTS,
-        )
+        left = apply(
+            stages.forget, context(), profiles=profiles(), memories=memories, scored_memories=scored, deferred=late
+        ).archived_set
         return left.filter(pl.col("rule") == "stale_summary").select(KEY).rows()
 
     assert stale(rest()) == [("p", "S"), ("q", "S")]
@@ -193,26 +193,26 @@ def test_what_is_switched_off_is_as_if_nothing_had_been_read_out_of_the_text(nam
         keywords=pl.lit(["home"], pl.List(pl.String)), rule_importance=pl.lit(0.9), gist=pl.lit("a gist")
     )
     every = Policy().enrichments
-    assert_frame_equal(stages.told_of(turn(), known), known)
-    told = stages.told_of(turn(enrichments=tuple(one for one in every if one != name)), known)
+    assert_frame_equal(stages.mask_disabled(context(), known), known)
+    told = stages.mask_disabled(context(enrichments=tuple(one for one in every if one != name)), known)
     column, value = SWITCHES[name]
     assert told[column].to_list() == [value]
     assert_frame_equal(told.drop(column), known.drop(column))
     assert told.schema == known.schema
-    nothing = stages.told_of(turn(enrichments=()), known)
+    nothing = stages.mask_disabled(context(enrichments=()), known)
     for column, value in SWITCHES.values():
         assert nothing[column].to_list() == [value]
 
 
 def test_without_embeddings_texts_are_read_and_no_vector_is_made():
     memories = frames.memories([{"memory_id": "a", "content": "Ada lives in Bath."}])
-    empty = TABLES["enrichment"].empty(), TABLES["vectors"].empty()
-    words, points = stages.enrich(turn(), memories, *empty)
+    words, points = apply(stages.enrich_texts, context(), memories=memories)
     assert (words.height, points.height) == (1, 1)
-    same, none = stages.enrich(turn(enrichments=("keywords",)), memories, *empty)
+    same, none = apply(stages.enrich_texts, context(enrichments=("keywords",)), memories=memories)
     assert none.is_empty()
     assert_frame_equal(same, words)
-    assert all(frame.is_empty() for frame in stages.enrich(turn(), memories, words, points))
+    again = apply(stages.enrich_texts, context(), memories=memories, enrichment=words, vectors=points)
+    assert all(frame.is_empty() for frame in again)
 
 
 def test_entities_that_are_switched_off_make_no_edge_and_importance_none_but_the_given():
@@ -221,49 +221,31 @@ def test_entities_that_are_switched_off_make_no_edge_and_importance_none_but_the
     known = shared.with_columns(rule_importance=pl.lit(0.9))
 
     def edges(**policy):
-        every = turn(reference_share=1.0, **policy)
-        vectors = frames.vectors({}, of=memories)
-        return stages.derive(every, memories, known, vectors, accesses([]), NO_EDGES)["edge_type"].to_list()
+        every = context(reference_share=1.0, **policy)
+        return apply(stages.derive_edges, every, memories=memories, enrichment=known)["edge_type"].to_list()
 
     assert "REFERENCES" in edges()
     assert "REFERENCES" not in edges(enrichments=("importance",))
 
     def importance(**policy):
-        return stages.measure(turn(**policy), memories, known, NO_EDGES, NO_EDGES, accesses([]))["importance"][0]
+        table = apply(stages.measure_importance, context(**policy), memories=memories, enrichment=known)
+        return table["importance"][0]
 
     assert (importance(), importance(enrichments=("entities",))) == (0.9, 0.5)
 
 
-def plan(scope, since, *, task="full", **wishes):
+def plan(scope, since, *, task="full", **proposals):
     """What a run over sessions one (a, b) and two (c, d) and the lone e decides, by its scope."""
     sessions = {"a": "one", "b": "one", "c": "two", "d": "two"}
     memories = frames.memories({"memory_id": name, "session_id": sessions.get(name)} for name in "abcde")
-    empty = {
-        name: TABLES[name].empty()
-        for name in (
-            *("archived_set", "trims", "proposed_edges", "fact_changes", "promotions", "proposed_blocks", "deferred"),
-        )
-    }
-    given = empty | {"summaries": frames.summaries([])} | wishes
-    return stages.plan(
-        turn(task=task, scope=scope),
-        profiles(since=since, scope=scope, max_archived_share=1.0),
-        memories,
-        NO_EDGES,
-        accesses([]),
-        risen({}),
-        TABLES["core_memory_blocks"].empty(),
-        given["summaries"],
-        given["archived_set"],
-        given["trims"],
-        given["proposed_edges"],
-        given["fact_changes"],
-        given["promotions"],
-        given["proposed_blocks"],
-        given["deferred"],
-        NO_DECISIONS,
-        NO_REVERTS,
-    ).sort("ordinal")
+    decided = apply(
+        stages.plan,
+        context(task=task, scope=scope),
+        profiles=profiles(since=since, scope=scope, max_archived_share=1.0),
+        memories=memories,
+        **proposals,
+    )
+    return decided.sort("ordinal")
 
 
 def moved(name, target=None):
@@ -277,7 +259,7 @@ def test_a_recent_run_decides_only_what_touches_sessions_with_something_new():
         {"summary_id": name, "members": list(members), "cluster_id": name}
         for name, members in (("S", "ab"), ("T", "bc"), ("U", "de"))
     )
-    wishes = {
+    proposals = {
         "summaries": frames.summaries([old, mixed, new]),
         "archived_set": rows(
             "archived_set", [moved("a", "S"), moved("b", "T"), moved("c", "T"), moved("d", "U"), moved("e")]
@@ -286,7 +268,7 @@ def test_a_recent_run_decides_only_what_touches_sessions_with_something_new():
     }
 
     def decided(since, scope="recent"):
-        return plan(scope, since, **wishes).select("action", "memory_id", "target_id").rows()
+        return plan(scope, since, **proposals).select("action", "memory_id", "target_id").rows()
 
     moves = [("supersede", "b", "T"), ("supersede", "c", "T"), ("supersede", "d", "U")]
     assert decided(3) == [
@@ -323,9 +305,9 @@ def test_every_reflection_is_recent_and_knows_since_when():
     assert limited["row_limit"].to_list() == [5]
 
 
-@pytest.mark.parametrize("task", pipeline.TASKS)
-def test_the_task_of_a_turn_says_what_is_decided(task):
-    wishes = {
+@pytest.mark.parametrize("task", TASKS)
+def test_the_task_of_a_run_says_what_is_decided(task):
+    proposals = {
         "summaries": frames.summaries([{"summary_id": "S", "members": ["a", "b"]}]),
         "archived_set": rows("archived_set", [moved("a", "S"), moved("b", "S"), moved("c")]),
         "proposed_edges": frames.edges([found("d", "e")]),
@@ -333,9 +315,9 @@ def test_the_task_of_a_turn_says_what_is_decided(task):
         "promotions": rows("promotions", [{"memory_id": "d", "lifecycle": "warm", "rule": "used", "reason": "Used."}]),
         "deferred": rest("e"),
     }
-    own = {action.value for action in pipeline.TASKS[task]}
+    own = {action.value for action in TASKS[task]}
     everything = {"summarise", "supersede", "archive", "link", "close", "promote", "defer"}
-    assert set(plan("all", 0, task=task, **wishes)["action"]) == everything & own
+    assert set(plan("all", 0, task=task, **proposals)["action"]) == everything & own
 
 
 def test_a_summary_is_found_by_its_words_where_its_vector_can_be_compared():
@@ -351,7 +333,7 @@ def test_a_summary_is_found_by_its_words_where_its_vector_can_be_compared():
         {name: odd.get(name, [3.0, 1.0]) for name in kinds if name != "s04"},
         of=memories,
     )
-    told = apply.retrievable(turn(), memories, points)
+    told = invariants.retrievable(memories, points, context().policy.embedder)
     assert told.rows() == [("p", name) for name in names[5:]]
     live = memories.filter(pl.col("lifecycle") == "active").join(points, on=["profile_id", "content_hash"]).sort(KEY)
     space, one = similarity.matrix(live["vector"]), np.zeros(len(live), dtype=np.int64)

@@ -8,7 +8,7 @@ import pytest
 
 from memory_pipeline.consolidation import triggers
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.runs import commit, status
+from memory_pipeline.runs import status, undo
 
 NOW = homes.NIGHT + timedelta(hours=1)
 
@@ -57,7 +57,7 @@ def test_where_everything_runs_nightly_everything_is_next_due_that_night(lake):
 def test_a_run_that_was_undone_is_no_last_run_but_is_not_due_again(lake):
     homes.night(lake)
     due = {task: next_due for task, (_, next_due) in by_task(told(lake)["tasks"]).items()}
-    commit.undo(lake, "run", now=NOW)
+    undo.undo(lake, "run", now=NOW)
     found = told(lake)
     assert {last for last, _ in by_task(found["tasks"]).values()} == {None}
     assert {task: next_due for task, (_, next_due) in by_task(found["tasks"]).items()} == due

@@ -20,8 +20,8 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.recall.client import restoring
 from memory_pipeline.recall.client.explain import explain
-from memory_pipeline.runs import commit as history
-from memory_pipeline.runs import inputs
+from memory_pipeline.runs import consolidate, inputs, rebuild, undo
+from memory_pipeline.runs.commit import PUBLISHED
 from memory_pipeline.schemas import LIVE, TABLES
 from memory_pipeline.service import report_runs
 from memory_pipeline.settings import Policy
@@ -54,7 +54,7 @@ def night(lake: Lake, **options):
 def planned(lake: Lake, *, as_of=homes.NIGHT, **options) -> pl.DataFrame:
     settings = homes.settings(lake.home)
     own = inputs.chosen(lake, settings, as_of=as_of, **options)
-    return history.preview(lake, settings, own)["consolidation_plan"]
+    return consolidate.preview(lake, settings, own)["consolidation_plan"]
 
 
 def tokens(memories: pl.DataFrame, column: pl.Expr) -> dict[str, int]:
@@ -123,14 +123,14 @@ def test_a_rebuild_gives_what_the_runs_published(lake):
     homes.settings(lake.home, token_budget=0.3, max_archived_share=1.0)
     night(lake, as_of=homes.NIGHT + timedelta(days=1), run_id="second")
     for profile_id in ("sample-1", "sample-2"):
-        rebuilt = history.rebuild(lake, profile_id)
-        for name in history.PUBLISHED:
+        rebuilt = rebuild.rebuild(lake, profile_id)
+        for name in PUBLISHED:
             assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
 
 
 def test_undo_gives_the_texts_back_exactly_and_they_are_not_trimmed_again(lake):
     made = night(lake)
-    history.undo(lake, "run", now=NOW)
+    undo.undo(lake, "run", now=NOW)
     assert lake.read("memories").equals(made["memories"])
     again = planned(lake)
     assert not again.filter(pl.col("action") == "trim").join(made["trims"], on=KEY, how="semi").height
@@ -144,14 +144,14 @@ def test_undo_of_a_narrower_budget_restores_the_one_before(lake):
     night(lake, as_of=homes.NIGHT + timedelta(days=1), run_id="second")
     second = lake.read("memories")
     assert all(shown(second)[name] < shown(first)[name] for name in shown(first))
-    history.undo(lake, "second", now=NOW)
+    undo.undo(lake, "second", now=NOW)
     assert lake.read("memories").equals(first)
 
 
 def test_one_text_that_is_given_back_stays_whole(lake):
     night(lake)
     name = an_original(lake)
-    undone = history.undo(lake, name, profile_id="sample-1", now=NOW)
+    undone = undo.undo(lake, name, profile_id="sample-1", now=NOW)
     assert undone["action"].to_list() == ["trim"]
     row = lake.read("memories", profiles=["sample-1"]).row(by_predicate=pl.col("memory_id") == name, named=True)
     assert row["trimmed"] is None
@@ -300,10 +300,10 @@ def test_a_rebuild_gives_what_the_last_of_several_nights_published_and_each_is_u
     copy = shutil.copytree(lake.home, tmp_path / "copy")
     with Lake(copy) as own:
         for place in range(len(nights) - 1, 0, -1):
-            rebuilt = history.rebuild(own, "sample-1")
-            for name in history.PUBLISHED:
+            rebuilt = rebuild.rebuild(own, "sample-1")
+            for name in PUBLISHED:
                 assert rebuilt[name].equals(own.read(name, profiles=["sample-1"])), (place, name)
-            history.undo(own, f"night{place}", now=NOW)
+            undo.undo(own, f"night{place}", now=NOW)
             assert own.read("memories").equals(nights[place - 1][1]["memories"])
 
 
@@ -342,7 +342,7 @@ def test_a_text_that_several_nights_have_cut_comes_back_whole_and_stays(tmp_path
             restoring.restore(lake, "move", profile_id="u", now=NOW)
         else:
             for place in (2, 1, 0):
-                history.undo(lake, f"night{place}", now=NOW)
+                undo.undo(lake, f"night{place}", now=NOW)
         row = memory_of(lake, "move")
         assert (row["content"], row["trimmed"], row["lifecycle"]) == (told, None, "active")
         later = planned(lake, as_of=homes.NIGHT + timedelta(days=1))

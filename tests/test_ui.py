@@ -105,7 +105,7 @@ def graph(page, address):
 def shows_every_asset(page, address, home):
     shown = graph(page, address).all_inner_texts()
     patterns = [re.compile(re.escape(name).replace("…", ".*")) for name in shown]  # long names are cut in the middle
-    keys = build_defs(settings=Settings(home=home)).resolve_asset_graph().get_all_asset_keys()
+    keys = build_defs(settings=Settings(home=home), key_prefix="").resolve_asset_graph().get_all_asset_keys()
     for name in {key.to_user_string() for key in keys}:
         assert any(pattern.fullmatch(name) for pattern in patterns), name
     for group in GROUPS:

@@ -10,7 +10,7 @@ from memory_pipeline import build_defs
 from memory_pipeline.jobs import maintenance
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import LakeError
-from memory_pipeline.runs import commit, status
+from memory_pipeline.runs import status, undo
 
 LONG_AGO = timedelta(days=400)
 
@@ -27,7 +27,7 @@ def kept(home, *, versions):
 
 def maintained(instance, settings):
     """Run the maintenance; returns what it says it did."""
-    job = build_defs(settings=settings).resolve_job_def("maintenance")
+    job = build_defs(settings=settings, key_prefix="").resolve_job_def("maintenance")
     quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
     result = job.execute_in_process(instance=instance, run_config=quiet)
     (output,) = (event for event in result.all_events if event.is_successful_output)
@@ -82,7 +82,7 @@ def test_an_old_run_can_still_be_undone_exactly(tmp_path, told, instance, target
             if name == "swept":
                 maintained(instance, kept(home, versions=1))
                 lake.sweep(older_than=-timedelta(days=1), oldest=maintenance.oldest_kept(lake, 1))
-            commit.undo(lake, target, cascade=True, now=homes.RECORDED)
+            undo.undo(lake, target, cascade=True, now=homes.RECORDED)
             published[name] = homes.published(lake)
     homes.same(published["swept"], published["whole"])
 

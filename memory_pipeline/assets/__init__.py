@@ -1,4 +1,5 @@
-"""The assets: one module a stage, named after its asset; each body is one call into a pure function.
+"""The assets: one step a stage, made from the stage's signature, and four that are written out.
 
-What a stage computes stands in `consolidation/` and `text/`; owners, kinds and freshness in `definitions.py`.
+Written out are `events`, `consolidation_plan`, `consolidation_commit` and `snapshot`. Not here: what a stage computes
+(`consolidation/`, `text/`); jobs, owners and freshness (`jobs/`, `definitions.py`).
 """

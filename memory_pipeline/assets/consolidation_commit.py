@@ -1,43 +1,54 @@
 """`consolidation_commit`: the one step that changes anything."""
 
 from datetime import UTC, datetime
-from typing import Final
 
 import dagster as dg
+import polars as pl
 
-from memory_pipeline.assets.io_manager import Frames
-from memory_pipeline.assets.resources import Store, overtaken, refusing
-from memory_pipeline.consolidation import pipeline
+from memory_pipeline.assets.figures import plan_table
+from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.assets.resources import overtaken, refusing, store_of
+from memory_pipeline.assets.stage_assets import asset_ins
 from memory_pipeline.lake.tables import StaleInstant
 from memory_pipeline.runs import commit
 
-LAST: Final = tuple(name for name in commit.COMMITTED_FROM if not any(name in one.takes for one in pipeline.STAGES))
-"""Tables that nothing else is made from; all others lie before them."""
 
+def commit_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
+    """Make the step that commits the plan."""
+    store_key = names.name("store")
 
-@dg.asset(deps=LAST)
-def consolidation_commit(
-    context: dg.AssetExecutionContext, store: dg.ResourceParam[Store], frames: dg.ResourceParam[Frames]
-) -> dg.MaterializeResult[None]:
-    """Check the plan once more and make it visible in one transaction, or change nothing."""
-    if not (frames.own("profiles") and frames.own("consolidation_plan")):
-        raise dg.Failure(
-            "consolidation_commit commits the plan of its own run, and this run has none; launch the job full, or "
-            "select everything before it too",
-            allow_retries=False,
+    @dg.asset(
+        key=names.key("consolidation_commit"),
+        description="Checks the plan once more and makes it visible in one transaction, or changes nothing.",
+        ins=asset_ins(names, commit.COMMITTED_FROM),
+        code_version=code_version,
+        required_resource_keys={store_key},
+    )
+    def consolidation_commit(context: dg.AssetExecutionContext, **tables: pl.DataFrame) -> dg.MaterializeResult[None]:
+        store = store_of(context, names)
+        run_id = context.run.run_id
+        with overtaken(context.instance, run_id), refusing(commit.InvariantBroken, StaleInstant):
+            positions = commit.commit(
+                store.lake,
+                tables,
+                store.policies(tables["profiles"]),
+                run_id=run_id,
+                started_at=_started(context),
+                say=context.log.info,
+            )
+        plan = tables["consolidation_plan"]
+        return dg.MaterializeResult(
+            metadata={
+                "profiles": len(positions),
+                "position": max(positions.values(), default=0),
+                "decisions": plan.filter(pl.col("status") != "held").height,
+                "held": plan.filter(pl.col("status") == "held").height,
+                "plan": plan_table(plan),
+                "undo": dg.MetadataValue.md(f"`memory-pipeline --home {store.home} undo {run_id}`"),
+            }
         )
-    run_id = context.run.run_id
-    with overtaken(context.instance, run_id), refusing(commit.InvariantBroken, StaleInstant):
-        tables = {name: frames.table(name) for name in commit.COMMITTED_FROM}
-        positions = commit.commit(
-            store.lake,
-            tables,
-            store.policies(tables["profiles"]),
-            run_id=run_id,
-            started_at=_started(context),
-            say=context.log.info,
-        )
-    return dg.MaterializeResult(metadata={"profiles": len(positions), "position": max(positions.values(), default=0)})
+
+    return consolidation_commit
 
 
 def _started(context: dg.AssetExecutionContext) -> datetime | None:

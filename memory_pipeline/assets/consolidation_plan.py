@@ -1,51 +1,56 @@
-"""`consolidation_plan`: what a run would change, before it changes anything."""
+"""`consolidation_plan`: what a run would change, the state after it, and the checks that can stop it."""
 
+from collections.abc import Iterator
+
+import dagster as dg
 import polars as pl
 
-from memory_pipeline.assets.resources import Store
-from memory_pipeline.assets.tables import Each, table
-from memory_pipeline.consolidation import stages
+from memory_pipeline.assets import checks
+from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.assets.resources import refusing, store_of
+from memory_pipeline.assets.stage_assets import asset_ins, asset_outs, results
+from memory_pipeline.consolidation import pipeline, stages
+from memory_pipeline.runs import commit
+
+PLAN = stages.STAGES["consolidation_plan"]
+SETTLE = stages.STAGES["settled_memories"]
+INPUTS = tuple(
+    name
+    for name in dict.fromkeys(("profiles", *PLAN.takes, *SETTLE.takes, *stages.tables_taken(stages.violations)))
+    if name not in (*PLAN.gives, *SETTLE.gives)
+)
+"""Tables from which a plan is made, applied and checked."""
 
 
-@table
-def consolidation_plan(
-    each: Each,
-    store: Store,
-    profiles: pl.DataFrame,
-    memories: pl.DataFrame,
-    decided_edges: pl.DataFrame,
-    accesses: pl.DataFrame,
-    tier_changes: pl.DataFrame,
-    core_memory_blocks: pl.DataFrame,
-    summaries: pl.DataFrame,
-    archived_set: pl.DataFrame,
-    trims: pl.DataFrame,
-    proposed_edges: pl.DataFrame,
-    fact_changes: pl.DataFrame,
-    promotions: pl.DataFrame,
-    proposed_blocks: pl.DataFrame,
-    deferred: pl.DataFrame,
-    decisions: pl.DataFrame,
-    reverted: pl.DataFrame,
-) -> pl.DataFrame:
-    """Proposed decisions, each with rule, reason and factors: the desired state less the present one."""
-    plan = each(
-        stages.plan,
-        profiles,
-        memories,
-        decided_edges,
-        accesses,
-        tier_changes,
-        core_memory_blocks,
-        summaries,
-        archived_set,
-        trims,
-        proposed_edges,
-        fact_changes,
-        promotions,
-        proposed_blocks,
-        deferred,
-        decisions,
-        reverted,
+def plan_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
+    """Make the step that plans, applies the plan in memory, and checks the state after it."""
+    store_key, plan_key = names.name("store"), names.key("consolidation_plan")
+    gives = (*PLAN.gives, *SETTLE.gives)
+
+    @dg.multi_asset(
+        name=names.name("consolidation_plan"),
+        description="Plans the run, applies the plan in memory, and checks the state after it; changes nothing.",
+        ins=asset_ins(names, INPUTS),
+        outs=asset_outs(names, gives, code_version),
+        check_specs=[
+            *(checks.schema_and_grain(names.key(name)) for name in gives),
+            checks.invariants(plan_key),
+            checks.quota(plan_key),
+        ],
+        required_resource_keys={store_key},
     )
-    return store.agreed(plan)
+    def consolidation_plan(
+        context: dg.AssetExecutionContext, **tables: pl.DataFrame
+    ) -> Iterator[dg.MaterializeResult[pl.DataFrame] | dg.AssetCheckResult]:
+        store = store_of(context, names)
+        with refusing():
+            policies = store.policies(tables["profiles"])
+            planned = pipeline.run_stage(PLAN, tables, policies)
+            store.check_agreed(planned["consolidation_plan"])
+            settled = pipeline.run_stage(SETTLE, tables | planned, policies)
+            broken = commit.violations(tables | planned | settled, policies)
+        yield from results(planned | settled, names, dict.fromkeys(planned, PLAN.takes))
+        yield checks.invariants_of(plan_key, broken)
+        yield checks.quota_of(plan_key, planned["consolidation_plan"], tables)
+
+    return consolidation_plan

@@ -1,26 +1,37 @@
-"""`events` and what belongs to the same state of the ledger: who takes part, what was decided, what was undone."""
+"""`events`, and what belongs to the same state of the ledger: who takes part, what was decided, what was undone."""
 
+from collections.abc import Iterator
+
+import dagster as dg
 import polars as pl
 
-from memory_pipeline.assets.resources import Store
-from memory_pipeline.assets.tables import tables
+from memory_pipeline.assets import checks
+from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.assets.resources import refusing, store_of
+from memory_pipeline.assets.stage_assets import asset_outs, results
 from memory_pipeline.runs import inputs
 
+TABLES_READ = ("profiles", "events", "decisions", "reverted")
 
-@tables(
-    profiles="Who takes part in the run, from which state, under which policy.",
-    events="What agents wrote, up to the instant and position of the run.",
-    decisions="What earlier runs decided, up to the same state.",
-    reverted="Decisions that were undone.",
-)
-def events(store: Store) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Read one state (as_of, seq) of the ledger."""
-    profiles = store.participants()
-    if not store.run.dry:
-        store.lake.project()
-    return (
-        profiles,
-        inputs.known(store.lake, "events", profiles),
-        inputs.known(store.lake, "decisions", profiles),
-        inputs.known(store.lake, "reverted", profiles),
+
+def events_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
+    """Make the step that reads one state (as_of, seq) of the ledger."""
+    store_key = names.name("store")
+
+    @dg.multi_asset(
+        name=names.name("events"),
+        description="Reads one state (as_of, seq) of the ledger: new events are projected into the lake first.",
+        outs=asset_outs(names, TABLES_READ, code_version),
+        check_specs=[checks.schema_and_grain(names.key(name)) for name in TABLES_READ],
+        required_resource_keys={store_key},
     )
+    def events(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[pl.DataFrame]]:
+        store = store_of(context, names)
+        with refusing():
+            profiles = store.participants()
+            store.lake.project()
+            read = {name: inputs.known(store.lake, name, profiles) for name in TABLES_READ if name != "profiles"}
+        context.log.info("[consolidation] %d profiles take part", profiles.height)
+        yield from results({"profiles": profiles} | read, names, {})
+
+    return events

@@ -58,6 +58,10 @@ PICTURES: Final[Mapping[str, str]] = {
 }
 """Column whose distribution is drawn."""
 
+_SMALLEST: Final = 0.001
+_LARGE: Final = 1000.0
+"""From here on a number is written without decimals."""
+
 
 def describe(name: str, frame: pl.DataFrame) -> dict[str, dg.MetadataValue]:
     """Metadata of a materialisation: rows, profiles, key figures and a picture."""
@@ -67,7 +71,7 @@ def describe(name: str, frame: pl.DataFrame) -> dict[str, dg.MetadataValue]:
     if frame.height and name in FIGURES:
         for figure, value in frame.select(FIGURES[name]).row(0, named=True).items():
             if value is not None:
-                figures[figure] = dg.MetadataValue.float(float(value))
+                figures[figure] = dg.MetadataValue.float(round(float(value), 4))
     if frame.height and name in PICTURES:
         figures["picture"] = dg.MetadataValue.md(f"![{name} by {PICTURES[name]}]({picture(frame[PICTURES[name]])})")
     return figures
@@ -93,12 +97,29 @@ def picture(values: pl.Series, *, bars: int = 12) -> str:
     """Draw how values are distributed, as a data URI of an SVG: ten bins of numbers, or the most frequent words."""
     if values.dtype.is_numeric():
         edges = values.cast(pl.Float64).hist(bin_count=bars)
-        labels = [f"{value:.3g}" for value in edges["breakpoint"]]
+        labels = [readable(value) for value in edges["breakpoint"]]
         counts = edges["count"].to_list()
     else:
         common = values.drop_nulls().value_counts(sort=False).sort(["count", values.name], descending=[True, False])
         labels, counts = common[values.name].head(bars).to_list(), common["count"].head(bars).to_list()
     return "data:image/svg+xml;base64," + base64.b64encode(_bars(labels, counts).encode()).decode()
+
+
+def readable(value: float) -> str:
+    """Write a number for a person: no exponents, and no more digits than a bar can show."""
+    if value and abs(value) < _SMALLEST:
+        return f"<{_SMALLEST:g}" if value > 0 else f">-{_SMALLEST:g}"
+    return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.3g}"
+
+
+def plan_table(plan: pl.DataFrame) -> dg.TableMetadataValue:
+    """Count the decisions of a plan by profile, action and rule, as a table of Dagster's UI."""
+    counts = plan.group_by("profile_id", "action", "rule", "status").len("decisions")
+    rows = counts.sort("profile_id", "action", "rule", "status").iter_rows(named=True)
+    return dg.MetadataValue.table(
+        [dg.TableRecord(row) for row in rows],
+        schema=dg.TableSchema(columns=[dg.TableColumn(name, str(kind)) for name, kind in counts.schema.items()]),
+    )
 
 
 def _bars(labels: Sequence[str], counts: Sequence[int]) -> str:

@@ -1,9 +1,8 @@
-"""The one IO manager: an asset receives frames and returns frames, and opens no file.
+"""The default IO manager: hands tables from step to step, in memory and staged beside the lake.
 
-Within a run tables stay in memory and are staged beside (`runs/<run id>/`), so that a partial launch can be looked at
-and a failed run can be taken up again. Inputs come from this run, else from the newest commit. Nothing here makes a
-table visible to readers, but for the appended ones (`enrichment`, `vectors`, `completions`), whose rows are keyed by
-content and change nothing that was there.
+Staged files (`runs/<run id>/`) let every executor run the steps, a partial launch be looked at, and a failed run be
+taken up again. An input comes from this run, else from the newest commit. Nothing here makes a table visible to
+readers. Any other IO manager of Polars frames can take this one's place.
 """
 
 from typing import Any
@@ -11,66 +10,84 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
+from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import Store, overtaken, refusing
+from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation.stages import STAGES, STATE
 from memory_pipeline.runs import inputs
 from memory_pipeline.schemas import TABLES
 
+_STAGED = ("replaced", "per_run")
+"""Write modes of tables that a step stages; the others are read again as of the state of the run."""
 
-class Frames(dg.IOManager):
+
+class StagedTables(dg.IOManager):
     """The tables of one run."""
 
-    def __init__(self, store: Store, *, run_ids: tuple[str, ...]) -> None:
+    def __init__(self, store: Store, *, run_ids: tuple[str, ...], job: str) -> None:
         """Start with no table.
 
         Args:
             store: the data folder.
             run_ids: the run, then the runs that it takes up again.
+            job: name of the job that makes every table, for messages.
         """
         self._store = store
         self._run_ids = run_ids
+        self._job = job
         self._frames: dict[str, pl.DataFrame] = {}
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
-        """Keep a table for the stages after it."""
-        name, dry = context.asset_key.path[-1], self._store.run.dry
-        table, frame, lake = TABLES[name], obj, self._store.lake
-        with refusing(), overtaken(context.step_context.instance, self._run_ids[0]):
-            if table.write_mode == "appended" and name != "events":
-                if not dry:
-                    lake.append(name, obj)
-                frame = pl.concat([lake.read(name), obj]).unique(table.key, keep="first").sort(table.key)
-            elif table.write_mode in ("replaced", "per_run") and not dry:
-                lake.stage(self._run_ids[0], name, frame)
-        self._frames[name] = frame
+        """Keep a table for the steps after it."""
+        name = context.asset_key.path[-1]
+        if TABLES[name].write_mode in _STAGED:
+            with refusing(), overtaken(context.step_context.instance, self._run_ids[0]):
+                self._store.lake.stage(self._run_ids[0], name, obj)
+        self._frames[name] = obj
 
     def load_input(self, context: dg.InputContext) -> pl.DataFrame:
-        """Return a table to an asset of another project that takes it as an argument."""
-        return self.table(context.asset_key.path[-1])
-
-    def table(self, name: str) -> pl.DataFrame:
         """Return a table of this run, else of the newest commit."""
+        return self._table(context.asset_key.path[-1])
+
+    def _table(self, name: str) -> pl.DataFrame:
         if name not in self._frames:
-            self._frames[name] = self._elsewhere(name)
+            with refusing():
+                self._frames[name] = self._read(name)
         return self._frames[name]
 
-    def own(self, name: str) -> bool:
-        """Whether this run has made the table."""
-        return name in self._frames or self._staged(name) is not None
+    def _read(self, name: str) -> pl.DataFrame:
+        if TABLES[name].write_mode not in _STAGED:
+            return inputs.known(self._store.lake, name, self._table("profiles"))
+        for run_id in self._run_ids:
+            if (frame := self._store.lake.staged(run_id, name)) is not None:
+                return frame
+        if name in STATE and TABLES[name].write_mode == "per_run":
+            return self._folded(name)
+        if TABLES[name].write_mode == "per_run":
+            raise dg.Failure(
+                f"this run has not made {name}, which lasts only as long as a run; launch the job {self._job}, or "
+                "select everything upstream too",
+                allow_retries=False,
+            )
+        return self._store.lake.read(name)
 
-    def _elsewhere(self, name: str) -> pl.DataFrame:
-        if TABLES[name].write_mode == "in_ledger" or name == "events":
-            return inputs.known(self._store.lake, name, self.table("profiles"))
-        staged = self._staged(name)
-        return self._store.lake.read(name) if staged is None else staged
-
-    def _staged(self, name: str) -> pl.DataFrame | None:
-        found = (self._store.lake.staged(run_id, name) for run_id in self._run_ids)
-        return next((frame for frame in found if frame is not None), None)
+    def _folded(self, name: str) -> pl.DataFrame:
+        """Fold a table of the state that no commit keeps from the ledger again."""
+        profiles, fold = self._table("profiles"), STAGES["memories"]
+        tables = {table: self._table(table) for table in fold.takes}
+        return pipeline.run_stage(fold, {"profiles": profiles, **tables}, self._store.policies(profiles))[name]
 
 
-@dg.io_manager(required_resource_keys={"store"}, description="Hands tables from asset to asset.")
-def frames(context: dg.InitResourceContext) -> Frames:
-    """Give each run its own tables."""
-    run = context.run
-    chain = (run.run_id, run.parent_run_id, run.root_run_id) if run else ()
-    return Frames(context.resources.store, run_ids=tuple(run_id for run_id in chain if run_id))
+def io_manager(names: Namespace) -> dg.IOManagerDefinition:
+    """Make the resource that gives each run its own tables."""
+    store, job = names.name("store"), names.name("full")
+
+    @dg.io_manager(required_resource_keys={store}, description="Hands tables from step to step.")
+    def staged_tables(context: dg.InitResourceContext) -> StagedTables:
+        run = context.run
+        chain = (run.run_id, run.parent_run_id, run.root_run_id) if run else ()
+        return StagedTables(
+            getattr(context.resources, store), run_ids=tuple(run_id for run_id in chain if run_id), job=job
+        )
+
+    return staged_tables

@@ -4,10 +4,10 @@ Settings come from the environment, the settings file and the presets (`memory_p
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,10 +15,14 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
-from memory_pipeline.consolidation.pipeline import R, each
+from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.consolidation.context import Complete
+from memory_pipeline.consolidation.pipeline import LastRun
+from memory_pipeline.consolidation.plans import plan_document
+from memory_pipeline.consolidation.summaries import model_requests
 from memory_pipeline.lake.tables import Conflict, Lake, LakeError
 from memory_pipeline.ledger.event import CLOCK_SKEW
-from memory_pipeline.runs import commit, inputs
+from memory_pipeline.runs import consolidate, inputs
 from memory_pipeline.settings import Policy, Settings, SettingsError, load
 
 
@@ -37,7 +41,6 @@ class Run(dg.ConfigurableResource[None]):
     scope: str = Field(default="all", description="all, or recent: sessions touched since the last reflection.")
     trigger: str = Field(default="manual", description="What started the run: schedule, sensor, manual or cli.")
     preset: str = Field(default="", description="Preset to use instead of each profile's own.")
-    dry: bool = Field(default=False, description="Keep every table in memory and write nothing.")
     retry_reverted: bool = Field(default=False, description="Propose again what was undone.")
     max_archived_share: float = Field(
         default=-1.0, le=1.0, description="Quota of this run instead of the policy's; negative: the policy's."
@@ -105,12 +108,25 @@ class Store:
         """Policies of the profiles of a run, by hash."""
         return inputs.policies(self.settings, profiles)
 
-    def each(self, profiles: pl.DataFrame, stage: Callable[..., R], *frames: pl.DataFrame) -> R:
-        """Apply a stage under each policy in play (see `pipeline.each`)."""
-        return each(profiles, self.policies(profiles), stage, *frames, kept=commit.kept(self.lake, profiles))
+    def completer(self, policies: Mapping[str, Policy]) -> Complete:
+        """Return what answers the requests to a language model: the plan to apply, else the model.
 
-    def participants(self) -> pl.DataFrame:
-        """Who takes part in the run, from which state, under which policy: the table `profiles`.
+        Raises:
+            CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.
+        """
+        if self.run.plan_file:
+            return partial(model_requests.answers_from, plan_document.carried(self.run.plan()))
+        return consolidate.completer(self.settings, policies.values())
+
+    def last_run(self, profiles: pl.DataFrame) -> LastRun:
+        """Return what the last run published, for stages that the task does not need."""
+        return consolidate.last_run(self.lake, profiles)
+
+    def participants(self, *, preview: bool = False) -> pl.DataFrame:
+        """Return who takes part in the run, from which state, under which policy: the table `profiles`.
+
+        Args:
+            preview: allow an instant in the future, since nothing will be committed.
 
         Raises:
             dagster.Failure: the run's configuration or the plan to apply does not fit the store.
@@ -121,10 +137,10 @@ class Store:
                 return inputs.planned(self.lake, self.settings, run.plan())
             position = run.seq or self.lake.ledger.position()  # before the clock: what comes between is later than both
             clock = run.instant()
-            if not run.dry and clock > datetime.now(UTC) + CLOCK_SKEW:
+            if not preview and clock > datetime.now(UTC) + CLOCK_SKEW:
                 raise ValueError(
                     f"run.as_of = {clock.isoformat()} lies in the future, and later runs could not go back before it; "
-                    "look at it with a dry run"
+                    "look at it with a preview"
                 )
             return inputs.chosen(
                 self.lake,
@@ -139,27 +155,35 @@ class Store:
                 retry_reverted=run.retry_reverted,
             )
 
-    def agreed(self, plan: pl.DataFrame) -> pl.DataFrame:
-        """Return the plan; when a plan file is applied, only if it is the very same plan.
+    def check_agreed(self, plan: pl.DataFrame) -> None:
+        """Refuse a plan that differs from the plan file that the run applies; without a file, any plan is agreed.
 
         Raises:
             dagster.Failure: the plan differs from the file.
         """
-        with refusing(ValueError):
-            return inputs.agreed(plan, self.run.plan()) if self.run.plan_file else plan
+        if self.run.plan_file:
+            with refusing(ValueError):
+                inputs.check_agreed(plan, self.run.plan())
 
 
-def store(home: Path, settings: Settings | None) -> dg.ResourceDefinition:
-    """Make the resource that gives each run its `Store` and closes it afterwards (see `Store`)."""
+def store(home: Path, settings: Settings | None, names: Namespace) -> dg.ResourceDefinition:
+    """Make the resource that gives each run its `Store` and closes it afterwards."""
+    run_key = names.name("run")
 
-    @dg.resource(required_resource_keys={"run"}, description=f"The data folder {home}: ledger, lake and settings.")
+    @dg.resource(required_resource_keys={run_key}, description=f"The data folder {home}: ledger, lake and settings.")
     def opened(context: dg.InitResourceContext) -> Iterator[Store]:
-        given = Store(home, context.resources.run, settings)
+        open_store = Store(home, getattr(context.resources, run_key), settings)
         try:
-            yield given
+            yield open_store
         finally:
-            given.close()
+            open_store.close()
 
+    return opened
+
+
+def store_of(context: Any, names: Namespace) -> Store:
+    """Return the store that the context of a step, a schedule or a sensor was given."""
+    opened: Store = getattr(context.resources, names.name("store"))
     return opened
 
 

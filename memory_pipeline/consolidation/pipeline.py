@@ -1,88 +1,202 @@
-"""One run as a chain of stages over several profiles, each under its own policy.
+"""Applies the stages in order, to profiles under several policies at once.
 
-What is not here: the stages themselves (`stages`), reading or keeping tables (`lake/`), and what starts a run (`jobs/`,
+Not here: the stages themselves (`stages`), reading and keeping tables (`lake/`), and what starts a run (`jobs/`,
 `sensors/`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final, TypeVar, cast
+from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import stages
+from memory_pipeline.consolidation.context import TASKS, Complete, Context, recorded_only
 from memory_pipeline.consolidation.plans import planning
-from memory_pipeline.consolidation.stages import STATE, Frames, Turn
-from memory_pipeline.schemas import TABLES, Action
+from memory_pipeline.consolidation.stages import STAGES, Stage, tables_taken
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
-R = TypeVar("R", bound=pl.DataFrame | Frames)
+Tables = Mapping[str, pl.DataFrame]
 
-TASKS: Final[dict[str, frozenset[Action]]] = {
-    "full": frozenset(Action),
-    "reflect": frozenset({Action.LINK, Action.SUMMARISE, Action.SUPERSEDE, Action.CLOSE, Action.DEFER}),
-    "lightweight": frozenset({Action.PRUNE, Action.COMPILE}),
-    "decay": frozenset({Action.PRUNE, Action.EXPIRE}),
-    "creative": frozenset({Action.LINK, Action.CLOSE, Action.DEFER}),
-    "cluster": frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.DEFER}),
-    "forget": frozenset({Action.TRIM, Action.DELETE, Action.ARCHIVE, Action.EXPIRE, Action.COLD, Action.STUB}),
-    "promote": frozenset({Action.PROMOTE}),
-    "tick": frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.COLD, Action.STUB, Action.PROMOTE, Action.DEFER}),
-}
-"""What each task may decide; every task scores, and finds what its decisions can use."""
+
+def ordered(stages: Iterable[Stage]) -> tuple[Stage, ...]:
+    """Return stages such that each comes after those whose tables it takes; otherwise in the order given.
+
+    Raises:
+        ValueError: stages wait for one another.
+    """
+    waiting = list(stages)
+    order: list[Stage] = []
+    while waiting:
+        pending = {name for stage in waiting for name in stage.gives}
+        ready = next((stage for stage in waiting if not pending & (set(stage.takes) - set(stage.gives))), None)
+        if ready is None:
+            raise ValueError(f"stages wait for one another: {', '.join(stage.name for stage in waiting)}")
+        order.append(ready)
+        waiting.remove(ready)
+    return tuple(order)
+
+
+ORDER: Final = ordered(STAGES.values())
+"""The stages in the order of a run."""
+
+PLANNING: Final = tuple(stage for stage in ORDER if stage.name != "settled_memories")
+"""The stages up to the plan."""
+
+SOURCES: Final = tuple(
+    dict.fromkeys(
+        name
+        for stage in ORDER
+        for name in ("profiles", *stage.takes)
+        if name in stage.recorded or not any(name in other.gives for other in ORDER)
+    )
+)
+"""Tables that a run is given: those that no stage makes, and those that a stage adds to."""
+
+RECORDED: Final = tuple(name for stage in ORDER for name in stage.recorded)
+"""Tables that stages add to: what was read out of texts, or asked about them, once."""
+
+DESCRIBING: Final = tuple(STAGES[name] for name in ("memories", "enrichment", "derived_edges"))
+"""Stages that fold the ledger into memories and describe them, without deciding anything."""
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What was published last, for stages whose results no decision of a run can use.
-
-    Attributes:
-        profiles: those of which a run stands; of others everything is made.
-        read: the last rows of a table of such profiles.
-    """
+class LastRun:
+    """The tables of the last run, which stand in for stages whose results no decision of this run needs."""
 
     profiles: frozenset[str] = frozenset()
+    """Profiles that have a last run; for the others every stage runs."""
     read: Callable[[str, Sequence[str]], pl.DataFrame] = lambda name, _: TABLES[name].empty()
+    """Returns the rows of a table for such profiles."""
 
 
-def each(
-    profiles: pl.DataFrame,
+def idle(task: str) -> list[Stage]:
+    """Return the stages whose tables no decision of a task needs."""
+    return [stage for stage in ORDER if not stage.serves & TASKS[task]]
+
+
+def run(
+    tables: Tables,
     policies: Mapping[str, Policy],
-    stage: Callable[..., R],
-    *frames: pl.DataFrame,
-    kept: Kept | None = None,
-) -> R:
-    """Apply `stage` once for each policy in play and put the results together.
+    *,
+    stages: Sequence[Stage] = ORDER,
+    last_run: LastRun | None = None,
+    complete: Complete = recorded_only,
+) -> dict[str, pl.DataFrame]:
+    """Run stages in order: what a run, a preview, a rebuild, an undo and a look at a past state do.
 
     Args:
-        profiles: who takes part; `policy_hash` says under which policy.
-        policies: the policies by hash.
-        stage: takes a turn and `frames`, and returns one table or several.
-        frames: tables with a `profile_id`; a stage sees only the rows of its own profiles.
-        kept: what stands in for the results of a stage that the task has no use for; default: every stage is run.
+        tables: the tables of `SOURCES`.
+        policies: the policies in play, by hash.
+        stages: which stages, in order.
+        last_run: stands in for stages that the task does not need; default: every stage runs.
+        complete: answers requests to a language model.
+
+    Returns:
+        The given tables, and all that the stages make. A table that a stage adds to holds all its rows.
     """
-    results = []
-    known = next((one for one in STAGES if one.function is stage), None)
-    for (policy_hash, plan_id, as_of, task, scope), group in profiles.group_by(
-        ["policy_hash", "plan_id", "as_of", "task", "scope"], maintain_order=True
-    ):
-        policy = policies[str(policy_hash)]
-        turn = Turn(policy=policy, as_of=as_of, plan_id=str(plan_id), actions=TASKS[str(task)], scope=str(scope))
-        own = group.select("profile_id")
-        if kept and known and not turn.actions & known.serves:
-            old = own.filter(pl.col("profile_id").is_in(list(kept.profiles)))
-            rows = tuple(kept.read(name, old["profile_id"].to_list()) for name in known.gives)
-            results.append(rows[0] if len(rows) == 1 else rows)
-            own = own.join(old, on="profile_id", how="anti")
-        if own.height:
-            results.append(stage(turn, *(frame.join(own, on="profile_id", how="semi") for frame in frames)))
-    if not results:
-        turn = Turn(policy=Policy(), as_of=datetime.min.replace(tzinfo=UTC), plan_id="")
-        return stage(turn, *(frame.clear() for frame in frames))
-    parts = [(result,) if isinstance(result, pl.DataFrame) else result for result in results]
-    whole = tuple(pl.concat(part) for part in zip(*parts, strict=True))
-    return cast("R", whole[0] if isinstance(results[0], pl.DataFrame) else whole)
+    result = dict(tables)
+    for stage in stages:
+        made = run_stage(stage, result, policies, last_run=last_run, complete=complete)
+        result |= with_recorded(stage, result, made)
+    return result
+
+
+def run_stage(
+    stage: Stage,
+    tables: Tables,
+    policies: Mapping[str, Policy],
+    *,
+    last_run: LastRun | None = None,
+    complete: Complete = recorded_only,
+) -> dict[str, pl.DataFrame]:
+    """Apply one stage under each policy in play, and unite the results.
+
+    Args:
+        stage: the stage.
+        tables: `profiles` and the tables that the stage takes.
+        policies: the policies in play, by hash.
+        last_run: stands in for the stage if the task does not need it.
+        complete: answers requests to a language model.
+
+    Returns:
+        The tables that the stage gives, in canonical order; of one that it adds to, the rows to add.
+    """
+    parts: list[dict[str, pl.DataFrame]] = []
+    for context, profiles in _contexts(tables["profiles"], policies):
+        computed = profiles
+        if last_run and not context.actions & stage.serves:
+            reused = profiles.filter(pl.col("profile_id").is_in(list(last_run.profiles)))
+            parts.append({name: last_run.read(name, reused["profile_id"].to_list()) for name in stage.gives})
+            computed = profiles.join(reused, on="profile_id", how="anti")
+        if computed.height:
+            given = {name: tables[name].join(computed, on="profile_id", how="semi") for name in stage.takes}
+            parts.append(stage.tables(stage.function(replace(context, complete=complete), **given)))
+    if not parts:
+        parts.append(stage.tables(stage.function(_NOBODY, **{name: tables[name].clear() for name in stage.takes})))
+    return {name: TABLES[name].conform(pl.concat([part[name] for part in parts])) for name in stage.gives}
+
+
+def with_recorded(stage: Stage, tables: Tables, made: Tables) -> dict[str, pl.DataFrame]:
+    """Return what a stage made; tables that it adds to with the rows recorded before."""
+    return {
+        name: TABLES[name].conform(pl.concat([tables[name], frame])) if name in stage.recorded else frame
+        for name, frame in made.items()
+    }
+
+
+SETTLED: Final = {name.removeprefix("settled_"): name for name in STAGES["settled_memories"].gives}
+"""Tables that a plan changes, with the names of their settled forms."""
+
+
+def settled(tables: Tables) -> dict[str, pl.DataFrame]:
+    """Return the tables of a run as they are once its plan is committed, by the names under which they are published.
+
+    Args:
+        tables: all tables of a run (see `run`). Of `enrichment` and `vectors`, the rows that new summaries add.
+    """
+    return {name: tables[form] for name, form in SETTLED.items()}
+
+
+def settle(tables: Tables, policies: Mapping[str, Policy]) -> dict[str, pl.DataFrame]:
+    """Apply another plan, or other decisions, to the tables of a run, and return what `settled` does."""
+    return settled(run_stage(STAGES["settled_memories"], tables, policies))
+
+
+def by_policy(function: Callable[..., pl.DataFrame], tables: Tables, policies: Mapping[str, Policy]) -> pl.DataFrame:
+    """Apply a function of tables, such as `stages.violations`, under each policy in play, and unite the rows.
+
+    Args:
+        function: takes a context, then tables by name and schema as a stage does.
+        tables: `profiles` and the tables that it takes.
+        policies: the policies in play, by hash.
+    """
+    takes = tables_taken(function)
+    parts = [
+        function(context, **{name: tables[name].join(profiles, on="profile_id", how="semi") for name in takes})
+        for context, profiles in _contexts(tables["profiles"], policies)
+    ]
+    return pl.concat(parts) if parts else function(_NOBODY, **{name: tables[name].clear() for name in takes})
+
+
+_NOBODY: Final = Context(policy=Policy(), as_of=datetime.min.replace(tzinfo=UTC), plan_id="")
+"""The context of a run over no profile, in which every table is empty."""
+
+
+def _contexts(profiles: pl.DataFrame, policies: Mapping[str, Policy]) -> Iterator[tuple[Context, pl.DataFrame]]:
+    """Yield the context of each policy in play, with the `profile_id`s of its profiles."""
+    shared = ["policy_hash", "plan_id", "as_of", "task", "scope"]
+    for values, group in profiles.group_by(shared, maintain_order=True):
+        row: dict[str, Any] = dict(zip(shared, values, strict=True))
+        context = Context(
+            policy=policies[row["policy_hash"]],
+            as_of=row["as_of"],
+            plan_id=row["plan_id"],
+            actions=TASKS[row["task"]],
+            scope=row["scope"],
+        )
+        yield context, group.select("profile_id")
 
 
 def participants(
@@ -101,19 +215,19 @@ def participants(
     max_archived_share: float | None = None,
     retry_reverted: bool = False,
 ) -> pl.DataFrame:
-    """Return the table `profiles`: who takes part, from which state, under which policy.
+    """Return the table `profiles`: who takes part in a run, from which state, under which policy.
 
     Args:
         policies: policy of each profile that takes part.
         ledger_digest: digest of what agents wrote up to `seq`.
-        as_of: the one clock.
+        as_of: the one clock of the run.
         seq: ledger position to read up to.
-        heads: last commit of each profile.
-        since: position up to which each profile was reflected on.
+        heads: position of the last commit of each profile.
+        since: position of the last reflection of each profile.
         task: what may be decided.
-        scope: all, or recent: only what concerns sessions touched since the last reflection, as a reflection does.
+        scope: all, or recent: only what concerns sessions touched since the last reflection.
         trigger: what started the run.
-        caught_up: position of the last commit that left no memory of a profile for later; read with row limits.
+        caught_up: position of the last commit that deferred no memory of a profile; read with row limits.
         row_limits: most memories of a profile that the run compares and groups; default: all.
         max_archived_share: quota instead of the policy's.
         retry_reverted: propose again what was undone.
@@ -139,162 +253,3 @@ def participants(
         for profile_id, policy in sorted(policies.items())
     ]
     return TABLES["profiles"].conform(pl.DataFrame(rows, schema=TABLES["profiles"].empty().schema))
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One stage of a run: its function, the tables it takes and gives, and the decisions that can use what it finds."""
-
-    function: Callable[..., pl.DataFrame | Frames]
-    takes: tuple[str, ...]
-    gives: tuple[str, ...]
-    serves: frozenset[Action] = frozenset(Action)
-
-
-STAGES: Final = (
-    Stage(stages.project, ("events", "decisions", "reverted"), STATE),
-    Stage(stages.enrich, ("memories", "enrichment", "vectors"), ("enrichment", "vectors")),
-    Stage(
-        stages.derive,
-        ("memories", "enrichment", "vectors", "accesses", "decided_edges"),
-        ("derived_edges",),
-        serves=stages.JOINED,
-    ),
-    Stage(
-        stages.measure,
-        ("memories", "enrichment", "derived_edges", "decided_edges", "accesses"),
-        ("memory_importance",),
-    ),
-    Stage(stages.score, ("memories", "memory_importance", "decided_edges", "derived_edges"), ("scored_memories",)),
-    Stage(stages.defer, ("profiles", "memories", "memory_importance", "decisions", "reverted"), ("deferred",)),
-    Stage(
-        stages.compare,
-        ("memories", "deferred", "enrichment", "vectors", "decided_edges", "derived_edges"),
-        ("fact_changes",),
-        serves=frozenset({Action.LINK, Action.CLOSE}),
-    ),
-    Stage(
-        stages.discover,
-        (
-            "memories",
-            "deferred",
-            "scored_memories",
-            "decided_edges",
-            "derived_edges",
-            "vectors",
-            "accesses",
-            "tier_changes",
-            "fact_changes",
-        ),
-        ("proposed_edges",),
-    ),
-    Stage(stages.associate, ("decided_edges", "derived_edges", "proposed_edges", "accesses"), ("association_edges",)),
-    Stage(
-        stages.cluster,
-        ("memories", "deferred", "scored_memories", "enrichment", "vectors", "association_edges"),
-        ("clusters", "cluster_members", "merge_refusals"),
-        serves=frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE}),
-    ),
-    Stage(
-        stages.summarise,
-        ("clusters", "cluster_members", "memories", "scored_memories", "enrichment", "completions"),
-        ("summaries",),
-    ),
-    Stage(
-        stages.promote,
-        ("memories", "scored_memories", "events", "accesses", "tier_changes", "association_edges", "fact_changes"),
-        ("promotions",),
-    ),
-    Stage(
-        stages.forget,
-        (
-            "profiles",
-            *("memories", "decided_edges", "accesses", "tier_changes"),
-            "scored_memories",
-            "enrichment",
-            "summaries",
-            "clusters",
-            "cluster_members",
-            "fact_changes",
-            "promotions",
-            "deferred",
-            "decisions",
-            "reverted",
-        ),
-        ("archived_set", "trims"),
-    ),
-    Stage(
-        stages.compile_blocks,
-        (
-            "profiles",
-            *STATE,
-            "scored_memories",
-            "enrichment",
-            "completions",
-            "summaries",
-            "archived_set",
-            "fact_changes",
-            "promotions",
-            "decisions",
-            "reverted",
-        ),
-        ("proposed_blocks",),
-    ),
-    Stage(
-        stages.plan,
-        (
-            "profiles",
-            *STATE,
-            "summaries",
-            "archived_set",
-            "trims",
-            "proposed_edges",
-            "fact_changes",
-            "promotions",
-            "proposed_blocks",
-            "deferred",
-            "decisions",
-            "reverted",
-        ),
-        ("consolidation_plan",),
-    ),
-)
-"""The order of a run. The asset graph says the same; a test holds the two together."""
-
-DESCRIBING: Final = STAGES[:3]
-"""What makes of the ledger the memories, what is read out of them, and what follows from that."""
-
-
-def idle(task: str) -> list[Stage]:
-    """Stages whose results no decision of a task can use."""
-    return [stage for stage in STAGES if not stage.serves & TASKS[task]]
-
-
-def run(
-    tables: Mapping[str, pl.DataFrame],
-    policies: Mapping[str, Policy],
-    *,
-    stages: Sequence[Stage] = STAGES,
-    kept: Kept | None = None,
-) -> dict[str, pl.DataFrame]:
-    """Run the stages without Dagster: what a rebuild, an undo and a look at a past state do.
-
-    Args:
-        tables: `profiles`, `events`, `decisions`, `reverted`, `enrichment`, `vectors`, `completions`.
-        policies: the policies in play, by hash.
-        stages: which stages, in order; default all.
-        kept: what stands in for the results of stages that the task has no use for (see `each`).
-
-    Returns:
-        The given tables, and all that the stages make.
-    """
-    made = dict(tables)
-    for stage in stages:
-        takes = (made[name] for name in stage.takes)
-        results = each(made["profiles"], policies, stage.function, *takes, kept=kept)
-        frames = (results,) if isinstance(results, pl.DataFrame) else results
-        for name, frame in zip(stage.gives, frames, strict=True):
-            table = TABLES[name]
-            new = pl.concat([made[name], frame]) if table.write_mode == "appended" else frame
-            made[name] = table.conform(new)
-    return made

@@ -1,13 +1,16 @@
-"""The stages of a run: each takes tables of the profiles of one policy and returns tables.
+"""The stages of a run: the one declaration of the graph.
 
-A stage here only hands a policy's values to the module that knows how (`scoring`, `clustering`, ...). The same
-functions are the bodies of the assets, of a rebuild and of an undo, so that all three give the same tables.
-What is not here: their order, and several policies in one run (`pipeline`).
+A stage is a function decorated with `stage`. Its parameters after the context are the tables it takes, by name and
+schema; its return type says which tables it gives. The order of a run, the assets, the rebuild, the undo and the docs
+are all made from these signatures. A stage hands the policy's values to the module that knows how (`scoring`,
+`clustering`, ...).
+Not here: the order of stages, and several policies in one run (`pipeline`).
 """
 
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final
+from typing import Any, Final, NamedTuple, TypeVar, get_args, get_type_hints
 
 import polars as pl
 
@@ -21,69 +24,220 @@ from memory_pipeline.consolidation import (
     scoring,
     trimming,
 )
+from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.edges import associations, centrality
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING
-from memory_pipeline.consolidation.plans import decision_rows, planning
+from memory_pipeline.consolidation.plans import decision_rows, invariants, planning
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.consolidation.summaries import model_requests, summarising
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action
-from memory_pipeline.settings import Policy
-from memory_pipeline.text import enrich as enriching
+from memory_pipeline.schemas import (
+    INSTANT,
+    LIVE,
+    TABLES,
+    Accesses,
+    Action,
+    ArchivedSet,
+    AssociationEdges,
+    ClusterMembers,
+    Clusters,
+    Completions,
+    ConsolidationPlan,
+    CoreMemoryBlocks,
+    DecidedEdges,
+    Decisions,
+    Deferred,
+    DerivedEdges,
+    Enrichment,
+    Events,
+    FactChanges,
+    Frame,
+    Memories,
+    MemoryImportance,
+    MergeRefusals,
+    Profiles,
+    Promotions,
+    ProposedBlocks,
+    ProposedEdges,
+    Reverted,
+    ScoredMemories,
+    SettledAccesses,
+    SettledAssociationEdges,
+    SettledCoreMemoryBlocks,
+    SettledDecidedEdges,
+    SettledDerivedEdges,
+    SettledEnrichment,
+    SettledMemories,
+    SettledMemoryImportance,
+    SettledScoredMemories,
+    SettledTierChanges,
+    SettledVectors,
+    Summaries,
+    TierChanges,
+    Trims,
+    Vectors,
+    conform,
+    empty,
+    table_of,
+)
+from memory_pipeline.text import enrich
 from memory_pipeline.text.embed import embedding
 from memory_pipeline.text.score import importance
 
-JOINED: Final = frozenset(Action) - {Action.PRUNE, Action.COMPILE}
-"""What is decided by, or changes, the edges that follow from memories: a run that decides nothing of it makes none."""
+F = TypeVar("F", bound=Callable[..., Any])
 
-Frames = tuple[pl.DataFrame, ...]
-Two = tuple[pl.DataFrame, pl.DataFrame]
-Three = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
+EDGES: Final = frozenset(Action) - {Action.PRUNE, Action.COMPILE}
+"""Actions that read or change derived edges; a run that may decide none of them keeps the edges of the last one."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Turn:
-    """What the profiles of one policy share in a run."""
+@dataclass(frozen=True)
+class Stage:
+    """A stage, as its function's signature declares it."""
 
-    policy: Policy
-    as_of: datetime
-    plan_id: str
-    actions: frozenset[Action] = frozenset(Action)
-    scope: str = "all"
+    function: Callable[..., Any]
+    takes: tuple[str, ...]
+    """Names of the tables it takes."""
+    gives: tuple[str, ...]
+    """Names of the tables it gives; the first one names the stage."""
+    serves: frozenset[Action]
+    """Actions that need its tables: a run that may decide none of them keeps the tables of the last run."""
+
+    @property
+    def name(self) -> str:
+        """Name of the stage: its first table."""
+        return self.gives[0]
+
+    @property
+    def description(self) -> str:
+        """What the stage does, in one line."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """Tables that it both takes and gives: it takes the rows recorded so far, and gives the rows to add."""
+        return tuple(name for name in self.gives if name in self.takes)
+
+    def tables(self, result: Any) -> dict[str, pl.DataFrame]:
+        """Return what the function returned, by table name."""
+        frames = (result,) if isinstance(result, pl.DataFrame) else result
+        return dict(zip(self.gives, frames, strict=True))
 
 
-def project(turn: Turn, events: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame) -> Frames:
-    """Fold the ledger into the tables of `STATE`, before anything was decided at this very instant."""
-    before = projection.unmasked(decisions, reverted).filter(pl.col("as_of") < turn.as_of)
-    return frames_of(projection.fold(events, before))
+def tables_taken(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the tables that a function takes after its context.
+
+    Raises:
+        TypeError: a parameter is no table, or its annotation names the schema of another table.
+    """
+    hints = get_type_hints(function)
+    names = tuple(inspect.signature(function).parameters)[1:]
+    for name in names:
+        schemas = get_args(hints[name])
+        if name not in TABLES or schemas != (TABLES[name].schema,):
+            raise TypeError(
+                f"{function.__name__}({name}: {hints[name]}): annotate it with the schema of a table so named"
+            )
+    return names
 
 
-STATE: Final = ("memories", "decided_edges", "accesses", "tier_changes", "core_memory_blocks")
-"""The tables that a state consists of."""
+def _tables_given(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the tables that a stage returns.
+
+    Raises:
+        TypeError: a field of the return type is named after another table than its schema.
+    """
+    returned = get_type_hints(function)["return"]
+    if schemas := get_args(returned):
+        return (table_of(schemas[0]).name,)
+    fields = {name: table_of(get_args(hint)[0]).name for name, hint in get_type_hints(returned).items()}
+    if wrong := [name for name, table in fields.items() if name != table]:
+        raise TypeError(f"{returned.__name__}.{wrong[0]} holds the table {fields[wrong[0]]}; name the field after it")
+    return tuple(fields)
 
 
-def frames_of(state: State) -> Frames:
-    """The tables of a state, in the order of `STATE`."""
-    return state.memories, state.edges, state.accesses, state.tier_changes, state.blocks
+_declared: list[Stage] = []
 
 
-def enrich(turn: Turn, memories: pl.DataFrame, enrichment: pl.DataFrame, vectors: pl.DataFrame) -> Two:
-    """Words and vectors of texts that have none yet: the rows to add to `enrichment` and `vectors`."""
-    known = vectors.filter(pl.col("model") == turn.policy.embedder)
-    keys = ["profile_id", "content_hash"]
-    own = enriching.texts(memories)
-    bare = own.join(known, on=keys, how="anti").with_columns(content="embedded")
-    wanted = bare if "embedding" in turn.policy.enrichments else bare.clear()
-    return (
-        enriching.enrich(own.join(enrichment, on=keys, how="anti")),
-        embedding.embed_texts(wanted, turn.policy.embedder),
+def stage(*, serves: frozenset[Action] = frozenset(Action)) -> Callable[[F], F]:
+    """Declare a function as a stage of every run.
+
+    Args:
+        serves: actions that need its tables (see `Stage.serves`).
+
+    Raises:
+        TypeError: a parameter or the return type names no table.
+    """
+
+    def declare(function: F) -> F:
+        _declared.append(Stage(function, tables_taken(function), _tables_given(function), serves))
+        return function
+
+    return declare
+
+
+# --- the state of every memory
+
+
+class StateTables(NamedTuple):
+    """The tables that a state consists of."""
+
+    memories: Frame[Memories]
+    decided_edges: Frame[DecidedEdges]
+    accesses: Frame[Accesses]
+    tier_changes: Frame[TierChanges]
+    core_memory_blocks: Frame[CoreMemoryBlocks]
+
+
+STATE: Final = StateTables._fields
+"""Names of the tables that a state consists of."""
+
+
+@stage()
+def project(
+    context: Context, events: Frame[Events], decisions: Frame[Decisions], reverted: Frame[Reverted]
+) -> StateTables:
+    """Fold the ledger into the state before anything was decided at this instant."""
+    before = projection.unmasked(decisions, reverted).filter(pl.col("as_of") < context.as_of)
+    state = projection.fold(events, before)
+    return StateTables(
+        conform(Memories, state.memories),
+        conform(DecidedEdges, state.edges),
+        conform(Accesses, state.accesses),
+        conform(TierChanges, state.tier_changes),
+        conform(CoreMemoryBlocks, state.blocks),
     )
 
 
-def told_of(turn: Turn, enrichment: pl.DataFrame) -> pl.DataFrame:
-    """What the policy wants to know of each text; the rest is as if nothing had been read out of it."""
-    on = turn.policy.enrichments
+# --- what follows from texts
+
+
+class Enriched(NamedTuple):
+    """What is read out of texts."""
+
+    enrichment: Frame[Enrichment]
+    vectors: Frame[Vectors]
+
+
+@stage()
+def enrich_texts(
+    context: Context, memories: Frame[Memories], enrichment: Frame[Enrichment], vectors: Frame[Vectors]
+) -> Enriched:
+    """Extract words from, and embed, the texts that have no row in `enrichment` or `vectors` yet."""
+    embedded = vectors.filter(pl.col("model") == context.policy.embedder)
+    keys = ["profile_id", "content_hash"]
+    texts = enrich.texts(memories)
+    missing = texts.join(embedded, on=keys, how="anti").with_columns(content="embedded")
+    wanted = missing if "embedding" in context.policy.enrichments else missing.clear()
+    return Enriched(
+        conform(Enrichment, enrich.enrich(texts.join(enrichment, on=keys, how="anti"))),
+        conform(Vectors, embedding.embed_texts(wanted, context.policy.embedder)),
+    )
+
+
+def mask_disabled(context: Context, enrichment: pl.DataFrame) -> pl.DataFrame:
+    """Replace the enrichments that the policy has switched off by what a text without any would have."""
+    enabled = context.policy.enrichments
     nothing = {
         "keywords": pl.lit([], pl.List(pl.String)),
         "entities": pl.lit([], pl.List(pl.String)),
@@ -92,262 +246,385 @@ def told_of(turn: Turn, enrichment: pl.DataFrame) -> pl.DataFrame:
     }
     columns = {"importance": "rule_importance"}
     return enrichment.with_columns(
-        value.alias(columns.get(name, name)) for name, value in nothing.items() if name not in on
+        value.alias(columns.get(name, name)) for name, value in nothing.items() if name not in enabled
     )
 
 
-def derive(
-    turn: Turn,
-    memories: pl.DataFrame,
-    enrichment: pl.DataFrame,
-    vectors: pl.DataFrame,
-    accesses: pl.DataFrame,
-    decided: pl.DataFrame,
-) -> pl.DataFrame:
-    """Edges that follow from the memories themselves and from how they are used."""
-    return associations.derive(
-        memories, told_of(turn, enrichment), vectors, accesses, decided, turn.policy, as_of=turn.as_of
+# --- the association graph and the scores
+
+
+@stage(serves=EDGES)
+def derive_edges(
+    context: Context,
+    memories: Frame[Memories],
+    enrichment: Frame[Enrichment],
+    vectors: Frame[Vectors],
+    accesses: Frame[Accesses],
+    decided_edges: Frame[DecidedEdges],
+) -> Frame[DerivedEdges]:
+    """Derive the edges that follow from the memories and from how they are used: never decided, always recomputed."""
+    enabled = mask_disabled(context, enrichment)
+    edges = associations.derive(
+        memories, enabled, vectors, accesses, decided_edges, context.policy, as_of=context.as_of
     )
+    return conform(DerivedEdges, edges)
 
 
-def measure(
-    turn: Turn,
-    memories: pl.DataFrame,
-    enrichment: pl.DataFrame,
-    derived: pl.DataFrame,
-    decided: pl.DataFrame,
-    accesses: pl.DataFrame,
-) -> pl.DataFrame:
-    """How central each live memory is, over edges at their present weight."""
-    edges = associate(turn, decided, derived, decided.clear(), accesses)
-    return centrality.measure(
-        memories, importance.effective(memories, told_of(turn, enrichment)), edges, turn.policy, as_of=turn.as_of
-    )
+@stage()
+def measure_importance(
+    context: Context,
+    memories: Frame[Memories],
+    enrichment: Frame[Enrichment],
+    derived_edges: Frame[DerivedEdges],
+    decided_edges: Frame[DecidedEdges],
+    accesses: Frame[Accesses],
+) -> Frame[MemoryImportance]:
+    """Measure how important and how central each live memory is, over edges at their present weight."""
+    edges = _weighted(context, accesses, decided_edges, derived_edges)
+    given = importance.effective(memories, mask_disabled(context, enrichment))
+    return conform(MemoryImportance, centrality.measure(memories, given, edges, context.policy, as_of=context.as_of))
 
 
+@stage()
 def score(
-    turn: Turn, memories: pl.DataFrame, measured: pl.DataFrame, decided: pl.DataFrame, derived: pl.DataFrame
-) -> pl.DataFrame:
-    """Every score of every live memory."""
-    edges = associations.union(decided, derived)
-    return scoring.score(memories, measured, edges, turn.policy, as_of=turn.as_of, plan_id=turn.plan_id)
+    context: Context,
+    memories: Frame[Memories],
+    memory_importance: Frame[MemoryImportance],
+    decided_edges: Frame[DecidedEdges],
+    derived_edges: Frame[DerivedEdges],
+) -> Frame[ScoredMemories]:
+    """Score every live memory by every design, each factor in its own column."""
+    edges = associations.union(decided_edges, derived_edges)
+    scores = scoring.score(
+        memories, memory_importance, edges, context.policy, as_of=context.as_of, plan_id=context.plan_id
+    )
+    return conform(ScoredMemories, scores)
 
 
+@stage()
 def defer(
-    turn: Turn,
-    profiles: pl.DataFrame,
-    memories: pl.DataFrame,
-    measured: pl.DataFrame,
-    decisions: pl.DataFrame,
-    reverted: pl.DataFrame,
-) -> pl.DataFrame:
-    """Live originals beyond the run's row limit: they are not compared and grouped now, and come first next time."""
-    in_force = projection.unmasked(decisions, reverted).filter(pl.col("as_of") < turn.as_of)
-    return row_limits.deferred(profiles, memories, measured, in_force, plan_id=turn.plan_id)
+    context: Context,
+    profiles: Frame[Profiles],
+    memories: Frame[Memories],
+    memory_importance: Frame[MemoryImportance],
+    decisions: Frame[Decisions],
+    reverted: Frame[Reverted],
+) -> Frame[Deferred]:
+    """Defer live originals beyond the run's row limit: not compared or grouped now, first in the next run."""
+    in_force = projection.unmasked(decisions, reverted).filter(pl.col("as_of") < context.as_of)
+    rows = row_limits.deferred(profiles, memories, memory_importance, in_force, plan_id=context.plan_id)
+    return conform(Deferred, rows)
 
 
-def _worked_on(memories: pl.DataFrame, deferred: pl.DataFrame) -> pl.DataFrame:
+def _not_deferred(memories: pl.DataFrame, deferred: pl.DataFrame) -> pl.DataFrame:
     return memories.join(deferred, on=scoring.KEY, how="anti", maintain_order="left")
 
 
-def compare(
-    turn: Turn,
-    memories: pl.DataFrame,
-    deferred: pl.DataFrame,
-    enrichment: pl.DataFrame,
-    vectors: pl.DataFrame,
-    decided: pl.DataFrame,
-    derived: pl.DataFrame,
-) -> pl.DataFrame:
-    """Facts that a newer memory states anew or contradicts."""
-    edges = associations.union(decided, derived)
-    told, memories = told_of(turn, enrichment), _worked_on(memories, deferred)
-    return change_detection.compare(memories, told, vectors, edges, turn.policy, as_of=turn.as_of, plan_id=turn.plan_id)
+@stage(serves=frozenset({Action.LINK, Action.CLOSE}))
+def detect_changes(
+    context: Context,
+    memories: Frame[Memories],
+    deferred: Frame[Deferred],
+    enrichment: Frame[Enrichment],
+    vectors: Frame[Vectors],
+    decided_edges: Frame[DecidedEdges],
+    derived_edges: Frame[DerivedEdges],
+) -> Frame[FactChanges]:
+    """Detect facts that a newer memory updates or contradicts."""
+    changes = change_detection.compare(
+        _not_deferred(memories, deferred),
+        mask_disabled(context, enrichment),
+        vectors,
+        associations.union(decided_edges, derived_edges),
+        context.policy,
+        as_of=context.as_of,
+        plan_id=context.plan_id,
+    )
+    return conform(FactChanges, changes)
 
 
-def discover(
-    turn: Turn,
-    memories: pl.DataFrame,
-    deferred: pl.DataFrame,
-    scored: pl.DataFrame,
-    decided: pl.DataFrame,
-    derived: pl.DataFrame,
-    vectors: pl.DataFrame,
-    accesses: pl.DataFrame,
-    tier_changes: pl.DataFrame,
-    fact_changes: pl.DataFrame,
-) -> pl.DataFrame:
-    """Edges that a plan would decide; none if the run decides no links."""
-    if Action.LINK not in turn.actions:
-        return TABLES["proposed_edges"].empty()
-    return associations.discover(
-        _worked_on(memories, deferred),
-        scored,
-        associations.union(decided, derived),
+@stage()
+def propose_edges(
+    context: Context,
+    memories: Frame[Memories],
+    deferred: Frame[Deferred],
+    scored_memories: Frame[ScoredMemories],
+    decided_edges: Frame[DecidedEdges],
+    derived_edges: Frame[DerivedEdges],
+    vectors: Frame[Vectors],
+    accesses: Frame[Accesses],
+    tier_changes: Frame[TierChanges],
+    fact_changes: Frame[FactChanges],
+) -> Frame[ProposedEdges]:
+    """Propose new edges; none if the run may decide no links."""
+    if Action.LINK not in context.actions:
+        return empty(ProposedEdges)
+    edges = associations.discover(
+        _not_deferred(memories, deferred),
+        scored_memories,
+        associations.union(decided_edges, derived_edges),
         vectors,
         accesses,
         tier_changes,
         fact_changes,
-        turn.policy,
-        as_of=turn.as_of,
-        plan_id=turn.plan_id,
+        context.policy,
+        as_of=context.as_of,
+        plan_id=context.plan_id,
     )
+    return conform(ProposedEdges, edges)
 
 
+@stage()
 def associate(
-    turn: Turn, decided: pl.DataFrame, derived: pl.DataFrame, proposed: pl.DataFrame, accesses: pl.DataFrame
-) -> pl.DataFrame:
-    """All edges at their present weight; where two say the same, what was decided stands."""
-    edges = associations.union(decided, proposed, derived)
-    strengthened = associations.strengthen(edges, accesses, turn.policy, as_of=turn.as_of)
-    return associations.decay(strengthened, turn.policy, as_of=turn.as_of)
+    context: Context,
+    decided_edges: Frame[DecidedEdges],
+    derived_edges: Frame[DerivedEdges],
+    proposed_edges: Frame[ProposedEdges],
+    accesses: Frame[Accesses],
+) -> Frame[AssociationEdges]:
+    """Unite all edges at their present weight; of two rows for one edge, the decided one stands."""
+    return conform(AssociationEdges, _weighted(context, accesses, decided_edges, proposed_edges, derived_edges))
 
 
+def _weighted(context: Context, accesses: pl.DataFrame, *edges: pl.DataFrame) -> pl.DataFrame:
+    """Unite tables of edges, of which the first one wins, and strengthen and decay them up to `as_of`."""
+    strengthened = associations.strengthen(associations.union(*edges), accesses, context.policy, as_of=context.as_of)
+    return associations.decay(strengthened, context.policy, as_of=context.as_of)
+
+
+# --- groups and their summaries
+
+
+class Groups(NamedTuple):
+    """Groups of memories, and near duplicates that were not grouped."""
+
+    clusters: Frame[Clusters]
+    cluster_members: Frame[ClusterMembers]
+    merge_refusals: Frame[MergeRefusals]
+
+
+@stage(serves=frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE}))
 def cluster(
-    turn: Turn,
-    memories: pl.DataFrame,
-    deferred: pl.DataFrame,
-    scored: pl.DataFrame,
-    enrichment: pl.DataFrame,
-    vectors: pl.DataFrame,
-    edges: pl.DataFrame,
-) -> Three:
-    """Groups of memories: `clusters`, `cluster_members`, `merge_refusals`."""
-    told, memories = told_of(turn, enrichment), _worked_on(memories, deferred)
-    found = clustering.cluster(
-        memories, scored, told, vectors, edges, turn.policy, as_of=turn.as_of, plan_id=turn.plan_id
+    context: Context,
+    memories: Frame[Memories],
+    deferred: Frame[Deferred],
+    scored_memories: Frame[ScoredMemories],
+    enrichment: Frame[Enrichment],
+    vectors: Frame[Vectors],
+    association_edges: Frame[AssociationEdges],
+) -> Groups:
+    """Group memories by each method of the policy."""
+    groups = clustering.cluster(
+        _not_deferred(memories, deferred),
+        scored_memories,
+        mask_disabled(context, enrichment),
+        vectors,
+        association_edges,
+        context.policy,
+        as_of=context.as_of,
+        plan_id=context.plan_id,
     )
-    return found.clusters, found.cluster_members, found.merge_refusals
-
-
-def ask(
-    turn: Turn,
-    clusters: pl.DataFrame,
-    members: pl.DataFrame,
-    memories: pl.DataFrame,
-    scored: pl.DataFrame,
-    enrichment: pl.DataFrame,
-) -> pl.DataFrame:
-    """What a language model is to be asked for the summaries and blocks of this run; nothing where no model is set."""
-    told = told_of(turn, enrichment)
-    return model_requests.requests(
-        clusters, members, memories, scored, told, turn.policy, as_of=turn.as_of, actions=turn.actions
+    return Groups(
+        conform(Clusters, groups.clusters),
+        conform(ClusterMembers, groups.cluster_members),
+        conform(MergeRefusals, groups.merge_refusals),
     )
 
 
-def summarise(
-    turn: Turn,
-    clusters: pl.DataFrame,
-    members: pl.DataFrame,
-    memories: pl.DataFrame,
-    scored: pl.DataFrame,
-    enrichment: pl.DataFrame,
-    completions: pl.DataFrame,
-) -> pl.DataFrame:
-    """New summaries of the clusters that have none yet."""
-    told = told_of(turn, enrichment)
-    return summarising.summarise(
-        clusters, members, memories, scored, told, completions, turn.policy, plan_id=turn.plan_id
-    )
+@stage()
+def complete(
+    context: Context,
+    clusters: Frame[Clusters],
+    cluster_members: Frame[ClusterMembers],
+    memories: Frame[Memories],
+    scored_memories: Frame[ScoredMemories],
+    enrichment: Frame[Enrichment],
+    completions: Frame[Completions],
+) -> Frame[Completions]:
+    """Ask a language model for the wording of summaries and blocks that has no recorded answer yet.
 
-
-def promote(
-    turn: Turn,
-    memories: pl.DataFrame,
-    scored: pl.DataFrame,
-    events: pl.DataFrame,
-    accesses: pl.DataFrame,
-    tier_changes: pl.DataFrame,
-    edges: pl.DataFrame,
-    fact_changes: pl.DataFrame,
-) -> pl.DataFrame:
-    """What rises in tier, lifecycle or category."""
-    return promotion.promote(
+    Nothing is asked where the policy names no model.
+    """
+    requests = model_requests.requests(
+        clusters,
+        cluster_members,
         memories,
-        scored,
+        scored_memories,
+        mask_disabled(context, enrichment),
+        context.policy,
+        as_of=context.as_of,
+        actions=context.actions,
+    )
+    return empty(Completions) if requests.is_empty() else conform(Completions, context.complete(requests, completions))
+
+
+@stage()
+def summarise(
+    context: Context,
+    clusters: Frame[Clusters],
+    cluster_members: Frame[ClusterMembers],
+    memories: Frame[Memories],
+    scored_memories: Frame[ScoredMemories],
+    enrichment: Frame[Enrichment],
+    completions: Frame[Completions],
+) -> Frame[Summaries]:
+    """Summarise the clusters that have no summary yet."""
+    rows = summarising.summarise(
+        clusters,
+        cluster_members,
+        memories,
+        scored_memories,
+        mask_disabled(context, enrichment),
+        completions,
+        context.policy,
+        plan_id=context.plan_id,
+    )
+    return conform(Summaries, rows)
+
+
+# --- what rises, leaves and is read at every start
+
+
+@stage()
+def promote(
+    context: Context,
+    memories: Frame[Memories],
+    scored_memories: Frame[ScoredMemories],
+    events: Frame[Events],
+    accesses: Frame[Accesses],
+    tier_changes: Frame[TierChanges],
+    association_edges: Frame[AssociationEdges],
+    fact_changes: Frame[FactChanges],
+) -> Frame[Promotions]:
+    """Promote memories to a higher tier, to warm, or to core."""
+    rows = promotion.promote(
+        memories,
+        scored_memories,
         events,
         accesses,
         tier_changes,
-        edges,
+        association_edges,
         fact_changes,
-        turn.policy,
-        as_of=turn.as_of,
-        plan_id=turn.plan_id,
+        context.policy,
+        as_of=context.as_of,
+        plan_id=context.plan_id,
     )
+    return conform(Promotions, rows)
 
 
+class Forgotten(NamedTuple):
+    """What leaves the live set, and what recall shows of the rest."""
+
+    archived_set: Frame[ArchivedSet]
+    trims: Frame[Trims]
+
+
+@stage()
 def forget(
-    turn: Turn,
-    profiles: pl.DataFrame,
-    memories: pl.DataFrame,
-    decided: pl.DataFrame,
-    accesses: pl.DataFrame,
-    tier_changes: pl.DataFrame,
-    scored: pl.DataFrame,
-    enrichment: pl.DataFrame,
-    summaries: pl.DataFrame,
-    clusters: pl.DataFrame,
-    members: pl.DataFrame,
-    fact_changes: pl.DataFrame,
-    promotions: pl.DataFrame,
-    deferred: pl.DataFrame,
-    decisions: pl.DataFrame,
-    reverted: pl.DataFrame,
-) -> Two:
-    """What leaves the live set, and what is left of texts: `archived_set` and `trims`.
+    context: Context,
+    profiles: Frame[Profiles],
+    memories: Frame[Memories],
+    decided_edges: Frame[DecidedEdges],
+    accesses: Frame[Accesses],
+    tier_changes: Frame[TierChanges],
+    scored_memories: Frame[ScoredMemories],
+    enrichment: Frame[Enrichment],
+    summaries: Frame[Summaries],
+    clusters: Frame[Clusters],
+    cluster_members: Frame[ClusterMembers],
+    fact_changes: Frame[FactChanges],
+    promotions: Frame[Promotions],
+    deferred: Frame[Deferred],
+    decisions: Frame[Decisions],
+    reverted: Frame[Reverted],
+) -> Forgotten:
+    """Select what leaves the live set, and trim texts to the token budget.
 
-    First what the policy forgets, and summaries whose cluster is gone; then, of what all that leaves, what a token
-    budget has no room for, as far as the quota lets it leave.
+    First what the policy forgets, and summaries whose cluster is gone; then, of what remains, what the token budget
+    has no room for, as far as the quota lets it leave.
     """
-    leaving = _leaving(turn, scored, memories, summaries, clusters, members, promotions, deferred)
-    if turn.policy.token_budget is None or Action.TRIM not in turn.actions or turn.scope != "all":
-        return leaving, TABLES["trims"].empty()
-    wishes = {"summaries": summaries, "archived_set": leaving, "fact_changes": fact_changes, "promotions": promotions}
-    state = State(memories, decided, accesses, tier_changes)
-    decided = _decided(turn, profiles, state, decisions, reverted, **wishes)
-    left, spare = projection.apply(state, decided).memories, planning.spare(decided, profiles, state)
-    told = _read(turn, left, enrichment)
-    trims, dropped = trimming.select(left, scored, told, spare, turn.policy, plan_id=turn.plan_id)
+    leaving = _leaving(
+        context,
+        scored_memories=scored_memories,
+        memories=memories,
+        summaries=summaries,
+        clusters=clusters,
+        cluster_members=cluster_members,
+        promotions=promotions,
+        deferred=deferred,
+    )
+    if context.policy.token_budget is None or Action.TRIM not in context.actions or context.scope != "all":
+        return Forgotten(leaving, empty(Trims))
+    state = State(memories, decided_edges, accesses, tier_changes)
+    decided = _decided(
+        context,
+        profiles,
+        state,
+        decisions,
+        reverted,
+        summaries=summaries,
+        archived_set=leaving,
+        fact_changes=fact_changes,
+        promotions=promotions,
+    )
+    remaining = projection.apply(state, decided).memories
+    trims, dropped = trimming.select(
+        remaining,
+        scored_memories,
+        _enriched(context, remaining, enrichment),
+        planning.spare(decided, profiles, state),
+        context.policy,
+        plan_id=context.plan_id,
+    )
     dropped = dropped.join(memories, on=scoring.KEY, how="semi")
     staying = leaving.join(dropped, on=scoring.KEY, how="anti")
-    return TABLES["archived_set"].conform(pl.concat([staying, dropped])), trims
+    return Forgotten(conform(ArchivedSet, pl.concat([staying, dropped])), conform(Trims, trims))
 
 
 def _leaving(
-    turn: Turn,
-    scored: pl.DataFrame,
+    context: Context,
+    *,
+    scored_memories: pl.DataFrame,
     memories: pl.DataFrame,
     summaries: pl.DataFrame,
     clusters: pl.DataFrame,
-    members: pl.DataFrame,
+    cluster_members: pl.DataFrame,
     promotions: pl.DataFrame,
     deferred: pl.DataFrame,
-) -> pl.DataFrame:
-    """What the policy forgets, and summaries whose cluster is gone.
+) -> Frame[ArchivedSet]:
+    """Select what the policy forgets, and summaries whose cluster is gone.
 
-    Where memories were deferred nobody knows which clusters are gone.
+    Where memories were deferred, which clusters are gone is not known.
     """
     standing = pl.concat([summaries, _standing(memories, summaries, clusters)], how="diagonal")
-    chosen = forgetting.select(
-        scored, memories, standing, turn.policy, as_of=turn.as_of, plan_id=turn.plan_id, promotions=promotions
+    selected = forgetting.select(
+        scored_memories,
+        memories,
+        standing,
+        context.policy,
+        as_of=context.as_of,
+        plan_id=context.plan_id,
+        promotions=promotions,
     )
-    named = chosen.select("profile_id", memory_id="target_id").drop_nulls().unique()
-    key = ["profile_id", "memory_id"]
+    key = scoring.KEY
+    successors = selected.select("profile_id", memory_id="target_id").drop_nulls().unique()
     replaced = summaries.select("profile_id", memory_id="replaces").explode("memory_id")
     stale = (
-        summarising.stale(memories, clusters, members)
+        summarising.stale(memories, clusters, cluster_members)
         .join(deferred, on="profile_id", how="anti")
-        .join(named, on=key, how="anti")
+        .join(successors, on=key, how="anti")
         .join(replaced, on=key, how="anti")
-        .join(chosen, on=key, how="anti")
-        .join(scored.select(*key, "strength"), on=key, how="left")
-        .with_columns(action=pl.lit(Action.ARCHIVE.value), rule=pl.lit("stale_summary"), plan_id=pl.lit(turn.plan_id))
+        .join(selected, on=key, how="anti")
+        .join(scored_memories.select(*key, "strength"), on=key, how="left")
+        .with_columns(
+            action=pl.lit(Action.ARCHIVE.value), rule=pl.lit("stale_summary"), plan_id=pl.lit(context.plan_id)
+        )
     )
-    return TABLES["archived_set"].conform(pl.concat([chosen, stale], how="diagonal"))
+    return conform(ArchivedSet, pl.concat([selected, stale], how="diagonal"))
 
 
 def _standing(memories: pl.DataFrame, summaries: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
-    """Live summaries of clusters that get no new one: a member that came back live is theirs again."""
+    """Live summaries whose cluster gets no new one: they supersede again members that came back to life."""
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", "cluster_id", "memory_id", "members")
     return (
         live.rename({"memory_id": "summary_id"})
@@ -357,127 +634,247 @@ def _standing(memories: pl.DataFrame, summaries: pl.DataFrame, clusters: pl.Data
     )
 
 
+@stage()
 def compile_blocks(
-    turn: Turn,
-    profiles: pl.DataFrame,
-    memories: pl.DataFrame,
-    decided: pl.DataFrame,
-    accesses: pl.DataFrame,
-    tier_changes: pl.DataFrame,
-    blocks: pl.DataFrame,
-    scored: pl.DataFrame,
-    enrichment: pl.DataFrame,
-    completions: pl.DataFrame,
-    summaries: pl.DataFrame,
-    archived: pl.DataFrame,
-    fact_changes: pl.DataFrame,
-    promotions: pl.DataFrame,
-    decisions: pl.DataFrame,
-    reverted: pl.DataFrame,
-) -> pl.DataFrame:
-    """Core memory blocks whose text changes, from the memories as all else that the run decides leaves them."""
-    if not turn.policy.core_blocks or Action.COMPILE not in turn.actions:
-        return TABLES["proposed_blocks"].empty()
-    wishes = {"summaries": summaries, "archived_set": archived, "fact_changes": fact_changes, "promotions": promotions}
-    state = State(memories, decided, accesses, tier_changes)
-    left = projection.apply(state, _decided(turn, profiles, state, decisions, reverted, **wishes)).memories
-    earlier = decisions.filter(pl.col("action") == Action.COMPILE.value, pl.col("as_of") < pl.lit(turn.as_of, INSTANT))
-    used = earlier.select("profile_id", *decision_rows.read("after", {"version": pl.Int64()}), block="memory_id")
-    return core_memory.compile_blocks(
-        left,
-        scored,
-        _read(turn, left, enrichment),
-        core_memory.numbered(blocks, used),
-        completions,
-        turn.policy,
-        as_of=turn.as_of,
-        plan_id=turn.plan_id,
+    context: Context,
+    profiles: Frame[Profiles],
+    memories: Frame[Memories],
+    decided_edges: Frame[DecidedEdges],
+    accesses: Frame[Accesses],
+    tier_changes: Frame[TierChanges],
+    core_memory_blocks: Frame[CoreMemoryBlocks],
+    scored_memories: Frame[ScoredMemories],
+    enrichment: Frame[Enrichment],
+    completions: Frame[Completions],
+    summaries: Frame[Summaries],
+    archived_set: Frame[ArchivedSet],
+    fact_changes: Frame[FactChanges],
+    promotions: Frame[Promotions],
+    decisions: Frame[Decisions],
+    reverted: Frame[Reverted],
+) -> Frame[ProposedBlocks]:
+    """Compile the core memory blocks whose text changes, from the memories as the rest of the plan leaves them."""
+    if not context.policy.core_blocks or Action.COMPILE not in context.actions:
+        return empty(ProposedBlocks)
+    state = State(memories, decided_edges, accesses, tier_changes)
+    decided = _decided(
+        context,
+        profiles,
+        state,
+        decisions,
+        reverted,
+        summaries=summaries,
+        archived_set=archived_set,
+        fact_changes=fact_changes,
+        promotions=promotions,
     )
+    remaining = projection.apply(state, decided).memories
+    compiled = decisions.filter(
+        pl.col("action") == Action.COMPILE.value, pl.col("as_of") < pl.lit(context.as_of, INSTANT)
+    )
+    versions = compiled.select("profile_id", *decision_rows.read("after", {"version": pl.Int64()}), block="memory_id")
+    blocks = core_memory.compile_blocks(
+        remaining,
+        scored_memories,
+        _enriched(context, remaining, enrichment),
+        core_memory.numbered(core_memory_blocks, versions),
+        completions,
+        context.policy,
+        as_of=context.as_of,
+        plan_id=context.plan_id,
+    )
+    return conform(ProposedBlocks, blocks)
 
 
+def _enriched(context: Context, memories: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:
+    """Return the enrichment of memories, including texts that the run itself writes."""
+    missing = enrich.texts(memories).join(enrichment, on=["profile_id", "content_hash"], how="anti")
+    return mask_disabled(context, pl.concat([enrichment, enrich.enrich(missing)]))
+
+
+# --- the plan, and the state after it
+
+
+@stage()
 def plan(
-    turn: Turn,
-    profiles: pl.DataFrame,
-    memories: pl.DataFrame,
-    decided: pl.DataFrame,
-    accesses: pl.DataFrame,
-    tier_changes: pl.DataFrame,
-    blocks: pl.DataFrame,
-    summaries: pl.DataFrame,
-    archived: pl.DataFrame,
-    trims: pl.DataFrame,
-    proposed: pl.DataFrame,
-    fact_changes: pl.DataFrame,
-    promotions: pl.DataFrame,
-    proposed_blocks: pl.DataFrame,
-    deferred: pl.DataFrame,
-    decisions: pl.DataFrame,
-    reverted: pl.DataFrame,
-) -> pl.DataFrame:
-    """What to change: the desired state less the present one, held back where it exceeds the quota."""
-    state = State(memories, decided, accesses, tier_changes, blocks)
-    faded = associations.faded(associate(turn, decided, decided.clear(), decided.clear(), accesses), turn.policy)
-    wishes = {
-        "summaries": summaries,
-        "archived_set": archived,
-        "trims": trims,
-        "proposed_edges": proposed,
-        "pruned_edges": faded,
-        "fact_changes": fact_changes,
-        "promotions": promotions,
-        "proposed_blocks": proposed_blocks,
-        "deferred": deferred,
-    }
-    return planning.hold(_proposal(turn, profiles, state, decisions, reverted, **wishes), profiles, state)
+    context: Context,
+    profiles: Frame[Profiles],
+    memories: Frame[Memories],
+    decided_edges: Frame[DecidedEdges],
+    accesses: Frame[Accesses],
+    tier_changes: Frame[TierChanges],
+    core_memory_blocks: Frame[CoreMemoryBlocks],
+    summaries: Frame[Summaries],
+    archived_set: Frame[ArchivedSet],
+    trims: Frame[Trims],
+    proposed_edges: Frame[ProposedEdges],
+    fact_changes: Frame[FactChanges],
+    promotions: Frame[Promotions],
+    proposed_blocks: Frame[ProposedBlocks],
+    deferred: Frame[Deferred],
+    decisions: Frame[Decisions],
+    reverted: Frame[Reverted],
+) -> Frame[ConsolidationPlan]:
+    """Plan the run: the desired state less the present one, held back for a profile that exceeds its quota."""
+    state = State(memories, decided_edges, accesses, tier_changes, core_memory_blocks)
+    faded = associations.faded(_weighted(context, accesses, decided_edges), context.policy)
+    proposal = _proposal(
+        context,
+        profiles,
+        state,
+        decisions,
+        reverted,
+        summaries=summaries,
+        archived_set=archived_set,
+        trims=trims,
+        proposed_edges=proposed_edges,
+        pruned_edges=faded,
+        fact_changes=fact_changes,
+        promotions=promotions,
+        proposed_blocks=proposed_blocks,
+        deferred=deferred,
+    )
+    return conform(ConsolidationPlan, planning.hold(proposal, profiles, state))
 
 
 def _proposal(
-    turn: Turn,
+    context: Context,
     profiles: pl.DataFrame,
     state: State,
     decisions: pl.DataFrame,
     reverted: pl.DataFrame,
-    **wishes: pl.DataFrame,
+    **proposals: pl.DataFrame,
 ) -> pl.DataFrame:
-    """What is decided of the wishes of a run (arguments of `planning.propose`)."""
-    if turn.scope == "recent":
+    """Return the decisions that follow from the proposals of a run (arguments of `planning.propose`)."""
+    if context.scope == "recent":
         recent = scope.recent(profiles, state.memories)
-        wishes["summaries"], wishes["archived_set"] = scope.about(recent, wishes["summaries"], wishes["archived_set"])
-        wishes["proposed_edges"] = scope.touching(recent, wishes["proposed_edges"], "source", "target")
-        wishes["fact_changes"] = scope.touching(recent, wishes["fact_changes"], "memory_id", "other_id")
+        proposals["summaries"], proposals["archived_set"] = scope.about(
+            recent, proposals["summaries"], proposals["archived_set"]
+        )
+        proposals["proposed_edges"] = scope.touching(recent, proposals["proposed_edges"], "source", "target")
+        proposals["fact_changes"] = scope.touching(recent, proposals["fact_changes"], "memory_id", "other_id")
     return planning.propose(
         profiles,
         state,
-        **wishes,
-        committed=present(turn, decisions, reverted),
+        **proposals,
+        committed=_committed_now(context, decisions, reverted),
         decisions=decisions,
         reverted=reverted,
-        actions=turn.actions,
-        superseded_lifecycle=turn.policy.superseded_lifecycle,
+        actions=context.actions,
+        superseded_lifecycle=context.policy.superseded_lifecycle,
     )
 
 
 def _decided(
-    turn: Turn,
+    context: Context,
     profiles: pl.DataFrame,
     state: State,
     decisions: pl.DataFrame,
     reverted: pl.DataFrame,
-    **wishes: pl.DataFrame,
+    **proposals: pl.DataFrame,
 ) -> pl.DataFrame:
-    """What is in force at this instant if a run decides these wishes alone: what was undone is not among them."""
+    """Return the decisions in force at this instant if a run decided these proposals alone."""
     others = ("proposed_edges", "pruned_edges", "trims", "proposed_blocks", "deferred")
     nothing = {name: TABLES["decided_edges" if name == "pruned_edges" else name].empty() for name in others}
-    proposal = _proposal(turn, profiles, state, decisions, reverted, **(nothing | wishes))
-    return planning.effective(proposal, present(turn, decisions, reverted))
+    proposal = _proposal(context, profiles, state, decisions, reverted, **(nothing | proposals))
+    return planning.effective(proposal, _committed_now(context, decisions, reverted))
 
 
-def _read(turn: Turn, memories: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:
-    """What is told of texts, those that the run itself makes among them."""
-    unread = enriching.texts(memories).join(enrichment, on=["profile_id", "content_hash"], how="anti")
-    return told_of(turn, pl.concat([enrichment, enriching.enrich(unread)]))
+def _committed_now(context: Context, decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
+    """Return the decisions that earlier runs committed at this very instant and nothing has undone."""
+    return projection.unmasked(decisions, reverted).filter(pl.col("as_of") == context.as_of)
 
 
-def present(turn: Turn, decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
-    """What earlier runs at this very instant decided and nothing has undone."""
-    return projection.unmasked(decisions, reverted).filter(pl.col("as_of") == turn.as_of)
+class Settled(NamedTuple):
+    """The state once the plan is committed, what describes it, and the rows that new summaries add."""
+
+    settled_memories: Frame[SettledMemories]
+    settled_decided_edges: Frame[SettledDecidedEdges]
+    settled_accesses: Frame[SettledAccesses]
+    settled_tier_changes: Frame[SettledTierChanges]
+    settled_core_memory_blocks: Frame[SettledCoreMemoryBlocks]
+    settled_derived_edges: Frame[SettledDerivedEdges]
+    settled_memory_importance: Frame[SettledMemoryImportance]
+    settled_scored_memories: Frame[SettledScoredMemories]
+    settled_association_edges: Frame[SettledAssociationEdges]
+    settled_enrichment: Frame[SettledEnrichment]
+    settled_vectors: Frame[SettledVectors]
+
+
+@stage()
+def settle(
+    context: Context,
+    consolidation_plan: Frame[ConsolidationPlan],
+    memories: Frame[Memories],
+    decided_edges: Frame[DecidedEdges],
+    accesses: Frame[Accesses],
+    tier_changes: Frame[TierChanges],
+    core_memory_blocks: Frame[CoreMemoryBlocks],
+    enrichment: Frame[Enrichment],
+    vectors: Frame[Vectors],
+    decisions: Frame[Decisions],
+    reverted: Frame[Reverted],
+    derived_edges: Frame[DerivedEdges],
+) -> Settled:
+    """Apply the plan, and describe the state after it by the same stages.
+
+    Derived edges are recomputed only if the plan changes what they derive from.
+    """
+    before = State(memories, decided_edges, accesses, tier_changes, core_memory_blocks)
+    after = planning.post_state(before, consolidation_plan, _committed_now(context, decisions, reverted))
+    settled_memories, settled_edges = conform(Memories, after.memories), conform(DecidedEdges, after.edges)
+    settled_accesses = conform(Accesses, after.accesses)
+    added = enrich_texts(context, settled_memories, enrichment, vectors)
+    words = conform(Enrichment, pl.concat([enrichment, added.enrichment]))
+    points = conform(Vectors, pl.concat([vectors, added.vectors]))
+    unchanged = settled_memories.equals(conform(Memories, memories)) and settled_edges.equals(
+        conform(DecidedEdges, decided_edges)
+    )
+    if context.actions & EDGES and not unchanged:
+        derived_edges = derive_edges(context, settled_memories, words, points, settled_accesses, settled_edges)
+    measured = measure_importance(context, settled_memories, words, derived_edges, settled_edges, settled_accesses)
+    scored = score(context, settled_memories, measured, settled_edges, derived_edges)
+    edges = associate(context, settled_edges, derived_edges, empty(ProposedEdges), settled_accesses)
+    return Settled(
+        conform(SettledMemories, planning.with_tombstones(settled_memories)),
+        conform(SettledDecidedEdges, settled_edges),
+        conform(SettledAccesses, settled_accesses),
+        conform(SettledTierChanges, after.tier_changes),
+        conform(SettledCoreMemoryBlocks, after.blocks.filter(pl.col("content") != "")),
+        conform(SettledDerivedEdges, derived_edges),
+        conform(SettledMemoryImportance, measured),
+        conform(SettledScoredMemories, scored),
+        conform(SettledAssociationEdges, edges),
+        conform(SettledEnrichment, added.enrichment),
+        conform(SettledVectors, added.vectors),
+    )
+
+
+STAGES: Final[Mapping[str, Stage]] = {one.name: one for one in _declared}
+"""Every stage by name, in the order of their declaration."""
+
+
+def violations(
+    context: Context,
+    consolidation_plan: Frame[ConsolidationPlan],
+    profiles: Frame[Profiles],
+    memories: Frame[Memories],
+    decided_edges: Frame[DecidedEdges],
+    scored_memories: Frame[ScoredMemories],
+    vectors: Frame[Vectors],
+    settled_memories: Frame[SettledMemories],
+    settled_decided_edges: Frame[SettledDecidedEdges],
+    settled_vectors: Frame[SettledVectors],
+) -> pl.DataFrame:
+    """Return the rows of a plan that break an invariant: `profile_id`, `check`, `memory_id`, `detail`."""
+    return invariants.violations(
+        consolidation_plan,
+        State(memories, decided_edges),
+        profiles,
+        policy=context.policy,
+        scored=scored_memories,
+        post=State(settled_memories, settled_decided_edges),
+        retrievable=invariants.retrievable(
+            settled_memories, pl.concat([vectors, settled_vectors]), context.policy.embedder
+        ),
+    )

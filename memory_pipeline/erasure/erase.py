@@ -21,7 +21,6 @@ from typing import Any, Final
 import polars as pl
 from uuid6 import uuid7
 
-from memory_pipeline.consolidation import stages
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.erasure import redact_decisions, redact_files
 from memory_pipeline.erasure.quotes import Quotes, readable
@@ -35,7 +34,7 @@ from memory_pipeline.ledger.database import LakeError, UnknownMemory
 from memory_pipeline.ledger.event import COLUMNS, DEFAULT_PROFILE, Event
 from memory_pipeline.ledger.ledger import position_in
 from memory_pipeline.ledger.validation_errors import nearest, shown
-from memory_pipeline.runs import commit
+from memory_pipeline.runs import commit, rebuild
 from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.settings import Policy
 
@@ -377,10 +376,7 @@ def _finish(lake: Lake, pending: _Pending) -> Receipt:
         caches = redact_files.drop_caches(home, lake.store)
         snapshots = redact_files.drop_snapshots(home)
     policy = _policy(lake, own)
-    turn = stages.Turn(policy=policy, as_of=pending.receipt.at, plan_id="")
-    given = (lake.read(name, profiles=[own]) for name in ("memories", "enrichment", "vectors"))
-    for name, rows in zip(("enrichment", "vectors"), stages.enrich(turn, *given), strict=True):
-        lake.append(name, rows)
+    rebuild.enrich_missing(lake, policy, profiles=[own])
     if not ledger.shrink():
         raise LakeError(
             f"{home}: the words are out of the ledger, but pages of its old state are still being read; let other "
@@ -408,7 +404,7 @@ def _published(lake: Lake, profile_id: str) -> list[str]:
         tables = (
             {name: TABLES[name].empty() for name in commit.PUBLISHED}
             if standing.is_empty()
-            else commit.rebuild(lake, profile_id)
+            else rebuild.rebuild(lake, profile_id)
         )
         before = _seen(lake)
         with suppress(Conflict):

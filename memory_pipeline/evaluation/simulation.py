@@ -12,7 +12,6 @@ from functools import cached_property
 import polars as pl
 
 from memory_pipeline.consolidation import pipeline
-from memory_pipeline.runs import commit
 from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.settings import Policy
 
@@ -36,8 +35,8 @@ class Night:
 
     @cached_property
     def after(self) -> dict[str, pl.DataFrame]:
-        """The tables as they are once the plan is committed (`history.settle`)."""
-        return commit.settle(self.tables, self.policies)
+        """The tables once the plan is committed (see `pipeline.settle`)."""
+        return pipeline.settle(self.tables, self.policies)
 
 
 def live(
@@ -53,7 +52,7 @@ def live(
     """
     policies = {policy.digest: policy}
     decisions, reverted = TABLES["decisions"].empty(), TABLES["reverted"].empty()
-    read_out = {name: TABLES[name].empty() for name in commit.READ_OUT}
+    read_out = {name: TABLES[name].empty() for name in pipeline.RECORDED}
     for number, night in enumerate(nights, 1):
         began = time.perf_counter()
         known = events(night)
@@ -67,7 +66,7 @@ def live(
             max_archived_share=max_archived_share,
         )
         given = {"profiles": profiles, "events": known, "decisions": decisions, "reverted": reverted}
-        made = pipeline.run(given | read_out, policies)
+        made = pipeline.run(given | read_out, policies, stages=pipeline.PLANNING)
         read_out = {name: made[name] for name in read_out}
         taken = made["consolidation_plan"].filter(pl.col("status") != "held")
         committed = taken.with_columns(status=pl.lit("committed"), seq=pl.lit(number, pl.Int64))

@@ -1,12 +1,16 @@
-"""Jobs that materialise assets, from a preview to the nightly run, and the nightly schedule."""
+"""Jobs that consolidate: the runs that materialise every asset, and the preview, which materialises none."""
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import dagster as dg
 
-from memory_pipeline.assets.resources import RETRY, Run, Store
-from memory_pipeline.runs import due_work
-from memory_pipeline.settings import Settings
+from memory_pipeline.assets import checks
+from memory_pipeline.assets.figures import plan_table
+from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.assets.resources import RETRY, Run, refusing, store_of
+from memory_pipeline.llm.openai import CompletionUnavailable
+from memory_pipeline.runs import commit, consolidate
 
 WRITES: Final = {
     "memory_pipeline/writes": "true",  # one at a time: dagster.yaml limits runs with this tag
@@ -17,60 +21,84 @@ WRITES: Final = {
 }
 
 
-def _up_to(*names: str) -> dg.AssetSelection:
-    """Select assets and all before them; what is made in one step is made together."""
-    return dg.AssetSelection.assets(*names).upstream().required_multi_asset_neighbors()
+@dataclass(frozen=True)
+class Job:
+    """A job that materialises every asset."""
+
+    name: str
+    run: Run
+    description: str
 
 
-EVERYTHING: Final = _up_to("snapshot")
-PLAN: Final = _up_to("consolidation_plan")
-PROJECTION: Final = _up_to("enrichment", "vectors")
-JOBS: Final = [
-    dg.define_asset_job(
-        name,
-        selection,
-        description=description,
-        tags={} if run.dry else WRITES,
-        config=dg.RunConfig(resources={"run": run}),
-        executor_def=dg.in_process_executor,
+JOBS: Final = (
+    Job("full", Run(), "START HERE. Consolidates everything, commits it, and publishes a snapshot."),
+    Job("apply", Run(plan_file="plan.json"), "Commits exactly the plan that a dry run wrote, or nothing."),
+    Job("reflect", Run(task="reflect"), "Part of full: links and summarises the sessions touched since the last one."),
+    Job("lightweight", Run(task="lightweight"), "Part of full: compiles core memory and prunes faded edges."),
+    Job("tick", Run(task="tick"), "Part of full: lets faded memories go cold, and merges groups of them."),
+    Job("promote", Run(task="promote"), "Part of full: moves memories to higher tiers."),
+    Job("decay", Run(task="decay"), "Part of full: rescores, and prunes faded edges."),
+    Job("creative", Run(task="creative"), "Part of full: looks for associations between memories that nothing links."),
+    Job("cluster", Run(task="cluster"), "Part of full: groups and summarises."),
+    Job("forget", Run(task="forget"), "Part of full: archives or deletes what fell below a threshold."),
+)
+"""Every job that commits, in the order in which they matter to a person."""
+
+
+def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[Any]:
+    """Make the jobs that consolidate.
+
+    Args:
+        names: the namespace of the assets, jobs and resources.
+        executor: runs the steps of each job; None: the executor of the code location.
+
+    Returns:
+        Job definitions, resolved or not: Dagster names no public type for both.
+    """
+    everything = dg.AssetSelection.assets(names.key("snapshot")).upstream().required_multi_asset_neighbors()
+    committing = [
+        dg.define_asset_job(
+            names.name(job.name),
+            everything,
+            description=job.description,
+            tags=WRITES,
+            config=dg.RunConfig(resources={names.name("run"): job.run}),
+            executor_def=executor,
+        )
+        for job in JOBS
+    ]
+    return [*committing, preview(names, executor)]
+
+
+def preview(names: Namespace, executor: dg.ExecutorDefinition | None) -> dg.JobDefinition:
+    """Make the job that shows what `full` would do; it touches no asset, ledger, lake or snapshot."""
+    store_key = names.name("store")
+
+    @dg.op(name=names.name("plan_only"), required_resource_keys={store_key})
+    def plan_only(context: dg.OpExecutionContext) -> None:
+        store = store_of(context, names)
+        with refusing(CompletionUnavailable):
+            profiles = store.participants(preview=True)
+            policies = store.policies(profiles)
+            tables = consolidate.preview(store.lake, store.settings, profiles)
+            broken = commit.violations(tables, policies)
+        plan = tables["consolidation_plan"]
+        for check in (
+            checks.invariants_of(names.key("consolidation_plan"), broken),
+            checks.quota_of(names.key("consolidation_plan"), plan, tables),
+        ):
+            (context.log.info if check.passed else context.log.error)(f"{check.check_name}: {check.description}")
+        context.add_output_metadata({"profiles": profiles.height, "decisions": plan.height, "plan": plan_table(plan)})
+        if broken.height:
+            raise dg.Failure(str(commit.InvariantBroken(broken)), allow_retries=False)
+
+    @dg.job(
+        name=names.name("preview"),
+        description="LOOK FIRST. Plans what full would do and checks it; writes nothing to ledger, lake or snapshots.",
+        config=dg.RunConfig(resources={names.name("run"): Run()}),
+        executor_def=executor,
     )
-    for name, selection, run, description in (
-        ("full", EVERYTHING, Run(), "Consolidate everything and publish a snapshot."),
-        ("lightweight", EVERYTHING, Run(task="lightweight"), "Compile core memory and prune faded edges; no more."),
-        ("reflect", EVERYTHING, Run(task="reflect"), "Link and summarise the sessions touched since the last one."),
-        ("tick", EVERYTHING, Run(task="tick"), "Let faded memories go cold, and merge groups of them."),
-        ("promote", EVERYTHING, Run(task="promote"), "Move memories to higher tiers."),
-        ("decay", EVERYTHING, Run(task="decay"), "Rescore and prune faded edges."),
-        ("creative", EVERYTHING, Run(task="creative"), "Look for associations between memories that nothing links."),
-        ("cluster", EVERYTHING, Run(task="cluster"), "Group and summarise."),
-        ("forget", EVERYTHING, Run(task="forget"), "Archive or delete what fell below a threshold."),
-        ("apply", EVERYTHING, Run(plan_file="plan.json"), "Commit exactly the plan that a dry run wrote."),
-        ("projection", PROJECTION, Run(), "Read new events and enrich new texts; decides nothing."),
-        ("preview", PLAN, Run(dry=True), "Plan and check; writes nothing to ledger, lake or snapshots."),
-    )
-]
+    def preview_job() -> None:
+        plan_only()
 
-
-def nightly(settings: Settings) -> dg.ScheduleDefinition:
-    """Make the schedule of the nightly run; its clock is the instant of the tick."""
-
-    @dg.schedule(
-        name="nightly",
-        job_name="full",
-        cron_schedule=settings.nightly,
-        execution_timezone=settings.timezone,
-        default_status=dg.DefaultScheduleStatus.RUNNING,
-        description="Consolidates every profile whose policy has a nightly run, as of the instant of the tick.",
-    )
-    def schedule(
-        context: dg.ScheduleEvaluationContext, store: dg.ResourceParam[Store]
-    ) -> dg.RunRequest | dg.SkipReason:
-        names = due_work.profiles(store.lake)["profile_id"]
-        policies = {name: store.settings.policy_of(name) for name in names}
-        chosen = [name for name, policy in policies.items() if policy.enabled and policy.nightly_run]
-        if not chosen:
-            return dg.SkipReason("no profile with a memory has a nightly run")
-        run = Run(profiles=chosen, as_of=context.scheduled_execution_time.isoformat(), trigger="schedule")
-        return dg.RunRequest(run_config=dg.RunConfig(resources={"run": run}))
-
-    return schedule
+    return preview_job

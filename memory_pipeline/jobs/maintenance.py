@@ -1,18 +1,20 @@
 """Jobs that act on the store itself: undo, and the daily maintenance with its schedule."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any
 
 import dagster as dg
 import polars as pl
 from pydantic import Field
 
-from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.namespace import Namespace, is_own
+from memory_pipeline.assets.resources import Store, store_of
 from memory_pipeline.erasure import erase
 from memory_pipeline.jobs.consolidation import WRITES
+from memory_pipeline.jobs.schedules import status as schedule_status
 from memory_pipeline.lake import compaction, snapshot
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.runs import commit, status
+from memory_pipeline.runs import status, undo
 from memory_pipeline.sensors.requests import FINISHED, UNFINISHED
 from memory_pipeline.settings import Settings
 
@@ -25,21 +27,77 @@ class Undo(dg.Config):
     cascade: bool = Field(default=False, description="Also take back what builds on it.")
 
 
-@dg.op(description="Append a revert to the ledger and publish the tables without it.")
-def revert(context: dg.OpExecutionContext, config: Undo, store: dg.ResourceParam[Store]) -> None:
-    """Undo a run, a merge or one decision."""
-    undone = commit.undo(
-        store.lake, config.target, profile_id=config.profile or None, cascade=config.cascade, now=datetime.now(UTC)
+def oldest_kept(lake: Lake, versions: int) -> int:
+    """Return the ledger position of the oldest of so many last commits; 0 while there are fewer.
+
+    From there on every table can be read as it was. An undo needs none of this: it makes the tables again from the
+    ledger, and from the table `profiles`, of which every version stays.
+    """
+    commits = lake.ledger.runs().group_by("run_id").agg(pl.col("commit_seq").min())["commit_seq"].sort(descending=True)
+    return int(commits[versions - 1]) if len(commits) >= versions else 0
+
+
+def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[dg.JobDefinition]:
+    """Make the jobs `undo` and `maintenance`.
+
+    Args:
+        names: the namespace of jobs and resources.
+        executor: runs the steps of each job; None: the executor of the code location.
+    """
+    store_key = names.name("store")
+
+    @dg.op(
+        name=names.name("revert"),
+        description="Appends a revert to the ledger and publishes the tables without it.",
+        required_resource_keys={store_key},
     )
-    context.add_output_metadata({"decisions": undone.height, "snapshot": str(snapshot.publish(store.lake))})
+    def revert(context: dg.OpExecutionContext, config: Undo) -> None:
+        store = store_of(context, names)
+        undone = undo.undo(
+            store.lake, config.target, profile_id=config.profile or None, cascade=config.cascade, now=datetime.now(UTC)
+        )
+        context.add_output_metadata({"decisions": undone.height, "snapshot": str(snapshot.publish(store.lake))})
+
+    @dg.op(
+        name=names.name("sweep"),
+        description="Finishes an interrupted erasure, sweeps what nothing refers to, drops old snapshots and runs.",
+        required_resource_keys={store_key},
+    )
+    def sweep(context: dg.OpExecutionContext) -> None:
+        store = store_of(context, names)
+        context.add_output_metadata(maintain(store, context.instance, names))
+
+    @dg.job(
+        name=names.name("undo"),
+        tags=WRITES,
+        description="Takes back a run, a merge or one decision; the ledger keeps both.",
+        executor_def=executor,
+    )
+    def undo_job() -> None:
+        revert()
+
+    @dg.job(
+        name=names.name("maintenance"),
+        description="Daily housekeeping of the store and of the run history.",
+        executor_def=executor,
+    )
+    def maintenance_job() -> None:
+        sweep()
+
+    return [undo_job, maintenance_job]
 
 
-@dg.op(description="Finish a broken-off erasure, sweep what nothing refers to, drop old snapshots and run history.")
-def sweep(context: dg.OpExecutionContext, store: dg.ResourceParam[Store]) -> None:
-    """Keep the store small; never touches a file that a table, an undo or a kept snapshot needs."""
+def maintain(store: Store, instance: dg.DagsterInstance, names: Namespace) -> dict[str, Any]:
+    """Keep the store small; never touches a file that a table, an undo or a kept snapshot needs.
+
+    Of the run history only runs of the pipeline's own jobs are dropped.
+
+    Returns:
+        What was done, as figures for Dagster's metadata.
+    """
     settings, now = store.settings, datetime.now(UTC)
     erase.resume(store.lake)
-    live = {run.run_id for run in context.instance.get_runs(filters=dg.RunsFilter(statuses=list(UNFINISHED)))}
+    live = {run.run_id for run in instance.get_runs(filters=dg.RunsFilter(statuses=list(UNFINISHED)))}
     swept = store.lake.sweep(live=live, oldest=oldest_kept(store.lake, settings.keep_snapshots))
     moved = 0
     if settings.ledger_days:
@@ -51,59 +109,30 @@ def sweep(context: dg.OpExecutionContext, store: dg.ResourceParam[Store]) -> Non
         before = now - timedelta(days=settings.ledger_archive_days)
         archived = compaction.archive(store.lake.ledger, store.lake.store, before=before)
     pruned = snapshot.prune(store.lake.home, settings.keep_snapshots)
-    old = context.instance.get_run_records(
-        filters=dg.RunsFilter(
-            created_before=now - timedelta(days=settings.keep_runs_days),
-            statuses=list(FINISHED),
-        )
-    )
-    for record in old:
-        context.instance.delete_run(record.dagster_run.run_id)
-    context.add_output_metadata(
-        {
-            "files_swept": len(swept),
-            "payloads_moved": moved,
-            "archived": str(archived or "nothing"),
-            "snapshots_dropped": len(pruned),
-            "runs_dropped": len(old),
-            "disk_bytes": status.disk_bytes(store.lake.home),
-        }
-    )
+    before = now - timedelta(days=settings.keep_runs_days)
+    finished = dg.RunsFilter(created_before=before, statuses=list(FINISHED))
+    old = [record.dagster_run for record in instance.get_run_records(filters=finished)]
+    dropped = [run for run in old if is_own(run, names)]
+    for run in dropped:
+        instance.delete_run(run.run_id)
+    return {
+        "files_swept": len(swept),
+        "payloads_moved": moved,
+        "archived": str(archived or "nothing"),
+        "snapshots_dropped": len(pruned),
+        "runs_dropped": len(dropped),
+        "disk_bytes": status.disk_bytes(store.lake.home),
+    }
 
 
-def oldest_kept(lake: Lake, versions: int) -> int:
-    """Return the ledger position of the oldest of so many last commits; 0 while there are fewer.
-
-    From there on every table can be read as it was. An undo needs none of this: it makes the tables again from the
-    ledger, and from the table `profiles`, of which every version stays.
-    """
-    commits = lake.ledger.runs().group_by("run_id").agg(pl.col("commit_seq").min())["commit_seq"].sort(descending=True)
-    return int(commits[versions - 1]) if len(commits) >= versions else 0
-
-
-@dg.job(tags=WRITES, description="Take back a run, a merge or one decision; the ledger keeps both.")
-def undo() -> None:
-    """Undo through Dagster."""
-    revert()
-
-
-@dg.job(description="Daily housekeeping of store and run history.")
-def maintenance() -> None:
-    """Housekeeping through Dagster."""
-    sweep()
-
-
-JOBS: Final = [undo, maintenance]
-
-
-def daily(settings: Settings) -> dg.ScheduleDefinition:
-    """Make the schedule of the maintenance."""
+def schedule(settings: Settings, names: Namespace, *, start: bool) -> dg.ScheduleDefinition:
+    """Make the schedule of the maintenance; started as soon as Dagster loads it if `start`."""
     return dg.ScheduleDefinition(
-        name="upkeep",
-        job=maintenance,
+        name=names.name("maintenance_daily"),
+        job_name=names.name("maintenance"),
         cron_schedule=settings.maintenance,
         execution_timezone=settings.timezone,
-        default_status=dg.DefaultScheduleStatus.RUNNING,
+        default_status=schedule_status(start=start),
         description="Sweeps what nothing refers to, drops old snapshots, old versions of tables and old run history, "
         "and moves what old events said from the ledger's database to files.",
     )

@@ -70,7 +70,9 @@ def documentation() -> str:
     relations = [*RELATIONS.values(), RECALLS]
     in_snapshot = {(relation.name, schema) for relation in RELATIONS.values() for schema in relation.schema.__mro__}
     lake_tables = [
-        Relation(table.name, table.schema) for table in TABLES.values() if (table.name, table.schema) not in in_snapshot
+        Relation(table.name, table.schema)
+        for table in TABLES.values()
+        if table.write_mode != "per_run" and (table.name, table.schema) not in in_snapshot
     ]
     return "\n".join(
         [

@@ -9,12 +9,13 @@ from typing import Any, Final
 
 import polars as pl
 
+from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.consolidation import pipeline, triggers
 from memory_pipeline.consolidation.plans import plan_document, planning
-from memory_pipeline.runs import status
-from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.validation_errors import shown
+from memory_pipeline.runs import status
+from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.settings import Policy, Settings
 
 AUTOMATIC: Final = frozenset({"schedule", "sensor"})
@@ -51,8 +52,8 @@ def chosen(
     Raises:
         ValueError: task or scope is unknown, or a named profile has no memory.
     """
-    if task not in tuple(pipeline.TASKS):  # a tuple compares what cannot be hashed, too
-        raise ValueError(f"task {shown(task)} is unknown; known are {', '.join(pipeline.TASKS)}")
+    if task not in tuple(TASKS):  # a tuple compares what cannot be hashed, too
+        raise ValueError(f"task {shown(task)} is unknown; known are {', '.join(TASKS)}")
     if scope not in ("all", "recent"):
         raise ValueError(f"scope {shown(scope)} is unknown; known are all, recent")
     ledger = lake.ledger
@@ -99,7 +100,7 @@ def _caught_up(lake: Lake, runs: pl.DataFrame, profiles: Collection[str]) -> dic
     """Position of the last commit of each profile that compared and grouped all its memories: nothing waits since."""
     if not profiles:
         return {}
-    tasks = [task for task, actions in pipeline.TASKS.items() if Action.DEFER in actions]
+    tasks = [task for task, actions in TASKS.items() if Action.DEFER in actions]
     whole = pl.col("task").is_in(tasks) & (pl.col("scope") == "all") & (pl.col("outcome") == "committed")
     runs = runs.filter(pl.col("profile_id").is_in(sorted(profiles)), whole)
     late = lake.ledger.decisions(profiles=sorted(profiles)).filter(pl.col("action") == Action.DEFER.value)
@@ -128,17 +129,15 @@ def planned(lake: Lake, settings: Settings, document: Mapping[str, Any]) -> pl.D
     return profiles
 
 
-def agreed(plan: pl.DataFrame, document: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the plan, if it is the very plan that was written.
+def check_agreed(plan: pl.DataFrame, document: Mapping[str, Any]) -> None:
+    """Refuse a plan that differs from the one that was written.
 
     Raises:
         ValueError: it differs.
     """
     written, _ = plan_document.read(document)
-    plan = TABLES["consolidation_plan"].conform(plan)
-    if not plan.equals(TABLES["consolidation_plan"].conform(written)):
+    if not TABLES["consolidation_plan"].conform(plan).equals(TABLES["consolidation_plan"].conform(written)):
         raise ValueError("the plan is not what would be decided now; plan again")
-    return plan
 
 
 def policies(settings: Settings, profiles: pl.DataFrame) -> dict[str, Policy]:
@@ -148,7 +147,7 @@ def policies(settings: Settings, profiles: pl.DataFrame) -> dict[str, Policy]:
 
 
 def known(lake: Lake, name: str, profiles: pl.DataFrame) -> pl.DataFrame:
-    """What the ledger says at the state of a run: `events`, `decisions` or `reverted`.
+    """Read a table that a run is given, as of its state: `events`, `decisions`, `reverted`, or one of `RECORDED`.
 
     An undo counts from its position in the ledger on, whatever the clock of the run: what was taken back does not hold
     at an earlier instant either.
@@ -156,9 +155,12 @@ def known(lake: Lake, name: str, profiles: pl.DataFrame) -> pl.DataFrame:
     if profiles.is_empty():
         return TABLES[name].empty()
     state = profiles.row(0, named=True)
-    own = profiles["profile_id"].to_list()
-    if name == "events":
-        return lake.events(as_of=state["as_of"], seq=state["seq"], profiles=own)
-    if name == "decisions":
-        return lake.ledger.decisions(as_of=state["as_of"], seq=state["seq"], profiles=own)
-    return lake.ledger.reverted(seq=state["seq"]).filter(pl.col("profile_id").is_in(own))
+    owners = profiles["profile_id"].to_list()
+    match name:
+        case "events":
+            return lake.events(as_of=state["as_of"], seq=state["seq"], profiles=owners)
+        case "decisions":
+            return lake.ledger.decisions(as_of=state["as_of"], seq=state["seq"], profiles=owners)
+        case "reverted":
+            return lake.ledger.reverted(seq=state["seq"]).filter(pl.col("profile_id").is_in(owners))
+    return lake.read(name, profiles=owners)

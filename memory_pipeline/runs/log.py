@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.pipeline import TASKS
+from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.schemas import Action
 from memory_pipeline.settings import Policy
 

@@ -14,6 +14,8 @@ from memory_pipeline.ledger import activity
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.validation_errors import nearest
+from memory_pipeline.runs import due_work
+from memory_pipeline.schemas import INSTANT, LIVE
 from memory_pipeline.settings import Policy, Settings, next_tick
 
 TASKS: Final = ("decay", "creative", "cluster", "forget")

@@ -5,26 +5,54 @@ Not here: how a table is computed (`consolidation/`, `text/`), where it is store
 only a snapshot has (`lake/snapshot_schemas.py`).
 """
 
+import inspect
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar, cast
 
 import dataframely as dy
 import polars as pl
 
-from memory_pipeline.schemas._graph import Edges, MemoryImportance
+from memory_pipeline.schemas._graph import (
+    AssociationEdges,
+    DecidedEdges,
+    DerivedEdges,
+    Edges,
+    MemoryImportance,
+    ProposedEdges,
+    SettledAssociationEdges,
+    SettledDecidedEdges,
+    SettledDerivedEdges,
+    SettledMemoryImportance,
+)
 from memory_pipeline.schemas._groups import ClusterMembers, Clusters, MergeRefusals, Summaries
-from memory_pipeline.schemas._ledger import DeadLetters, Decisions, Events, Payloads, Profiles, Reverted, Runs
+from memory_pipeline.schemas._ledger import (
+    ConsolidationPlan,
+    DeadLetters,
+    Decisions,
+    Events,
+    Payloads,
+    Profiles,
+    Reverted,
+    Runs,
+)
 from memory_pipeline.schemas._memories import (
     Accesses,
     Completions,
     CoreMemoryBlocks,
     Enrichment,
     Memories,
+    ProposedBlocks,
+    SettledAccesses,
+    SettledCoreMemoryBlocks,
+    SettledEnrichment,
+    SettledMemories,
+    SettledTierChanges,
+    SettledVectors,
     TierChanges,
     Vectors,
 )
 from memory_pipeline.schemas._proposals import ArchivedSet, Deferred, FactChanges, Promotions, Trims
-from memory_pipeline.schemas._scores import ScoredMemories, ScoreHistory
+from memory_pipeline.schemas._scores import ScoredMemories, ScoreHistory, SettledScoredMemories
 from memory_pipeline.schemas._types import INSTANT, LIVE, Action, EventType, Lifecycle
 
 __all__ = [
@@ -34,18 +62,23 @@ __all__ = [
     "Accesses",
     "Action",
     "ArchivedSet",
+    "AssociationEdges",
     "ClusterMembers",
     "Clusters",
     "Completions",
+    "ConsolidationPlan",
     "CoreMemoryBlocks",
     "DeadLetters",
+    "DecidedEdges",
     "Decisions",
     "Deferred",
+    "DerivedEdges",
     "Edges",
     "Enrichment",
     "EventType",
     "Events",
     "FactChanges",
+    "Frame",
     "Lifecycle",
     "Memories",
     "MemoryImportance",
@@ -53,15 +86,31 @@ __all__ = [
     "Payloads",
     "Profiles",
     "Promotions",
+    "ProposedBlocks",
+    "ProposedEdges",
     "Reverted",
     "Runs",
     "ScoreHistory",
     "ScoredMemories",
+    "SettledAccesses",
+    "SettledAssociationEdges",
+    "SettledCoreMemoryBlocks",
+    "SettledDecidedEdges",
+    "SettledDerivedEdges",
+    "SettledEnrichment",
+    "SettledMemories",
+    "SettledMemoryImportance",
+    "SettledScoredMemories",
+    "SettledTierChanges",
+    "SettledVectors",
     "Summaries",
     "Table",
     "TierChanges",
     "Trims",
     "Vectors",
+    "conform",
+    "empty",
+    "table_of",
 ]
 
 
@@ -75,6 +124,11 @@ class Table:
     """How rows are written. replaced: a commit replaces a profile's rows; accumulated: a commit adds rows; appended:
     the stage that computes rows adds them; moved: maintenance adds rows that it takes out of the ledger's database;
     in_ledger: the rows are in that database; per_run: the rows exist only within a run."""
+
+    @property
+    def description(self) -> str:
+        """What the table holds, in one line."""
+        return (inspect.getdoc(self.schema) or "").partition("\n")[0]
 
     @property
     def key(self) -> list[str]:
@@ -131,27 +185,69 @@ TABLES: Final[dict[str, Table]] = {
         Table("reverted", Reverted, write_mode="in_ledger"),
         Table("profiles", Profiles),
         Table("memories", Memories),
-        Table("decided_edges", Edges),
+        Table("decided_edges", DecidedEdges),
         Table("accesses", Accesses, write_mode="per_run"),
         Table("tier_changes", TierChanges),
         Table("core_memory_blocks", CoreMemoryBlocks),
-        Table("derived_edges", Edges),
+        Table("derived_edges", DerivedEdges),
         Table("memory_importance", MemoryImportance),
         Table("scored_memories", ScoredMemories),
         Table("score_history", ScoreHistory, write_mode="accumulated"),
         Table("deferred", Deferred),
         Table("fact_changes", FactChanges),
-        Table("proposed_edges", Edges),
-        Table("association_edges", Edges),
+        Table("proposed_edges", ProposedEdges),
+        Table("association_edges", AssociationEdges),
         Table("clusters", Clusters),
         Table("cluster_members", ClusterMembers),
         Table("merge_refusals", MergeRefusals),
         Table("summaries", Summaries),
         Table("promotions", Promotions),
-        Table("proposed_blocks", CoreMemoryBlocks),
+        Table("proposed_blocks", ProposedBlocks),
         Table("archived_set", ArchivedSet),
         Table("trims", Trims),
-        Table("consolidation_plan", Decisions),
+        Table("consolidation_plan", ConsolidationPlan),
+        Table("settled_memories", SettledMemories, write_mode="per_run"),
+        Table("settled_decided_edges", SettledDecidedEdges, write_mode="per_run"),
+        Table("settled_accesses", SettledAccesses, write_mode="per_run"),
+        Table("settled_tier_changes", SettledTierChanges, write_mode="per_run"),
+        Table("settled_core_memory_blocks", SettledCoreMemoryBlocks, write_mode="per_run"),
+        Table("settled_derived_edges", SettledDerivedEdges, write_mode="per_run"),
+        Table("settled_memory_importance", SettledMemoryImportance, write_mode="per_run"),
+        Table("settled_scored_memories", SettledScoredMemories, write_mode="per_run"),
+        Table("settled_association_edges", SettledAssociationEdges, write_mode="per_run"),
+        Table("settled_enrichment", SettledEnrichment, write_mode="per_run"),
+        Table("settled_vectors", SettledVectors, write_mode="per_run"),
     )
 }
 """Every table, in the order in which a run computes them."""
+
+
+Frame = dy.DataFrame
+"""A Polars frame of one schema: `Frame[Memories]`. A type checker tells the frames of two tables apart."""
+
+S = TypeVar("S", bound=dy.Schema)
+
+_BY_SCHEMA: Final = {table.schema: table for table in TABLES.values()}
+
+
+def table_of(schema: type[dy.Schema]) -> Table:
+    """Return the table of a schema; every table has a schema of its own.
+
+    Raises:
+        KeyError: the schema belongs to no table.
+    """
+    return _BY_SCHEMA[schema]
+
+
+def conform(schema: type[S], frame: pl.DataFrame) -> Frame[S]:
+    """Return `frame` as the table of `schema` (see `Table.conform`).
+
+    Raises:
+        ValueError: a column is missing or cannot be cast without loss; names table and column.
+    """
+    return cast("Frame[S]", table_of(schema).conform(frame))
+
+
+def empty(schema: type[S]) -> Frame[S]:
+    """Return the table of `schema` without rows, with its types."""
+    return schema.create_empty()

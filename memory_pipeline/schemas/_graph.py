@@ -32,6 +32,22 @@ class Edges(dy.Schema):
     plan_id = text("Plan that decided it; empty for derived and asserted edges.")
 
 
+class DecidedEdges(Edges):
+    """Edges that agents asserted or earlier runs decided, at the weight last given."""
+
+
+class DerivedEdges(Edges):
+    """Edges that follow from the memories and from how they are used; recomputed by every run."""
+
+
+class ProposedEdges(Edges):
+    """Edges that the plan would add."""
+
+
+class AssociationEdges(Edges):
+    """Derived, decided and proposed edges at their present weight."""
+
+
 class MemoryImportance(dy.Schema):
     """Importance and centrality of each live memory in the association graph."""
 
@@ -48,3 +64,19 @@ class MemoryImportance(dy.Schema):
     in_degree = count("Number of directed edges that point at it, without FOLLOWS and SUMMARIZES.")
     pagerank = share("PageRank (damping .85) within the profile; sums to 1.")
     community = text("Community found by label propagation, named for its smallest member id.")
+
+
+class SettledDecidedEdges(DecidedEdges):
+    """`decided_edges` once the plan is committed."""
+
+
+class SettledDerivedEdges(DerivedEdges):
+    """`derived_edges` once the plan is committed."""
+
+
+class SettledAssociationEdges(AssociationEdges):
+    """`association_edges` once the plan is committed."""
+
+
+class SettledMemoryImportance(MemoryImportance):
+    """`memory_importance` once the plan is committed."""

@@ -109,6 +109,10 @@ class Decisions(dy.Schema):
     seq = count("Ledger position of the commit; 0 while it is only proposed.")
 
 
+class ConsolidationPlan(Decisions):
+    """Decisions that a run proposes, one row each."""
+
+
 class Runs(dy.Schema):
     """Committed runs, one row per run and profile."""
 

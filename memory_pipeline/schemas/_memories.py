@@ -156,3 +156,31 @@ class Completions(dy.Schema):
     input_tokens = count("Tokens of the request.")
     output_tokens = count("Tokens of the answer.")
     cost = dy.Float64(min=0.0, description="Cost of the request, at the prices in the settings and in their currency.")
+
+
+class ProposedBlocks(CoreMemoryBlocks):
+    """Core memory blocks whose text the plan would change."""
+
+
+class SettledMemories(Memories):
+    """`memories` once the plan is committed."""
+
+
+class SettledAccesses(Accesses):
+    """`accesses` once the plan is committed."""
+
+
+class SettledTierChanges(TierChanges):
+    """`tier_changes` once the plan is committed."""
+
+
+class SettledCoreMemoryBlocks(CoreMemoryBlocks):
+    """`core_memory_blocks` once the plan is committed."""
+
+
+class SettledEnrichment(Enrichment):
+    """Rows that the plan's new summaries add to `enrichment`."""
+
+
+class SettledVectors(Vectors):
+    """Rows that the plan's new summaries add to `vectors`."""

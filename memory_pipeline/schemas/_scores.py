@@ -58,3 +58,7 @@ class ScoreHistory(dy.Schema):
     importance = share("Importance used.")
     idle_days = number("Days since the last access, else creation.")
     is_protected = dy.Bool(description="Whether it may not leave the live set.")
+
+
+class SettledScoredMemories(ScoredMemories):
+    """`scored_memories` once the plan is committed."""

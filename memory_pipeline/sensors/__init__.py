@@ -1,13 +1,24 @@
-"""Sensors: each asks whether something is due (`consolidation.triggers`), and requests one run for all who are."""
+"""Sensors: each looks whether something is due (`consolidation.triggers`), and requests one run for all who are."""
 
 from collections.abc import Sequence
 
 import dagster as dg
 
+from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.sensors import activity, failures
 from memory_pipeline.settings import Settings
 
 
-def sensors(settings: Settings) -> Sequence[dg.SensorDefinition]:
-    """Make every sensor for a deployment."""
-    return [*(activity.sensor(question, settings) for question in activity.QUESTIONS), failures.sensor(settings)]
+def sensors(settings: Settings, names: Namespace, *, start: bool) -> Sequence[dg.SensorDefinition]:
+    """Make every sensor.
+
+    Args:
+        settings: the deployment.
+        names: the namespace of jobs and resources.
+        start: start them as soon as Dagster loads them.
+    """
+    return [
+        activity.projector(settings, names, start=start),
+        *(activity.watcher(watch, settings, names, start=start) for watch in activity.WATCHES),
+        failures.sensor(settings, names, start=start),
+    ]

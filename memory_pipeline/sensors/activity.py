@@ -1,6 +1,6 @@
-"""The sensors that request runs for what agents did: which asks what, and for which job.
+"""Sensors that look at what agents did: which of them requests a run of which job.
 
-What is due by time alone is asked by schedules (`jobs/intervals.py`).
+What is due by time alone is asked by schedules (`jobs/schedules.py`).
 """
 
 from dataclasses import dataclass
@@ -8,14 +8,15 @@ from typing import Final
 
 import dagster as dg
 
-from memory_pipeline.assets.resources import Store
+from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.assets.resources import store_of
 from memory_pipeline.sensors.requests import request
 from memory_pipeline.settings import Settings
 
 
 @dataclass(frozen=True)
-class Question:
-    """What a sensor asks."""
+class Watch:
+    """What a sensor watches for, and the job it requests."""
 
     name: str
     job: str
@@ -24,35 +25,29 @@ class Question:
     description: str
 
 
-QUESTIONS: Final = (
-    Question(
-        "arrivals",
-        "projection",
-        ("arrivals",),
-        "Reads and enriches new events at once; accesses alone wait five minutes. Decides nothing.",
-    ),
-    Question(
+WATCHES: Final = (
+    Watch(
         "reflection",
         "reflect",
         ("reflection",),
         "Fires when the importance stored since the last committed reflection exceeds its threshold "
         "(reflection, reflection_threshold).",
     ),
-    Question(
+    Watch(
         "sessions",
         "full",
         ("session_end", "sessions", "nightly"),
         "Consolidates when a session ends or after so many sessions (session_trigger, scheduled_sessions), and makes "
         "up for a nightly run that was missed or failed.",
     ),
-    Question(
+    Watch(
         "activity",
         "lightweight",
         ("idle", "steps"),
         "Compiles core memory and prunes faded edges after a pause, once a pause, and after so many new memories "
         "(idle_timeout_seconds, step_count_trigger).",
     ),
-    Question(
+    Watch(
         "ingestion",
         "tick",
         ("ingestion",),
@@ -62,17 +57,47 @@ QUESTIONS: Final = (
 """Every sensor that requests runs."""
 
 
-def sensor(question: Question, settings: Settings) -> dg.SensorDefinition:
-    """Make the sensor that asks a question."""
+def status(*, start: bool) -> dg.DefaultSensorStatus:
+    """Return whether Dagster starts a sensor as soon as it loads it."""
+    return dg.DefaultSensorStatus.RUNNING if start else dg.DefaultSensorStatus.STOPPED
+
+
+def watcher(watch: Watch, settings: Settings, names: Namespace, *, start: bool) -> dg.SensorDefinition:
+    """Make a sensor that requests runs."""
 
     @dg.sensor(
-        name=question.name,
-        job_name=question.job,
+        name=names.name(watch.name),
+        job_name=names.name(watch.job),
         minimum_interval_seconds=settings.sensor_seconds,
-        default_status=dg.DefaultSensorStatus.RUNNING,
-        description=question.description,
+        default_status=status(start=start),
+        required_resource_keys={names.name("store")},
+        description=watch.description,
     )
-    def evaluate(context: dg.SensorEvaluationContext, store: dg.ResourceParam[Store]) -> dg.RunRequest | dg.SkipReason:
-        return request(context, store, question.job, question.rules)
+    def evaluate(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        return request(context, names, watch.job, watch.rules)
+
+    return evaluate
+
+
+def projector(settings: Settings, names: Namespace, *, start: bool) -> dg.SensorDefinition:
+    """Make the sensor that copies new events into the lake; it starts no run, since a run a batch would cost too much.
+
+    Whoever reads before it has looked reads the rest from the ledger.
+    """
+
+    @dg.sensor(
+        name=names.name("projection"),
+        job_name=names.name("full"),
+        minimum_interval_seconds=settings.sensor_seconds,
+        default_status=status(start=start),
+        required_resource_keys={names.name("store")},
+        description="Copies new events from the ledger into the lake, in its own tick; starts no run.",
+    )
+    def evaluate(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+        lake = store_of(context, names).lake
+        waiting, _ = lake.waiting()
+        if not waiting:
+            return dg.SkipReason("no new events")
+        return dg.SkipReason(f"{waiting:,} new events are in the lake, up to position {lake.project()}")
 
     return evaluate

@@ -11,7 +11,9 @@ from typing import Any, Final
 
 import dagster as dg
 
-from memory_pipeline.assets.resources import RETRY, Store
+from memory_pipeline.assets.namespace import Namespace, is_own
+from memory_pipeline.assets.resources import RETRY
+from memory_pipeline.sensors.activity import status
 from memory_pipeline.settings import Settings
 
 ANSWER_SECONDS: Final = 10.0
@@ -21,21 +23,23 @@ _RETRIED: Final = "dagster/will_retry"
 """Tag that Dagster gives a failed run that it will start again."""
 
 
-def sensor(settings: Settings) -> dg.SensorDefinition:
-    """Make the sensor that looks at every failed run."""
+def sensor(settings: Settings, names: Namespace, *, start: bool) -> dg.SensorDefinition:
+    """Make the sensor that reports every failed run of the pipeline's jobs."""
 
     @dg.run_failure_sensor(
-        name="failures",
+        name=names.name("failures"),
         minimum_interval_seconds=settings.sensor_seconds,
-        default_status=dg.DefaultSensorStatus.RUNNING,
+        default_status=status(start=start),
         description="Logs each failed run with profiles, reason and remedy, and posts it as JSON to alert_url, if set.",
     )
-    def evaluate(context: dg.RunFailureSensorContext, store: dg.ResourceParam[Store]) -> None:
-        found = document(context)
+    def evaluate(context: dg.RunFailureSensorContext) -> None:
+        if not is_own(context.dagster_run, names):
+            return
+        found = document(context, names)
         who = ", ".join(found["profiles"]) or "all profiles"
         said = "[consolidation] %s failed for %s: %s; %s"
         context.log.error(said, found["job"], who, found["reason"], found["remedy"])
-        if url := store.settings.alert_url:
+        if url := settings.alert_url:
             try:
                 post(url, found)
             except (OSError, HTTPException) as error:
@@ -45,7 +49,7 @@ def sensor(settings: Settings) -> dg.SensorDefinition:
     return evaluate
 
 
-def document(context: dg.RunFailureSensorContext) -> dict[str, Any]:
+def document(context: dg.RunFailureSensorContext, names: Namespace) -> dict[str, Any]:
     """Return what is to be said about a failed run.
 
     Returns:
@@ -54,7 +58,7 @@ def document(context: dg.RunFailureSensorContext) -> dict[str, Any]:
     """
     run = context.dagster_run
     resources: dict[str, Any] = dict(run.run_config).get("resources", {})  # type: ignore[assignment]
-    given = resources.get("run", {}).get("config", {})
+    given = resources.get(names.name("run"), {}).get("config", {})
     reason, _, remedy = _reason(context).rpartition("; ")
     record = context.instance.get_run_record_by_id(run.run_id)
     tags = record.dagster_run.tags if record else run.tags

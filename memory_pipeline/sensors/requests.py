@@ -1,6 +1,6 @@
 """How a run is requested: for all profiles that are due at once, and one of a job at a time.
 
-What is not here: when something is due (`consolidation/triggers.py`), and who asks (`asking.py`, `jobs/intervals.py`).
+What is not here: when something is due (`consolidation/triggers.py`), who asks (`activity.py`, `jobs/schedules.py`).
 """
 
 from collections.abc import Collection
@@ -9,7 +9,8 @@ from typing import Final
 
 import dagster as dg
 
-from memory_pipeline.assets.resources import Run, Store
+from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.assets.resources import Run, store_of
 from memory_pipeline.consolidation import triggers
 from memory_pipeline.runs import due_work
 
@@ -37,7 +38,7 @@ def in_flight(instance: dg.DagsterInstance, *jobs: str) -> str | None:
 
 def request(
     context: dg.SensorEvaluationContext | dg.ScheduleEvaluationContext,
-    store: Store,
+    names: Namespace,
     job: str,
     rules: Collection[str],
     *,
@@ -51,34 +52,35 @@ def request(
 
     Args:
         context: the tick.
-        store: the data folder.
+        names: the namespace of jobs and resources.
         job: the job, named like its task.
         rules: triggers that call for it.
         clock: instant of a schedule's tick, which is the run's own clock; default: the present, and the run's start.
     """
-    if running := in_flight(context.instance, *triggers.settled_by(job)):
+    store = store_of(context, names)
+    if running := in_flight(context.instance, *map(names.name, triggers.settled_by(job))):
         return dg.SkipReason(f"run {running} has not ended")
     now = clock or datetime.now(UTC)
     found = due_work.due(store.lake, store.settings, now=now)
     found = found.filter(found["trigger"].is_in(list(rules)))
     if found.is_empty():
         return dg.SkipReason("nothing is due")
-    failed, last = _failures(context.instance, job)
+    failed, last = _failures(context.instance, names.name(job))
     if failed > 1 and datetime.now(UTC) < (again := last + _pause(failed, store.settings.sensor_seconds)):
         return dg.SkipReason(f"{failed} runs failed in a row; the next is tried at {again:%Y-%m-%d %H:%M:%S} UTC")
-    names = found["profile_id"].unique().sort().to_list()
-    chosen = names if failed < 2 else [names[failed % len(names)]]  # noqa: PLR2004 - the second failure is no accident
+    profiles = found["profile_id"].unique().sort().to_list()
+    if failed > 1:
+        profiles = [profiles[failed % len(profiles)]]
     for profile_id, reason in found.select("profile_id", "reason").iter_rows():
         context.log.info("[consolidation] %s is due for %s: %s", job, profile_id, reason)
     run = Run(
-        # A projection reads the events of all profiles, and so is done with the texts of all of them.
-        profiles=[] if job == "projection" else chosen,
+        profiles=profiles,
         task=job if job in triggers.TASKS else "full",
         trigger="schedule" if clock else "sensor",
         as_of=clock.isoformat() if clock else "",
     )
     return dg.RunRequest(
-        run_config=dg.RunConfig(resources={"run": run}),
+        run_config=dg.RunConfig(resources={names.name("run"): run}),
         tags={"memory_pipeline/due": ",".join(found["trigger"].unique().sort())},
     )
 

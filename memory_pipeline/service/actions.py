@@ -8,12 +8,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
+import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event, parse
 from memory_pipeline.schemas import EventType
-from memory_pipeline.settings import load
+from memory_pipeline.settings import Settings, load
 
 
 class Task(StrEnum):
@@ -128,18 +129,42 @@ def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str 
         RunFailed: the run failed; says why.
         ValueError: settings or request do not fit the store.
     """
-    from memory_pipeline.assets.resources import Run  # noqa: PLC0415
-    from memory_pipeline.service import launch, report_runs  # noqa: PLC0415
+    from memory_pipeline.service import report_runs  # noqa: PLC0415
 
-    run = Run(
-        profiles=[wanted.profile_id] if wanted.profile_id else [],
-        task=wanted.kind,
-        scope=wanted.scope.value,
-        dry=wanted.dry_run,
-        trigger=trigger,
-    )
-    launched = launch.execute(load(home), "preview" if wanted.dry_run else wanted.kind, run, run_id=run_id)
+    settings = load(home)
+    profiles = [wanted.profile_id] if wanted.profile_id else []
     if wanted.dry_run:
-        return report_runs.plan_document(launched.tables)
+        planned = dry_run(settings, profiles=profiles, task=wanted.kind, scope=wanted.scope.value, trigger=trigger)
+        return report_runs.plan_document(planned)
+
+    from memory_pipeline.assets.resources import Run  # noqa: PLC0415
+    from memory_pipeline.service import launch  # noqa: PLC0415
+
+    run = Run(profiles=profiles, task=wanted.kind, scope=wanted.scope.value, trigger=trigger)
+    launched = launch.execute(settings, wanted.kind, run, run_id=run_id)
     with Lake(home) as lake:
         return report_runs.run_document(lake, launched.run_id)
+
+
+def dry_run(settings: Settings, *, as_of: datetime | None = None, **asked: Any) -> dict[str, pl.DataFrame]:
+    """Plan a run in this process and write nothing, not even in Dagster.
+
+    Args:
+        settings: the deployment.
+        as_of: the one clock of the run; default: now.
+        asked: the other arguments of `inputs.chosen`.
+
+    Returns:
+        What a plan file holds (see `runs.consolidate.dry_run`).
+
+    Raises:
+        InvariantBroken: the plan would break an invariant.
+        ValueError: settings or request do not fit the store.
+    """
+    from memory_pipeline.runs import consolidate as runs_consolidate  # noqa: PLC0415
+    from memory_pipeline.runs import inputs  # noqa: PLC0415
+
+    with Lake(settings.home) as lake:
+        position = lake.ledger.position()  # before the clock: what comes between is later than both
+        profiles = inputs.chosen(lake, settings, as_of=as_of or datetime.now(UTC), seq=position, **asked)
+        return runs_consolidate.dry_run(lake, settings, profiles)

@@ -44,7 +44,7 @@ def evaluate(settings: Settings, run_id: str | None = None) -> list[dict[str, An
             if entry.dagster_event
             for evaluation in [entry.dagster_event.asset_check_evaluation_data]
         }
-    expected = build_defs(settings=settings).resolve_asset_graph().asset_check_keys
+    expected = build_defs(settings=settings, key_prefix="").resolve_asset_graph().asset_check_keys
     rows = []
     for key in sorted(expected, key=lambda key: (key.asset_key.to_user_string(), key.name)):
         evaluation = evaluations.get((key.asset_key.to_user_string(), key.name))

@@ -201,21 +201,46 @@ def consolidate(
     new_file(plan_out, "--out")
     clock = instant(as_of)
     chosen = "lightweight" if lightweight else task.value if task else "full"
-    run_job(
-        "preview" if dry_run else chosen,
-        {
-            "as_of": clock.isoformat() if clock else "",
-            "profiles": profile or [],
-            "task": chosen,
-            "scope": scope.value,
-            "preset": preset or "",
-            "dry": dry_run,
-            "retry_reverted": retry_reverted,
-            "max_archived_share": -1.0 if max_archived_share is None else max_archived_share,
-        },
-        plan_out=plan_out,
-        as_json=as_json,
-    )
+    asked = {
+        "profiles": profile or [],
+        "task": chosen,
+        "scope": scope.value,
+        "retry_reverted": retry_reverted,
+        "trigger": "cli",
+    }
+    if dry_run:
+        show_plan(
+            preset,
+            {**asked, "as_of": clock, "max_archived_share": max_archived_share},
+            plan_out=plan_out,
+            as_json=as_json,
+        )
+        return
+    share = -1.0 if max_archived_share is None else max_archived_share
+    config = {
+        **asked,
+        "as_of": clock.isoformat() if clock else "",
+        "preset": preset or "",
+        "max_archived_share": share,
+    }
+    run_job(chosen, config, as_json=as_json)
+
+
+def show_plan(preset: str | None, asked: dict[str, Any], *, plan_out: Path | None, as_json: bool) -> None:
+    """Plan a run, print the plan, and write it to a file if one is named; nothing else is written."""
+    from memory_pipeline.service import actions  # noqa: PLC0415
+
+    settings = settings_in_force(preset)
+    existing_lake(settings).close()
+    with report.spinner(err(), "preview"):
+        tables = actions.dry_run(settings, **asked)
+    document = report_runs.plan_document(tables)
+    if plan_out:
+        plan_out.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
+    if as_json:
+        show_json(document)
+    else:
+        report_runs.plan(out(), tables["consolidation_plan"], home=settings.home, written=plan_out)
 
 
 @app.command("apply")
@@ -228,7 +253,7 @@ def apply_plan(
     presets = profiles["preset"].unique().to_list()
     # A plan of several presets was made with each profile's own; one of a single preset is the same either way.
     preset = presets[0] if len(presets) == 1 else ""
-    run_job("apply", {"plan_file": str(plan.resolve()), "preset": preset}, plan_out=None, as_json=as_json)
+    run_job("apply", {"plan_file": str(plan.resolve()), "preset": preset, "trigger": "cli"}, as_json=as_json)
 
 
 @app.command()
@@ -247,8 +272,8 @@ def tick(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
         report.line(out(), f"undo the run: {report.command(settings_in_force().home, 'undo', str(done.run_id))}")
 
 
-def run_job(job: str, config: dict[str, Any], *, plan_out: Path | None, as_json: bool) -> None:
-    """Run a consolidation job and print its plan or report."""
+def run_job(job: str, config: dict[str, Any], *, as_json: bool) -> None:
+    """Run a consolidation job and print its report."""
     settings = settings_in_force(config["preset"] or None)
     existing_lake(settings).close()
 
@@ -257,20 +282,11 @@ def run_job(job: str, config: dict[str, Any], *, plan_out: Path | None, as_json:
 
     with report.spinner(err(), job):
         try:
-            launched = launch.execute(settings, job, Run(**config, trigger="cli"))
+            launched = launch.execute(settings, job, Run(**config))
         except launch.RunFailed as error:
             if "InterruptedError" in str(error):  # Dagster turns Ctrl-C into a failure
                 raise KeyboardInterrupt from error
             raise
-    if job == "preview":
-        document = report_runs.plan_document(launched.tables)
-        if plan_out:
-            plan_out.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
-        if as_json:
-            show_json(document)
-        else:
-            report_runs.plan(out(), launched.tables["consolidation_plan"], home=settings.home, written=plan_out)
-        return
     with existing_lake(settings) as lake:
         done = report_runs.run_document(lake, launched.run_id)
         if as_json:
@@ -316,10 +332,10 @@ def undo(
 ) -> None:
     """Undo a run, a merge or one decision. The ledger keeps both."""
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
-    from memory_pipeline.runs import commit  # noqa: PLC0415
+    from memory_pipeline.runs import undo as runs_undo  # noqa: PLC0415
 
     with existing_lake(settings_in_force()) as lake:
-        undone = commit.undo(lake, target, profile_id=profile, cascade=cascade, now=datetime.now(UTC))
+        undone = runs_undo.undo(lake, target, profile_id=profile, cascade=cascade, now=datetime.now(UTC))
         path = snapshot.publish(lake)
     if as_json:
         show_json({"undone": undone.to_dicts(), "snapshot": str(path)})
@@ -362,11 +378,11 @@ def snapshot_list(as_json: JsonOption = False) -> None:
 def snapshot_open(as_of: InstantOption = None) -> None:
     """Print the path of a snapshot. The newest, or one of the state at a past instant, built on demand."""
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
-    from memory_pipeline.runs import commit  # noqa: PLC0415
+    from memory_pipeline.runs import rebuild  # noqa: PLC0415
 
     clock = instant(as_of)
     with existing_lake(settings_in_force()) as lake:
-        path = snapshot.publish(lake) if clock is None else commit.snapshot_at(lake, clock)
+        path = snapshot.publish(lake) if clock is None else rebuild.snapshot_at(lake, clock)
     sys.stdout.write(f"{path}\n")
 
 

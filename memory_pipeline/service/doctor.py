@@ -10,17 +10,15 @@ import platform
 import shutil
 import sys
 from collections.abc import Collection, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import stages
 from memory_pipeline.erasure import erase
 from memory_pipeline.lake import publishing, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
-from memory_pipeline.runs import commit
+from memory_pipeline.runs import commit, rebuild
 from memory_pipeline.service import launch
 from memory_pipeline.service.report import Finding, many
 from memory_pipeline.settings import Settings
@@ -96,7 +94,7 @@ def _files(lake: Lake, settings: Settings, *, repair: bool) -> Finding:
     if problems.is_empty():
         return Finding("lake", well=True, detail="every file is present and intact")
     if repair:
-        left = ", ".join(rebuild(lake, settings, problems["table"].unique().to_list()))
+        left = ", ".join(rebuild_lost(lake, settings, problems["table"].unique().to_list()))
         rest = f", except tables of {left}: rebuild those with: memory-pipeline consolidate" if left else ""
         return Finding("lake", not left, f"{many(problems.height, 'missing or damaged file')} rebuilt{rest}")
     first = problems.row(0, named=True)
@@ -105,7 +103,7 @@ def _files(lake: Lake, settings: Settings, *, repair: bool) -> Finding:
     return Finding("lake", well=False, detail=f"{first['path']} is {first['problem']}{more}; {remedy}")
 
 
-def rebuild(lake: Lake, settings: Settings, lost: Collection[str]) -> list[str]:
+def rebuild_lost(lake: Lake, settings: Settings, lost: Collection[str]) -> list[str]:
     """Rebuild tables as the last run of each profile left them, and publish them.
 
     Args:
@@ -134,10 +132,7 @@ def rebuild(lake: Lake, settings: Settings, lost: Collection[str]) -> list[str]:
             tables=tables,
             record=lambda _: dict.fromkeys(rebuilt, position),
         )
-    turn = stages.Turn(policy=settings.policy, as_of=datetime.now(UTC), plan_id="")
-    texts, words, vectors = (lake.read(name) for name in ("memories", "enrichment", "vectors"))
-    for name, rows in zip(("enrichment", "vectors"), stages.enrich(turn, texts, words, vectors), strict=True):
-        lake.append(name, rows)
+    rebuild.enrich_missing(lake, settings.policy)
     return [profile_id for profile_id in ran if profile_id not in rebuilt]
 
 
@@ -146,7 +141,7 @@ def _rebuilt(lake: Lake, profile_id: str) -> dict[str, pl.DataFrame] | None:
     if lake.read("profiles", profiles=[profile_id]).is_empty():
         return None
     try:
-        return commit.rebuild(lake, profile_id)
+        return rebuild.rebuild(lake, profile_id)
     except LakeError:
         return None
 

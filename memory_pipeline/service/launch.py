@@ -1,24 +1,19 @@
 """Starts a Dagster job in this process, on the home's own Dagster instance, so that the run shows in the UI."""
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 import dagster as dg
-import polars as pl
 
 from memory_pipeline.assets.resources import RETRY, Run
 from memory_pipeline.definitions import build_defs
-from memory_pipeline.lake.tables import Lake
-from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 
 ATTEMPTS: Final = 3
 """Whole runs tried when another run commits first."""
-PLANNED: Final = ("profiles", "consolidation_plan", "completions")
-"""Tables that a dry run hands back."""
 
 
 class RunFailed(RuntimeError):
@@ -30,7 +25,6 @@ class Launched:
     """A finished run."""
 
     run_id: str
-    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
     failed_checks: tuple[dg.AssetCheckEvaluation, ...] = ()
 
 
@@ -50,7 +44,7 @@ def instance(home: Path) -> dg.DagsterInstance:
 
 
 def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str | None = None) -> Launched:
-    """Run a job to its end; a dry run leaves no trace, not even in Dagster.
+    """Run a job to its end, on the Dagster instance of the home, so that the run shows in the UI.
 
     Args:
         settings: the deployment.
@@ -62,13 +56,13 @@ def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str
         RunFailed: the run failed; says why.
     """
     run = run or Run()
-    definition = build_defs(settings=settings).resolve_job_def(job)
+    definition = build_defs(settings=settings, key_prefix="").resolve_job_def(job)
     config: dict[str, Any] = {
         "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
         "resources": {"run": {"config": run.model_dump(exclude_defaults=True)}},
     }
     logging.getLogger("dagster").setLevel(logging.CRITICAL)
-    with dg.DagsterInstance.ephemeral() if run.dry else instance(settings.home) as dagster:
+    with instance(settings.home) as dagster:
         for left in reversed(range(ATTEMPTS)):
             result = definition.execute_in_process(
                 instance=dagster,
@@ -82,19 +76,8 @@ def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str
         raise RunFailed(_reason(result))
     return Launched(
         run_id=result.run_id,
-        tables=_planned(settings, result) if run.dry else {},
         failed_checks=tuple(check for check in result.get_asset_check_evaluations() if not check.passed),
     )
-
-
-def _planned(settings: Settings, result: dg.ExecuteInProcessResult) -> dict[str, pl.DataFrame]:
-    """Tables that a dry run hands back; of the completions, those that the store has not."""
-    tables = {name: result.asset_value(name) for name in PLANNED}
-    if tables["completions"].height:
-        with Lake(settings.home) as lake:
-            known = lake.read("completions")
-        tables["completions"] = tables["completions"].join(known, on=TABLES["completions"].key, how="anti")
-    return tables
 
 
 def _late(dagster: dg.DagsterInstance, run_id: str) -> bool:

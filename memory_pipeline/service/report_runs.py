@@ -156,12 +156,13 @@ def _budgets(
     console: Console, lake: Lake, done: Mapping[str, Any], decided: pl.DataFrame, memories: pl.DataFrame
 ) -> None:
     """Print how much of its token budget each profile uses, and why it may exceed it."""
-    from memory_pipeline.consolidation import pipeline, trimming  # noqa: PLC0415
+    from memory_pipeline.consolidation import trimming  # noqa: PLC0415
+    from memory_pipeline.consolidation.context import TASKS  # noqa: PLC0415
     from memory_pipeline.lake.policies import committed_policy  # noqa: PLC0415
 
     for row in done["profiles"]:
         budget = committed_policy(lake.ledger, row["commit_seq"]).token_budget
-        trims = Action.TRIM in pipeline.TASKS[row["task"]] and row["scope"] == "all" and row["outcome"] != "held"
+        trims = Action.TRIM in TASKS[row["task"]] and row["scope"] == "all" and row["outcome"] != "held"
         if budget is None or not trims:
             continue
         own = memories.filter(profile_id=row["profile_id"])

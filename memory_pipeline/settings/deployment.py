@@ -33,6 +33,9 @@ class Settings(LanguageModel):
         description="Cron expression of the nightly full run: minute, hour, day of the month, month, day of the week.",
     )
     maintenance: Cron = Field("30 3 * * *", description="Cron expression of maintenance.")
+    start_automation: bool = Field(
+        False, description="Start schedules and sensors when Dagster loads them; otherwise a person switches them on."
+    )
     sensor_seconds: int = Field(30, ge=1, description="Interval of the sensors, in seconds.")
     keep_snapshots: int = Field(30, ge=1, description="Snapshots that maintenance keeps.")
     keep_runs_days: int = Field(90, ge=1, description="Days of Dagster run history that maintenance keeps.")

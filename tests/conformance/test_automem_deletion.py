@@ -6,7 +6,7 @@ import homes
 import polars as pl
 
 from memory_pipeline.ledger.event import parse
-from memory_pipeline.runs import commit
+from memory_pipeline.runs import undo
 
 DAY = timedelta(days=1)
 
@@ -33,7 +33,7 @@ def test_what_is_deleted_has_no_edge_and_no_score_and_can_come_back(tmp_path):
         ends = lake.read("association_edges").select(pl.concat_list("source", "target")).to_series().explode()
         assert set(ends) == {"faded", "kept"}
         assert lake.read("scored_memories")["memory_id"].to_list() == ["kept"]
-        commit.undo(lake, "dull", now=homes.NIGHT + DAY)
+        undo.undo(lake, "dull", now=homes.NIGHT + DAY)
         back = lake.read("memories").filter(memory_id="dull")
         assert back.select("lifecycle", "content").rows() == [("active", "A walk in the park")]
         assert "dull" in set(lake.read("scored_memories")["memory_id"])

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import homes
 import pytest
 
-from memory_pipeline.runs import commit, due_work, inputs, status
+from memory_pipeline.runs import consolidate, due_work, inputs, status
 
 DAY = timedelta(days=1)
 TASKS = ("decay", "creative", "cluster", "forget")
@@ -37,9 +37,9 @@ def run(lake, task, at, *, fails=False):
     own = settings(lake)
     profiles = inputs.chosen(lake, own, as_of=at, task=task)
     if fails:
-        commit.preview(lake, own, profiles)
+        consolidate.preview(lake, own, profiles)
     else:
-        commit.consolidate(lake, own, profiles, run_id=f"{task} {at}")
+        consolidate.consolidate(lake, own, profiles, run_id=f"{task} {at}")
 
 
 def due(lake, at, **policy):

@@ -8,7 +8,7 @@ import pytest
 
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.recall.client.explain import explain
-from memory_pipeline.runs import commit
+from memory_pipeline.runs import undo
 
 DAY = timedelta(days=1)
 TEXTS = [f"Anna went hiking near the old mill on {day} May" for day in (3, 4, 5, 6, 7)]
@@ -53,7 +53,7 @@ def test_an_original_is_found_by_its_id(consolidated):
 
 def test_an_undone_consolidation_leaves_the_originals_as_they_were(consolidated):
     made = summary(consolidated)
-    commit.undo(consolidated, made["memory_id"], now=homes.NIGHT + DAY)
+    undo.undo(consolidated, made["memory_id"], now=homes.NIGHT + DAY)
     back = consolidated.read("memories")
     assert back.select("memory_id", "lifecycle").sort("memory_id").rows() == [(f"m{n}", "active") for n in range(5)]
     assert back["superseded_by"].is_null().all()

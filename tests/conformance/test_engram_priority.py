@@ -4,10 +4,11 @@ import frames
 import polars as pl
 from decided import decisions
 from frames import AS_OF
+from stage_calls import apply
 
 from memory_pipeline.consolidation import stages
+from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.plans import decision_rows
-from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 
 ENGRAM = Policy(**preset("engram"))
@@ -15,13 +16,14 @@ ENGRAM = Policy(**preset("engram"))
 
 def left(memories, limit, *, before=None, as_of=AS_OF):
     """Ids of the memories that a run leaves for the next one, in their order."""
-    turn = stages.Turn(policy=ENGRAM, as_of=as_of, plan_id="plan")
+    context = Context(policy=ENGRAM, as_of=as_of, plan_id="plan")
     profiles = pl.DataFrame({"profile_id": memories["profile_id"].unique().sort()}).with_columns(
         caught_up=pl.lit(0), row_limit=pl.lit(limit)
     )
-    decided = TABLES["decisions"].empty() if before is None else before
-    return stages.defer(
-        turn, profiles, memories, frames.importance(memories), decided, TABLES["reverted"].empty()
+    decided = {} if before is None else {"decisions": before}
+    importance = frames.importance(memories)
+    return apply(
+        stages.defer, context, profiles=profiles, memories=memories, memory_importance=importance, **decided
     ).sort("profile_id", "place")
 
 

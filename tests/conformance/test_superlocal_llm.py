@@ -36,7 +36,7 @@ def asked(server, facts, known, *, policy=POLICY, as_of=AS_OF):
     wanted = model_requests.requests(
         *none, memories, scored.with_columns(stability=pl.lit(0.1)), enrichment, policy, as_of=as_of
     )
-    rows = model_requests.complete(wanted, known, OpenAICompletionClient(settings, environment={}), settings)
+    rows = model_requests.ModelAnswers(OpenAICompletionClient(settings, environment={}), settings)(wanted, known)
     return pl.concat([known, rows])
 
 

@@ -8,7 +8,7 @@ import pytest
 from memory_pipeline.consolidation.pipeline import TASKS
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
-from memory_pipeline.runs import commit, due_work, inputs
+from memory_pipeline.runs import consolidate, due_work, inputs
 from memory_pipeline.schemas import Action
 from memory_pipeline.settings import load
 
@@ -45,7 +45,7 @@ def due(lake, *, at=NOW, **policy):
 
 def run(lake, task, *, at=NOW, **policy):
     own = settings(lake, **policy)
-    return commit.consolidate(lake, own, inputs.chosen(lake, own, as_of=at, task=task), run_id=f"{task} {at}")
+    return consolidate.consolidate(lake, own, inputs.chosen(lake, own, as_of=at, task=task), run_id=f"{task} {at}")
 
 
 def fired_at(lake, stores, **policy):

@@ -7,6 +7,7 @@ Not here: what a plan proposes and how the quota holds it back (`planning`), and
 import polars as pl
 import polars.selectors as cs
 
+from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.scoring import KEY, bars_supersession
 from memory_pipeline.consolidation.state import projection
@@ -66,6 +67,28 @@ def _bad(rows: pl.DataFrame, check: str, detail: pl.Expr, *, memory_id: str = "m
     return rows.select(
         "profile_id", check=pl.lit(check), memory_id=pl.col(memory_id).fill_null(""), detail=detail.fill_null("")
     )
+
+
+def retrievable(memories: pl.DataFrame, vectors: pl.DataFrame, model: str) -> pl.DataFrame:
+    """Return the live summaries that a search for their own words finds.
+
+    These are the ones whose vector can be compared with those of the other live memories. Nothing has to be searched:
+    the nearest memories of such a summary either include it, or as many others that are at least as near to its words
+    as it is itself.
+
+    Args:
+        memories: table `memories`.
+        vectors: table `vectors`.
+        model: the embedder of the profile.
+
+    Returns:
+        `profile_id`, `memory_id`.
+    """
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(*KEY, "kind", "content_hash")
+    embedded = vectors.filter(pl.col("model") == model).drop("model")
+    points = live.join(embedded, on=["profile_id", "content_hash"]).sort(KEY)
+    comparable = pl.Series(~similarity.unknown(similarity.matrix(points["vector"])))
+    return points.filter(comparable & (pl.col("kind") != "original")).select(KEY)
 
 
 def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.DataFrame, policy: Policy) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import LIVE, TABLES, Action
+from memory_pipeline.schemas import LIVE, TABLES, Action, Lifecycle
 
 QUOTA_FLOOR: Final = 20
 """Number of memories that may leave in any run, whatever their share."""
@@ -27,6 +27,9 @@ LEAVING: Final = (Action.SUPERSEDE.value, *decision_rows.LEAVES)
 
 _STAYING: Final = (Action.CLOSE.value, Action.TRIM.value, Action.PROMOTE.value)
 """Actions on memories that stay."""
+
+TOMBSTONE: Final = "[deleted]"
+"""Text that a deleted memory shows."""
 
 _SIGNED: Final = ("profile_id", "action", "memory_id", "target_id", "rule", "subject")
 _PLAN: Final = TABLES["consolidation_plan"]
@@ -258,6 +261,19 @@ def post_state(state: State, plan: pl.DataFrame, committed: pl.DataFrame) -> Sta
     return projection.apply(state, effective(plan, committed))
 
 
+def with_tombstones(memories: pl.DataFrame) -> pl.DataFrame:
+    """Replace the text of deleted memories by `TOMBSTONE`: what they said stays in the ledger alone.
+
+    A stub shows its own text, so its trim is dropped.
+    """
+    deleted = pl.col("lifecycle") == Lifecycle.DELETED.value
+    return memories.with_columns(
+        content=pl.when(deleted).then(pl.lit(TOMBSTONE)).otherwise("content"),
+        trimmed=pl.when(~deleted & (pl.col("lifecycle") != Lifecycle.STUB.value)).then("trimmed"),
+        **{name: pl.when(~deleted).then(name) for name in ("index_text", "metadata", "protected_reason")},
+    )
+
+
 def live(memories: pl.DataFrame) -> dict[str, int]:
     """Returns the number of live memories per profile."""
     counts = memories.filter(pl.col("lifecycle").is_in(LIVE)).group_by("profile_id").len().sort("profile_id")
@@ -300,6 +316,27 @@ def hold(plan: pl.DataFrame, profiles: pl.DataFrame, state: State, *, floor: int
     exceeding = quota(plan, state).join(profiles, on="profile_id").filter(pl.col("leaving") > _most(floor))
     held = pl.col("profile_id").is_in(exceeding["profile_id"].implode())
     return plan.with_columns(status=pl.when(held).then(pl.lit("held")).otherwise("status"))
+
+
+def held_profiles(plan: pl.DataFrame, profiles: pl.DataFrame, state: State) -> pl.DataFrame:
+    """Return the profiles that a plan holds back, with the numbers of their quota.
+
+    Args:
+        plan: table `consolidation_plan`.
+        profiles: who takes part.
+        state: the state before the plan.
+
+    Returns:
+        `profile_id`, `decisions` (held back), `live`, `leaving`, `share` and `max_archived_share`, one row a profile.
+    """
+    held = plan.filter(pl.col("status") == "held")
+    counts = held.group_by("profile_id").len("decisions")
+    proposed = held.with_columns(status=pl.lit("proposed"))
+    return (
+        counts.join(quota(proposed, state), on="profile_id")
+        .join(profiles.select("profile_id", "max_archived_share"), on="profile_id")
+        .sort("profile_id")
+    )
 
 
 def spare(decided: pl.DataFrame, profiles: pl.DataFrame, state: State, *, floor: int = QUOTA_FLOOR) -> pl.DataFrame:

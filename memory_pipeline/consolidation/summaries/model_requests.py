@@ -74,75 +74,105 @@ def requests(
     return pl.concat(parts).sort(order).select(REQUESTS.names())
 
 
-def complete(
-    requests: pl.DataFrame, recorded: pl.DataFrame, completer: CompletionClient, settings: LanguageModel
-) -> pl.DataFrame:
-    """Asks for the texts that have no recorded answer, as far as the budget allows.
-
-    Requests are sent in order. One is sent only if the budget covers its maximum cost beside all others in flight; when
-    their real cost is known, the remainder goes to the requests that had to wait.
+def answers_from(answers: pl.DataFrame, requests: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
+    """Answers requests from what a plan carries, without asking a model.
 
     Args:
-        requests: the columns of `prompting.REQUESTS`, in the order of asking.
+        answers: rows of `completions` that a plan carries.
+        requests: the columns of `prompting.REQUESTS`.
         recorded: table `completions` so far.
-        completer: client of the language model.
-        settings: the budget of the run.
 
     Returns:
-        The rows to add to `completions`: one per request, with the answer or with the reason why there is none.
-
-    Raises:
-        ValueError: the completer returns more or fewer answers than prompts.
+        The rows to add to `completions`.
     """
-    table = TABLES["completions"]
-    answered = recorded.filter(pl.col("outcome") == Outcome.ANSWERED.value)
-    open_requests = requests.unique(KEY, keep="first", maintain_order=True).join(
-        answered, on=KEY, how="anti", maintain_order="left"
-    )
-    if open_requests.is_empty():
-        return table.empty()
-    answers = _ask(
-        [Prompt(*row) for row in open_requests.select("model", "prompt", "input_tokens").iter_rows()],
-        completer,
-        settings,
-    )
-    tries = (
-        recorded.filter(pl.col("outcome") != Outcome.ANSWERED.value)
-        .group_by("profile_id", pl.col("request_hash").str.head(HASH_DIGITS))
-        .agg(tries=pl.len())
-    )
-    outcomes = pl.DataFrame(
-        {
-            "content": pl.Series([answer.content for answer in answers], dtype=pl.String),
-            "outcome": [answer.outcome.value for answer in answers],
-            "input_tokens": [answer.input_tokens for answer in answers],
-            "output_tokens": [answer.output_tokens for answer in answers],
-            "cost": [answer.cost for answer in answers],
-        }
-    )
-    failed = pl.col("outcome") != Outcome.ANSWERED.value
-    number = pl.format("{}.{}", "request_hash", pl.col("tries").fill_null(0) + 1)
-    return table.conform(
-        open_requests.drop("input_tokens")
-        .hstack(outcomes)
-        .join(tries, on=KEY, how="left", maintain_order="left")
-        .with_columns(request_hash=pl.when(failed).then(number).otherwise("request_hash"))
+    asked = pl.col("request_hash").str.head(HASH_DIGITS)
+    return (
+        answers.with_columns(asked=asked)
+        .join(requests.select("profile_id", asked="request_hash"), on=["profile_id", "asked"], how="semi")
+        .drop("asked")
+        .join(recorded, on=TABLES["completions"].key, how="anti")
     )
 
 
-def _ask(prompts: list[Prompt], completer: CompletionClient, settings: LanguageModel) -> list[Completion]:
-    """One answer per prompt; prompts that the budget does not cover have that as their outcome."""
-    answers: dict[int, Completion] = {}
-    waiting, total = list(range(len(prompts))), Usage()
-    while waiting:
-        chosen = within_budget([max_usage(settings, prompts[place].input_tokens) for place in waiting], total, settings)
-        now = [place for place, fits in zip(waiting, chosen, strict=True) if fits]
-        if not now:
-            break
-        batch = completer.complete([prompts[place] for place in now])
-        if len(batch) != len(now):
-            raise ValueError(f"the completer gave {len(batch)} answers to {len(now)} prompts; it must give one each")
-        answers |= dict(zip(now, batch, strict=True))
-        total += total_usage(batch)
-        waiting = [place for place, fits in zip(waiting, chosen, strict=True) if not fits]
-    return [answers.get(place) or Completion(None, Outcome.BUDGET) for place in range(len(prompts))]
+class ModelAnswers:
+    """Asks a language model for the texts that have no recorded answer, within the budget of one run.
+
+    Requests are sent in order. One is sent only if the budget covers its maximum cost beside all others in flight; when
+    their real cost is known, the remainder goes to the requests that had to wait. Several calls share one budget.
+    """
+
+    def __init__(self, client: CompletionClient, settings: LanguageModel) -> None:
+        """Starts with the whole budget.
+
+        Args:
+            client: client of the language model.
+            settings: the budget of the run.
+        """
+        self._client = client
+        self._settings = settings
+        self._usage = Usage()
+
+    def __call__(self, requests: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
+        """Answers requests.
+
+        Args:
+            requests: the columns of `prompting.REQUESTS`, in the order of asking.
+            recorded: table `completions` so far.
+
+        Returns:
+            The rows to add to `completions`: one per request, with the answer or with the reason why there is none.
+
+        Raises:
+            ValueError: the client returns more or fewer answers than prompts.
+        """
+        table = TABLES["completions"]
+        answered = recorded.filter(pl.col("outcome") == Outcome.ANSWERED.value)
+        open_requests = requests.unique(KEY, keep="first", maintain_order=True).join(
+            answered, on=KEY, how="anti", maintain_order="left"
+        )
+        if open_requests.is_empty():
+            return table.empty()
+        prompts = [Prompt(*row) for row in open_requests.select("model", "prompt", "input_tokens").iter_rows()]
+        answers = self._ask(prompts)
+        tries = (
+            recorded.filter(pl.col("outcome") != Outcome.ANSWERED.value)
+            .group_by("profile_id", pl.col("request_hash").str.head(HASH_DIGITS))
+            .agg(tries=pl.len())
+        )
+        outcomes = pl.DataFrame(
+            {
+                "content": pl.Series([answer.content for answer in answers], dtype=pl.String),
+                "outcome": [answer.outcome.value for answer in answers],
+                "input_tokens": [answer.input_tokens for answer in answers],
+                "output_tokens": [answer.output_tokens for answer in answers],
+                "cost": [answer.cost for answer in answers],
+            }
+        )
+        failed = pl.col("outcome") != Outcome.ANSWERED.value
+        number = pl.format("{}.{}", "request_hash", pl.col("tries").fill_null(0) + 1)
+        return table.conform(
+            open_requests.drop("input_tokens")
+            .hstack(outcomes)
+            .join(tries, on=KEY, how="left", maintain_order="left")
+            .with_columns(request_hash=pl.when(failed).then(number).otherwise("request_hash"))
+        )
+
+    def _ask(self, prompts: list[Prompt]) -> list[Completion]:
+        """Returns one answer per prompt; prompts that the budget does not cover have that as their outcome."""
+        answers: dict[int, Completion] = {}
+        waiting = list(range(len(prompts)))
+        while waiting:
+            costs = [max_usage(self._settings, prompts[place].input_tokens) for place in waiting]
+            affordable = within_budget(costs, self._usage, self._settings)
+            now = [place for place, fits in zip(waiting, affordable, strict=True) if fits]
+            if not now:
+                break
+            batch = self._client.complete([prompts[place] for place in now])
+            if len(batch) != len(now):
+                raise ValueError(
+                    f"the completer gave {len(batch)} answers to {len(now)} prompts; it must give one each"
+                )
+            answers |= dict(zip(now, batch, strict=True))
+            self._usage += total_usage(batch)
+            waiting = [place for place, fits in zip(waiting, affordable, strict=True) if not fits]
+        return [answers.get(place) or Completion(None, Outcome.BUDGET) for place in range(len(prompts))]

@@ -43,8 +43,7 @@ from memory_pipeline.recall.live.state import State, StateCache
 from memory_pipeline.recall.models import Answer, Block, Consolidated, Filters, Memory, Opening
 from memory_pipeline.recall.rank.baselines import SCORED
 from memory_pipeline.recall.rank.ranking import rank
-from memory_pipeline.runs import commit, inputs
-from memory_pipeline.runs.asking import ask
+from memory_pipeline.runs import consolidate, inputs, undo
 from memory_pipeline.schemas import LIVE, EventType
 from memory_pipeline.settings import Settings, load
 from memory_pipeline.text.embed import embedding
@@ -453,7 +452,7 @@ class MemoryClient:
         check_id("target", target)
         check_bool("cascade", cascade)
         self.flush()
-        undone = commit.undo(self._lake, target, profile_id=self._profile, cascade=cascade, now=self._now())
+        undone = undo.undo(self._lake, target, profile_id=self._profile, cascade=cascade, now=self._now())
         snapshot.publish(self._lake)
         return undone
 
@@ -544,10 +543,9 @@ class MemoryClient:
         )
         run_id = None if dry_run else str(uuid7())
         if run_id is None:
-            tables = commit.preview(self._lake, self._settings, profiles)
+            tables = consolidate.preview(self._lake, self._settings, profiles)
         else:
-            ask(self._lake, self._settings, profiles)
-            tables = commit.consolidate(self._lake, self._settings, profiles, run_id=run_id)
+            tables = consolidate.consolidate(self._lake, self._settings, profiles, run_id=run_id)
             if task != "lightweight":
                 snapshot.publish(self._lake)
         return Consolidated(run_id=run_id, task=task, as_of=now, profiles=profiles, plan=tables["consolidation_plan"])

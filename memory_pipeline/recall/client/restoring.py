@@ -11,7 +11,7 @@ import polars as pl
 from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.state.lifecycle import MOVES
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.runs import commit
+from memory_pipeline.runs import undo
 from memory_pipeline.schemas import Action
 
 REMOVING: Final = (*(move for move in MOVES if move != Action.SUMMARISE.value), Action.TRIM.value)
@@ -36,7 +36,7 @@ def restore(lake: Lake, memory_id: str, *, profile_id: str, now: datetime) -> pl
         Conflict: the profile was changed concurrently; nothing was written.
     """
     heads = lake.ledger.heads([profile_id])  # read first, so that a concurrent commit makes this a conflict
-    in_force = commit.in_force(lake, [profile_id])
+    in_force = undo.in_force(lake, [profile_id])
     undone = in_force.filter(pl.col("memory_id") == memory_id, pl.col("action").is_in(REMOVING))
     if undone.is_empty():
         raise NothingToRestore(
@@ -44,5 +44,5 @@ def restore(lake: Lake, memory_id: str, *, profile_id: str, now: datetime) -> pl
             "to restore"
         )
     undone = pl.concat([undone, planning.dependants(in_force, undone)])
-    commit.take_back(lake, undone, heads=heads, reason=f"restore of {memory_id}", now=now)
+    undo.take_back(lake, undone, heads=heads, reason=f"restore of {memory_id}", now=now)
     return undone

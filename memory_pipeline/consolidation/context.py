@@ -1,0 +1,50 @@
+"""The context of a stage: what the profiles of one policy share in a run.
+
+Not here: the stages (`stages`), and how a run applies them under several policies (`pipeline`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.schemas import TABLES, Action
+from memory_pipeline.settings import Policy
+
+TASKS: Final[dict[str, frozenset[Action]]] = {
+    "full": frozenset(Action),
+    "reflect": frozenset({Action.LINK, Action.SUMMARISE, Action.SUPERSEDE, Action.CLOSE, Action.DEFER}),
+    "lightweight": frozenset({Action.PRUNE, Action.COMPILE}),
+    "decay": frozenset({Action.PRUNE, Action.EXPIRE}),
+    "creative": frozenset({Action.LINK, Action.CLOSE, Action.DEFER}),
+    "cluster": frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.DEFER}),
+    "forget": frozenset({Action.TRIM, Action.DELETE, Action.ARCHIVE, Action.EXPIRE, Action.COLD, Action.STUB}),
+    "promote": frozenset({Action.PROMOTE}),
+    "tick": frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.COLD, Action.STUB, Action.PROMOTE, Action.DEFER}),
+}
+"""The actions that each task may decide; every task scores, and computes what its decisions need."""
+
+Complete = Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
+"""Answers requests to a language model: takes requests (`prompting.REQUESTS`) and the table `completions` so far, and
+returns the rows to add to it."""
+
+
+def recorded_only(_requests: pl.DataFrame, _completions: pl.DataFrame) -> pl.DataFrame:
+    """Ask nobody: a rebuild and an undo use only the answers that are recorded."""
+    return TABLES["completions"].empty()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What the profiles of one policy share in a run."""
+
+    policy: Policy
+    as_of: datetime
+    plan_id: str
+    actions: frozenset[Action] = frozenset(Action)
+    """What the run may decide (see `TASKS`)."""
+    scope: str = "all"
+    complete: Complete = recorded_only
+    """Where answers of a language model come from."""

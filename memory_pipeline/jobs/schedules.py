@@ -1,0 +1,109 @@
+"""Schedules: the nightly run, and the tasks that have an interval of their own.
+
+A schedule looks more often than its task is due, and asks what the last successful run says: a run that failed is due
+again at the next look, and however many were missed, one catches up.
+Not here: the schedule of the maintenance (`maintenance.py`).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import dagster as dg
+
+from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.assets.resources import Run, store_of
+from memory_pipeline.consolidation import triggers
+from memory_pipeline.consolidation.triggers import INTERVALS
+from memory_pipeline.runs import due_work
+from memory_pipeline.sensors.requests import request
+from memory_pipeline.settings import Settings
+
+LOOKS: Final = 10
+"""A schedule looks at least this often within an interval, but at most once a minute and at least once an hour."""
+
+_MINUTES: Final = (60, 30, 20, 15, 12, 10, 6, 5, 4, 3, 2, 1)
+_UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+def schedules(settings: Settings, names: Namespace, *, start: bool) -> Sequence[dg.ScheduleDefinition]:
+    """Make the nightly schedule, and one for each task that can have an interval.
+
+    Args:
+        settings: the deployment.
+        names: the namespace of jobs and resources.
+        start: start those that a policy asks for as soon as Dagster loads them.
+    """
+    return [
+        _nightly(settings, names, start=start),
+        *(_interval(task, settings, names, start=start) for task in INTERVALS),
+    ]
+
+
+def status(*, start: bool) -> dg.DefaultScheduleStatus:
+    """Return whether Dagster starts a schedule as soon as it loads it."""
+    return dg.DefaultScheduleStatus.RUNNING if start else dg.DefaultScheduleStatus.STOPPED
+
+
+def _nightly(settings: Settings, names: Namespace, *, start: bool) -> dg.ScheduleDefinition:
+    """Make the schedule of the nightly run; its clock is the instant of the tick."""
+    store_key = names.name("store")
+
+    @dg.schedule(
+        name=names.name("nightly"),
+        job_name=names.name("full"),
+        cron_schedule=settings.nightly,
+        execution_timezone=settings.timezone,
+        default_status=status(start=start),
+        required_resource_keys={store_key},
+        description="Consolidates every profile whose policy has a nightly run, as of the instant of the tick.",
+    )
+    def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        store = store_of(context, names)
+        profiles = due_work.profiles(store.lake)["profile_id"]
+        policies = {profile_id: store.settings.policy_of(profile_id) for profile_id in profiles}
+        chosen = [name for name, policy in policies.items() if policy.enabled and policy.nightly_run]
+        if not chosen:
+            return dg.SkipReason("no profile with a memory has a nightly run")
+        run = Run(profiles=chosen, as_of=context.scheduled_execution_time.isoformat(), trigger="schedule")
+        return dg.RunRequest(run_config=dg.RunConfig(resources={names.name("run"): run}))
+
+    return schedule
+
+
+def _interval(task: str, settings: Settings, names: Namespace, *, start: bool) -> dg.ScheduleDefinition:
+    """Make the schedule of a task with an interval; off where no policy asks for it."""
+    setting = INTERVALS[task]
+    store_key = names.name("store")
+    seconds_by_preset = {
+        policy.preset: seconds
+        for policy in (settings.policy, *settings.profiles.values())
+        if policy.enabled and (seconds := triggers.interval(policy, task))
+    }
+    every = "; ".join(f"{spoken(seconds)} under preset {preset}" for preset, seconds in seconds_by_preset.items())
+
+    @dg.schedule(
+        name=names.name(setting.removesuffix("_seconds")),
+        job_name=names.name(task),
+        cron_schedule=_cron(min(seconds_by_preset.values(), default=triggers.DAY)),
+        execution_timezone=settings.timezone,
+        default_status=status(start=start and bool(seconds_by_preset)),
+        required_resource_keys={store_key},
+        description=f"Runs {task} every {every} ({setting})." if every else f"Off: no policy sets {setting}.",
+    )
+    def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        rule = "interval" if task == "full" else task
+        return request(context, names, task, (rule,), clock=context.scheduled_execution_time)
+
+    return schedule
+
+
+def spoken(seconds: int) -> str:
+    """Return a duration in its largest whole unit."""
+    size, unit = next((size, unit) for size, unit in _UNITS if seconds % size == 0)
+    return unit if seconds == size else f"{seconds // size} {unit}s"
+
+
+def _cron(seconds: int) -> str:
+    """Return when to look for a task of this interval."""
+    minutes = next((step for step in _MINUTES if step * 60 * LOOKS <= seconds), 1)
+    return {60: "0 * * * *", 1: "* * * * *"}.get(minutes, f"*/{minutes} * * * *")

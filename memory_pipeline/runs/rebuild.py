@@ -1,0 +1,232 @@
+"""Rebuilds published tables, and past states, from the ledger alone.
+
+A rebuild, an undo and a look back run the same stages as a run. Not here: reading what was published (`lake/tables`).
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from memory_pipeline.consolidation import pipeline, stages
+from memory_pipeline.consolidation.context import TASKS, Context
+from memory_pipeline.lake import snapshot, snapshot_tables, snapshot_views
+from memory_pipeline.lake.policies import committed_policy
+from memory_pipeline.lake.tables import Lake, LakeError
+from memory_pipeline.runs.commit import PUBLISHED
+from memory_pipeline.schemas import TABLES, Enrichment, Memories, Vectors, conform
+from memory_pipeline.settings import Policy
+
+
+def rebuild(lake: Lake, profile_id: str) -> dict[str, pl.DataFrame]:
+    """Rebuild the published tables of a profile from event zero; equal to what its last commit published.
+
+    Raises:
+        ValueError: the profile has no run in force.
+    """
+    runs = runs_in_force(lake, [profile_id])
+    if runs.is_empty():
+        raise ValueError(f"profile {profile_id!r} has no run in force; consolidate it first")
+    return as_committed(lake, runs.tail(1), reverted=lake.ledger.reverted(), earlier=runs)
+
+
+def runs_in_force(lake: Lake, profiles: Collection[str] | None = None) -> pl.DataFrame:
+    """Return the runs that no undo took back (table `consolidation_runs`), by profile and position.
+
+    Args:
+        lake: the store.
+        profiles: whose; default all.
+    """
+    runs = lake.ledger.runs(None if profiles is None else list(profiles))
+    return runs.filter(pl.col("outcome") != "reverted").sort("profile_id", "commit_seq")
+
+
+def state(
+    lake: Lake,
+    profiles: pl.DataFrame,
+    policies: Mapping[str, Policy],
+    *,
+    until: int | None = None,
+    reverted: pl.DataFrame | None = None,
+    last_run: pipeline.LastRun | None = None,
+) -> dict[str, pl.DataFrame]:
+    """Compute the tables of a state from the ledger alone.
+
+    Args:
+        lake: the store.
+        profiles: whose state, at which `as_of` and `seq` (one of each), under which policy.
+        policies: the policies in play, by hash.
+        until: position of the last commit that counts; default: every one that `as_of` admits.
+        reverted: decisions that do not count; default: those undone by now.
+        last_run: what earlier runs published, for stages that the task does not need; default: every stage runs.
+
+    Returns:
+        The tables of `PUBLISHED`.
+    """
+    masked = lake.ledger.reverted() if reverted is None else reverted
+    tables = pipeline.run(_sources(lake, profiles, masked), policies, stages=pipeline.PLANNING, last_run=last_run)
+    plan = tables["consolidation_plan"]
+    as_of, owners = profiles.row(0, named=True)["as_of"], profiles["profile_id"].to_list()
+    committed = lake.ledger.decisions(as_of=as_of, seq=until, profiles=owners)
+    after = pipeline.settle(tables | {"decisions": committed, "consolidation_plan": plan.clear()}, policies)
+    after["consolidation_plan"] = plan.join(masked, on=["profile_id", "decision_id"], how="anti")
+    return {name: after.get(name, tables[name]) for name in PUBLISHED}
+
+
+def as_committed(
+    lake: Lake, runs: pl.DataFrame, *, reverted: pl.DataFrame, earlier: pl.DataFrame
+) -> dict[str, pl.DataFrame]:
+    """Recompute what runs published, without what is reverted; profiles of one run are computed together.
+
+    Args:
+        lake: the store.
+        runs: rows of `consolidation_runs`, one a profile.
+        reverted: decisions that do not count.
+        earlier: every run in force, by profile and position.
+    """
+    parts = []
+    for profiles, policies, seqs in _bases(lake, runs):
+        last_run = _last_run(lake, profiles, earlier.filter(pl.col("commit_seq") < min(seqs)), reverted)
+        parts.append(state(lake, profiles, policies, until=max(seqs), reverted=reverted, last_run=last_run))
+    return {name: pl.concat([TABLES[name].empty(), *(tables[name] for tables in parts)]) for name in PUBLISHED}
+
+
+def as_stored(lake: Lake, runs: pl.DataFrame, *, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Compute the tables of profiles of which no run is left: their memories, and what describes them.
+
+    Args:
+        lake: the store.
+        runs: rows of `consolidation_runs`, one a profile: at whose state the memories are described.
+        reverted: decisions that do not count.
+    """
+    parts = [{name: TABLES[name].empty() for name in PUBLISHED}]
+    for profiles, policies, _ in _bases(lake, runs):
+        tables = pipeline.run(_sources(lake, profiles, reverted), policies, stages=pipeline.DESCRIBING)
+        described = tables | pipeline.settle(
+            tables | {"consolidation_plan": TABLES["consolidation_plan"].empty()}, policies
+        )
+        parts.append({name: described.get(name, rows) for name, rows in parts[0].items()})
+    return {name: pl.concat([part[name] for part in parts]) for name in PUBLISHED}
+
+
+def snapshot_at(lake: Lake, as_of: datetime) -> Path:
+    """Make a snapshot of the state at a past instant, from the ledger alone, and return its path.
+
+    Each profile is described under the policy of its last run at or before that instant, else of its first run.
+
+    Raises:
+        ValueError: nothing was remembered yet at that instant.
+    """
+    lake.project()
+    events = lake.events(as_of=as_of)
+    seq = lake.ledger.position()
+    runs = lake.ledger.runs().sort("profile_id", "commit_seq")
+    policies, chosen = {}, {}
+    for profile_id in events.filter(pl.col("memory_id").is_not_null())["profile_id"].unique().sort():
+        own = runs.filter(pl.col("profile_id") == profile_id)
+        before = own.filter(pl.col("as_of") <= as_of)
+        row = before.row(-1, named=True) if before.height else own.row(0, named=True) if own.height else None
+        chosen[profile_id] = committed_policy(lake.ledger, row["commit_seq"]) if row else Policy()
+        policies[chosen[profile_id].digest] = chosen[profile_id]
+    if not chosen:
+        raise ValueError(f"nothing was remembered by {as_of.isoformat()}; choose a later instant")
+    profiles = pipeline.participants(
+        chosen,
+        ledger_digest=lake.ledger.digest(seq),
+        as_of=as_of,
+        seq=seq,
+        heads=lake.ledger.heads(list(chosen)),
+        since={},
+    )
+    recorded = {
+        "decisions": lake.ledger.decisions(as_of=as_of),
+        "reverted": lake.ledger.reverted(),
+        "consolidation_runs": runs.filter(pl.col("as_of") <= as_of),
+        "dead_letters": lake.ledger.dead_letters(),
+    }
+    tables = state(lake, profiles, policies) | recorded
+    return snapshot.build(
+        lake.home,
+        {name: tables[name] for name in snapshot_tables.SOURCES},
+        {name: lake.paths(name) for name in snapshot_views.LINKED},
+        name=f"{seq:012d}-{profiles['plan_id'][0][:8]}-{as_of:%Y%m%dT%H%M%SZ}",
+        created_at=datetime.now(UTC),
+        as_of=as_of,
+        uses=events.filter(pl.col("event_type").is_in(snapshot_tables.USES)).select(snapshot_tables.USE_COLUMNS),
+        policies_in_force=chosen,
+    )
+
+
+def _last_run(lake: Lake, profiles: pl.DataFrame, earlier: pl.DataFrame, reverted: pl.DataFrame) -> pipeline.LastRun:
+    """What a run found published: each table as the last earlier run that needed it made it, else the first run."""
+    before = earlier.join(profiles, on="profile_id", how="semi")
+    tables: dict[str, pl.DataFrame] = {}
+    computed: dict[tuple[int, ...], dict[str, pl.DataFrame]] = {}
+    for stage in pipeline.idle(profiles["task"][0]):
+        tasks = [task for task, actions in TASKS.items() if actions & stage.serves]
+        needing = before.filter(pl.col("task").is_in(tasks)).unique("profile_id", keep="last", maintain_order=True)
+        first = before.unique("profile_id", keep="first", maintain_order=True)
+        makers = pl.concat([needing, first.join(needing, on="profile_id", how="anti")]).sort("profile_id")
+        at = tuple(makers["commit_seq"])
+        if at not in computed:
+            states = [
+                state(lake, made, policies, until=max(seqs), reverted=reverted)
+                for made, policies, seqs in _bases(lake, makers)
+            ]
+            computed[at] = {
+                name: pl.concat([TABLES[name].empty(), *(one[name] for one in states)]) for name in PUBLISHED
+            }
+        tables |= {name: computed[at][name] for name in stage.gives}
+    return pipeline.LastRun(
+        frozenset(before["profile_id"]), lambda name, own: tables[name].filter(pl.col("profile_id").is_in(list(own)))
+    )
+
+
+def _bases(lake: Lake, runs: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, dict[str, Policy], list[int]]]:
+    """Yield from which state, under which policies and at which positions runs were made, those of one run together."""
+    for _, run in runs.sort("profile_id").group_by("run_id", "as_of", "base_seq", maintain_order=True):
+        seqs = run["commit_seq"].to_list()
+        profiles = lake.read("profiles", seq=max(seqs), profiles=run["profile_id"].to_list())
+        if lost := sorted(set(run["profile_id"]) - set(profiles["profile_id"])):
+            raise LakeError(
+                f"{lake.home}: from which state the run at position {max(seqs)} was made for profile {lost[0]!r} is "
+                "lost with a file of the table profiles; put that file back from a backup"
+            )
+        yield profiles, {row["policy_hash"]: committed_policy(lake.ledger, row["commit_seq"]) for row in run.iter_rows(named=True)}, seqs
+
+
+def _sources(lake: Lake, profiles: pl.DataFrame, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Read what the stages of a run over one state are given."""
+    owners = profiles["profile_id"].to_list()
+    as_of, seq = profiles.row(0, named=True)["as_of"], profiles.row(0, named=True)["seq"]
+    return {
+        "profiles": profiles,
+        "events": lake.events(as_of=as_of, seq=seq, profiles=owners),
+        "decisions": lake.ledger.decisions(as_of=as_of, seq=seq, profiles=owners),
+        "reverted": reverted,
+        **{name: lake.read(name, profiles=owners) for name in pipeline.RECORDED},
+    }
+
+
+def enrich_missing(lake: Lake, policy: Policy, *, profiles: Collection[str] | None = None) -> None:
+    """Add to `enrichment` and `vectors` the rows that memories lack there, such as after a file was lost.
+
+    Args:
+        lake: the store.
+        policy: the embedder and the enrichments that are switched on.
+        profiles: whose memories; default all.
+    """
+    memories, enrichment, vectors = (
+        lake.read(name, profiles=profiles) for name in ("memories", "enrichment", "vectors")
+    )
+    added = stages.enrich_texts(
+        Context(policy=policy, as_of=datetime.now(UTC), plan_id=""),
+        conform(Memories, memories),
+        conform(Enrichment, enrichment),
+        conform(Vectors, vectors),
+    )
+    for name, rows in added._asdict().items():
+        lake.append(name, rows)

@@ -1,0 +1,144 @@
+"""Takes back runs, merges and single decisions, and publishes the tables without them.
+
+The ledger keeps the decisions and the undo; nothing is computed backwards. Not here: recomputing tables (`rebuild`).
+"""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+import polars as pl
+
+from memory_pipeline.consolidation.plans import planning
+from memory_pipeline.consolidation.state import projection
+from memory_pipeline.lake.tables import Lake, Revert
+from memory_pipeline.ledger.validation_errors import shown
+from memory_pipeline.runs import rebuild
+from memory_pipeline.runs.commit import PUBLISHED
+from memory_pipeline.schemas import Action
+
+
+def undo(
+    lake: Lake, target: str, *, profile_id: str | None = None, cascade: bool = False, now: datetime
+) -> pl.DataFrame:
+    """Take back a run, a merge or the decisions about one memory, and publish the tables without them.
+
+    Where no run is left, every memory is published as agents stored it, with its scores at the instant of the last one.
+    The ledger keeps the decisions and the undo; nothing is computed backwards. What is taken back is not proposed
+    again for the same members and texts, unless a run asks for it.
+
+    Args:
+        lake: the store.
+        target: run id, plan id, or memory id; of a summary: the whole merge.
+        profile_id: take back only what was decided about this profile, of a run of several too; needed for a memory
+            id that two profiles use.
+        cascade: also take back what builds on it.
+        now: when this is asked for.
+
+    Returns:
+        The decisions taken back.
+
+    Raises:
+        ValueError: nothing that stands has that id, it is ambiguous, or decisions build on it and `cascade` is off.
+        Conflict: somebody else changed the profile meanwhile; nothing was changed.
+    """
+    heads = lake.ledger.heads()  # before all else, so that whoever commits meanwhile makes this a conflict
+    profiles = None if profile_id is None else [profile_id]
+    decisions, runs = in_force(lake, profiles), rebuild.runs_in_force(lake, profiles)
+    undone = runs.filter((pl.col("run_id") == target) | (pl.col("plan_id") == target))
+    chosen = (
+        decisions.join(undone, on=["profile_id", "plan_id"], how="semi")
+        if undone.height
+        else _about(decisions, target, profile_id)
+    )
+    dependants = planning.dependants(decisions, chosen)
+    if dependants.height and not cascade:
+        first = dependants.row(0, named=True)
+        raise ValueError(
+            f"{dependants.height} decisions build on {target!r}; the first: {first['action']} {first['memory_id']!r} "
+            f"of plan {first['plan_id']}; take them back too with cascade (command line: --cascade)"
+        )
+    chosen = pl.concat([chosen, dependants])
+    take_back(lake, chosen, undone, heads=heads, reason=f"undo of {target}", now=now, cascade=cascade)
+    return chosen
+
+
+def in_force(lake: Lake, profiles: Collection[str] | None = None) -> pl.DataFrame:
+    """Return the decisions that no undo took back (table `decisions`).
+
+    Args:
+        lake: the store.
+        profiles: whose; default all.
+    """
+    return projection.unmasked(lake.ledger.decisions(profiles=profiles), lake.ledger.reverted())
+
+
+def take_back(
+    lake: Lake,
+    decisions: pl.DataFrame,
+    runs: pl.DataFrame | None = None,
+    *,
+    heads: Mapping[str, int],
+    reason: str,
+    now: datetime,
+    cascade: bool = False,
+) -> None:
+    """Mask decisions, and publish the tables without them, in one transaction.
+
+    Args:
+        lake: the store.
+        decisions: rows of the table `decisions`: every one, those that build on others included.
+        runs: rows of `consolidation_runs` that are taken back as a whole.
+        heads: position of the head of each profile, read before the decisions were chosen.
+        reason: why, in words for people.
+        now: when this is asked for.
+        cascade: whether what builds on others was taken along because that was asked for.
+
+    Raises:
+        Conflict: a head has moved since; nothing was changed.
+    """
+    runs_in_force = rebuild.runs_in_force(lake)
+    undone = runs_in_force.clear() if runs is None else runs
+    position = pl.lit(lake.ledger.position() + 1, pl.Int64)
+    masked = pl.concat([lake.ledger.reverted(), decisions.select("profile_id", "decision_id", seq=position)])
+    owners = sorted(set(decisions["profile_id"]) | set(undone["profile_id"]))
+    left = runs_in_force.join(undone, on=["profile_id", "plan_id"], how="anti")
+    last = left.filter(pl.col("profile_id").is_in(owners)).unique("profile_id", keep="last")
+    without_run = undone.unique("profile_id", keep="last").join(last, on="profile_id", how="anti")
+    as_left = rebuild.as_committed(lake, last, reverted=masked, earlier=left)
+    as_stored = rebuild.as_stored(lake, without_run, reverted=masked)
+    lake.republish(
+        pl.DataFrame({"profile_id": owners, "head": [heads[owner] for owner in owners]}),
+        {name: pl.concat([as_left[name], as_stored[name]]) for name in PUBLISHED},
+        revert=[
+            Revert(
+                profile_id=owner,
+                decision_ids=decisions.filter(pl.col("profile_id") == owner)["decision_id"].to_list(),
+                reason=reason,
+                occurred_at=now,
+                recorded_at=now,
+                plan_id=next(iter(undone.filter(pl.col("profile_id") == owner)["plan_id"]), None),
+                cascade=cascade,
+            )
+            for owner in owners
+        ],
+    )
+
+
+def _about(decisions: pl.DataFrame, memory_id: str, profile_id: str | None) -> pl.DataFrame:
+    """Select the decisions about a memory: of a summary the merge as a whole, else those of the newest plan."""
+    own = decisions if profile_id is None else decisions.filter(pl.col("profile_id") == profile_id)
+    merge = own.filter((pl.col("memory_id") == memory_id) & (pl.col("action") == Action.SUMMARISE.value))
+    found = (
+        own.filter((pl.col("memory_id") == memory_id) | (pl.col("target_id") == memory_id)).join(
+            merge, on=["profile_id", "plan_id"], how="semi"
+        )
+        if merge.height
+        else own.filter((pl.col("memory_id") == memory_id) & (pl.col("action") != Action.LINK.value))
+    )
+    if found.is_empty():
+        raise ValueError(
+            f"no run, plan or decision in force is about {shown(memory_id)}; `status` and `explain` name them"
+        )
+    if len(names := found["profile_id"].unique().sort().to_list()) > 1:
+        raise ValueError(f"memory {memory_id!r} is in profiles {', '.join(names)}; name one with --profile")
+    return found.filter(pl.col("seq") == pl.col("seq").max())
