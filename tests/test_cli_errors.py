@@ -172,7 +172,7 @@ def test_a_damaged_ledger(copy, damage):
     for suffix in ("-wal", "-shm"):
         file.with_name(file.name + suffix).unlink(missing_ok=True)
     for line in ("status", "remember x"):
-        assert "put a backup of ledger.sqlite in its place" in refused(*line.split(), home=copy)
+        assert "replace ledger.sqlite with a backup" in refused(*line.split(), home=copy)
 
 
 def test_a_damaged_or_missing_file_of_the_lake(copy):

@@ -128,7 +128,7 @@ def test_a_damaged_ledger_is_found_and_left_alone(copy):
     for args in ((), ("--repair",)):
         well, detail = examined(copy, *args)["ledger"]
         assert not well
-        assert "put a backup of ledger.sqlite in its place" in detail
+        assert "replace ledger.sqlite with a backup" in detail
     assert file.read_bytes() == broken
 
 

@@ -175,8 +175,8 @@ _REMEDIES: Final = (
     ("full", "free some disk space, then try again; nothing was half written"),
     ("readonly", "make the folder and its files writable for this user"),
     ("unable to open", "check that the folder exists and is writable for this user"),
-    ("malformed", "the ledger is damaged: put a backup of ledger.sqlite in its place"),
-    ("not a database", "the file is no ledger: put a backup of ledger.sqlite in its place"),
+    ("malformed", "the ledger is damaged: replace ledger.sqlite with a backup"),
+    ("not a database", "the file is not a ledger: replace ledger.sqlite with a backup"),
     ("disk i/o", "the disk failed: check its space and health, then try again"),
 )
 _SYSTEM_REMEDIES: Final = {

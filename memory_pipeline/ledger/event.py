@@ -124,13 +124,11 @@ class Event(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    event_id: Identifier = Field(
-        description="Idempotency key: under one id an event is applied once, however often it comes."
-    )
+    event_id: Identifier = Field(description="Idempotency key: an event counts once, however often it is delivered.")
     profile_id: Identifier = Field(DEFAULT_PROFILE, description="Tenant that owns the event.")
     event_type: EventType = Field(description="What happened.")
-    occurred_at: Instant = Field(description="When it happened; left out, when the ledger took it.")
-    recorded_at: Instant = Field(description="When the ledger took it; a value from outside is replaced.")
+    occurred_at: Instant = Field(description="When it happened; if left out, when it was recorded.")
+    recorded_at: Instant = Field(description="When the ledger recorded it; a value from outside is replaced.")
     session_id: Identifier | None = Field(None, description="Session in which it happened.")
     agent_id: Identifier | None = Field(None, description="Agent that writes it.")
     user_id: Identifier | None = Field(None, description="Person the agent serves.")
@@ -138,7 +136,7 @@ class Event(BaseModel):
     parent_event_id: Identifier | None = Field(None, description="Event that caused this one.")
     memory_id: Identifier | None = Field(None, description="Memory concerned, unique within its profile.")
     payload: Stored | Accessed | Updated | Linked | Session | Feedback | Erased | dict[str, Any] = Field(
-        description="What the type of event says, as below."
+        description="Payload of the type of event, as below."
     )
 
     @model_validator(mode="after")

@@ -101,7 +101,7 @@ class Noted(Payload):
 class _Validity(Payload):
     valid_from: Instant | None = Field(None, description="Since when the fact holds.")
     valid_until: Instant | None = Field(None, description="Until when the fact holds (exclusive).")
-    protected: Switch | None = Field(None, description="true bars archiving and deletion.")
+    protected: Switch | None = Field(None, description="true prevents archiving and deletion.")
     protected_reason: Text | None = Field(None, description="Why it is protected.")
 
     @model_validator(mode="after")
@@ -124,9 +124,9 @@ class Stored(_Validity, Noted):
         None, description=f"{', '.join(MEMORY_TYPES)}, in any case; others are inferred."
     )
     category: Identifier | None = Field(None, description=f"{', '.join(CATEGORIES)}, in any case; others are inferred.")
-    importance: Share | None = Field(None, description="How important it is; left out, it is worked out from the text.")
-    importance_hint: Share | None = Field(None, description="A hint that is averaged with what the text says.")
-    confidence: Share | None = Field(None, description="How sure the agent is; left out, it counts as 0.5.")
+    importance: Share | None = Field(None, description="How important it is; computed from the text if left out.")
+    importance_hint: Share | None = Field(None, description="Averaged with the importance computed from the text.")
+    confidence: Share | None = Field(None, description="How sure the agent is; 0.5 if left out.")
     tags: tuple[Identifier, ...] | None = Field(None, description="Labels to filter by.")
     source: Text | None = Field(None, description="Where the memory came from.")
 
@@ -139,7 +139,7 @@ class Accessed(Noted):
     query: Text | None = Field(None, description="Query that led to them.")
     ranks: tuple[Rank, ...] | None = Field(None, description="Rank of each in the answer, from 1, in the same order.")
     expanded: tuple[Identifier, ...] | None = Field(
-        None, description="Those of them that were reached only over an association."
+        None, description="Those of them that were reached only through an association."
     )
 
     @model_validator(mode="after")
@@ -159,7 +159,7 @@ class Accessed(Noted):
 
 
 class Updated(_Validity):
-    """A memory is changed; what is not given stays."""
+    """A memory is changed; fields that are left out stay."""
 
     example: ClassVar[dict[str, Any]] = {"valid_until": "2026-03-01T00:00:00Z"}
     content: Text | None = Field(None, description="The new text.")
@@ -191,20 +191,19 @@ class Session(Noted):
 
 
 class Feedback(Noted):
-    """Somebody says whether a memory helped."""
+    """A memory is rated as helpful or not."""
 
     example: ClassVar[dict[str, Any]] = {"helpful": True}
-    helpful: Switch = Field(description="Whether it helped: true counts as an access, false lowers the confidence.")
+    helpful: Switch = Field(description="true counts as an access, false lowers the confidence.")
 
 
 class Erased(Payload):
-    """A memory is erased for good; only the pipeline says so, once it has begun to do it."""
+    """A memory is erased for good; written by the pipeline alone."""
 
     example: ClassVar[dict[str, Any]] = {"reason": "asked for by Ana", "digests": {"memory.stored 4": "9f86d0…"}}
     reason: Text = Field(description="Why.")
     digests: dict[str, str] = Field(
-        description="By type and ledger position, what stands for each payload that told of it: a salted SHA-256. The "
-        "salt stands in the receipt alone."
+        description="Salted SHA-256 of each redacted payload, by type and ledger position. Only the receipt has the salt."
     )
 
 

@@ -1,6 +1,6 @@
-"""Models in words: what a field takes, and what was wrong with a value. For reasons of refusal and reference pages.
+"""Describes pydantic models in words: error messages with a remedy, and tables of fields for reference pages.
 
-Here: sentences made from any pydantic model or JSON schema. Not here: the models (`ledger/event.py`).
+Here: sentences generated from any pydantic model or JSON schema. Not here: the models (`ledger/event.py`).
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -17,19 +17,19 @@ WHOLE_LETTERS: Final = "whole letters: it holds half of a surrogate pair"
 _SHORT: Final = Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxlong, _SHORT.maxother = 2, 60, 30, 60
 _LISTED: Final = 30
-"""Known names that are listed where none is near."""
+"""Most names to list if none is similar."""
 
 
 def shown(value: object) -> str:
-    """Return a wrong value as a reason repeats it: at most some 60 characters, whatever its size and depth."""
+    """Return a wrong value as an error message quotes it: at most some 60 characters, whatever its size and depth."""
     try:
         return _SHORT.repr(value)
-    except ValueError:  # an integer beyond the digits that Python is willing to write
+    except ValueError:  # an integer with more digits than Python converts
         return f"a huge {type(value).__name__}"
 
 
 def nearest(value: object, known: Iterable[str]) -> str:
-    """Say which known name a wrong one is closest to; if none is near, list them, or how many there are, or none."""
+    """Return a hint to the most similar known name or, without one, to all of them or their number."""
     names = [str(name) for name in known]
     if not names:
         return "none is known"
@@ -43,11 +43,11 @@ def nearest(value: object, known: Iterable[str]) -> str:
 
 
 def reason(error: ValidationError, model: type[BaseModel], *, prefix: str = "") -> str:
-    """Return the first finding of an error of `model` as one sentence: field, value, remedy.
+    """Return the first error of a model as a sentence: field, value, remedy.
 
     Args:
-        error: what pydantic found.
-        model: the model that was checked.
+        error: pydantic's error.
+        model: the validated model.
         prefix: path of the model's fields, such as "payload.".
     """
     schema = _schema(model)
@@ -55,25 +55,25 @@ def reason(error: ValidationError, model: type[BaseModel], *, prefix: str = "") 
 
 
 def finding(
-    found: ErrorDetails | Mapping[str, Any],
+    details: ErrorDetails | Mapping[str, Any],
     schema: Mapping[str, Any],
     document: Mapping[str, Any],
     *,
     prefix: str = "",
     value: str = "it",
 ) -> str:
-    """Return what pydantic found wrong with a value as one sentence: field, value, remedy.
+    """Return an error of a value as a sentence: field, value, remedy.
 
     Args:
-        found: type, place within the value, input and context. Where the value has one of several JSON types, the
-            first step of its place names the type.
+        details: type, location within the value, input and context. If the value may have several JSON types, the
+            first step of the location names the type.
         schema: JSON schema of the value.
-        document: where references of the schema lead.
+        document: schema that holds the definitions that `schema` refers to.
         prefix: path of the value's fields, such as "payload.".
-        value: what the value itself is called.
+        value: how to call the value itself.
     """
     at, path, optional = _resolved(schema, document), "", False
-    for step in found["loc"]:
+    for step in details["loc"]:
         fields = at.get("properties", {})
         if step in fields:
             optional = step not in at.get("required", ())
@@ -87,23 +87,23 @@ def finding(
             at = next(option for option in options if option["type"] == step)
         else:
             at, path, optional = _resolved(at.get("items", {}), document), f"{path}[{step!r}]", False
-    if not path and "error" in found.get("ctx", {}):
-        return str(found["ctx"]["error"])
-    kind = WHOLE_LETTERS if found["type"] == "string_unicode" else _kind(at)
-    if found["type"] == "missing":
+    if not path and "error" in details.get("ctx", {}):
+        return str(details["ctx"]["error"])
+    kind = WHOLE_LETTERS if details["type"] == "string_unicode" else _kind(at)
+    if details["type"] == "missing":
         meaning = at.get("description") if path else None
         return f"{path or value} is missing; give " + (
             f"{meaning[0].lower()}{meaning[1:].rstrip('.')}" if meaning else kind
         )
-    return f"{path or value} is {shown(found['input'])}; give {kind}" + (", or leave it out" if optional else "")
+    return f"{path or value} is {shown(details['input'])}; give {kind}" + (", or leave it out" if optional else "")
 
 
 def fields_table(model: type[BaseModel], *, filled: Container[str] = ()) -> str:
-    """Return a Markdown table of a model's fields, needed ones first: name, what it takes, whether needed, meaning.
+    """Return a Markdown table of a model's fields, required ones first: name, type, whether required, meaning.
 
     Args:
-        model: the model to show.
-        filled: required fields that a reader need not give.
+        model: the model.
+        filled: required fields that are filled in if left out.
     """
     rows = ["| field | takes | needed | meaning |", "|---|---|---|---|"]
     needed = [name for name, field in model.model_fields.items() if field.is_required() and name not in filled]
@@ -123,27 +123,27 @@ def _kinds(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _present(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of what may be left out for the case that it is there."""
+    """Return the schema of an optional value for the case that it is present."""
     options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
-    return _instead(schema, "anyOf", options[0]) if len(options) == 1 else schema
+    return _inlined(schema, "anyOf", options[0]) if len(options) == 1 else schema
 
 
 def _resolved(schema: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of what is there, with what it refers to, down to the items of a list."""
+    """Return the schema of a present value with its references resolved, down to the items of a list."""
     schema = _present(schema)
     if "$ref" in schema:
         steps = schema["$ref"].removeprefix("#/").split("/")
-        schema = _instead(schema, "$ref", reduce(lambda part, step: part[step], steps, document))
+        schema = _inlined(schema, "$ref", reduce(lambda part, step: part[step], steps, document))
     return {**schema, "items": _resolved(schema["items"], document)} if "items" in schema else schema
 
 
-def _instead(schema: Mapping[str, Any], key: str, meant: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema with what a key of it means in place of that key; what it says itself comes first."""
-    return {**meant, **{name: part for name, part in schema.items() if name != key}}
+def _inlined(schema: Mapping[str, Any], key: str, target: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema with a key replaced by its target; the schema's own keywords take precedence."""
+    return {**target, **{name: part for name, part in schema.items() if name != key}}
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """Say what a field of this JSON schema takes."""
+    """Describe the values that a JSON schema accepts."""
     kind = "a JSON object"
     match schema:
         case {"enum": values}:
