@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from memory_pipeline.ledger import disk
 
-_ATTEMPTS: Final = 4
+_ATTEMPTS: Final = 20
 """Attempts to write an object into a folder that concurrent deletions remove whenever it is empty."""
 
 

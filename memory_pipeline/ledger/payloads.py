@@ -203,7 +203,7 @@ class Erased(Payload):
     example: ClassVar[dict[str, Any]] = {"reason": "asked for by Ana", "digests": {"memory.stored 4": "9f86d0…"}}
     reason: Text = Field(description="Why.")
     digests: dict[str, str] = Field(
-        description="Salted SHA-256 of each redacted payload, by type and ledger position. Only the receipt has the salt."
+        description="Salted SHA-256 of each redacted payload, by type and ledger position. The receipt has the salt."
     )
 
 
