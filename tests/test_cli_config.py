@@ -107,7 +107,7 @@ def test_another_name_of_the_setting_is_replaced(home):
         (("preset", "automen"), ("preset 'automen' is unknown", "did you mean 'automem'?")),
         (("nightly", "often"), ("nightly = 'often'", "five fields")),
         (("nightly", "0 2 * * *", "-p", "ana"), ("setting of the deployment", "leave --profile out")),
-        (("home", "/x"), ("home is chosen with --home or MEMORY_PIPELINE_HOME",)),
+        (("home", "/x"), ("home is set with --home or MEMORY_PIPELINE_HOME",)),
         (("reinforcement_bonus", "0.3"), ("would have no effect", "nothing was written")),
         (("promotionIntervalMinutes", "often"), ("promotionIntervalMinutes = 'often' is not a number",)),
         (("similarity_threshold", "0.5", "-p", "bo"), ("cluster_similarity under the preset automem",)),
@@ -123,7 +123,7 @@ def test_what_is_wrong_is_refused_and_nothing_is_written(home, args, parts):
 
 
 def test_a_negative_number_reaches_the_check_behind_two_dashes(home):
-    hint = "a negative number stands behind --, such as: -- -1"
+    hint = "put a negative number after --, as in: -- -1"
     assert hint in refused("config", "set", "token_budget", "-1", home=home, status=2)
     assert hint in refused("config", "set", "token_budget", "-.5", home=home, status=2)
     assert hint not in refused("config", "set", "--profle", "ana", "seed", "3", home=home, status=2)
@@ -154,7 +154,7 @@ def test_unset_mends_a_file_that_is_wrong(home):
 def test_what_beats_the_file_is_said(home):
     shown = text("config", "set", "seed", "4", home=home, MEMORY_PIPELINE_SEED="9")
     assert "policy.seed = 9, from: environment MEMORY_PIPELINE_SEED" in shown
-    assert "is not in force" in shown
+    assert "has no effect" in shown
     assert load(home, environment={}).policy.seed == 4
 
 

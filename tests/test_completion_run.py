@@ -156,7 +156,7 @@ def test_the_report_of_a_run_says_how_many_summaries_rules_had_to_word_and_why(l
         )
     made = lake.read("summaries").height
     reasons = f"{made - 2} rejected · 1 empty · 1 with an invented fact"
-    assert f"\nworded by rules, not by the language model: {made} summaries: {reasons}\n" in shown
+    assert f"\nworded by rules instead of the language model: {made} summaries: {reasons}\n" in shown
 
 
 def test_the_report_of_a_run_says_nothing_of_a_model_where_there_is_none(lake):

@@ -135,7 +135,7 @@ def test_a_damaged_ledger_is_found_and_left_alone(copy):
 def test_dead_letters_are_counted(copy, tmp_path):
     (tmp_path / "bad.jsonl").write_text("{}\n", "utf-8")
     told("import", "jsonl", tmp_path / "bad.jsonl", home=copy)
-    assert examined(copy)["dead letters"][1].startswith("1 refused events")
+    assert examined(copy)["dead letters"][1].startswith("1 refused event;")
 
 
 def test_dagsters_storage(copy):
@@ -145,7 +145,7 @@ def test_dagsters_storage(copy):
     Path(copy / "dagster" / "dagster.yaml").write_text("storage: [nonsense", "utf-8")
     well, detail = examined(copy)["dagster"]
     assert not well
-    assert "the next run writes it anew" in detail
+    assert "the next run writes it again" in detail
 
 
 def test_an_erasure_that_was_broken_off_is_finished(copy, monkeypatch):

@@ -268,12 +268,12 @@ def test_a_run_says_where_its_token_budget_stands(chain):
     stored = tokens(memories.filter(kind="original"), pl.col("content"))
     share = 100 * shown(memories)["sample-1"] / stored["sample-1"]
     assert line == (
-        f"token budget of sample-1: {share:.3g} % shown, 15 % asked; the quota of 10 % a run leaves the rest to later "
-        "runs, at once with --max-archived-share 1"
+        f"token budget of sample-1: 15 %, in use {share:.3g} %; the quota of 10 % per run leaves the excess to later "
+        "runs; --max-archived-share 1 lifts it"
     )
     assert "token budget of sample-1: " in last
     assert "later runs" not in last
-    assert "a token budget goes before" in first
+    assert "a token budget may still trim" in first
 
 
 def test_a_plan_like_any_other_is_held_and_then_the_budget_takes_nothing_more(tmp_path, told):
@@ -393,7 +393,7 @@ def test_what_was_marked_as_important_is_never_archived_for_a_budget(tmp_path):
         night(lake, as_of=homes.NIGHT + timedelta(hours=1), run_id="narrow")
         left = lake.read("memories").filter(pl.col("lifecycle").is_in(LIVE), kind="original")
         assert set(left["memory_id"]) == {"decided", "important"}
-        assert "5 tokens asked; the rest is protected, or somebody has given it back" in said_of(lake, "narrow")
+        assert "; the excess is protected or was restored by hand" in said_of(lake, "narrow")
         assert planned(lake, as_of=homes.NIGHT + timedelta(hours=2)).is_empty()
 
 

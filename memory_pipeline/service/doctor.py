@@ -174,16 +174,16 @@ def _unfit(path: Path | None, position: int) -> str | None:
 
 def _dagster(home: Path) -> Finding:
     """Check Dagster's storage of this home, and whether the environment names another."""
-    own = home / "dagster"
-    if not own.is_dir():
+    storage = home / "dagster"
+    if not storage.is_dir():
         return Finding("dagster", well=True, detail="no storage yet; `init` or the first run creates it")
     named = os.environ.get("DAGSTER_HOME")
-    other = f"; DAGSTER_HOME names {named}, where `dagster dev` looks" if named and Path(named) != own else ""
+    other = f"; DAGSTER_HOME names {named}, where `dagster dev` looks" if named and Path(named) != storage else ""
     try:
         with launch.instance(home):
             pass
     except Exception as error:  # noqa: BLE001 - any error in Dagster's configuration is the finding
         problem = " ".join(str(error).split())
-        remedy = f"remove {own / 'dagster.yaml'}; the next run writes it again"
-        return Finding("dagster", well=False, detail=f"{own / 'dagster.yaml'}: {problem}; {remedy}")
-    return Finding("dagster", well=True, detail=f"{own}{other}")
+        remedy = f"remove {storage / 'dagster.yaml'}; the next run writes it again"
+        return Finding("dagster", well=False, detail=f"{storage / 'dagster.yaml'}: {problem}; {remedy}")
+    return Finding("dagster", well=True, detail=f"{storage}{other}")

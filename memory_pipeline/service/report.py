@@ -131,11 +131,11 @@ def profiles(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     table(console, headers, shown, empty="no profiles yet; the first memory creates one")
 
 
-def snapshots(console: Console, found: pl.DataFrame, home: Path) -> None:
+def snapshots(console: Console, listing: pl.DataFrame, home: Path) -> None:
     """Print the snapshots of a store, newest first."""
     rows = [
         (row["name"], f"{row['bytes'] / 1e6:.1f}", when(row["created_at"]), "newest" if row["newest"] else "")
-        for row in found.iter_rows(named=True)
+        for row in listing.iter_rows(named=True)
     ]
     table(console, ("name", "MB", "created (UTC)", ""), rows, empty="no snapshots yet; the first run writes one")
     line(console, f"in {home / 'snapshots'}, as NAME.duckdb; memories.duckdb links to the newest")
@@ -148,11 +148,11 @@ def settings(console: Console, rows: Sequence[Origin]) -> None:
     line(console, "meanings: docs/settings.md, or --json")
 
 
-def change(console: Console, made: Change) -> None:
+def change(console: Console, edit: Change) -> None:
     """Print a changed setting, and what overrides the settings file if anything does."""
-    line(console, f"{made.now.name} = {_setting(made.now.value)}, from: {made.now.origin}")
-    if made.written and made.now.origin != made.place:
-        line(console, f"the value in {made.place} has no effect: {made.now.origin} overrides it")
+    line(console, f"{edit.now.name} = {_setting(edit.now.value)}, from: {edit.now.origin}")
+    if edit.written and edit.now.origin != edit.place:
+        line(console, f"the value in {edit.place} has no effect: {edit.now.origin} overrides it")
 
 
 def _setting(value: object) -> str:
@@ -161,11 +161,11 @@ def _setting(value: object) -> str:
     return "unset" if value is None else str(value)
 
 
-def status(console: Console, found: Mapping[str, Any]) -> None:
+def status(console: Console, summary: Mapping[str, Any]) -> None:
     """Print the state of every profile, what is due and recent runs."""
-    line(console, found["home"])
+    line(console, summary["home"])
     names = ("profile_id", "preset", "memories", "live", "waiting")
-    rows = [(*(row[name] for name in names), when(row["last_as_of"], "never")) for row in found["profiles"]]
+    rows = [(*(row[name] for name in names), when(row["last_as_of"], "never")) for row in summary["profiles"]]
     headers = ("profile", "preset", "stored", "live", "waiting events", "consolidated as of")
     table(
         console,
@@ -173,31 +173,31 @@ def status(console: Console, found: Mapping[str, Any]) -> None:
         rows,
         empty="no memories yet; add some with: memory-pipeline remember TEXT, or memory-pipeline import",
     )
-    tasks = [(row["task"], when(row["last"], "never"), when(row["next_due"], "never")) for row in found["tasks"]]
+    tasks = [(row["task"], when(row["last"], "never"), when(row["next_due"], "never")) for row in summary["tasks"]]
     table(console, ("task", "last run", "next due"), tasks)
     due = [
         (row["profile_id"], one["task"], one["reason"])
-        for row in found["profiles"]
+        for row in summary["profiles"]
         if row["enabled"]
         for one in row["due"][:SHOWN]
     ]
     if due:
         table(console, ("profile", "due", "reason"), due)
-    if found["history"]:
+    if summary["history"]:
         columns = ("task", "profile_id", "outcome", "memories_processed")
         runs = [
             (when(run["ran_at"]), *(run[column] for column in columns), f"{run['duration_seconds']:.1f} s")
-            for run in found["history"][:SHOWN]
+            for run in summary["history"][:SHOWN]
         ]
         table(console, ("finished", "task", "profile", "outcome", "memories", "took"), runs)
     if due:
-        line(console, f"consolidate now: {command(Path(found['home']), 'consolidate')}")
-    waiting = found["waiting_seconds"]
+        line(console, f"consolidate now: {command(Path(summary['home']), 'consolidate')}")
+    waiting = summary["waiting_seconds"]
     lag = f"oldest event has waited {_duration(waiting)}" if waiting else "no events waiting"
     prose(
         console,
-        f"ledger position {found['position']} · {lag} · {many(found['dead_letters'], 'dead letter')} · "
-        f"{found['disk_bytes'] / 1e6:.1f} MB · times are UTC",
+        f"ledger position {summary['position']} · {lag} · {many(summary['dead_letters'], 'dead letter')} · "
+        f"{summary['disk_bytes'] / 1e6:.1f} MB · times are UTC",
     )
 
 
@@ -209,9 +209,9 @@ def checks(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     line(console, f"{len(rows) - len(problems)} of {len(rows)} expected checks passed")
 
 
-def findings(console: Console, found: Sequence[Finding]) -> None:
+def findings(console: Console, results: Sequence[Finding]) -> None:
     """Print the findings of `doctor`."""
-    for finding in found:
+    for finding in results:
         style = "green" if finding.well else "red"
         mark = Text("ok     " if finding.well else "problem", style=style)
         console.print(Text.assemble(mark, f" {finding.subject}: {finding.detail}"), soft_wrap=True)

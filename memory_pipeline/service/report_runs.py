@@ -124,9 +124,9 @@ def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.D
     )
     rows = []
     for row in done["profiles"]:
-        own = {name: frame.filter(profile_id=row["profile_id"]) for name, frame in tables.items()}
-        live = own["memories"].filter(pl.col("lifecycle").is_in(LIVE))
-        original = own["memories"].filter(kind="original")
+        frames = {name: frame.filter(profile_id=row["profile_id"]) for name, frame in tables.items()}
+        live = frames["memories"].filter(pl.col("lifecycle").is_in(LIVE))
+        original = frames["memories"].filter(kind="original")
         rows.append(
             (
                 row["profile_id"],
@@ -134,9 +134,9 @@ def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.D
                 live.height,
                 original.filter(superseded_kind="summary").height,
                 live.filter(pl.col("kind") != "original").height,
-                own["clusters"].height,
-                own["association_edges"].height,
-                int(own["scored_memories"]["is_protected"].sum()),
+                frames["clusters"].height,
+                frames["association_edges"].height,
+                int(frames["scored_memories"]["is_protected"].sum()),
             )
         )
     headers = ("profile", "memories", "live", "merged", "summaries", "clusters", "links", "protected")
@@ -165,13 +165,13 @@ def _budgets(
         trims = Action.TRIM in TASKS[row["task"]] and row["scope"] == "all" and row["outcome"] != "held"
         if budget is None or not trims:
             continue
-        own = memories.filter(profile_id=row["profile_id"])
-        used = trimming.used(own, budget).row(0, named=True)
-        cause = _excess(lake, row, decided, own) if used["shown"] > used["budget"] else ""
+        profile_memories = memories.filter(profile_id=row["profile_id"])
+        used = trimming.used(profile_memories, budget).row(0, named=True)
+        cause = _excess(lake, row, decided, profile_memories) if used["shown"] > used["budget"] else ""
         shown, target = f"{used['shown']} tokens", f"{used['budget']} tokens"
         if budget <= 1 and used["stored"]:
             shown, target = f"{100 * used['shown'] / used['stored']:.3g} %", f"{100 * budget:.3g} %"
-        prose(console, f"token budget of {row['profile_id']}: {shown} of {target}{cause}")
+        prose(console, f"token budget of {row['profile_id']}: {target}, in use {shown}{cause}")
 
 
 def _excess(lake: Lake, run: Mapping[str, Any], decided: pl.DataFrame, memories: pl.DataFrame) -> str:
@@ -179,12 +179,12 @@ def _excess(lake: Lake, run: Mapping[str, Any], decided: pl.DataFrame, memories:
     from memory_pipeline.consolidation.plans import planning  # noqa: PLC0415
     from memory_pipeline.consolidation.state.projection import State  # noqa: PLC0415
 
-    own = decided.filter(profile_id=run["profile_id"])
-    moved = own.filter(pl.col("action").is_in(planning.LEAVING))["memory_id"]
+    decisions = decided.filter(profile_id=run["profile_id"])
+    moved = decisions.filter(pl.col("action").is_in(planning.LEAVING))["memory_id"]
     before = pl.when(pl.col("memory_id").is_in(moved.implode())).then(pl.lit(LIVE[0])).otherwise("lifecycle")
     profiles = lake.read("profiles", seq=run["commit_seq"], profiles=[run["profile_id"]])
     nothing = TABLES["decided_edges"].empty()
-    spare = planning.spare(own, profiles, State(memories.with_columns(lifecycle=before), nothing))
+    spare = planning.spare(decisions, profiles, State(memories.with_columns(lifecycle=before), nothing))
     if spare["spare"].sum():
         return "; the excess is protected or was restored by hand"
     share = profiles["max_archived_share"][0]
