@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import memory_pipeline
-from memory_pipeline.erasure import erase
+from memory_pipeline.erasure.erase import pending_erasure, resume_erasure
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.recall.client.memory_client import MemoryClient, UnknownMemory
@@ -505,13 +505,13 @@ def test_what_an_erasure_that_broke_off_left_is_hidden_until_it_is_done(client, 
 
     copies, summary = merged(client, clock)
     with monkeypatch.context() as broken:
-        broken.setattr(erase, "_finish", lambda *_: 1 / 0)
+        broken.setattr("memory_pipeline.erasure.erase._finish", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             client.erase(copies[0])
-    assert erase.pending(lake).erased == (copies[0],)
+    assert pending_erasure(lake).erased == (copies[0],)
     assert not {copies[0], summary} & set(found(client))
-    erase.resume(lake)
-    assert erase.pending(lake) is None
+    resume_erasure(lake)
+    assert pending_erasure(lake) is None
     with MemoryClient(tmp_path, clock=clock) as other:
         assert found(client) == found(other)
     assert {copies[1], summary} & set(found(client))

@@ -8,7 +8,7 @@ import homes
 import pytest
 from commands import call, told
 
-from memory_pipeline.erasure import erase
+from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs import commit
@@ -155,9 +155,9 @@ def test_an_erasure_that_was_broken_off_is_finished(copy, monkeypatch):
     with Lake(copy) as lake:
         text = lake.read("memories", profiles=["sample-1"]).filter(kind="original").sort("memory_id").row(0, named=True)
         with monkeypatch.context() as patch:
-            patch.setattr(erase, "_finish", broken_off)
+            patch.setattr("memory_pipeline.erasure.erase._finish", broken_off)
             with pytest.raises(KeyboardInterrupt):
-                erase.erase(lake, profile_id="sample-1", memory_ids=[text["memory_id"]], now=homes.RECORDED)
+                erase_memories(lake, profile_id="sample-1", memory_ids=[text["memory_id"]], now=homes.RECORDED)
     assert examined(copy, "--repair")["erasure"][0]
     assert "erasure" not in examined(copy, "--repair")
     holding = [file for file in copy.rglob("*") if file.is_file() and text["content"].encode() in file.read_bytes()]

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from leftovers import found
 
-from memory_pipeline.erasure.erase import Receipt, erase, resume
+from memory_pipeline.erasure.erase import Receipt, erase_memories, resume_erasure
 from memory_pipeline.interop.importing import ImportReport, import_events
 from memory_pipeline.lake import compaction, snapshot
 from memory_pipeline.lake.tables import Lake
@@ -198,13 +198,13 @@ SCOPES = {
 
 @pytest.mark.parametrize("scope", SCOPES)
 def test_erased_words_are_nowhere(lake, scope):
-    receipt = erase(lake, profile_id="p", now=LATER, reason="asked for by her", **SCOPES[scope])
+    receipt = erase_memories(lake, profile_id="p", now=LATER, reason="asked for by her", **SCOPES[scope])
     lake.close()
     assert found(lake.home, *WORDS) == []
     assert lake.verify().is_empty()
     assert_rebuilt(lake)
     assert set(ALL) <= set(receipt.erased)
-    assert resume(lake) is None
+    assert resume_erasure(lake) is None
     assert lake.read("memories", profiles=["q"])["content"].to_list() == ["Somebody else's note about rowing"]
     run(lake, LATER)
     assert found(lake.home, *WORDS) == []
@@ -212,7 +212,7 @@ def test_erased_words_are_nowhere(lake, scope):
 
 def test_all_other_memories_stay_and_a_tombstone_says_what_is_gone(lake):
     before = lake.read("memories", profiles=["p"])
-    erase(lake, profile_id="p", memory_ids=ALL, now=LATER)
+    erase_memories(lake, profile_id="p", memory_ids=ALL, now=LATER)
     after = lake.read("memories", profiles=["p"])
     same = ["memory_id", "content", "content_hash", "lifecycle", "access_count", "last_accessed_at", "superseded_by"]
     others = pl.col("memory_id").is_in(["t1", "t2", "t3", "w"])
@@ -230,7 +230,7 @@ def test_the_snapshot_keeps_accesses_of_other_memories_without_queries_that_quot
     rest = "SELECT query, memory_id FROM accesses ORDER BY seq, ordinal"
     with duckdb.connect(str(snapshot.publish(lake)), read_only=True) as connection:
         assert connection.execute(asked).fetchall() == [("who is zwirblquax?", "a"), ("who is zwirblquax?", "t1")]
-    receipt = erase(lake, profile_id="p", memory_ids=ALL, now=LATER)
+    receipt = erase_memories(lake, profile_id="p", memory_ids=ALL, now=LATER)
     for path in (receipt.snapshot, snapshot.export(lake, lake.home.parent / "all.duckdb")):
         with duckdb.connect(str(path), read_only=True) as connection:
             assert connection.execute(rest).fetchall() == [(None, "t1"), (None, "w"), ("which tea?", "t1")]
@@ -241,7 +241,7 @@ def test_the_snapshot_keeps_accesses_of_other_memories_without_queries_that_quot
 def test_a_summary_is_made_anew_of_what_is_left_or_its_last_member_stands_for_itself(lake):
     summaries = lake.read("memories", profiles=["p"]).filter(pl.col("kind") == "compression")
     tea, doctor = (summaries.filter(pl.col("members").list.contains(name))["memory_id"].item() for name in ("t1", "a2"))
-    receipt = erase(lake, profile_id="p", memory_ids=["t1", "a2"], now=LATER)
+    receipt = erase_memories(lake, profile_id="p", memory_ids=["t1", "a2"], now=LATER)
     after = lake.read("memories", profiles=["p"])
     made = after.row(by_predicate=pl.col("memory_id") == tea, named=True)
     assert made["members"] == ["t2", "t3"]
@@ -257,7 +257,7 @@ def test_a_summary_is_made_anew_of_what_is_left_or_its_last_member_stands_for_it
 
 
 def test_the_ledger_keeps_that_it_happened_and_nothing_of_the_words(lake):
-    receipt = erase(lake, profile_id="p", memory_ids=["a"], now=LATER, reason="asked for")
+    receipt = erase_memories(lake, profile_id="p", memory_ids=["a"], now=LATER, reason="asked for")
     rows = lake.ledger.read()
     (erasure,) = [row for row in rows if row[3] == "memory.erased"]
     assert erasure[11] == "a"
@@ -272,7 +272,7 @@ def test_the_ledger_keeps_that_it_happened_and_nothing_of_the_words(lake):
 
 
 def test_what_others_say_keeps_its_meaning_without_the_words(lake):
-    erase(lake, profile_id="p", memory_ids=ALL, now=LATER)
+    erase_memories(lake, profile_id="p", memory_ids=ALL, now=LATER)
     said = {row[1]: json.loads(row[-1]) for row in lake.ledger.read() if row[2] == "p"}
     assert (said["x1"]["memory_ids"], said["x1"].get("query")) == (["a", "t1"], None)
     assert (said["x2"]["memory_ids"], said["x2"].get("query")) == (["w"], None)
@@ -284,7 +284,7 @@ def test_what_others_say_keeps_its_meaning_without_the_words(lake):
 
 
 def test_a_second_delivery_brings_nothing_back(lake):
-    erase(lake, profile_id="p", memory_ids=["a"], now=LATER)
+    erase_memories(lake, profile_id="p", memory_ids=["a"], now=LATER)
     again = lake.ledger.append(EVENTS)
     assert (again.accepted, again.duplicates) == (0, len(EVENTS))
     fresh = event("memory.stored", event_id="new id", profile_id="p", memory_id="a", payload={"content": TOLD})
@@ -300,7 +300,7 @@ def test_a_second_delivery_brings_nothing_back(lake):
 
 
 def test_an_undo_brings_nothing_back(lake):
-    erase(lake, profile_id="p", memory_ids=ALL, now=LATER)
+    erase_memories(lake, profile_id="p", memory_ids=ALL, now=LATER)
     for run_id in ("run-2400", "run-0400"):
         undo.undo(lake, run_id, cascade=True, now=LATER + timedelta(hours=1))
         assert_no_words(lake)
@@ -315,13 +315,13 @@ def assert_no_words(lake):
 
 
 def test_a_second_erasure_is_none_and_says_when_the_first_was(lake):
-    erase(lake, profile_id="p", memory_ids=["a"], now=LATER)
+    erase_memories(lake, profile_id="p", memory_ids=["a"], now=LATER)
     position = lake.ledger.position()
-    receipt = erase(lake, profile_id="p", memory_ids=["a"], now=LATER + timedelta(days=1))
+    receipt = erase_memories(lake, profile_id="p", memory_ids=["a"], now=LATER + timedelta(days=1))
     assert (receipt.erased, receipt.already, receipt.at) == ((), ("a",), LATER)
     assert (receipt.events, receipt.decisions, receipt.files_removed) == (0, 0, ())
     assert lake.ledger.position() == position
-    more = erase(lake, profile_id="p", user_id="ana", now=LATER + timedelta(days=1))
+    more = erase_memories(lake, profile_id="p", user_id="ana", now=LATER + timedelta(days=1))
     assert (more.erased, more.already) == (("a2", "a3", "a4"), ("a",))
 
 
@@ -329,7 +329,7 @@ def test_a_plan_from_before_is_refused(lake):
     settings = load(lake.home, environment={})
     profiles = inputs.chosen(lake, settings, as_of=LATER)
     tables = consolidate.preview(lake, settings, profiles)
-    erase(lake, profile_id="p", memory_ids=["w"], now=LATER)
+    erase_memories(lake, profile_id="p", memory_ids=["w"], now=LATER)
     with pytest.raises(Conflict, match="plan again"):
         commit.commit(lake, tables, inputs.policies(settings, profiles), run_id="late")
 
@@ -338,7 +338,7 @@ def test_a_run_under_way_keeps_nothing_of_it(lake):
     settings = load(lake.home, environment={})
     tables = consolidate.preview(lake, settings, inputs.chosen(lake, settings, as_of=LATER))
     with Lake(lake.home) as other:
-        erase(other, profile_id="p", memory_ids=ALL, now=LATER)
+        erase_memories(other, profile_id="p", memory_ids=ALL, now=LATER)
     since = "memories were erased since the events were read; plan again"
     with pytest.raises(Conflict, match=since):
         lake.append("enrichment", tables["enrichment"])
@@ -352,7 +352,7 @@ def test_a_run_under_way_keeps_nothing_of_it(lake):
 def test_the_same_text_under_another_id_stays_and_is_named(lake):
     lake.ledger.append([stored("w2", "The wifi password hangs on the fridge")])
     run(lake, NOW)
-    receipt = erase(lake, profile_id="p", memory_ids=["w"], now=LATER)
+    receipt = erase_memories(lake, profile_id="p", memory_ids=["w"], now=LATER)
     assert receipt.same_text == ("w2",)
     texts = dict(lake.read("memories", profiles=["p"]).select("memory_id", "content").iter_rows())
     assert (texts["w"], texts["w2"]) == ("[erased]", "The wifi password hangs on the fridge")
@@ -372,13 +372,13 @@ def test_the_same_text_under_another_id_stays_and_is_named(lake):
 )
 def test_what_is_unknown_is_refused_with_what_is_near(lake, scope, said):
     with pytest.raises(ValueError, match=said):
-        erase(lake, **{"profile_id": "p"} | scope, now=LATER)
+        erase_memories(lake, **{"profile_id": "p"} | scope, now=LATER)
 
 
 def test_a_summary_is_refused_with_its_members(lake):
     summary = lake.read("memories", profiles=["p"]).filter(pl.col("kind") == "compression")["memory_id"][0]
     with pytest.raises(ValueError, match=r"a summary, which says nothing of its own; erase its members \(.*\), or"):
-        erase(lake, profile_id="p", memory_ids=[summary], now=LATER)
+        erase_memories(lake, profile_id="p", memory_ids=[summary], now=LATER)
 
 
 def test_agents_cannot_say_that_something_was_erased():
@@ -387,7 +387,7 @@ def test_agents_cannot_say_that_something_was_erased():
 
 
 def test_the_receipt_reads_as_text_and_json_and_names_no_words(lake):
-    receipt = erase(lake, profile_id="p", memory_ids=ALL, now=LATER, reason="asked for")
+    receipt = erase_memories(lake, profile_id="p", memory_ids=ALL, now=LATER, reason="asked for")
     document = json.loads(json.dumps(receipt.to_dict()))
     assert Receipt.read(document) == receipt
     assert document["not_covered"][0] == "backups and copies of the data folder"
@@ -400,7 +400,7 @@ def test_the_receipt_reads_as_text_and_json_and_names_no_words(lake):
 
 def test_a_file_that_somebody_kept_in_the_folder_is_named(lake):
     (lake.home / "plan.json").write_text(json.dumps({"reason": TOLD}))
-    receipt = erase(lake, profile_id="p", memory_ids=ALL, now=LATER)
+    receipt = erase_memories(lake, profile_id="p", memory_ids=ALL, now=LATER)
     assert "plan.json, which holds words of it" in receipt.not_covered
 
 
@@ -408,7 +408,7 @@ def test_a_store_without_runs_erases_what_was_only_remembered(tmp_path):
     with Lake(tmp_path) as lake:
         lake.ledger.append(EVENTS)
         lake.project()
-        receipt = erase(lake, profile_id="p", memory_ids=ALL, now=LATER)
+        receipt = erase_memories(lake, profile_id="p", memory_ids=ALL, now=LATER)
     assert receipt.snapshot is None
     assert found(tmp_path, *WORDS) == []
 
@@ -418,5 +418,5 @@ def test_dagster_never_holds_a_text(tmp_path):
         lake.ledger.append(EVENTS)
         launch.execute(load(tmp_path, environment={}), "full")
         assert found(tmp_path / "dagster", *WORDS) == []
-        erase(lake, profile_id="p", memory_ids=ALL, now=datetime.now(UTC))
+        erase_memories(lake, profile_id="p", memory_ids=ALL, now=datetime.now(UTC))
     assert found(tmp_path, *WORDS) == []

@@ -11,7 +11,7 @@ import pytest
 from crashing import moments, outcome, steps_of
 from leftovers import found
 
-from memory_pipeline.erasure.erase import erase, resume
+from memory_pipeline.erasure.erase import erase_memories, resume_erasure
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
@@ -61,7 +61,7 @@ def steps(begun: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
 def erase_and_die(home: Path, last_step: int, sender: Connection) -> None:
     """Erase and be killed at a step; at step 0, tell how many steps there are."""
     with Lake(home) as lake:
-        work = partial(erase, lake, memory_ids=["a", "b"], now=NOW)
+        work = partial(erase_memories, lake, memory_ids=["a", "b"], now=NOW)
         total = steps_of(work, last_step, "os.", "fcntl.", "sqlite3.", "shutil.")
     sender.send(total)
 
@@ -74,11 +74,11 @@ def test_a_kill_at_any_step_leaves_an_erasure_that_can_be_finished(
     shutil.copytree(begun, home, symlinks=True)
     assert outcome(erase_and_die, home, 1 + moment * (steps - 1) // (MOMENTS - 1)) == -signal.SIGKILL
     with Lake(home, timeout=0) as lake:
-        told = resume(lake) if moment % 2 else None
-        receipt = erase(lake, memory_ids=["a", "b"], now=NOW + timedelta(days=1))
+        told = resume_erasure(lake) if moment % 2 else None
+        receipt = erase_memories(lake, memory_ids=["a", "b"], now=NOW + timedelta(days=1))
         assert {*receipt.erased, *receipt.already} == {"a", "b"}
         assert told is None or told.erased == ("a", "b")
-        assert resume(lake) is None
+        assert resume_erasure(lake) is None
         assert lake.verify().is_empty()
         assert lake.read("memories").height == 5
         again = rebuild.rebuild(lake, "default")["memories"]

@@ -12,7 +12,7 @@ import pytest
 from commands import COMMAND, environment, told
 from leftovers import found
 
-from memory_pipeline.erasure.erase import erase
+from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import sqlite_file
 from memory_pipeline.ledger.database import LakeError
@@ -71,7 +71,7 @@ def read_only(home):
 
 def erased(home, *memory_ids):
     with Lake(home) as lake:
-        return erase(lake, memory_ids=memory_ids, now=datetime.now(UTC)).erased
+        return erase_memories(lake, memory_ids=memory_ids, now=datetime.now(UTC)).erased
 
 
 def all_erased(home):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from leftovers import found
 
 from examples import examples
-from memory_pipeline.erasure.erase import erase
+from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.erasure.quotes import Quotes, readable
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
@@ -59,7 +59,7 @@ def test_what_is_erased_is_nowhere_and_all_else_is_as_it_was(said, recalls, data
     with TemporaryDirectory() as home, Lake(Path(home) / "home") as lake:
         store(lake, said, recalls)
         before = lake.read("memories").filter(kept, ~pl.col("memory_id").is_in(gone))
-        receipt = erase(lake, memory_ids=gone, now=NOW + timedelta(hours=1))
+        receipt = erase_memories(lake, memory_ids=gone, now=NOW + timedelta(hours=1))
         after = lake.read("memories")
         own = ["memory_id", "content", "content_hash", "speaker", "user_id", "protected", "created_at", "access_count"]
         assert after.filter(kept, ~pl.col("memory_id").is_in(gone)).select(own).equals(before.select(own))

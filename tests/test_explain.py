@@ -6,7 +6,7 @@ import pytest
 from frames import AS_OF, ago
 from stores import commit, rows, tables
 
-from memory_pipeline.erasure.erase import erase
+from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.recall.client.explain import explain
@@ -148,7 +148,7 @@ def test_what_is_trimmed_says_what_recall_shows(lake):
 def test_an_erased_memory_says_when_and_why_and_nothing_of_what_it_said(tmp_path):
     with Lake(tmp_path) as lake:
         lake.ledger.append([parse(stored("g"), recorded_at=AS_OF, origin="test")])
-        erase(lake, profile_id="p", memory_ids=["g"], now=AS_OF, reason="asked for by Ann")
+        erase_memories(lake, profile_id="p", memory_ids=["g"], now=AS_OF, reason="asked for by Ann")
         told = explain(lake, "g")
     assert (told.memory["lifecycle"], told.memory["content"]) == ("erased", "[erased]")
     assert told.erased == {"at": AS_OF, "reason": "asked for by Ann"}

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from commands import COMMAND, environment, refused, told
 
-from memory_pipeline.erasure.erase import erase
+from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.interop import jsonl, locomo
 from memory_pipeline.interop.importing import ImportReport, import_events
 from memory_pipeline.lake import compaction
@@ -216,7 +216,7 @@ def test_an_erasure_takes_the_refused_texts_of_a_memory_along(lake, tmp_path):
         (tmp_path / "26.json").write_text(json.dumps(chat))
         import_events(lake.ledger, locomo.events(tmp_path / "26.json", recorded_at=NOW))
     assert lake.ledger.dead_letters().height == 2
-    assert len(erase(lake, profile_id="locomo-26", memory_ids=["D1:1"], now=NOW).dead_letters) == 1
+    assert len(erase_memories(lake, profile_id="locomo-26", memory_ids=["D1:1"], now=NOW).dead_letters) == 1
     assert json.loads(lake.ledger.dead_letters()["raw"][0])["dia_id"] == "D1:2"
 
 

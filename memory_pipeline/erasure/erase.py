@@ -3,7 +3,7 @@
 First, with all other writers kept out, everything in the ledger that tells of the memories loses its words in one
 transaction, which also says what is still to be done. Then all that was made from the ledger is made anew from what is
 left of it, and every other file that may hold the words goes. A crash before that transaction leaves things as they
-were, and after it `resume` goes on; so does the next erasure. What is not here: how decisions are worded anew
+were, and after it `resume_erasure` goes on; so does the next erasure. What is not here: how decisions are worded anew
 (`erasure/redact_decisions.py`), how files go (`erasure/redact_files.py`), and how a receipt reads
 (`erasure/receipt.py`).
 """
@@ -38,7 +38,7 @@ from memory_pipeline.runs import commit, rebuild
 from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.settings import Policy
 
-__all__ = ["Receipt", "erase", "pending", "resume"]
+__all__ = ["Receipt", "erase_memories", "pending_erasure", "resume_erasure"]
 
 NO_REASON: Final = "asked for"
 """Reason of an erasure that was given none."""
@@ -70,7 +70,7 @@ class _Pending:
         return cls(receipt=Receipt.read(said["receipt"]), seqs=said["seqs"])
 
 
-def erase(
+def erase_memories(
     lake: Lake,
     *,
     profile_id: str = DEFAULT_PROFILE,
@@ -100,14 +100,14 @@ def erase(
     Raises:
         ValueError: not exactly one of the three is given.
         UnknownMemory: it names nothing that the store has; says what is near.
-        LakeError: the store cannot be written, or stayed in use; what is left is done by the next erasure or `resume`.
+        LakeError: the store cannot be written or stayed in use; the next erasure or `resume_erasure` finishes the job.
 
     Cost: reads all events and decisions of the profile, runs its last run again, writes the files that hold it anew,
         and copies the ledger's database: seconds up to some 100,000 memories.
     """
     if sum([bool(memory_ids), user_id is not None, whole_profile]) != 1:
         raise ValueError("name what to erase: memory_ids, or user_id, or whole_profile, and only one of them")
-    resume(lake)
+    resume_erasure(lake)
     salt = secrets.token_bytes(payloads.SALT_BYTES)
     with lake.ledger.exclusive():
         scope = _Scope(lake, profile_id, memory_ids=memory_ids, user_id=user_id, whole=whole_profile)
@@ -117,7 +117,7 @@ def erase(
     return replace(_finish(lake, pending), salt=salt.hex())
 
 
-def resume(lake: Lake) -> Receipt | None:
+def resume_erasure(lake: Lake) -> Receipt | None:
     """Go on with an erasure that a crash or a busy store broke off; None if there is none.
 
     Raises:
@@ -127,7 +127,7 @@ def resume(lake: Lake) -> Receipt | None:
     return None if left is None else _finish(lake, left)
 
 
-def pending(lake: Lake) -> Receipt | None:
+def pending_erasure(lake: Lake) -> Receipt | None:
     """Return the erasure that has begun and is not done: what it was asked for; None if there is none.
 
     The ledger has lost the words by then; published tables and other files may still hold them. Cost: one look.

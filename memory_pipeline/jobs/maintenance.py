@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memory_pipeline.assets.namespace import Namespace, is_own
 from memory_pipeline.assets.resources import Store, store_of
-from memory_pipeline.erasure import erase
+from memory_pipeline.erasure.erase import resume_erasure
 from memory_pipeline.jobs.consolidation import WRITES
 from memory_pipeline.jobs.schedules import status as schedule_status
 from memory_pipeline.lake import compaction, snapshot
@@ -96,7 +96,7 @@ def maintain(store: Store, instance: dg.DagsterInstance, names: Namespace) -> di
         What was done, as figures for Dagster's metadata.
     """
     settings, now = store.settings, datetime.now(UTC)
-    erase.resume(store.lake)
+    resume_erasure(store.lake)
     live = {run.run_id for run in instance.get_runs(filters=dg.RunsFilter(statuses=list(UNFINISHED)))}
     swept = store.lake.sweep(live=live, oldest=oldest_kept(store.lake, settings.keep_snapshots))
     moved = 0

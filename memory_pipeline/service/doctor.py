@@ -15,7 +15,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.erasure import erase
+from memory_pipeline.erasure.erase import pending_erasure, resume_erasure
 from memory_pipeline.lake import publishing, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.runs import commit, rebuild
@@ -61,9 +61,9 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
             yield ledger
             if not ledger.well:
                 return
-            if repair and erase.resume(lake):
+            if repair and resume_erasure(lake):
                 yield Finding("erasure", well=True, detail="an interrupted erasure was finished")
-            elif erase.pending(lake):
+            elif pending_erasure(lake):
                 remedy = (
                     "an erasure was interrupted and files may still hold its texts; finish it with: doctor --repair"
                 )

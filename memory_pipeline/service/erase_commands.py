@@ -82,7 +82,7 @@ def erase(
         raise Misused("nothing to erase: give a MEMORY, --user NAME, or --profile NAME for a whole profile")
     new_file(receipt_file, "--receipt", fresh=True)
     with existing_lake(settings_in_force()) as lake:
-        from memory_pipeline.erasure import erase as eraser  # noqa: PLC0415
+        from memory_pipeline.erasure.erase import erase_memories  # noqa: PLC0415
 
         owner = choose_profile(lake, profile)
         reach = preview(lake, owner, memory_id=memory_id, user=user)
@@ -91,7 +91,7 @@ def erase(
             return
         if reach.memories and not yes:
             _confirm(reach)
-        receipt = eraser.erase(
+        receipt = erase_memories(
             lake,
             profile_id=owner,
             memory_ids=None if memory_id is None else [memory_id],

@@ -18,7 +18,7 @@ from typing import Any, Final, Self, Unpack
 import polars as pl
 from uuid6 import uuid7
 
-from memory_pipeline.erasure.erase import Receipt, erase
+from memory_pipeline.erasure.erase import Receipt, erase_memories
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.ledger.database import UnknownMemory
@@ -482,7 +482,7 @@ class MemoryClient:
             check_text("reason", reason)
         self.flush()
         try:
-            return erase(
+            return erase_memories(
                 self._lake,
                 profile_id=self._profile,
                 memory_ids=None if memory_id is None else [memory_id],

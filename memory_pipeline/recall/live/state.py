@@ -17,7 +17,7 @@ import polars as pl
 
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.folding import ORIGINAL
-from memory_pipeline.erasure import erase
+from memory_pipeline.erasure.erase import pending_erasure
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import event, profile_events
 from memory_pipeline.ledger.profile_events import Row
@@ -194,7 +194,7 @@ class StateCache:
 
     def _erasure_finished(self, state: State) -> bool:
         """Tell whether an erasure in progress has finished, so that the published tables can be trusted again."""
-        return state.erasing and erase.pending(self._lake) is None
+        return state.erasing and pending_erasure(self._lake) is None
 
     def _advanced(self, state: State, position: int, rows: Sequence[Row]) -> State:
         """Return the state after further rows of the ledger."""
@@ -214,7 +214,7 @@ class StateCache:
 
     def _rebuilt(self, previous: SearchPool | None) -> State:
         """Read the published tables, fold the tail, and update the previous pool or build a new one."""
-        erasing = erase.pending(self._lake) is not None  # asked before and after: it may begin or end meanwhile
+        erasing = pending_erasure(self._lake) is not None  # asked before and after: it may begin or end meanwhile
         position, published, self._tail = load_published(self._lake, self._profile)
         changed, used = affected(self._tail.rows, ids_in(published, REVIVABLE))
         folded, closure = self._tail.folded(changed)
@@ -222,7 +222,7 @@ class StateCache:
             ~pl.col("lifecycle").is_in(REMOVED)
         )
         erased = erased_memories(self._tail.rows)
-        if erasing := bool(erased) and (erasing or erase.pending(self._lake) is not None):
+        if erasing := bool(erased) and (erasing or pending_erasure(self._lake) is not None):
             quotes_erased = pl.col("members").list.set_intersection(sorted(erased)).list.len() > 0
             memories = memories.filter(~_is_one_of(erased), ~quotes_erased)
         pool = self._pool_of(memories, previous)
