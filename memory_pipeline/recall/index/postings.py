@@ -43,8 +43,8 @@ class _Segment:
     @classmethod
     def of(cls, first: int, height: int, units: Integers, keys: Keys, counts: Floats) -> Self:
         """Build a segment from triples of unit, word and count; unit numbers are absolute."""
-        own = np.lexsort((keys, units))
-        units, keys, counts = units[own], keys[own], counts[own]
+        by_unit = np.lexsort((keys, units))
+        units, keys, counts = units[by_unit], keys[by_unit], counts[by_unit]
         by_key = np.argsort(keys, kind="stable")
         distinct, starts = np.unique(keys[by_key], return_index=True)
         own_starts = np.searchsorted(units, np.arange(first, first + height + 1))
@@ -58,12 +58,12 @@ class _Segment:
 
     def joined(self, later: Self) -> Self:
         """Merge this segment with the one after it."""
-        own = np.repeat(np.arange(self.first, self.first + self.height), np.diff(self.own_starts))
-        other = np.repeat(np.arange(later.first, later.first + later.height), np.diff(later.own_starts))
+        units = np.repeat(np.arange(self.first, self.first + self.height), np.diff(self.own_starts))
+        later_units = np.repeat(np.arange(later.first, later.first + later.height), np.diff(later.own_starts))
         return self.of(
             self.first,
             self.height + later.height,
-            np.concatenate([own, other]),
+            np.concatenate([units, later_units]),
             np.concatenate([self.own_keys, later.own_keys]),
             np.concatenate([self.own_counts, later.own_counts]),
         )
@@ -131,15 +131,15 @@ class Postings:
 
     def postings(self, key: np.uint64) -> tuple[Integers, Floats]:
         """Return the units that contain a word, ascending, and its count in each."""
-        found = []
+        parts_by_segment = []
         for segment in self.segments:
             at = int(np.searchsorted(segment.keys, key))
             if at < len(segment.keys) and segment.keys[at] == key:
                 span = slice(segment.starts[at], segment.starts[at + 1])
-                found.append((segment.units[span], segment.counts[span]))
-        if not found:
+                parts_by_segment.append((segment.units[span], segment.counts[span]))
+        if not parts_by_segment:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        numbers, counts = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        numbers, counts = (np.concatenate(parts) for parts in zip(*parts_by_segment, strict=True))
         units = self.place[numbers]
         if np.any(units[1:] <= units[:-1]) or units[0] < 0:  # units were removed or reordered
             order = np.argsort(units, kind="stable")
@@ -233,8 +233,8 @@ def keys(stems: list[str]) -> Keys:
 
 def _counted(texts: pl.Series) -> tuple[Integers, Keys, Floats]:
     """Count the content words of texts: unit, word, count."""
-    found = tokens.occurrences(tokens.fold(texts)).filter(~pl.col("stop"))
-    counted = found.group_by("row", pl.col("stem").hash(seed=0).alias("key")).len()
+    words = tokens.occurrences(tokens.fold(texts)).filter(~pl.col("stop"))
+    counted = words.group_by("row", pl.col("stem").hash(seed=0).alias("key")).len()
     return (
         counted["row"].to_numpy().astype(np.int64),
         counted["key"].to_numpy().astype(np.uint64),

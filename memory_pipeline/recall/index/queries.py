@@ -212,13 +212,13 @@ def _dates(plain: str, now: datetime) -> dict[str, list[tuple[int, int]]]:
     """Return the dates of a lower-case text by their wording: first day and day after the last (days since 1970)."""
     today = (now.astimezone(UTC) if now.tzinfo else now).date()
     past = bool(_PAST_TENSE.search(plain))
-    found = {
+    spans_of = {
         written: [span for form in forms if (span := dates.span(form, today, past=past))]
         for written, forms in facts.dates_in(plain).items()
     }
     return {
         written: [((first - _EPOCH).days, (last - _EPOCH).days) for first, last in spans]
-        for written, spans in found.items()
+        for written, spans in spans_of.items()
         if spans
     }
 
@@ -229,8 +229,8 @@ _EPOCH: Final = date(1970, 1, 1)
 def _named(text: str, speakers: tuple[str, ...]) -> dict[int, tuple[int, int]]:
     """Return the speakers whose name or first name the text contains as a name, in its order, and their spans."""
     words: dict[str, tuple[int, int]] = {}
-    for found in re.finditer(r"[^\W\d_][\w-]*", text):
-        words.setdefault(found[0], found.span())
+    for word in re.finditer(r"[^\W\d_][\w-]*", text):
+        words.setdefault(word[0], word.span())
     places = {}
     for place, name in enumerate(speakers):
         if name.lower() not in USERS | ASSISTANTS and name.split():

@@ -52,8 +52,8 @@ class RowIds(Mapping[str, int]):
         """Return the row of each memory, -1 for unknown ones."""
         unknown = len(self._at)
         number = np.fromiter((self._numbers.get(name, unknown) for name in memory_ids), np.int64, len(memory_ids))
-        known = number < unknown
-        return np.where(known, self._at[np.where(known, number, 0)] if unknown else -1, -1)
+        present = number < unknown
+        return np.where(present, self._at[np.where(present, number, 0)] if unknown else -1, -1)
 
     def extended(self, memory_ids: Sequence[str]) -> Self:
         """Append memories; one that is already present moves to the end and leaves its old row unowned."""

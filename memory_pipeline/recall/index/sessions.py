@@ -84,8 +84,8 @@ class Sessions:
         place = self.place[rows]
         at = place + step
         inside = (place >= 0) & (at >= 0) & (at < len(self.order))
-        found = np.where(inside, self.order[np.where(inside, at, 0)] if len(self.order) else -1, -1)
-        return np.where(inside & (self.number[found] == self.number[rows]), found, -1)
+        neighbours = np.where(inside, self.order[np.where(inside, at, 0)] if len(self.order) else -1, -1)
+        return np.where(inside & (self.number[neighbours] == self.number[rows]), neighbours, -1)
 
 
 def _replacing(rows: pl.DataFrame) -> tuple[Integers, Integers]:
@@ -94,10 +94,10 @@ def _replacing(rows: pl.DataFrame) -> tuple[Integers, Integers]:
     if merged.is_empty():
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     ends = merged.select("row", "session_id", "said_at", memory_id="members").explode("memory_id")
-    said = rows.with_row_index("newest").filter(pl.col("kind") == "original").drop("said_at")
-    said = said.select("newest", "session_id", "memory_id", said_at="created_at")
-    found = ends.join(said, on=["session_id", "said_at", "memory_id"]).group_by("row").agg(pl.col("newest").max())
-    return found["row"].cast(pl.Int64).to_numpy(), found["newest"].cast(pl.Int64).to_numpy()
+    originals = rows.with_row_index("newest").filter(pl.col("kind") == "original").drop("said_at")
+    originals = originals.select("newest", "session_id", "memory_id", said_at="created_at")
+    pairs = ends.join(originals, on=["session_id", "said_at", "memory_id"]).group_by("row").agg(pl.col("newest").max())
+    return pairs["row"].cast(pl.Int64).to_numpy(), pairs["newest"].cast(pl.Int64).to_numpy()
 
 
 def _session_of(rows: pl.DataFrame) -> pl.Series:

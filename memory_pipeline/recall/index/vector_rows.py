@@ -36,12 +36,14 @@ class VectorRows:
 
     def extended(self, rows: pl.DataFrame, vectors: pl.DataFrame, model: str) -> Self:
         """Append the vectors of further rows."""
-        own = vectors.filter(pl.col("model") == model).select("content_hash", "vector").unique("content_hash")
-        found = rows.select("content_hash").join(own, on="content_hash", how="left", maintain_order="left")["vector"]
-        matrix, known = _matrix(found, self.chunks[0].shape[1] if self.chunks else None)
+        by_hash = vectors.filter(pl.col("model") == model).select("content_hash", "vector").unique("content_hash")
+        lists = rows.select("content_hash").join(by_hash, on="content_hash", how="left", maintain_order="left")[
+            "vector"
+        ]
+        matrix, usable = _matrix(lists, self.chunks[0].shape[1] if self.chunks else None)
         start = sum(len(chunk) for chunk in self.chunks)
-        at = np.full(len(found), -1, dtype=np.int64)
-        at[known] = start + np.arange(len(matrix))
+        at = np.full(len(lists), -1, dtype=np.int64)
+        at[usable] = start + np.arange(len(matrix))
         chunks = list(self.chunks)
         if len(matrix):
             while chunks and len(chunks[-1]) <= _GROWTH * len(matrix):
@@ -62,17 +64,17 @@ class VectorRows:
 
     def cosines_of(self, rows: Integers, query: Matrix) -> Floats:
         """Return the cosine of some memories with a query, row by row in float64; NaN without a vector."""
-        found = np.full(len(rows), np.nan)
+        cosines = np.full(len(rows), np.nan)
         if not self._fits(query):
-            return found
+            return cosines
         unit = query.astype(np.float64)
         unit = unit / np.linalg.norm(unit)
         first = 0
         for chunk in self.chunks:
-            own = np.flatnonzero((self.at[rows] >= first) & (self.at[rows] < first + len(chunk)))
-            found[own] = np.einsum("ij,j->i", chunk[self.at[rows[own]] - first].astype(np.float64), unit)
+            inside = np.flatnonzero((self.at[rows] >= first) & (self.at[rows] < first + len(chunk)))
+            cosines[inside] = np.einsum("ij,j->i", chunk[self.at[rows[inside]] - first].astype(np.float64), unit)
             first += len(chunk)
-        return found
+        return cosines
 
     def _fits(self, query: Matrix) -> bool:
         return bool(self.chunks) and self.chunks[0].shape[1] == len(query) and bool(np.any(query))
@@ -80,24 +82,24 @@ class VectorRows:
     def arranged(self, order: Integers) -> Self:
         """Select memories in the given order; unused vectors are dropped once they are many."""
         at = self.at[order]
-        known = np.flatnonzero(at >= 0)
-        if sum(len(chunk) for chunk in self.chunks) <= _SPARSE * max(1, len(known)):
+        usable = np.flatnonzero(at >= 0)
+        if sum(len(chunk) for chunk in self.chunks) <= _SPARSE * max(1, len(usable)):
             return type(self)(self.chunks, at)
-        matrix = np.concatenate(self.chunks)[at[known]]
-        at[known] = np.arange(len(known))
-        return type(self)((matrix,) if len(known) else (), at)
+        matrix = np.concatenate(self.chunks)[at[usable]]
+        at[usable] = np.arange(len(usable))
+        return type(self)((matrix,) if len(usable) else (), at)
 
 
-def _matrix(found: pl.Series, width: int | None) -> tuple[Matrix, NDArray[np.bool_]]:
+def _matrix(lists: pl.Series, width: int | None) -> tuple[Matrix, NDArray[np.bool_]]:
     """Return the usable vectors of one length as unit rows, and which memories have one."""
-    lengths = found.list.len().fill_null(0)
+    lengths = lists.list.len().fill_null(0)
     wide = width or int(lengths.to_numpy().max(initial=0))
-    known = ((lengths == wide) & (lengths > 0)).to_numpy()
-    if not known.any():
-        return np.zeros((0, wide), dtype=np.float32), known
-    flat = found.filter(pl.Series(known)).explode().to_numpy().astype(np.float64)
+    usable = ((lengths == wide) & (lengths > 0)).to_numpy()
+    if not usable.any():
+        return np.zeros((0, wide), dtype=np.float32), usable
+    flat = lists.filter(pl.Series(usable)).explode().to_numpy().astype(np.float64)
     matrix = flat.reshape(-1, wide)
     norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
     good = np.isfinite(norms) & (norms > 0)
-    known[np.flatnonzero(known)[~good]] = False
-    return (matrix[good] / norms[good, np.newaxis]).astype(np.float32), known
+    usable[np.flatnonzero(usable)[~good]] = False
+    return (matrix[good] / norms[good, np.newaxis]).astype(np.float32), usable

@@ -106,9 +106,9 @@ class LedgerTail:
         decisions = self._in_force()
         closure = _connected(decisions, names)
         ends = sorted(closure)
-        own = decisions.filter(pl.col("memory_id").is_in(ends) | pl.col("target_id").is_in(ends))
-        context = closure | set(own["memory_id"]) | set(own["target_id"].drop_nulls())
-        folded = projection.fold(self._history(context), own).memories
+        related = decisions.filter(pl.col("memory_id").is_in(ends) | pl.col("target_id").is_in(ends))
+        context = closure | set(related["memory_id"]) | set(related["target_id"].drop_nulls())
+        folded = projection.fold(self._history(context), related).memories
         return folded.filter(pl.col("memory_id").is_in(ends)), closure
 
     def conflicts(self) -> pl.DataFrame:
@@ -179,11 +179,11 @@ class LedgerTail:
         with self._lake.ledger.reading() as transaction:
             projected = min(catalog.mark(transaction, Mark.PROJECTED), self._seq)
             between = profile_events.between(transaction, self._profile, after=projected, until=self._seq)
-        own, mine = pl.col("profile_id") == self._profile, pl.col("memory_id").is_in(sorted(names))
-        stored = self._lake.scan("events", own, pl.col("seq") <= projected, mine)
+        same_profile, about = pl.col("profile_id") == self._profile, pl.col("memory_id").is_in(sorted(names))
+        stored = self._lake.scan("events", same_profile, pl.col("seq") <= projected, about)
         rest = event.frame(self._lake.ledger.with_payloads(between))
         newer = self._events().filter(pl.col("seq") > self._seq)
-        return pl.concat([stored, rest.filter(mine), newer.filter(mine)])
+        return pl.concat([stored, rest.filter(about), newer.filter(about)])
 
 
 def rows_after(lake: Lake, profile_id: str, after: int) -> tuple[int, list[Row]]:

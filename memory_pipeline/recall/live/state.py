@@ -174,9 +174,9 @@ class StateCache:
         edges = self._lake.read("association_edges", profiles=[self._profile], columns=[*ends, "edge_type"])
         similar = edges.filter(pl.col("edge_type") == "SIMILAR_TO").select(ends)
         both = pl.concat([similar, similar.select(source="target", target="source")])
-        own = state.pool.index.memories.filter(pl.col("user_id") == user_id).select(target="memory_id")
-        reached = both.join(own.rename({"target": "source"}), on="source", how="semi").join(
-            own, on="target", how="anti"
+        users_own = state.pool.index.memories.filter(pl.col("user_id") == user_id).select(target="memory_id")
+        reached = both.join(users_own.rename({"target": "source"}), on="source", how="semi").join(
+            users_own, on="target", how="anti"
         )
         return frozenset(reached["target"])
 

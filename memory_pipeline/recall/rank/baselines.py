@@ -108,7 +108,7 @@ def _run_scores(index: Index, scored: pl.DataFrame, now: datetime) -> dict[str, 
 
 def _affinity(index: Index, context: Context, now: datetime) -> Floats:
     memories = index.memories
-    own = (memories["user_id"] == context.user_id).fill_null(value=False).to_numpy()
+    same_user = (memories["user_id"] == context.user_id).fill_null(value=False).to_numpy()
     session = (memories["session_id"] == context.session_id).fill_null(value=False).to_numpy()
     ended = memories.select(SAID_AT.max().over("session_id")).to_series()
     days = (
@@ -116,7 +116,7 @@ def _affinity(index: Index, context: Context, now: datetime) -> Floats:
     )
     proximity = formulas.session_proximity(
         same_session=session,
-        same_user=own,
+        same_user=same_user,
         days=days,
         reached=memories["memory_id"].is_in(list(context.reached)).to_numpy(),
     )

@@ -108,8 +108,8 @@ class Candidates:
         """
         values = self.whole.copy()
         if len(self.owner):
-            own = self.passages @ weights
-            order = np.lexsort((-np.arange(len(own)), own, self.owner))
+            by_passage = self.passages @ weights
+            order = np.lexsort((-np.arange(len(by_passage)), by_passage, self.owner))
             last = np.flatnonzero(np.append(self.owner[order][1:] != self.owner[order][:-1], True))
             best = order[last]
             values[self.owner[best]] = 0.5 * (values[self.owner[best]] + self.passages[best])

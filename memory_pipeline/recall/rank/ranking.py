@@ -76,8 +76,8 @@ class _Ranked:
 @cache
 def weights() -> Floats:
     """Return the coefficients of the default ranking in the order of `FEATURES`."""
-    known = coefficients("ranking")
-    return np.array([known.get(name, 0.0) for name in FEATURES])
+    by_name = coefficients("ranking")
+    return np.array([by_name.get(name, 0.0) for name in FEATURES])
 
 
 def rank(
