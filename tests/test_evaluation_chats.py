@@ -203,7 +203,7 @@ def test_turns_that_cannot_be_read_are_counted_with_the_first_reason(tmp_path):
     assert "text" in note
     nothing = tmp_path / "none.json"
     nothing.write_text(json.dumps(LOCOMO | {"session_1": [{"dia_id": "D1:0", "speaker": "Bo"}]}))
-    with pytest.raises(ValueError, match=r"no turn that can be read; correct it, first none\.json"):
+    with pytest.raises(ValueError, match=r"no readable turn; correct it, first none\.json"):
         load(nothing)
 
 

@@ -159,7 +159,7 @@ def test_an_earlier_question_counts_as_a_recall():
         (lambda frame: frame.with_columns(pl.col("time").cast(pl.String)), "column 'time' is String; give timestamps"),
         (lambda frame: frame.with_columns(id=pl.lit("x")), "column 'id' has 'x' more than once"),
         (lambda frame: frame.with_columns(content=pl.lit(None, pl.String)), "column 'content' is null in 6 rows"),
-        (lambda frame: frame.with_columns(kind=pl.lit("delete")), "column 'kind' has 7 rows of other values"),
+        (lambda frame: frame.with_columns(kind=pl.lit("delete")), "column 'kind' has 7 rows with other values"),
         (lambda frame: frame.clear(), "holds no message"),
     ],
 )

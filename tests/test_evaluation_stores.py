@@ -112,7 +112,7 @@ def test_where_nobody_said_what_helped_agreement_with_the_whole_store_is_measure
     home, ids = unjudged
     (chat,) = sources.read(home)
     assert chat.questions.select("text", "kind").rows() == [(query, "agreement") for query in ASKED]
-    assert chat.notes == (recall_log.NOBODY,)
+    assert chat.notes == (recall_log.NO_FEEDBACK,)
     half = replay.policy_for(budget=0.4)
     made = experiment.evaluate([chat], {"half": half})
     whole = made.figures.filter(policy=experiment.EVERYTHING, group="")
@@ -120,12 +120,12 @@ def test_where_nobody_said_what_helped_agreement_with_the_whole_store_is_measure
     assert (values["hit@10"], values["recall@10"], values["mrr"]) == (1, 1, 1)
     less = dict(made.figures.filter(policy="half", group="").select("figure", "value").iter_rows())
     assert 0 < less["recall@10"] < 1
-    assert made.notes == (replay.UNLIMITED, f"ana: {recall_log.NOBODY}")
+    assert made.notes == (replay.UNLIMITED, f"ana: {recall_log.NO_FEEDBACK}")
     assert "feedback" in report.html(made)
     soon = experiment.evaluate([chat], {}, ask_at="soon")
     assert soon.questions.height == len(ASKED)
     said = " ".join(text("evaluate", home, "--budget", "0.4").split())
-    assert recall_log.NOBODY in said
+    assert recall_log.NO_FEEDBACK in said
     assert replay.UNLIMITED in said
     assert ids
 
@@ -215,9 +215,9 @@ def test_lines_that_an_import_refuses_are_counted_with_the_first_reason(tmp_path
 def test_a_file_with_no_readable_line_names_the_first_with_field_and_value(tmp_path):
     path = written(tmp_path / "mine.jsonl", stored(1, 7), stored(2, ""))
     said = refused("evaluate", path)
-    assert "mine.jsonl: has no turn that can be read; correct it, first mine.jsonl:1: " in said
+    assert "mine.jsonl: has no readable turn; correct it, first mine.jsonl:1: " in said
     assert all(part in said for part in ("content", "7"))
-    assert "name a LoCoMo, BEAM or event file" in refused("evaluate", written(path))
+    assert "give a LoCoMo, BEAM or event file" in refused("evaluate", written(path))
 
 
 def test_what_was_erased_is_neither_replayed_nor_asked(tmp_path):
@@ -239,8 +239,8 @@ def test_a_store_without_questions_is_refused_with_the_remedy(tmp_path):
     with MemoryClient(home) as client:
         client.remember(FACTS[0])
     said = refused("evaluate", home)
-    assert "nothing was asked of what it holds" in said
-    assert "evaluate it when it has been in use" in said
+    assert "no recall was logged with its query" in said
+    assert "evaluate it after it has been in use" in said
     with Lake(home) as lake:
         snapshot.export(lake, tmp_path / "exp.duckdb")
         old = snapshot.export(snapshot.newest(home), tmp_path / "old.duckdb")
@@ -250,7 +250,7 @@ def test_a_store_without_questions_is_refused_with_the_remedy(tmp_path):
     assert "is a folder without memories" in refused("evaluate", tmp_path / "empty")
     assert list((tmp_path / "empty").iterdir()) == []
     (tmp_path / "no.duckdb").write_bytes(b"no")
-    assert "is no exported store" in refused("evaluate", tmp_path / "no.duckdb")
-    assert "there is no such file" in refused("evaluate", tmp_path / "none.duckdb")
+    assert "is not an exported store" in refused("evaluate", tmp_path / "no.duckdb")
+    assert "no such file" in refused("evaluate", tmp_path / "none.duckdb")
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "events.parquet")
-    assert "name the data folder" in refused("evaluate", tmp_path / "events.parquet")
+    assert "give the data folder" in refused("evaluate", tmp_path / "events.parquet")

@@ -1,1 +1,1 @@
-"""What a policy does to memories, measured before anybody turns it on."""
+"""Measures what a policy does to memories and to recall before it is enabled."""

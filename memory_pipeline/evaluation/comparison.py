@@ -1,6 +1,6 @@
-"""What each policy would keep, link, merge and forget of the same memories, night after night; nothing is written.
+"""Counts what each policy would keep, link, merge and forget of the same memories over several nights, in memory.
 
-What is not here: how well the kept memories answer questions, and how the table is shown (`service/`).
+Not here: how well the remaining memories answer questions (`experiment.py`) and printing (`service/`).
 """
 
 import time
@@ -11,36 +11,36 @@ from typing import Any, Final, cast
 import polars as pl
 
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.evaluation.simulation import Events, live, memories
+from memory_pipeline.evaluation.simulation import Events, memories, simulate
 from memory_pipeline.schemas import LIVE, Action, EventType, Lifecycle
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse.tokens import count_tokens
 
 NIGHTS: Final = 6
-"""Nights that are enough to see memories fade, be merged and come back."""
+"""Default number of nights: enough to see memories fade, merge and come back."""
 COLUMNS: Final[dict[str, str]] = {
-    "preset": "Policy, by the name of its preset.",
+    "preset": "Name of the preset.",
     "originals": "Memories that agents stored.",
     "live": "Originals that are still live.",
     "summaries": "Live summaries.",
-    "tokens_share": "Tokens of all live memories, summaries among them, as a share of what agents stored.",
-    "edges": "Edges after the last run, derived ones among them.",
+    "tokens_share": "Tokens of all live memories including summaries, as a share of the stored tokens.",
+    "edges": "Edges after the last run, including derived edges.",
     "links": "Edges that the runs decided.",
     "pruned": "Edges that the runs pruned.",
-    "merged": "Originals whose place a summary takes.",
-    "closed": "Originals whose fact a newer memory changed; they stay.",
+    "merged": "Originals superseded by a summary.",
+    "closed": "Originals with a fact that a newer memory changed; they stay live.",
     "archived": "Archived without a summary.",
-    "cold": "Cold or stub without a summary.",
-    "expired": "Expired for want of energy.",
+    "cold": "Cold or stubs without a summary.",
+    "expired": "Expired for lack of energy.",
     "deleted": "Deleted.",
     "warm": "Live originals that became warm.",
-    "promoted": "Rises to a higher tier of energy.",
+    "promoted": "Promotions to a higher tier.",
     "core": "Originals of category core.",
     "blocks": "Characters of core memory.",
-    "held": "Decisions that the quota held back in the last run.",
+    "held": "Decisions held by the quota in the last run.",
     "seconds": "Wall time of all runs.",
 }
-"""What each figure counts."""
+"""Definition of each figure, by column."""
 
 
 def compare(
@@ -50,19 +50,19 @@ def compare(
     nights: Sequence[datetime],
     progress: Callable[[str], None] | None = None,
 ) -> pl.DataFrame:
-    """Consolidate the same memories under each policy in memory, one full run a night, and count what became of them.
+    """Consolidate the same memories under each policy in memory, one full run per night, and count the outcomes.
 
     Args:
-        events: gives the table `events` as it stands at an instant.
-        policies: the policies, by the name to show.
+        events: returns the table `events` as of an instant.
+        policies: policies by display name.
         nights: clocks of the runs, ascending.
         progress: called with the name of each policy before its runs.
 
     Returns:
-        One row a policy in the order given, with the columns of `COLUMNS`.
+        One row per policy in the given order, columns as in `COLUMNS`.
 
     Raises:
-        ValueError: there are no nights, or nothing had been stored by the last one.
+        ValueError: there are no nights, or nothing was stored before the last one.
     """
     if not nights or list(nights) != sorted(set(nights)):
         raise ValueError(f"nights = {list(nights)}: give one instant or more, ascending")
@@ -101,12 +101,12 @@ def spread(events: pl.DataFrame, *, count: int = NIGHTS) -> list[datetime]:
 
 
 def _figures(events: Events, policy: Policy, nights: Sequence[datetime]) -> dict[str, Any]:
-    """Run every night under one policy and count."""
-    began = time.perf_counter()
-    for night in live(events, policy, nights):
+    """Run all nights under one policy and count the outcomes."""
+    start = time.perf_counter()
+    for night in simulate(events, policy, nights):
         last = night
     after = last.after
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - start
     in_force = projection.unmasked(last.decisions, last.tables["reverted"])
     decided = dict(in_force.group_by("action").len().iter_rows())
     return _counts(after["memories"], projection.project(last.tables["events"]).memories) | {
@@ -120,15 +120,15 @@ def _figures(events: Events, policy: Policy, nights: Sequence[datetime]) -> dict
     }
 
 
-def _counts(kept: pl.DataFrame, stored: pl.DataFrame) -> dict[str, Any]:
-    """Count memories by what became of them; `stored` are the originals before anything was decided."""
+def _counts(remaining: pl.DataFrame, stored: pl.DataFrame) -> dict[str, Any]:
+    """Count memories by outcome; `stored` holds the originals before any decision."""
     original, live = pl.col("kind") == "original", pl.col("lifecycle").is_in(LIVE)
     by_summary = (pl.col("superseded_kind") == "summary").fill_null(value=False)
 
     def gone(*lifecycles: Lifecycle) -> pl.Expr:
         return (original & ~by_summary & pl.col("lifecycle").is_in([lifecycle.value for lifecycle in lifecycles])).sum()
 
-    counted = kept.select(
+    counted = remaining.select(
         originals=original.sum(),
         live=(original & live).sum(),
         summaries=(~original & live).sum(),
@@ -141,5 +141,5 @@ def _counts(kept: pl.DataFrame, stored: pl.DataFrame) -> dict[str, Any]:
         warm=(original & (pl.col("lifecycle") == Lifecycle.WARM.value)).sum(),
         core=(original & (pl.col("category") == "core")).sum(),
     )
-    tokens = int(count_tokens(kept.filter(live)["content"]).sum())
+    tokens = int(count_tokens(remaining.filter(live)["content"]).sum())
     return counted.row(0, named=True) | {"tokens_share": tokens / max(1, int(count_tokens(stored["content"]).sum()))}

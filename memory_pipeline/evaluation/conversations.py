@@ -1,7 +1,7 @@
-"""Conversations with questions about them, read from files.
+"""Conversations with questions, and readers for the LoCoMo and BEAM formats.
 
-Here: what a chat is, and the files of other people's conversations (LoCoMo, BEAM). Not here: stores and the pipeline's
-own events (`sources.py`), chats made up by the project (`chats.py`), and importing memories for keeps (`interop/`).
+Not here: stores and event files (`sources.py`), generated chats (`synthetic_chats/`), and imports into a store
+(`interop/`).
 """
 
 import re
@@ -25,25 +25,25 @@ TURNS: Final = {
     "speaker": pl.String(),
     "content": pl.String(),
 }
-"""Columns of `Chat.turns`, in order of time."""
+"""Columns of `Chat.turns`, which is sorted by time."""
 _LISTS: Final = ("evidence", "original", "updated", "first", "second")
 QUESTIONS: Final = {"id": pl.String(), "text": pl.String(), "kind": pl.String(), "answer": pl.String()} | dict.fromkeys(
     _LISTS, pl.List(pl.String())
 )
-"""Columns of `Chat.questions`. `evidence` holds ids of the turns that answer it; of a changed fact `original` and
-`updated` those that say the older and the newer value, of a contradiction `first` and `second` the two sides; else
-these are empty."""
+"""Columns of `Chat.questions`. `evidence` lists the turns that answer the question. For a changed fact, `original` and
+`updated` list the turns with the older and the newer value; for a contradiction, `first` and `second` list those of
+its two sides; otherwise these are empty."""
 
 _KINDS: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
-"""Names of LoCoMo's categories."""
+"""Names of the LoCoMo question categories."""
 _EVIDENCE: Final = re.compile(r"D:?(\d+):0*(\d+)")
 READ: Final = datetime(9999, 1, 1, tzinfo=UTC)
-"""When the events of a file are said to be recorded: after all of them, as nothing is recorded before it happens."""
+"""Recording time of events from files: no event may be recorded before it occurs."""
 
 
 @dataclass(frozen=True)
 class Chat:
-    """A conversation with questions about it."""
+    """A conversation with questions."""
 
     chat_id: str
     turns: pl.DataFrame
@@ -51,11 +51,11 @@ class Chat:
     questions: pl.DataFrame
     """Columns of `QUESTIONS`."""
     notes: tuple[str, ...] = ()
-    """What a reader of figures about them must know: of the questions, and of what could not be read."""
+    """Caveats for readers of the figures: about the questions, and about unreadable parts."""
 
 
 def chat(chat_id: str, turns: Sequence[Mapping[str, Any]], questions: Iterable[Mapping[str, Any]]) -> Chat:
-    """Return rows as a chat: what a question does not say is empty, its id is `<chat>-<kind>-<number>` unless given."""
+    """Build a chat from rows; missing fields of a question are empty, its default id is `<chat>-<kind>-<number>`."""
     empty = {name: list[str]() for name in _LISTS} | {"answer": ""}
     rows = [
         {"id": f"{chat_id}-{question['kind']}-{number}"} | empty | dict(question)
@@ -65,45 +65,44 @@ def chat(chat_id: str, turns: Sequence[Mapping[str, Any]], questions: Iterable[M
 
 
 def load(path: Path) -> Chat:
-    """Read one conversation of LoCoMo or BEAM (JSON).
+    """Read one LoCoMo or BEAM conversation (JSON).
 
-    Turns that cannot be read are left out, and counted in a note. LoCoMo's turns stand a second apart, BEAM's messages
-    a minute.
+    Unreadable turns are left out and counted in a note. LoCoMo turns are one second apart, BEAM messages one minute.
 
     Args:
-        path: the file; of a list of LoCoMo conversations there must be one.
+        path: file to read; a list of LoCoMo conversations must have exactly one.
 
     Raises:
         ValueError: the file cannot be read, has another layout or no readable turn.
     """
-    found = json_file(path)
-    if isinstance(found, Mapping) and "messages" in found:
-        asked = [_beam(question) for question in found.get("questions", [])]
-        return _chat(path, str(found.get("chat", path.stem)), beam.events(path, recorded_at=READ), asked)
-    one = found[0] if isinstance(found, list) and len(found) == 1 else found
-    if not isinstance(one, Mapping):
-        remedy = "give one file a conversation (LoCoMo, BEAM or JSONL)"
+    document = json_file(path)
+    if isinstance(document, Mapping) and "messages" in document:
+        questions = [_beam(question) for question in document.get("questions", [])]
+        return _chat(path, str(document.get("chat", path.stem)), beam.events(path, recorded_at=READ), questions)
+    conversation = document[0] if isinstance(document, list) and len(document) == 1 else document
+    if not isinstance(conversation, Mapping):
+        remedy = "give one file per conversation (LoCoMo, BEAM or JSONL)"
         raise ValueError(f"{path}: holds no single conversation; {remedy}")  # noqa: TRY004 - the file is wrong
-    name = str(one.get("sample_id", path.stem))
-    asked = [_locomo(question, f"{name}:q{place}") for place, question in enumerate(one.get("qa", []))]
-    return _chat(path, name, locomo.events(path, recorded_at=READ), asked)
+    name = str(conversation.get("sample_id", path.stem))
+    questions = [_locomo(question, f"{name}:q{place}") for place, question in enumerate(conversation.get("qa", []))]
+    return _chat(path, name, locomo.events(path, recorded_at=READ), questions)
 
 
 def left_out(letters: Sequence[tuple[str, str]], what: str) -> str:
-    """Say how many parts of a file could not be read, and of the first of them why.
+    """Return a note on the number of unreadable parts of a file, with the reason for the first.
 
     Args:
-        letters: origin and reason of each.
-        what: the noun for one, whose plural takes an s.
+        letters: origin and reason of each part.
+        what: singular noun for a part; the plural adds an s.
     """
     count = f"1 {what} was" if len(letters) == 1 else f"{len(letters)} {what}s were"
     return f"{count} left out{', the first' if len(letters) > 1 else ''}: {': '.join(letters[0])}"
 
 
 def unreadable(path: Path, letters: Sequence[tuple[str, str]]) -> ValueError:
-    """Return the error for a file without any readable turn, with what is wrong first (see `left_out`)."""
-    remedy = f"correct it, first {': '.join(letters[0])}" if letters else "name a LoCoMo, BEAM or event file"
-    return ValueError(f"{path}: has no turn that can be read; {remedy}")
+    """Return the error for a file without a readable turn, naming the first fault (see `left_out`)."""
+    remedy = f"correct it, first {': '.join(letters[0])}" if letters else "give a LoCoMo, BEAM or event file"
+    return ValueError(f"{path}: has no readable turn; {remedy}")
 
 
 def _chat(path: Path, name: str, events: Iterable[Event | DeadLetter], questions: list[dict[str, Any]]) -> Chat:
@@ -123,17 +122,17 @@ def _chat(path: Path, name: str, events: Iterable[Event | DeadLetter], questions
             )
     if not turns:
         raise unreadable(path, letters)
-    known = {turn["id"] for turn in turns}
+    ids = {turn["id"] for turn in turns}
     for question in questions:
-        for name_of in _LISTS:
-            question[name_of] = [turn for turn in dict.fromkeys(question.get(name_of, ())) if turn in known]
-    made = chat(name, sorted(turns, key=lambda turn: turn["at"]), questions)
-    return replace(made, notes=(left_out(letters, "turn"),)) if letters else made
+        for column in _LISTS:
+            question[column] = [turn for turn in dict.fromkeys(question.get(column, ())) if turn in ids]
+    result = chat(name, sorted(turns, key=lambda turn: turn["at"]), questions)
+    return replace(result, notes=(left_out(letters, "turn"),)) if letters else result
 
 
 def _locomo(question: Mapping[str, Any], name: str) -> dict[str, Any]:
-    given = question.get("evidence", [])
-    evidence = [f"D{session}:{turn}" for text in given for session, turn in _EVIDENCE.findall(str(text))]
+    references = question.get("evidence", [])
+    evidence = [f"D{session}:{turn}" for text in references for session, turn in _EVIDENCE.findall(str(text))]
     return dict.fromkeys(_LISTS, ()) | {
         "id": name,
         "text": str(question.get("question", "")),

@@ -1,8 +1,7 @@
-"""What a recall found of what it should have found: figures a question, their means, and intervals.
+"""Scores recall results against the evidence of questions: figures per question, their means and intervals.
 
-Here: definitions. Not here: what is asked of what store (`replay.py`, `quality.py`) and how figures are shown
-(`report.py`). A question's evidence counts as found by a record only while the record's text still holds it
-(`evidence_match.py`).
+Here: the definitions. Not here: replays (`replay.py`, `quality.py`) and presentation (`report.py`). A record counts as
+finding evidence only while its text still contains it (`evidence_match.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,9 +22,9 @@ RECORDS: Final = {
     "t_start": pl.Datetime("us", "UTC"),
     "t_end": pl.Datetime("us", "UTC"),
 }
-"""Columns of a store: what recall can return, with the turns that it stands for and when they were said."""
+"""Columns of a store: the records that recall can return, the turns that each covers, and their time span."""
 RESULTS: Final = {"query_id": pl.String(), "rank": pl.Int64(), "id": pl.String()}
-"""Columns of results: what came back for a question, best first from rank 1."""
+"""Columns of results: the records returned for a query, best first, ranks from 1."""
 FIGURES: Final[dict[str, str]] = {
     "hit@10": "Share of questions with some evidence among the first ten.",
     "recall@10": "Mean share of a question's evidence among the first ten.",
@@ -34,19 +33,19 @@ FIGURES: Final[dict[str, str]] = {
     "recall@512t": "Mean share of a question's evidence in the first 512 tokens.",
     "recall@1024t": "Mean share of a question's evidence in the first 1024 tokens.",
     "ndcg@10": "Discounted gain of new evidence among the first ten, as a share of the best order.",
-    "mrr": "Mean of 1/rank of the first evidence, 0 where none came back.",
-    "tokens@10": "Mean tokens of the first ten.",
-    "gold@10": "Share of questions with a record of some evidence among the first ten, whatever its text still holds.",
-    "gold@5": "The same among the first five.",
-    "gold_mrr": "Mean of 1/rank of the first such record.",
-    "fresh-first": "Changed facts: share whose newer statement ranks above the older one; a missing newer one fails.",
+    "mrr": "Mean of 1/rank of the first evidence; 0 if there is none.",
+    "tokens@10": "Mean number of tokens in the first ten.",
+    "gold@10": "Share of questions with a record that covers evidence among the first ten, whatever its text contains.",
+    "gold@5": "Like gold@10, among the first five.",
+    "gold_mrr": "Mean of 1/rank of the first record that covers evidence.",
+    "fresh-first": "Changed facts: share whose newer statement ranks above the older one.",
     "fresh@3": "Changed facts: share whose newer statement is among the first three.",
     "both@10": "Contradictions: share with both sides among the first ten.",
 }
-"""What each figure means."""
+"""Definition of each figure."""
 BUDGETS: Final = (256, 512, 1024)
 DEPTH: Final = 50
-"""Results a question."""
+"""Results per question."""
 ROUNDS: Final = 2000
 _NOWHERE: Final = 10**9
 
@@ -54,53 +53,55 @@ _NOWHERE: Final = 10**9
 def score(
     chat: Chat, records: pl.DataFrame, results: pl.DataFrame, *, kinds: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """Score what came back for each question of a chat.
+    """Score the results of each question of a chat.
 
     Args:
         chat: the conversation; questions without evidence are left out.
         records: the store, columns of `RECORDS`; a record without members stands for the turn of its own id.
-        results: columns of `RESULTS`; a question that is missing found nothing.
-        kinds: kinds of questions that count; default: all.
+        results: columns of `RESULTS`; a missing question has no results.
+        kinds: kinds of questions to score; default: all.
 
     Returns:
-        One row a question: chat, question, kind, then `FIGURES`; a figure that does not apply to it is null.
+        One row per question: chat, question, kind, then `FIGURES`; inapplicable figures are null.
 
     Raises:
-        ValueError: results name a record that is not in the store.
+        ValueError: the results contain a record that is not in the store.
     """
-    if strangers := sorted(set(results["id"]) - set(records["id"])):
+    if unknown := sorted(set(results["id"]) - set(records["id"])):
         raise ValueError(
-            f"results name {len(strangers)} ids that are not in the store, such as {strangers[0]!r}; "
-            "return only what the store holds"
+            f"the results contain {len(unknown)} ids that are not in the store, such as {unknown[0]!r}; "
+            "return only records of the store"
         )
-    known = {row["id"]: row for row in records.with_columns(tokens=count_tokens(records["text"])).to_dicts()}
-    came = results.sort("query_id", "rank").group_by("query_id").agg("id")
-    found = dict(came.iter_rows())
+    by_id = {row["id"]: row for row in records.with_columns(tokens=count_tokens(records["text"])).to_dicts()}
+    ids = results.sort("query_id", "rank").group_by("query_id").agg("id")
+    ids_by_query = dict(ids.iter_rows())
     matcher = EvidenceMatcher.of(chat)
     rows = []
     for question in chat.questions.to_dicts():
         if question["evidence"] and (kinds is None or question["kind"] in kinds):
-            got = [known[name] for name in dict.fromkeys(found.get(question["id"], []))]
-            figures = _found(question, got, matcher) | _ranked(question, got)
+            returned = [by_id[name] for name in dict.fromkeys(ids_by_query.get(question["id"], []))]
+            figures = _evidence_figures(question, returned, matcher) | _rank_figures(question, returned)
             rows.append({"chat": chat.chat_id, "question": question["id"], "kind": question["kind"]} | figures)
     keys = dict.fromkeys(("chat", "question", "kind"), pl.String())
     return pl.DataFrame(rows, schema=keys | dict.fromkeys(FIGURES, pl.Float64()))
 
 
-def _found(question: Mapping[str, Any], got: Sequence[Mapping[str, Any]], matcher: EvidenceMatcher) -> dict[str, float]:
-    """Figures of evidence that the texts still hold."""
+def _evidence_figures(
+    question: Mapping[str, Any], returned: Sequence[Mapping[str, Any]], matcher: EvidenceMatcher
+) -> dict[str, float]:
+    """Return the figures that count evidence contained in the texts."""
     wanted = len(set(question["evidence"]))
     seen: set[str] = set()
-    gains = np.zeros(len(got))
-    for place, record in enumerate(got):
+    gains = np.zeros(len(returned))
+    for place, record in enumerate(returned):
         new = matcher.matched(question, record) - seen
         gains[place] = len(new)
         seen |= new
-    cost = np.cumsum([record["tokens"] for record in got])
+    cost = np.cumsum([record["tokens"] for record in returned])
     reached = np.cumsum(gains)
     hits = np.flatnonzero(gains)
     discount = 1.0 / np.log2(np.arange(10) + 2)
-    ten = float(reached[:10][-1]) if len(got) else 0.0
+    ten = float(reached[:10][-1]) if len(returned) else 0.0
     within = {f"recall@{most}t": float(gains[cost <= most].sum()) / wanted for most in BUDGETS}
     return {
         "hit@10": float(ten > 0),
@@ -108,14 +109,14 @@ def _found(question: Mapping[str, Any], got: Sequence[Mapping[str, Any]], matche
         "all@10": float(ten == wanted),
         "ndcg@10": min(1.0, float(gains[:10] @ discount[: len(gains[:10])]) / float(discount[: min(10, wanted)].sum())),
         "mrr": 1.0 / (1 + int(hits[0])) if len(hits) else 0.0,
-        "tokens@10": float(cost[:10][-1]) if len(got) else 0.0,
+        "tokens@10": float(cost[:10][-1]) if len(returned) else 0.0,
     } | within
 
 
-def _ranked(question: Mapping[str, Any], got: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Figures of where the records of turns stand."""
+def _rank_figures(question: Mapping[str, Any], returned: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """Return the figures that depend only on the ranks of the records covering turns."""
     places: dict[str, int] = {}
-    for place, record in enumerate(got):
+    for place, record in enumerate(returned):
         for turn in (record["id"], *(record["member_ids"] or ())):
             places.setdefault(turn, place)
 
@@ -138,11 +139,11 @@ def summary(scored: pl.DataFrame, *, by: str | None = None) -> pl.DataFrame:
     """Return the mean of each figure with its 95 % interval over questions.
 
     Args:
-        scored: rows of `score`, of one chat or more.
-        by: also a row for each value of this column (`kind`, `chat`).
+        scored: rows of `score`, of one or more chats.
+        by: column (`kind`, `chat`) to group by in addition to the overall rows.
 
     Returns:
-        group (empty for all), figure, value, low, high, n; figures that apply to no question are left out.
+        group (empty for all), figure, value, low, high, n; figures without applicable questions are left out.
     """
     groups = [("", scored)]
     if by is not None:
@@ -167,12 +168,14 @@ def against(scored: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
         bootstrap over questions, n.
 
     Raises:
-        ValueError: the two do not hold the same questions.
+        ValueError: the two have different questions.
     """
     keys = ["chat", "question"]
     both = scored.join(base, on=keys, suffix=" of base")
     if both.height != scored.height or both.height != base.height:
-        raise ValueError(f"{scored.height} and {base.height} questions share {both.height}; score the same questions")
+        raise ValueError(
+            f"{scored.height} and {base.height} questions have {both.height} in common; score the same questions"
+        )
     rows = []
     for figure in FIGURES:
         pair = both.select(figure, f"{figure} of base").drop_nulls()
@@ -189,21 +192,21 @@ def against(scored: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
 def interval(
     values: NDArray[np.float64], base: NDArray[np.float64] | None = None, *, seed: int = 0, rounds: int = ROUNDS
 ) -> tuple[float, float]:
-    """Return the 95 % percentile-bootstrap interval of the mean of `values`, or of mean(values)/mean(base), paired.
+    """Return the 95 % percentile-bootstrap interval of mean(values), or of mean(values)/mean(base) with paired draws.
 
-    Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13. Draws whose base is all zero are
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13. Samples whose base is all zero are
     left out. Cost: `rounds` times the number of values.
 
     Raises:
-        ValueError: there are no values, or the two differ in length.
+        ValueError: there are no values, or the lengths differ.
     """
     if not len(values) or (base is not None and len(base) != len(values)):
         raise ValueError(f"values has {len(values)} entries, base {'none' if base is None else len(base)}; pair them")
     drawn = np.random.default_rng(seed).integers(0, len(values), (rounds, len(values)))
     means = values[drawn].mean(axis=1)
     if base is not None:
-        below = base[drawn].mean(axis=1)
-        means = means[below > 0] / below[below > 0]
+        base_means = base[drawn].mean(axis=1)
+        means = means[base_means > 0] / base_means[base_means > 0]
     if not len(means):
         return float("nan"), float("nan")
     low, high = np.percentile(means, (2.5, 97.5))

@@ -1,7 +1,6 @@
-"""What was really asked of a memory, as questions: recalls with their query, and which of the answers helped.
+"""Derives evaluation questions from logged recalls and the feedback on their results.
 
-Here: how events of recalls and feedback become questions. Not here: where the events come from (`sources.py`,
-`conversations.py`).
+Not here: reading the events (`sources.py`, `conversations.py`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,61 +11,61 @@ import polars as pl
 from memory_pipeline.schemas import EventType
 
 RECALLED: Final = "recalled"
-"""Kind of a question of which somebody said what answered it."""
+"""Kind of a question with feedback on its results."""
 AGREEMENT: Final = "agreement"
-"""Kind of a question of which nobody did: it has no evidence until the whole store has answered it."""
+"""Kind of a question without feedback: it has no evidence until the full store has answered it."""
 USES: Final = (EventType.ACCESSED.value, EventType.FEEDBACK.value)
-"""Types of the events that tell of questions."""
+"""Types of events that questions are derived from."""
 COLUMNS: Final = ("occurred_at", "seq", "ordinal", "memory_id", "query", "rank", "helpful")
-"""Columns of the table `events` that are needed of them."""
+"""Columns of the table `events` that are needed."""
 AGREED: Final = 3
-"""Best answers of the whole store that count as evidence where nobody said what helped."""
-NOBODY: Final = (
-    "nobody said which answers helped, so the figures tell of agreement alone: the evidence is what the whole store "
-    f"answers first, the {AGREED} best answers of “keep everything” to the very questions that were recalled. With "
-    "feedback on answers, what helped is measured."
+"""Top results of the full store that count as evidence for questions without feedback."""
+NO_FEEDBACK: Final = (
+    "there is no feedback on answers, so the figures measure agreement with the full store only: the evidence of a "
+    f"question is the top {AGREED} results of “keep everything”. With feedback, they measure what helped."
 )
 
 
 def questions(uses: pl.DataFrame) -> tuple[list[dict[str, Any]], str]:
-    """Return the questions of one profile, each wording once, and what a reader of their figures must know.
+    """Return the questions of one profile, each wording once, and a caveat for readers of the figures.
 
-    What somebody found helpful, of the answers of the last recall that returned it, is the evidence of its query; so
-    is what an access without ranks names, as agents report what they used. A recall of a client has ranks: it tells
-    what came back, not what helped. Where anything is known to have helped, only such questions count; where nothing
-    is, all of them, of kind `AGREEMENT`.
+    The evidence of a query is the memories that were marked helpful after the last recall that returned them, and those
+    named by an access without ranks: agents report what they used that way. Recalls by a client have ranks; they show
+    what was returned, not what helped. If any question has evidence, only those with evidence count; otherwise all
+    count, with the kind `AGREEMENT`.
 
     Args:
         uses: rows of the table `events` of the types `USES`.
     """
-    helped: dict[str, dict[str, None]] = {}
-    last: dict[str, str] = {}
-    # A recall is written behind the answer: of one instant it comes before what is said of its answers.
+    helpful_by_query: dict[str, dict[str, None]] = {}
+    last_query: dict[str, str] = {}
+    # Recalls are logged in the background: at equal times, a recall sorts before the feedback on its results.
     ordered = uses.sort("occurred_at", pl.col("query").is_null(), "seq", "ordinal")
     for row in ordered.select(COLUMNS).iter_rows(named=True):
         memory, query = row["memory_id"], row["query"]
         if query is not None:
-            own = helped.setdefault(query, {})
-            last[memory] = query
+            helpful = helpful_by_query.setdefault(query, {})
+            last_query[memory] = query
             if row["rank"] is None:
-                own[memory] = None
-        elif memory in last and row["helpful"] is not None:
-            own = helped[last[memory]]
+                helpful[memory] = None
+        elif memory in last_query and row["helpful"] is not None:
+            helpful = helpful_by_query[last_query[memory]]
             if row["helpful"]:
-                own[memory] = None
+                helpful[memory] = None
             else:
-                own.pop(memory, None)
-    judged = [{"text": query, "kind": RECALLED, "evidence": [*own]} for query, own in helped.items() if own]
-    if judged or not helped:
-        few = f"{len(judged)} of {len(helped)} recalled questions count: those of which something is known to help."
-        return judged, few if len(judged) < len(helped) else ""
-    return [{"text": query, "kind": AGREEMENT, "evidence": []} for query in helped], NOBODY
+                helpful.pop(memory, None)
+    judged = [{"text": query, "kind": RECALLED, "evidence": [*ids]} for query, ids in helpful_by_query.items() if ids]
+    if judged or not helpful_by_query:
+        total = len(helpful_by_query)
+        note = f"{len(judged)} of {total} recalled questions count: those with an answer that is known to have helped."
+        return judged, note if len(judged) < total else ""
+    return [{"text": query, "kind": AGREEMENT, "evidence": []} for query in helpful_by_query], NO_FEEDBACK
 
 
-def originals(names: Iterable[str], made: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return the memories that agents stored behind some names, through summaries of summaries; each once."""
-    found: dict[str, None] = {}
-    for name in names:
-        members = list(made.get(name) or ())
-        found |= dict.fromkeys(originals(members, made) if members else [name])
-    return [*found]
+def originals(ids: Iterable[str], members_by_summary: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the distinct original memories behind some ids, resolving summaries of summaries."""
+    resolved: dict[str, None] = {}
+    for memory_id in ids:
+        members = list(members_by_summary.get(memory_id) or ())
+        resolved |= dict.fromkeys(originals(members, members_by_summary) if members else [memory_id])
+    return [*resolved]

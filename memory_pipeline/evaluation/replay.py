@@ -1,7 +1,7 @@
-"""A conversation lived through again under a policy, in memory: what is left in the end, and what each question gets.
+"""Replays a conversation in memory under a policy: the remaining memories and the results of each question.
 
-Here: turns become events, nights pass, questions are asked at their time. Not here: the run of a night (`nights.py`),
-figures (`metrics.py`), reading and writing files (`replay_files.py`).
+Here: turns become events, nights pass, and questions are asked at their times. Not here: one night's run
+(`simulation.py`), the figures (`metrics.py`), and files (`replay_files.py`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ import polars as pl
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.evaluation.comparison import NIGHTS, spread
 from memory_pipeline.evaluation.metrics import DEPTH, RECORDS, RESULTS
-from memory_pipeline.evaluation.simulation import Night, live
+from memory_pipeline.evaluation.simulation import Night, simulate
 from memory_pipeline.interop.importing import stable_id
 from memory_pipeline.ledger import event as ledger_events
 from memory_pipeline.recall.index.memory_index import Index
@@ -29,53 +29,51 @@ from memory_pipeline.text.embed import embedding
 
 PROFILE: Final = "replayed"
 QUERIES: Final = {"id": pl.String(), "at": pl.Datetime("us", "UTC"), "text": pl.String()}
-"""Columns of questions to ask: when, and what."""
+"""Columns of questions: id, time and text."""
 _QUOTA: Final = 1.0
-"""Share of the live memories that may leave in one night: nothing is at stake."""
-UNLIMITED: Final = (
-    "A replay lets a run take as much as budget and preset ask: the quota of what may leave in one run is not applied."
-)
-"""What a reader of its figures must know."""
+"""Quota of a replay: everything may leave the live set in one night, since nothing is at stake."""
+UNLIMITED: Final = "Replays ignore max_archived_share: a run may remove as many memories as budget and preset ask for."
+"""Caveat for readers of the figures."""
 _READ: Final = datetime(9999, 1, 1, tzinfo=UTC)
 _BEGINNING: Final = datetime(1, 1, 1, tzinfo=UTC)
 _BY_TIME: Final = ("coactivation", "episodes")
-"""Ways to group memories by when they were said or used."""
-_REMEMBERED: Final = 10
-"""Results of an earlier question that count as recalled."""
+"""Clustering methods that group by time or use instead of content."""
+_ACCESSED: Final = 10
+"""Results of a training question that count as accessed."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What is left of a conversation, and what came back for each question."""
+    """Result of a replay."""
 
     hot: pl.DataFrame
-    """Columns of `metrics.RECORDS`: the live memories after the last night, texts as recall shows them."""
+    """Columns of `metrics.RECORDS`: live memories after the last night, with the texts that recall shows."""
     results: pl.DataFrame
-    """Columns of `metrics.RESULTS`; only what is still in `hot`."""
+    """Columns of `metrics.RESULTS`, limited to records in `hot`."""
     memories: pl.DataFrame
     """Table `memories` after the last night."""
     seconds: float
-    """Wall time of all nights, without the questions."""
+    """Wall time of all nightly runs, without the questions."""
     largest_cluster: int
-    """Members of the largest group that any night found by what memories say; an episode is as long as its session."""
+    """Members of the largest content-based cluster of any night; episodes do not count."""
 
 
 def policy_for(*, preset: str | None = None, budget: float | None = None, embedder: str | None = None) -> Policy:
-    """Return the policy of a replay: a preset with a token budget, or one that keeps everything whole.
+    """Return the policy of a replay: a preset with a token budget, or one that keeps everything.
 
-    Without a preset nothing is merged, linked, moved or left out, but for what the budget asks; what changed is noted
-    all the same. Settings of this machine play no part.
+    Without a preset, nothing is merged, linked, promoted or forgotten except to meet the budget; changed facts are
+    still detected. Settings files and environment variables are ignored.
 
     Raises:
         SettingsError: the preset or embedder is unknown, or the budget out of range.
     """
-    given = {"TOKEN_BUDGET": budget, "EMBEDDER": embedder}
-    environment = {f"MEMORY_PIPELINE_{name}": str(value) for name, value in given.items() if value is not None}
+    overrides = {"TOKEN_BUDGET": budget, "EMBEDDER": embedder}
+    environment = {f"MEMORY_PIPELINE_{name}": str(value) for name, value in overrides.items() if value is not None}
     policy = load(".", environment=environment, preset_name=preset or "default", text="").policy
-    return policy if preset is not None else policy.model_copy(update=_WHOLE)
+    return policy if preset is not None else policy.model_copy(update=_KEEP_EVERYTHING)
 
 
-_WHOLE: Final[Mapping[str, Any]] = {
+_KEEP_EVERYTHING: Final[Mapping[str, Any]] = {
     "methods": (),
     "summarised": (),
     "associations": (),
@@ -99,76 +97,76 @@ def run(
     depth: int = DEPTH,
     ranking: str = "default",
 ) -> Replay:
-    """Store turns at their times, consolidate in some nights, ask questions at their times.
+    """Store turns at their times, consolidate on each night, and ask questions at their times.
 
     Args:
-        turns: columns of `conversations.TURNS`, ids unique; an `importance` (0..1) and a `memory_type` are taken too.
+        turns: columns of `conversations.TURNS` with unique ids; optionally `importance` (0..1) and `memory_type`.
         queries: columns of `QUERIES`.
-        policy: how nights consolidate; its quota is not applied.
-        training: columns of `QUERIES`: asked too, and what comes back counts as recalled, which strengthens it.
-        nights: how many, spread evenly over the conversation's days; the last follows the last turn.
-        depth: results a question.
+        policy: policy of the nightly runs; its quota is ignored.
+        training: columns of `QUERIES`; asked too, and their results count as accesses, which strengthen memories.
+        nights: number of runs, spread evenly over the conversation; the last run follows the last turn.
+        depth: results per question.
         ranking: see `recall.ranking`.
 
     Raises:
-        ValueError: there are no turns, or two have one id.
+        ValueError: there are no turns, or an id is used twice.
     """
-    if (twice := turns.filter(turns["id"].is_duplicated())).height:
-        raise ValueError(f"two turns have the id {twice['id'][0]!r}; give each its own")
-    told = stored(turns)
-    asked = _asked(queries, training)
-    used: list[pl.DataFrame] = []
-    at = spread(told, count=nights)
-    runs = live(
-        lambda night: pl.concat([told.filter(pl.col("occurred_at") <= night), *used]),
+    if (duplicates := turns.filter(turns["id"].is_duplicated())).height:
+        raise ValueError(f"two turns have the id {duplicates['id'][0]!r}; give each its own")
+    events = stored(turns)
+    questions = _questions(queries, training)
+    accesses: list[pl.DataFrame] = []
+    night_times = spread(events, count=nights)
+    runs = simulate(
+        lambda night: pl.concat([events.filter(pl.col("occurred_at") <= night), *accesses]),
         policy,
-        at,
+        night_times,
         max_archived_share=_QUOTA,
     )
-    came: list[pl.DataFrame] = []
-    passed: list[Night] = []
-    for (begins, ends), night in zip(pairwise([_BEGINNING, *at, _READ]), chain([None], runs), strict=True):
-        passed += [night] if night is not None else []
-        now = asked.filter((pl.col("at") >= begins) & (pl.col("at") < ends))
-        if now.height:
-            shelf = _Shelf(night, told, policy.embedder)
-            for row in now.iter_rows(named=True):
-                found = shelf.recall(row["text"], now=row["at"], k=depth, ranking=ranking)
+    results: list[pl.DataFrame] = []
+    finished: list[Night] = []
+    for (start, end), night in zip(pairwise([_BEGINNING, *night_times, _READ]), chain([None], runs), strict=True):
+        finished += [night] if night is not None else []
+        due = questions.filter((pl.col("at") >= start) & (pl.col("at") < end))
+        if due.height:
+            index = _LiveIndex(night, events, policy.embedder)
+            for row in due.iter_rows(named=True):
+                ranked = index.recall(row["text"], now=row["at"], k=depth, ranking=ranking)
                 if row["training"]:
-                    used += _used(row, found, len(used))
+                    accesses += _accesses(row, ranked, len(accesses))
                 else:
-                    came.append(found.select(query_id=pl.lit(row["id"]), rank="rank", id="memory_id"))
-    memories = passed[-1].after["memories"]
+                    results.append(ranked.select(query_id=pl.lit(row["id"]), rank="rank", id="memory_id"))
+    memories = finished[-1].after["memories"]
     hot = records(memories)
     return Replay(
         hot,
-        pl.concat([pl.DataFrame(schema=RESULTS), *came]).join(
+        pl.concat([pl.DataFrame(schema=RESULTS), *results]).join(
             hot.select("id"), on="id", how="semi", maintain_order="left"
         ),
         memories,
-        sum(night.seconds for night in passed),
-        max(_largest(night.tables["clusters"]) for night in passed),
+        sum(night.seconds for night in finished),
+        max(_largest(night.tables["clusters"]) for night in finished),
     )
 
 
 def _largest(clusters: pl.DataFrame) -> int:
-    alike = clusters.filter(~pl.col("method").is_in(_BY_TIME))
-    return int(max([0, *alike["cluster_size"]]))
+    by_content = clusters.filter(~pl.col("method").is_in(_BY_TIME))
+    return int(max([0, *by_content["cluster_size"]]))
 
 
 def records(memories: pl.DataFrame) -> pl.DataFrame:
     """Return the live rows of the table `memories` as a store: columns of `metrics.RECORDS`, oldest first."""
-    made = {row["memory_id"]: row["members"] for row in memories.select("memory_id", "members").to_dicts()}
-    born = dict(memories.select("memory_id", "created_at").iter_rows())
+    members = {row["memory_id"]: row["members"] for row in memories.select("memory_id", "members").to_dicts()}
+    created = dict(memories.select("memory_id", "created_at").iter_rows())
     rows = memories.filter(pl.col("lifecycle").is_in(LIVE)).sort("created_at", "seq", "memory_id")
-    turns = [sorted(_originals(name, made), key=lambda one: (born[one], one)) for name in rows["memory_id"]]
-    said = pl.coalesce("trimmed", "content")
+    turns = [sorted(_originals(name, members), key=lambda turn: (created[turn], turn)) for name in rows["memory_id"]]
+    text = pl.coalesce("trimmed", "content")
     return rows.select(
         id="memory_id",
-        text=pl.concat_str("speaker", pl.lit(": "), said).fill_null(said),
+        text=pl.concat_str("speaker", pl.lit(": "), text).fill_null(text),
         member_ids=pl.Series(turns, dtype=pl.List(pl.String())),
-        t_start=pl.Series([born[own[0]] for own in turns], dtype=RECORDS["t_start"]),
-        t_end=pl.Series([born[own[-1]] for own in turns], dtype=RECORDS["t_end"]),
+        t_start=pl.Series([created[ids[0]] for ids in turns], dtype=RECORDS["t_start"]),
+        t_end=pl.Series([created[ids[-1]] for ids in turns], dtype=RECORDS["t_end"]),
     )
 
 
@@ -176,7 +174,7 @@ def stored(turns: pl.DataFrame) -> pl.DataFrame:
     """Return turns as the table `events`, with the start and end of each session; profile `replayed`.
 
     Raises:
-        InvalidEvent: a turn cannot be stored; names it and the remedy.
+        InvalidEvent: a turn is invalid; the message names it and the remedy.
     """
     rows = list[tuple[Any, ...]]()
     ordered = turns.sort("at", maintain_order=True)
@@ -194,56 +192,58 @@ def stored(turns: pl.DataFrame) -> pl.DataFrame:
 
 
 def _payload(row: Mapping[str, Any]) -> dict[str, Any]:
-    given = {name: row.get(name) for name in ("content", "speaker", "importance", "memory_type")}
-    if given["memory_type"] not in MEMORY_TYPES:
-        given["memory_type"] = None
-    return {name: value for name, value in given.items() if value is not None}
+    values = {name: row.get(name) for name in ("content", "speaker", "importance", "memory_type")}
+    if values["memory_type"] not in MEMORY_TYPES:
+        values["memory_type"] = None
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _row(
-    event_type: EventType, row: Mapping[str, Any], about: str, more: Mapping[str, Any], seq: int
+    event_type: EventType, row: Mapping[str, Any], subject: str, fields: Mapping[str, Any], seq: int
 ) -> tuple[Any, ...]:
     raw = {
-        "event_id": stable_id(PROFILE, event_type.value, about),
+        "event_id": stable_id(PROFILE, event_type.value, subject),
         "profile_id": PROFILE,
         "event_type": event_type.value,
         "occurred_at": row["at"],
         "session_id": row.get("session_id"),
-        **more,
+        **fields,
     }
-    event = ledger_events.parse(raw, recorded_at=_READ, origin=f"{event_type.value} {about!r}", future=None)
+    event = ledger_events.parse(raw, recorded_at=_READ, origin=f"{event_type.value} {subject!r}", future=None)
     return (seq + 1, *event.row())
 
 
-def _asked(queries: pl.DataFrame, training: pl.DataFrame | None) -> pl.DataFrame:
-    """Return all questions in order of time; of one instant, those that count come first."""
+def _questions(queries: pl.DataFrame, training: pl.DataFrame | None) -> pl.DataFrame:
+    """Return all questions by time; at equal times, training questions come last."""
     parts = [queries.select(*QUERIES, training=pl.lit(value=False))]
     if training is not None:
         parts.append(training.select(*QUERIES, training=pl.lit(value=True)))
     return pl.concat(parts).sort("at", "training", maintain_order=True)
 
 
-def _used(row: Mapping[str, Any], found: pl.DataFrame, number: int) -> list[pl.DataFrame]:
-    """Return what came back first for an earlier question as accesses."""
-    ids = found["memory_id"].head(_REMEMBERED).to_list()
+def _accesses(row: Mapping[str, Any], ranked: pl.DataFrame, number: int) -> list[pl.DataFrame]:
+    """Return the first results of a training question as an access event."""
+    ids = ranked["memory_id"].head(_ACCESSED).to_list()
     if not ids:
         return []
     payload = {"memory_ids": ids, "ranks": list(range(1, len(ids) + 1)), "query": row["text"]}
-    about = f"{number} {row['id']}"
-    return [ledger_events.frame([_row(EventType.ACCESSED, row, about, {"payload": payload}, 10**6 + number)])]
+    subject = f"{number} {row['id']}"
+    return [ledger_events.frame([_row(EventType.ACCESSED, row, subject, {"payload": payload}, 10**6 + number)])]
 
 
-def _originals(name: str, made: Mapping[str, Iterable[str]]) -> set[str]:
-    """Return the turns that a memory stands for, through summaries of summaries."""
-    members = list(made.get(name) or ())
-    return {turn for member in members for turn in _originals(member, made)} if members else {name}
+def _originals(memory_id: str, members_by_summary: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return the turns behind a memory, resolving summaries of summaries."""
+    members = list(members_by_summary.get(memory_id) or ())
+    if not members:
+        return {memory_id}
+    return {turn for member in members for turn in _originals(member, members_by_summary)}
 
 
-class _Shelf:
-    """The index between two nights: what the night left, and what was said since."""
+class _LiveIndex:
+    """Index between two nights: the state after the night plus the turns since."""
 
-    def __init__(self, night: Night | None, told: pl.DataFrame, model: str) -> None:
-        self._told = told.filter(pl.col("event_type") == EventType.STORED.value)
+    def __init__(self, night: Night | None, events: pl.DataFrame, model: str) -> None:
+        self._stored = events.filter(pl.col("event_type") == EventType.STORED.value)
         self._until = night.at if night is not None else _BEGINNING
         self._model = model
         after = night.after if night is not None else {}
@@ -255,14 +255,14 @@ class _Shelf:
         self._conflicts = contradictions(after.get("decided_edges", TABLES["decided_edges"].empty()))
 
     def recall(self, query: str, *, now: datetime, k: int, ranking: str) -> pl.DataFrame:
-        """Rank what stands at an instant (see `rank`); instants must not go back."""
+        """Rank the memories as of an instant (see `rank`); instants must not decrease."""
         index = self._at(now)
         return rank(index, query, now=now, k=k, ranking=ranking, scored=self._scored, conflicts=self._conflicts)
 
     def _at(self, instant: datetime) -> Index:
-        """Return the index as it stands at an instant."""
+        """Return the index as of an instant."""
         since = (pl.col("occurred_at") > self._until) & (pl.col("occurred_at") <= instant)
-        new = self._told.filter(since)
+        new = self._stored.filter(since)
         if new.height:
             memories = projection.project(new).memories
             texts = enrich.texts(memories).with_columns(content="embedded")

@@ -1,7 +1,6 @@
-"""Replays in files that others make and read: events and questions in, the store and its answers out, as Parquet.
+"""Replays a conversation from Parquet files for external scorers: events and questions in, store and results out.
 
-Here: which columns are known by which names, and what is wrong with a file. Not here: what happens in a replay
-(`replay.py`).
+Here: the accepted column names and the validation of the files. Not here: the replay itself (`replay.py`).
 """
 
 from collections.abc import Mapping
@@ -22,12 +21,12 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "content": ("content", "text"),
     "text": ("text", "question", "content"),
 }
-"""Names under which a column is found, the first that is there."""
+"""Accepted names of each column; the first one present is used."""
 _MEANING: Final[Mapping[str, str]] = {
     "id": "the id of each row",
-    "at": "when each row happened, as a timestamp",
+    "at": "the time of each row, as a timestamp",
     "session_id": "the session of each message",
-    "speaker": "who said each message",
+    "speaker": "the speaker of each message",
     "content": "the text of each message",
     "text": "the text of each question",
 }
@@ -45,60 +44,62 @@ def run(
     embedder: str | None = None,
     ranking: str = "default",
 ) -> Replay:
-    """Replay one conversation and write what is left of it and what each question gets.
+    """Replay one conversation and write the remaining memories and the results of each question.
 
     Args:
-        events: Parquet, one message a row: id, time, content, and speaker and session (or session_id); in rows with
-            `kind` = query the content is an earlier question, whose results count as recalled.
+        events: Parquet, one message per row: id, time, content, speaker and session (or session_id). Rows with
+            `kind` = query are training questions, whose results count as accesses.
         queries: Parquet: query_id (or id), time, text.
         out: folder for `hot.parquet` (id, text, member_ids, t_start, t_end) and `results.parquet` (query_id, rank,
-            id; 50 results a question); made if need be.
-        budget: tokens to keep, up to 1 as a share; default: all.
-        preset: policy to consolidate under; default: nothing is consolidated but for the budget.
-        embedder: what turns texts into vectors; default: the preset's.
+            id; 50 results per question); created if missing.
+        budget: tokens to keep; values up to 1 are a share; default: no limit.
+        preset: preset to consolidate with; default: only the budget applies.
+        embedder: embedder to use; default: that of the preset.
         ranking: how questions are answered (`recall.ranking`).
 
     Returns:
-        What was written, and how long the nights took.
+        The replay whose results were written.
 
     Raises:
-        ValueError: a file cannot be read or lacks a column (named, with what to do), or a value is out of range.
+        ValueError: a file cannot be read, lacks a column, or has invalid values; the message gives the remedy.
     """
     policy = replay.policy_for(preset=preset, budget=budget, embedder=embedder)
     turns, training = read_events(events)
-    made = replay.run(turns, read_queries(queries), policy, training=training, ranking=ranking)
+    result = replay.run(turns, read_queries(queries), policy, training=training, ranking=ranking)
     out.mkdir(parents=True, exist_ok=True)
-    made.hot.select(list(RECORDS)).write_parquet(out / "hot.parquet")
-    made.results.select(list(RESULTS)).write_parquet(out / "results.parquet")
-    return made
+    result.hot.select(list(RECORDS)).write_parquet(out / "hot.parquet")
+    result.results.select(list(RESULTS)).write_parquet(out / "results.parquet")
+    return result
 
 
 def read_events(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Read messages (columns of `conversations.TURNS`, with `importance` if it is there) and earlier questions.
+    """Read messages (columns of `conversations.TURNS`, plus `importance` if present) and training questions.
 
     Raises:
         ValueError: see `run`.
     """
     read = _parquet(path)
     kind = pl.col("kind") if "kind" in read.columns else pl.lit(_CREATE)
-    strangers = read.filter(~kind.is_in([_CREATE, _QUERY])).height
-    if strangers:
-        raise ValueError(f"{path}: column 'kind' has {strangers} rows of other values; give {_CREATE} or {_QUERY}")
-    said = _columns(path, read.filter(kind == _CREATE), ("id", "at", "session_id", "speaker", "content"))
-    _whole(path, said, ("id", "at", "content"))
-    if (twice := said.filter(said["id"].is_duplicated())).height:
-        raise ValueError(f"{path}: column 'id' has {twice['id'][0]!r} more than once; give each message its own id")
-    if not said.height:
-        raise ValueError(f"{path}: holds no message; give one row a message")
+    others = read.filter(~kind.is_in([_CREATE, _QUERY])).height
+    if others:
+        raise ValueError(f"{path}: column 'kind' has {others} rows with other values; use {_CREATE} or {_QUERY}")
+    messages = _columns(path, read.filter(kind == _CREATE), ("id", "at", "session_id", "speaker", "content"))
+    _require_values(path, messages, ("id", "at", "content"))
+    if (duplicates := messages.filter(messages["id"].is_duplicated())).height:
+        raise ValueError(
+            f"{path}: column 'id' has {duplicates['id'][0]!r} more than once; give each message its own id"
+        )
+    if not messages.height:
+        raise ValueError(f"{path}: holds no message; give one row per message")
     if "importance" in read.columns:
-        given = read.filter(kind == _CREATE)["importance"].cast(pl.Float64)
-        said = said.with_columns(importance=given.clip(0.0, 1.0))
+        importance = read.filter(kind == _CREATE)["importance"].cast(pl.Float64)
+        messages = messages.with_columns(importance=importance.clip(0.0, 1.0))
     asked = read.filter(kind == _QUERY)
     if not asked.height:
-        return said, pl.DataFrame(schema=replay.QUERIES)
+        return messages, pl.DataFrame(schema=replay.QUERIES)
     training = _columns(path, asked, ("id", "at", "content")).rename({"content": "text"})
-    _whole(path, training, ("id", "at", "text"))
-    return said, training
+    _require_values(path, training, ("id", "at", "text"))
+    return messages, training
 
 
 def read_queries(path: Path) -> pl.DataFrame:
@@ -108,9 +109,9 @@ def read_queries(path: Path) -> pl.DataFrame:
         ValueError: see `run`.
     """
     asked = _columns(path, _parquet(path), tuple(replay.QUERIES))
-    _whole(path, asked, tuple(replay.QUERIES))
-    if (twice := asked.filter(asked["id"].is_duplicated())).height:
-        raise ValueError(f"{path}: has the question {twice['id'][0]!r} more than once; give each its own id")
+    _require_values(path, asked, tuple(replay.QUERIES))
+    if (duplicates := asked.filter(asked["id"].is_duplicated())).height:
+        raise ValueError(f"{path}: has the question {duplicates['id'][0]!r} more than once; give each its own id")
     return asked
 
 
@@ -118,21 +119,21 @@ def _parquet(path: Path) -> pl.DataFrame:
     try:
         return pl.read_parquet(path)
     except OSError as error:
-        raise ValueError(f"{path}: cannot be read ({error.strerror or error}); name a readable Parquet file") from error
+        raise ValueError(f"{path}: cannot be read ({error.strerror or error}); give a readable Parquet file") from error
     except pl.exceptions.PolarsError as error:
-        raise ValueError(f"{path}: is not Parquet ({error}); name a Parquet file") from error
+        raise ValueError(f"{path}: is not Parquet ({error}); give a Parquet file") from error
 
 
 def _columns(path: Path, read: pl.DataFrame, wanted: tuple[str, ...]) -> pl.DataFrame:
-    """Return the wanted columns under our names and in our types."""
-    taken = {}
+    """Return the wanted columns with canonical names and types."""
+    columns = {}
     for name in wanted:
-        found = next((known for known in _NAMES[name] if known in read.columns), None)
-        if found is None:
+        source = next((candidate for candidate in _NAMES[name] if candidate in read.columns), None)
+        if source is None:
             has = ", ".join(read.columns)
             raise ValueError(f"{path}: has no column {_NAMES[name][0]!r} (has {has}); give {_MEANING[name]}")
-        taken[name] = _typed(path, read[found], instant=name == "at")
-    return pl.DataFrame(taken)
+        columns[name] = _typed(path, read[source], instant=name == "at")
+    return pl.DataFrame(columns)
 
 
 def _typed(path: Path, column: pl.Series, *, instant: bool) -> pl.Series:
@@ -146,7 +147,7 @@ def _typed(path: Path, column: pl.Series, *, instant: bool) -> pl.Series:
     return aware.cast(pl.Datetime("us", "UTC"))
 
 
-def _whole(path: Path, read: pl.DataFrame, names: tuple[str, ...]) -> None:
+def _require_values(path: Path, read: pl.DataFrame, names: tuple[str, ...]) -> None:
     for name in names:
         if missing := read[name].null_count():
             raise ValueError(f"{path}: column {_NAMES[name][0]!r} is null in {missing} rows; give {_MEANING[name]}")

@@ -1,6 +1,6 @@
-"""Memories that live through nights under a policy, in memory: a full run each night, nothing is written.
+"""Simulates nightly runs under a policy in memory: one full run per night, nothing is written.
 
-Not here: what is counted afterwards (`comparing.py`) and what is asked (`replay_files.py`).
+Not here: counting the outcomes (`comparison.py`) and asking questions (`replay.py`).
 """
 
 import time
@@ -16,48 +16,48 @@ from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.settings import Policy
 
 Events = Callable[[datetime], pl.DataFrame]
-"""Gives the table `events` as it stands at an instant."""
+"""Returns the table `events` as of an instant."""
 
 
 @dataclass(frozen=True)
 class Night:
-    """What one night's run made."""
+    """Result of one night's run."""
 
     at: datetime
     """Clock of the run."""
     tables: dict[str, pl.DataFrame]
-    """All tables of the run, `events` and `consolidation_plan` among them."""
+    """All tables of the run, including `events` and `consolidation_plan`."""
     decisions: pl.DataFrame
-    """Decisions in force after it, of all nights so far."""
+    """Decisions in force after the run, of all nights so far."""
     policies: dict[str, Policy]
     seconds: float
     """Wall time of the run."""
 
     @cached_property
     def after(self) -> dict[str, pl.DataFrame]:
-        """The tables once the plan is committed (see `pipeline.settle`)."""
+        """The tables after the plan is committed (`pipeline.settle`)."""
         return pipeline.settle(self.tables, self.policies)
 
 
-def live(
+def simulate(
     events: Events, policy: Policy, nights: Sequence[datetime], *, max_archived_share: float | None = None
 ) -> Iterator[Night]:
-    """Yield night after night; what one decides, the next starts from.
+    """Yield the result of each night; each run starts from the decisions of the previous ones.
 
     Args:
-        events: what agents wrote; asked once a night, so it may grow by what happens in between.
-        policy: for every profile.
+        events: events of the agents; called once per night, so that events may be added in between.
+        policy: applied to every profile.
         nights: clocks of the runs, ascending.
-        max_archived_share: quota instead of the policy's.
+        max_archived_share: overrides the quota of the policy.
     """
     policies = {policy.digest: policy}
     decisions, reverted = TABLES["decisions"].empty(), TABLES["reverted"].empty()
-    read_out = {name: TABLES[name].empty() for name in pipeline.RECORDED}
+    enrichment = {name: TABLES[name].empty() for name in pipeline.RECORDED}
     for number, night in enumerate(nights, 1):
-        began = time.perf_counter()
-        known = events(night)
+        start = time.perf_counter()
+        night_events = events(night)
         profiles = pipeline.participants(
-            dict.fromkeys(memories(known)["profile_id"].unique().sort().to_list(), policy),
+            dict.fromkeys(memories(night_events)["profile_id"].unique().sort().to_list(), policy),
             ledger_digest="compared",
             as_of=night,
             seq=number,
@@ -65,13 +65,13 @@ def live(
             since={},
             max_archived_share=max_archived_share,
         )
-        given = {"profiles": profiles, "events": known, "decisions": decisions, "reverted": reverted}
-        made = pipeline.run(given | read_out, policies, stages=pipeline.PLANNING)
-        read_out = {name: made[name] for name in read_out}
-        taken = made["consolidation_plan"].filter(pl.col("status") != "held")
-        committed = taken.with_columns(status=pl.lit("committed"), seq=pl.lit(number, pl.Int64))
+        inputs = {"profiles": profiles, "events": night_events, "decisions": decisions, "reverted": reverted}
+        tables = pipeline.run(inputs | enrichment, policies, stages=pipeline.PLANNING)
+        enrichment = {name: tables[name] for name in enrichment}
+        applied = tables["consolidation_plan"].filter(pl.col("status") != "held")
+        committed = applied.with_columns(status=pl.lit("committed"), seq=pl.lit(number, pl.Int64))
         decisions = TABLES["decisions"].conform(pl.concat([decisions, committed]))
-        yield Night(night, made, decisions, policies, time.perf_counter() - began)
+        yield Night(night, tables, decisions, policies, time.perf_counter() - start)
 
 
 def memories(events: pl.DataFrame) -> pl.DataFrame:

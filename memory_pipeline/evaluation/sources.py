@@ -1,7 +1,7 @@
-"""Stores of this pipeline as conversations: what was remembered, with what was really asked of it.
+"""Reads conversations with questions from stores, snapshot exports, event files and conversation files.
 
-Here: a data folder, what `snapshot --export` writes of it, and files of events. Not here: files of conversations
-(`conversations.py`), and how recalls become questions (`recalled.py`).
+The questions of a store are the recalls that were really made. Not here: the conversation formats (`conversations.py`)
+and how recalls become questions (`recall_log.py`).
 """
 
 from collections.abc import Mapping
@@ -21,62 +21,61 @@ from memory_pipeline.lake.snapshot_schemas import RECALLS, RELATIONS
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.schemas import EventType
 
-_TOLD: Final = (
+_MEMORY_COLUMNS: Final = (
     "profile_id", "memory_id", "kind", "lifecycle", "created_at", "seq", "session_id", "speaker", "content",
     "importance_given", "memory_type", "members",
 )  # fmt: skip
-"""Columns of the table `memories` that are needed of an exported store."""
+"""Columns of the table `memories` that are read from an exported store."""
 _GONE: Final = ("deleted", "erased")
 _EVENTS: Final = (".jsonl", ".ndjson")
-"""Endings of files of events."""
+"""Suffixes of event files."""
 _UNASKED: Final = (
-    "nothing was asked of what it holds: no recall that says its query; evaluate it when it has been in use, or give "
+    "has no questions: no recall was logged with its query; evaluate it after it has been in use, or give "
     "conversations with questions (LoCoMo, BEAM, JSONL)"
 )
-_Told = tuple[pl.DataFrame, pl.DataFrame, Mapping[str, list[str]]]
-"""What a store tells: memories as stored, recalls and feedback, members of summaries."""
+_StoreData = tuple[pl.DataFrame, pl.DataFrame, Mapping[str, list[str]]]
+"""Contents of a store: memories as stored, recalls and feedback, members of summaries."""
 
 
 def read(path: Path) -> list[Chat]:
-    """Read what a path holds: of a store each profile of which something was asked, else the one conversation.
+    """Read the conversations of a path: one per profile with questions for a store, else the one conversation.
 
-    Where it is known of some profiles what helped, the others are left out: the two measure different things.
-    Memories are taken as they were stored, at the time they were; of an exported store with the text that they have by
-    now. A file of events is read as the store that its import makes, in a folder that is gone at once; what the import
-    would refuse is left out, and counted in a note. Nothing else is written.
+    If some profiles have feedback, profiles without it are left out: the two measure different things. Memories are
+    taken as they were stored; from an exported store, with their current texts. An event file is imported into a
+    temporary store; refused lines are counted in a note.
 
     Args:
-        path: data folder, file of `snapshot --export`, file of events, or one that `conversations.load` reads.
+        path: data folder, export of `snapshot --export`, event file, or a file for `conversations.load`.
 
     Raises:
-        ValueError: it cannot be read or is none of these, or nothing was ever asked of the store.
+        ValueError: the path cannot be read or is none of these, or the store has no questions.
     """
     names, notes = dict[str, str](), tuple[str, ...]()
     if path.is_dir():
-        told, uses, made = _folder(path)
+        stored_memories, uses, members = _folder(path)
     elif path.suffix.lower() in _EVENTS:
-        (told, uses, made), notes = _imported(path)
-        profiles = told["profile_id"].unique()
+        (stored_memories, uses, members), notes = _imported(path)
+        profiles = stored_memories["profile_id"].unique()
         names = {name: path.stem if len(profiles) == 1 else f"{path.stem}/{name}" for name in profiles}
     elif path.suffix.lower() in {".duckdb", ".db"}:
-        told, uses, made = _exported(path)
+        stored_memories, uses, members = _exported(path)
     elif path.suffix.lower() == ".parquet":
-        raise ValueError(f"{path}: is one table of many; name the data folder of the store")
+        raise ValueError(f"{path}: is a single table; give the data folder of the store")
     else:
         return [load(path)]
-    if told.is_empty():
-        raise ValueError(f"{path}: holds no memory; name a store in which something was remembered and consolidated")
-    found = [
-        _chat(names.get(profile, profile), part, uses.filter(pl.col("profile_id") == profile), made, notes)
-        for (profile,), part in told.group_by("profile_id", maintain_order=True)
+    if stored_memories.is_empty():
+        raise ValueError(f"{path}: holds no memory; give a store with consolidated memories")
+    chats = [
+        _chat(names.get(profile, profile), part, uses.filter(pl.col("profile_id") == profile), members, notes)
+        for (profile,), part in stored_memories.group_by("profile_id", maintain_order=True)
     ]
-    if not (asked := [one for one in found if one.questions.height]):
+    if not (asked := [chat for chat in chats if chat.questions.height]):
         raise ValueError("; ".join((f"{path}: {_UNASKED}", *notes)))
-    return [one for one in asked if recall_log.AGREEMENT not in one.questions["kind"]] or asked
+    return [chat for chat in asked if recall_log.AGREEMENT not in chat.questions["kind"]] or asked
 
 
-def _imported(path: Path) -> tuple[_Told, tuple[str, ...]]:
-    """Return what a file of events tells, and a note on what of it cannot be read."""
+def _imported(path: Path) -> tuple[_StoreData, tuple[str, ...]]:
+    """Read an event file through a temporary store; also return a note on unreadable lines."""
     with TemporaryDirectory(prefix="memory-pipeline-") as home:
         with Lake(Path(home)) as lake:
             import_events(lake.ledger, jsonl.events(path, recorded_at=READ))
@@ -89,29 +88,31 @@ def _imported(path: Path) -> tuple[_Told, tuple[str, ...]]:
     return found, (left_out(letters, "line"),) if letters else ()
 
 
-def _folder(home: Path) -> _Told:
-    """Return what a data folder tells."""
+def _folder(home: Path) -> _StoreData:
+    """Read a data folder."""
     if not (home / "ledger.sqlite").is_file():
-        raise ValueError(f"{home}: is a folder without memories; name a data folder, or a file")
+        raise ValueError(f"{home}: is a folder without memories; give a data folder or a file")
     with Lake(home) as lake:
         events, memories = lake.events(), lake.read("memories", columns=["memory_id", "members"])
     kind = pl.col("event_type")
-    told = events.filter(kind == EventType.STORED.value).rename({"memory_id": "id", "occurred_at": "at"})
-    return told, events.filter(kind.is_in(recall_log.USES)), _members(memories)
+    stored_memories = events.filter(kind == EventType.STORED.value).rename({"memory_id": "id", "occurred_at": "at"})
+    return stored_memories, events.filter(kind.is_in(recall_log.USES)), _members(memories)
 
 
-def _exported(path: Path) -> _Told:
-    """Return the same of a file that `snapshot --export` wrote."""
+def _exported(path: Path) -> _StoreData:
+    """Read an export of `snapshot --export`."""
     if not path.is_file():
-        raise ValueError(f"{path}: cannot be read (there is no such file); name a file of `snapshot --export`")
+        raise ValueError(f"{path}: cannot be read (no such file); give an export of `snapshot --export`")
     try:
-        memories = snapshot.read_exported(path, RELATIONS["memories"], _TOLD)
+        memories = snapshot.read_exported(path, RELATIONS["memories"], _MEMORY_COLUMNS)
         uses = snapshot.read_exported(path, RECALLS, list(RECALLS.types))
     except ValueError as error:
-        raise ValueError(f"{path}: is no exported store ({error}); make one with: snapshot --export FILE") from error
-    told = memories.filter(kind="original").filter(~pl.col("lifecycle").is_in(_GONE)).rename({"memory_id": "id"})
-    told = told.rename({"created_at": "at", "importance_given": "importance"}).sort("at", "seq", "id")
-    return told, uses, _members(memories)
+        raise ValueError(
+            f"{path}: is not an exported store ({error}); create one with: snapshot --export FILE"
+        ) from error
+    originals = memories.filter(kind="original").filter(~pl.col("lifecycle").is_in(_GONE))
+    columns = {"memory_id": "id", "created_at": "at", "importance_given": "importance"}
+    return originals.rename(columns).sort("at", "seq", "id"), uses, _members(memories)
 
 
 def _members(memories: pl.DataFrame) -> dict[str, list[str]]:
@@ -119,16 +120,20 @@ def _members(memories: pl.DataFrame) -> dict[str, list[str]]:
 
 
 def _chat(
-    name: str, told: pl.DataFrame, uses: pl.DataFrame, made: Mapping[str, list[str]], notes: tuple[str, ...]
+    name: str,
+    stored_memories: pl.DataFrame,
+    uses: pl.DataFrame,
+    members: Mapping[str, list[str]],
+    notes: tuple[str, ...],
 ) -> Chat:
-    """Return the memories of a profile with its questions; what was erased is in neither."""
-    asked, note = recall_log.questions(uses)
-    said = told.filter(pl.col("content").is_not_null()).unique("id", keep="first", maintain_order=True)
-    turns = said.select(*TURNS, "importance", "memory_type")
+    """Return the memories of a profile with its questions; both leave out erased memories."""
+    questions, note = recall_log.questions(uses)
+    stored = stored_memories.filter(pl.col("content").is_not_null()).unique("id", keep="first", maintain_order=True)
+    turns = stored.select(*TURNS, "importance", "memory_type")
     known = set(turns["id"])
     rows: list[dict[str, Any]] = []
-    for question in asked:
-        evidence = [one for one in recall_log.originals(question["evidence"], made) if one in known]
+    for question in questions:
+        evidence = [turn for turn in recall_log.originals(question["evidence"], members) if turn in known]
         if evidence or question["kind"] == recall_log.AGREEMENT:
             rows.append(question | {"evidence": evidence})
     return replace(chat(name, [], rows), turns=turns, notes=(*filter(None, (note,)), *notes))
