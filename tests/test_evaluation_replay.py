@@ -311,7 +311,7 @@ def test_quality_names_its_jobs_and_refuses_an_empty_folder(tmp_path):
 
 def test_one_job_of_quality_is_scored_by_both_retrievers():
     job = quality.Job("made", "two_person 1", "0.5")
-    done = quality.do(job)
+    done = quality.run_job(job)
     assert done.tokens_share <= 0.5
     assert done.scored["question"].to_list() == done.neutral["question"].to_list()
     assert done.scored["hit@10"].mean() > done.neutral["hit@10"].mean() > 0.1
@@ -323,9 +323,9 @@ def test_a_row_of_quality_tells_how_far_conversations_differ():
         scored = pl.DataFrame(
             asked | dict.fromkeys(FIGURES) | {"hit@10": hits}, schema_overrides={"hit@10": pl.Float64}
         )
-        return quality.Done(quality.Job("locomo", chat_id, variant), scored, scored, 1.0, 0.0, 0)
+        return quality.JobResult(quality.Job("locomo", chat_id, variant), scored, scored, 1.0, 0.0, 0)
 
-    measured = quality.Measured(
+    measured = quality.Measurements(
         [done("a", "raw", 1, 1), done("b", "raw", 1, 0, 0), done("a", "0.5", 1, 0), done("b", "0.5", 1, 0, 0)]
     )
     row = measured.mean("locomo", "raw", "hit@10", "≥ .5", "hit")

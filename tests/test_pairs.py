@@ -169,7 +169,7 @@ def test_bad_lines_are_named(line, expected):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", "pairs.jsonl: holds no pair; give two texts a line"),
+        (b"", "pairs.jsonl: holds no pair; give two texts per line"),
         (b"\n \r\n", "pairs.jsonl: holds no pair"),
         (b'{"a": "x", "b": "y"}\n{"a": "x\xff", "b": "y"}', "pairs.jsonl: line 2: byte 0xff is not UTF-8; save the"),
         (b"{}", "pairs.jsonl: line 1: no texts"),

@@ -29,37 +29,37 @@ EQUAL: Final[Mapping[str, float]] = (
     | dict.fromkeys(clause_value.CHAT_CUES, -0.25)
     | {"assistant": -1.0}
 )
-"""Equal weights, from which the fit departs only as far as it pays: a fact is worth a word; every cue of a fact adds a
-quarter to the worth of the words around it, every cue of chat takes one away; of what an assistant says, which is much
-more than anybody asks for, only facts and cues count."""
+"""Equal weights, the prior of the fit: a fact counts as much as a word; each cue of a fact adds a quarter to the words
+around it, each cue of small talk removes a quarter. Assistants say far more than anybody asks for, so that only their
+facts and cues count."""
 PENALTIES: Final = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""Strengths of the ridge that are tried."""
+"""Ridge strengths to try."""
 TOLERANCE: Final = 0.01
-"""Share of answered questions, about one standard error: within it the strongest, most cautious penalty is chosen."""
+"""Tolerance in the share of answered questions, about one standard error; the strongest penalty within it is chosen."""
 BUDGETS: Final = (0.5, 0.3, 0.2)
 SEEDS: Final[Mapping[chats.Kind, range]] = {"two_person": range(1000, 1006), "assistant": range(1000, 1006)}
-"""Generated chats to learn from."""
-UNTOLD: Final = ("abstention", "instruction_following", "preference_following")
+"""Seeds of the generated training chats."""
+UNANSWERABLE: Final = ("abstention", "instruction_following", "preference_following")
 """Kinds of questions that no clause answers."""
 ENOUGH: Final = 0.75
-"""Share of the words that a question needs of a memory from which on it is answered."""
+"""Share of the needed words of a memory at which a question counts as answered."""
 MOST: Final = 12.0
-"""Most that a clause counts, in words: a summary asks for everything."""
+"""Cap on the target of a clause, in words: questions about summaries need everything."""
 
 Weights = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """One conversation as the fit sees it.
+    """One training conversation.
 
     Attributes:
         name: the conversation.
         kind: beam, two_person or assistant.
-        rows: its memories, as `trimming.ordered` wants them.
-        read: its clauses with their features.
-        needed: question, row, at (the clause), words (weight of words there that the question needs).
-        tokens: of the whole conversation.
+        rows: memories in the form that `trimming.ordered` takes.
+        read: clauses with their features.
+        needed: question, row, at (the clause), words (weight of its words that the question needs).
+        tokens: tokens of the whole conversation.
     """
 
     name: str
@@ -71,43 +71,45 @@ class Lesson:
 
 
 def lesson(chat: conversations.Chat | chats.Chat, kind: str) -> Lesson:
-    """Read the features of a conversation's clauses, and which of them its questions need."""
+    """Extract the features of the clauses of a conversation and the words that its questions need."""
     rows = _rows(chat)
     read = clause_value.features(rows).with_row_index("at")
     return Lesson(chat.chat_id, kind, rows, read, _needed(chat, rows, read), int(rows["whole_cost"].sum()))
 
 
 def fit(lessons: Sequence[Lesson], penalty: float) -> dict[str, float]:
-    """Weights by ridge regression towards `EQUAL`.
+    """Fit the weights by ridge regression towards `EQUAL`.
 
-    Regressed is the weight of the words of each clause that questions need, on its features; each clause counts in
-    inverse proportion to its length, so that it is the worth of a token which is fitted, and each conversation alike.
+    The target of a clause is the weight of its words that questions need. Clauses are weighted by inverse length, so
+    that the value per token is fitted; conversations have equal weight.
     """
     equal = np.array([EQUAL[name] for name in clause_value.FEATURES])
     squares, products = np.zeros((len(equal), len(equal))), np.zeros(len(equal))
-    for one in lessons:
-        told = one.read.join(
-            one.needed.group_by("at").agg(pl.col("words").sum().alias("asked_for")), on="at", how="left"
+    for chat in lessons:
+        clauses = chat.read.join(
+            chat.needed.group_by("at").agg(pl.col("words").sum().alias("asked_for")), on="at", how="left"
         )
-        told = told.sort("at")
-        features = told.select(clause_value.FEATURES).to_numpy()
-        target = told["asked_for"].fill_null(0.0).clip(0.0, MOST).to_numpy()
+        clauses = clauses.sort("at")
+        features = clauses.select(clause_value.FEATURES).to_numpy()
+        target = clauses["asked_for"].fill_null(0.0).clip(0.0, MOST).to_numpy()
         target = target * ((features @ equal).clip(0.0).sum() / target.sum())
-        weighed = features / told["tokens"].clip(1).to_numpy()[:, None]
-        squares += weighed.T @ features / len(told)
-        products += weighed.T @ target / len(told)
+        weighed = features / clauses["tokens"].clip(1).to_numpy()[:, None]
+        squares += weighed.T @ features / len(clauses)
+        products += weighed.T @ target / len(clauses)
     ridge = np.diag(squares) + 1e-6 * np.trace(squares)
     moved = np.linalg.solve(squares + penalty * np.diag(ridge), products - squares @ equal)
     return dict(zip(clause_value.FEATURES, (equal + moved).tolist(), strict=True))
 
 
-def answered(one: Lesson, weights: Mapping[str, float], budget: float) -> float:
-    """Share of the questions of which some memory keeps what they need when the rest is cut to a budget."""
-    order = trimming.ordered(clause_value.score(one.read, weights), one.rows)
-    kept = order.filter(pl.col("cost").cum_sum() <= budget * one.tokens).select("row", "place", kept=pl.lit(value=True))
-    at = one.read.select("at", "row", "place").join(kept, on=["row", "place"], how="left")
+def answered(chat: Lesson, weights: Mapping[str, float], budget: float) -> float:
+    """Return the share of questions that some memory still answers after trimming to a budget."""
+    order = trimming.ordered(clause_value.score(chat.read, weights), chat.rows)
+    kept = order.filter(pl.col("cost").cum_sum() <= budget * chat.tokens).select(
+        "row", "place", kept=pl.lit(value=True)
+    )
+    at = chat.read.select("at", "row", "place").join(kept, on=["row", "place"], how="left")
     found = (
-        one.needed.join(at.select("at", "kept"), on="at", how="left")
+        chat.needed.join(at.select("at", "kept"), on="at", how="left")
         .group_by("question", "row")
         .agg(share=pl.col("words").filter(pl.col("kept").fill_null(value=False)).sum() / pl.col("words").sum())
         .group_by("question")
@@ -117,36 +119,36 @@ def answered(one: Lesson, weights: Mapping[str, float], budget: float) -> float:
 
 
 def choose(lessons: Sequence[Lesson]) -> tuple[float, dict[float, float]]:
-    """Choose the penalty with which weights learned from the other kinds of conversations answer most of one kind.
+    """Choose the penalty by leaving out one kind of conversation at a time; return it and all scores.
 
-    Kinds, not conversations: what people store is of a kind that no training data have. Of penalties that are as good
-    within `TOLERANCE` the strongest is chosen.
+    Kinds instead of single conversations: what people store is of a kind that is not in the training data. Among
+    penalties within `TOLERANCE` of the best, the strongest is chosen.
     """
     scores = {}
     for penalty in PENALTIES:
         of_kind = []
-        for kind in sorted({one.kind for one in lessons}):
-            weights = fit([one for one in lessons if one.kind != kind], penalty)
-            of_kind.append(float(np.mean(_answered([one for one in lessons if one.kind == kind], weights))))
+        for kind in sorted({chat.kind for chat in lessons}):
+            weights = fit([chat for chat in lessons if chat.kind != kind], penalty)
+            of_kind.append(float(np.mean(_answered([chat for chat in lessons if chat.kind == kind], weights))))
         scores[penalty] = float(np.mean(of_kind))
     return max(penalty for penalty in PENALTIES if scores[penalty] >= max(scores.values()) - TOLERANCE), scores
 
 
 def folds(lessons: Sequence[Lesson], penalty: float) -> pl.DataFrame:
-    """What weights learned from all other conversations answer of each: name, kind, and a column a budget."""
+    """Cross-validate: score each conversation with weights fitted on all others: name, kind, one column per budget."""
     rows = []
     for held in lessons:
-        weights = fit([one for one in lessons if one is not held], penalty)
+        weights = fit([chat for chat in lessons if chat is not held], penalty)
         rows.append({"name": held.name, "kind": held.kind} | {str(b): answered(held, weights, b) for b in BUDGETS})
     return pl.DataFrame(rows)
 
 
 def _answered(lessons: Sequence[Lesson], weights: Mapping[str, float]) -> list[float]:
-    return [answered(one, weights, budget) for one in lessons for budget in BUDGETS]
+    return [answered(chat, weights, budget) for chat in lessons for budget in BUDGETS]
 
 
 def _rows(chat: conversations.Chat | chats.Chat) -> pl.DataFrame:
-    """The turns as rows of memories, in order of time within each session."""
+    """Return the turns as memory rows, by time within each session."""
     turns = chat.turns.sort("session_id", "at", "id").select(
         "speaker", "session_id", profile_id=pl.lit(chat.chat_id), memory_id="id", created_at="at", text="content"
     )
@@ -166,8 +168,8 @@ def _rows(chat: conversations.Chat | chats.Chat) -> pl.DataFrame:
 
 
 def _needed(chat: conversations.Chat | chats.Chat, rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
-    """Words of question and answer in the clauses of the turns that answer it: question, row, at, words."""
-    asked = chat.questions.filter(~pl.col("kind").is_in(UNTOLD)).with_row_index("question")
+    """Return the words of question and answer found in the clauses of its evidence: question, row, at, words."""
+    asked = chat.questions.filter(~pl.col("kind").is_in(UNANSWERABLE)).with_row_index("question")
     wanted = (
         asked.select("question", word=tokens.content_stems(asked["text"] + " " + asked["answer"].fill_null("")))
         .explode("word")
@@ -190,26 +192,28 @@ def _needed(chat: conversations.Chat | chats.Chat, rows: pl.DataFrame, read: pl.
 
 
 def lessons(beam: Path) -> list[Lesson]:
-    """BEAM's conversations from a folder, and generated chats."""
+    """Return the BEAM conversations in a folder and the generated chats."""
     read = [lesson(conversations.load(path), "beam") for path in sorted(beam.glob("*.json"))]
     if not read:
-        raise SystemExit(f"{beam}: has no *.json; name the folder of BEAM's conversations")
+        raise SystemExit(f"{beam}: has no *.json; give the folder of the BEAM conversations")
     made = [lesson(chats.generate(seed, kind=kind), kind) for kind, seeds in SEEDS.items() for seed in seeds]
     return read + made
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Fit, and write the model with its report."""
+    """Fit the model and write it with its report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--beam", type=Path, required=True, help="folder of BEAM's conversations (*.json)")
-    parser.add_argument("--out", type=Path, help="file to write; models/keep.toml of this package unless told")
-    told = parser.parse_args(arguments)
-    learned = lessons(told.beam)
-    penalty, scores = choose(learned)
-    held = folds(learned, penalty)
-    equal = pl.DataFrame([{"kind": one.kind} | {str(b): answered(one, EQUAL, b) for b in BUDGETS} for one in learned])
-    out = told.out or Path(str(resources.files("memory_pipeline") / "models" / f"{clause_value.MODEL}.toml"))
-    out.write_text(_document(fit(learned, penalty), penalty, scores, held, equal), "utf-8")
+    parser.add_argument("--beam", type=Path, required=True, help="folder of the BEAM conversations (*.json)")
+    parser.add_argument("--out", type=Path, help="output file; default: models/keep.toml of this package")
+    options = parser.parse_args(arguments)
+    training = lessons(options.beam)
+    penalty, scores = choose(training)
+    held = folds(training, penalty)
+    equal = pl.DataFrame(
+        [{"kind": chat.kind} | {str(b): answered(chat, EQUAL, b) for b in BUDGETS} for chat in training]
+    )
+    out = options.out or Path(str(resources.files("memory_pipeline") / "models" / f"{clause_value.MODEL}.toml"))
+    out.write_text(_document(fit(training, penalty), penalty, scores, held, equal), "utf-8")
     print(out.read_text("utf-8"))  # noqa: T201 - the report is what this prints
 
 
@@ -250,8 +254,8 @@ def _data(held: pl.DataFrame) -> str:
     return ", ".join(f"{number} of {kind}" for kind, number in counts.iter_rows())
 
 
-def _figures(name: str, told: str, rows: pl.DataFrame) -> list[str]:
-    lines = [f"# {told}", "# Mean over the conversations of a kind, least and most."]
+def _figures(name: str, heading: str, rows: pl.DataFrame) -> list[str]:
+    lines = [f"# {heading}", "# Mean over the conversations of a kind, least and most."]
     for kind, of_kind in sorted(rows.group_by("kind"), key=lambda pair: str(pair[0])):
         lines.append(f"[fit.{name}.{kind[0]}]")
         for budget in BUDGETS:

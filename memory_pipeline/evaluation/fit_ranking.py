@@ -37,23 +37,23 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 RIDGES: Final = (0.003, 0.01, 0.03, 0.1)
-"""Strengths of the pull that are tried: the one is taken that carries over best to conversations that were left out,
-half by conversations of kinds that were in the fit and half by kinds that were not: those of users lie between."""
-CHANCE: Final = 0.001
-"""Figures that differ by no more are equally good: the stronger pull is taken."""
+"""Ridge strengths to try. The chosen one generalises best to conversations left out of the fit, averaged over leaving
+out single conversations and whole kinds: the conversations of users lie between the two."""
+TOLERANCE: Final = 0.001
+"""Scores that differ by less are tied; the strongest ridge wins."""
 SEEDS: Final = {"two_person": (1, 2, 3), "assistant": (1, 2, 3)}
-"""Chats that are made up for the fit."""
+"""Seeds of the generated training chats."""
 SHARES: Final = {"two_person": 2.0, "beam": 1.0, "assistant": 1.0}
-"""How much a source counts: talks between people as much as those with an assistant, of which there are two sources."""
+"""Weight of each source: chats between people count as much as both sources of chats with an assistant."""
 _ROUNDS: Final = 2
-"""How often the best piece of each long memory is chosen anew."""
+"""Rounds of choosing the best piece of each long memory and refitting."""
 _ACCURACY: Final = {"maxiter": 100, "ftol": 1e-7}
 _HITS: Final = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Example:
-    """One question: its candidates, and which of them answer it."""
+    """One question with its candidates and the ones that answer it."""
 
     chat_id: str
     source: str
@@ -63,10 +63,10 @@ class Example:
 
 
 def index_of(chat: Chat, *, model: str = "hashing") -> Index:
-    """Index the turns of a chat as they are, each a live memory."""
+    """Index the turns of a chat, each as a live memory."""
     turns = chat.turns.with_columns(pl.int_range(1, pl.len() + 1).alias("seq"))
     texts = turns.select(pl.concat_str("speaker", "content", separator="\0", ignore_nulls=True)).to_series().to_list()
-    given: dict[str, pl.Expr | pl.Series] = {
+    values: dict[str, pl.Expr | pl.Series] = {
         "profile_id": pl.lit("p"),
         "memory_id": pl.col("id"),
         "created_at": pl.col("at"),
@@ -83,14 +83,14 @@ def index_of(chat: Chat, *, model: str = "hashing") -> Index:
     missing = {
         name: pl.lit(None if column.nullable else blank.get(type(column.dtype), 0), column.dtype)
         for name, column in TABLES["memories"].schema.columns().items()
-        if name not in given | dict.fromkeys(turns.columns)
+        if name not in values | dict.fromkeys(turns.columns)
     }
-    memories = TABLES["memories"].conform(turns.with_columns(**given).with_columns(**missing))
+    memories = TABLES["memories"].conform(turns.with_columns(**values).with_columns(**missing))
     return Index.build(memories, embed_texts(memories.unique("content_hash"), model), model=model)
 
 
 def examples(chat: Chat, source: str) -> list[Example]:
-    """The questions of a chat that name their evidence, asked a day after its end."""
+    """Return the questions of a chat with evidence, asked a day after its end."""
     index = index_of(chat)
     now = chat.turns["at"].to_list()[-1] + timedelta(days=1)
     ids = index.memories["memory_id"]
@@ -105,27 +105,27 @@ def examples(chat: Chat, source: str) -> list[Example]:
     return made
 
 
-def fit(known: Sequence[Example], ridge: float) -> Floats:
-    """Weights of the features, from examples; sources count by `SHARES`. Cost: seconds for a thousand questions."""
-    usable = [one for one in known if one.gold.any() and not one.gold.all()]
-    sources = [one.source for one in usable]
+def fit(training: Sequence[Example], ridge: float) -> Floats:
+    """Fit the weights of the features; sources are weighted by `SHARES`. Cost: seconds for a thousand questions."""
+    usable = [example for example in training if example.gold.any() and not example.gold.all()]
+    sources = [example.source for example in usable]
     shares = np.array([SHARES[source] / sources.count(source) for source in sources])
     shares *= 1.0 / shares.sum()
     weights = np.ones(len(FEATURES))
     for _ in range(_ROUNDS):
-        values = np.concatenate([one.found.scored(weights)[1] for one in usable])
+        values = np.concatenate([example.found.scored(weights)[1] for example in usable])
         weights = _softmax(values, usable, shares, ridge)
     return weights
 
 
-def _softmax(values: Floats, known: Sequence[Example], shares: Floats, ridge: float) -> Floats:
-    gold = np.concatenate([one.gold for one in known])
-    sizes = np.array([len(one.gold) for one in known])
+def _softmax(values: Floats, training: Sequence[Example], shares: Floats, ridge: float) -> Floats:
+    gold = np.concatenate([example.gold for example in training])
+    sizes = np.array([len(example.gold) for example in training])
     starts = np.cumsum(sizes) - sizes
-    owner = np.repeat(np.arange(len(known)), sizes)
+    owner = np.repeat(np.arange(len(training)), sizes)
     answers = np.flatnonzero(gold)
     belongs = owner[answers]
-    weight = shares[belongs] / np.bincount(belongs, minlength=len(known))[belongs]
+    weight = shares[belongs] / np.bincount(belongs, minlength=len(training))[belongs]
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         score = values @ weights
@@ -134,7 +134,7 @@ def _softmax(values: Floats, known: Sequence[Example], shares: Floats, ridge: fl
         others = np.add.reduceat(np.where(gold, 0.0, power), starts)
         own = power[answers]
         whole = others[belongs] + own
-        pulled = np.where(gold, 0.0, power) * np.bincount(belongs, weight / whole, len(known))[owner]
+        pulled = np.where(gold, 0.0, power) * np.bincount(belongs, weight / whole, len(training))[owner]
         pulled[answers] = weight * (own / whole - 1.0)
         apart = weights - weights.mean()
         value = float(weight @ (np.log(whole) - score[answers]) + ridge * (apart @ apart))
@@ -143,36 +143,36 @@ def _softmax(values: Floats, known: Sequence[Example], shares: Floats, ridge: fl
     return np.asarray(minimize(loss, np.ones(len(FEATURES)), jac=True, method="L-BFGS-B", options=_ACCURACY).x)
 
 
-def places(known: Sequence[Example], weights: Floats) -> Floats:
-    """Of each question the place of the first answer, from 1; infinite where none is a candidate."""
+def places(training: Sequence[Example], weights: Floats) -> Floats:
+    """Return the rank of the first answer of each question, from 1; infinite if no candidate answers it."""
     found = []
-    for one in known:
-        score = one.found.scored(weights)[0]
-        answers = np.flatnonzero(one.gold[np.argsort(-score, kind="stable")])
+    for example in training:
+        score = example.found.scored(weights)[0]
+        answers = np.flatnonzero(example.gold[np.argsort(-score, kind="stable")])
         found.append(float(answers[0]) + 1.0 if len(answers) else np.inf)
     return np.array(found, dtype=np.float64)
 
 
-def learned(beam: Path) -> list[Example]:
-    """The questions of BEAM's conversations in a folder and of made-up chats."""
+def training_examples(beam: Path) -> list[Example]:
+    """Return the questions of the BEAM conversations in a folder and of the generated chats."""
     paths = sorted(beam.glob("*.json"))
     if not paths:
-        raise SystemExit(f"{beam}: has no *.json; name the folder of BEAM's conversations")
+        raise SystemExit(f"{beam}: has no *.json; give the folder of the BEAM conversations")
     made = [(generate(seed, kind=kind), kind) for kind, seeds in SEEDS.items() for seed in seeds]  # type: ignore[arg-type]
     chats = [(load(path), "beam") for path in paths] + made
-    return [one for chat, source in chats for one in examples(chat, source)]
+    return [example for chat, source in chats for example in examples(chat, source)]
 
 
-def folds(known: Sequence[Example], ridge: float) -> pl.DataFrame:
-    """How well weights fitted on all other conversations, and equal weights, answer the questions of each.
+def folds(training: Sequence[Example], ridge: float) -> pl.DataFrame:
+    """Cross-validate: score each conversation with weights fitted on all others, and with equal weights.
 
     Returns:
-        One row a conversation: source, chat, questions, fitted and equal (share answered within the first ten).
+        One row per conversation: source, chat, questions, fitted and equal (share answered within the first ten).
     """
     rows = []
-    for source, chat in dict.fromkeys(map(_conversation, known)):
-        own = [one for one in known if _conversation(one) == (source, chat)]
-        weights = fit([one for one in known if _conversation(one) != (source, chat)], ridge)
+    for source, chat in dict.fromkeys(map(_conversation, training)):
+        own = [example for example in training if _conversation(example) == (source, chat)]
+        weights = fit([example for example in training if _conversation(example) != (source, chat)], ridge)
         found, equal = places(own, weights), places(own, np.ones(len(FEATURES)))
         rows.append(
             {
@@ -186,57 +186,63 @@ def folds(known: Sequence[Example], ridge: float) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _kind(one: Example) -> str:
-    return one.source
+def _kind(example: Example) -> str:
+    return example.source
 
 
-def _conversation(one: Example) -> tuple[str, str]:
-    return one.source, one.chat_id
+def _conversation(example: Example) -> tuple[str, str]:
+    return example.source, example.chat_id
 
 
-def carried(known: Sequence[Example], ridge: float, apart: Callable[[Example], Hashable]) -> float:
-    """How well weights carry over to what was left out of their fit.
+def generalisation(training: Sequence[Example], ridge: float, group_of: Callable[[Example], Hashable]) -> float:
+    """Score how well weights generalise to groups left out of the fit.
 
     Args:
-        known: examples of several sources.
-        ridge: strength of the pull.
-        apart: what of an example must not be in the fit: its source (another kind of conversation), or its chat.
+        training: examples of several sources.
+        ridge: ridge strength.
+        group_of: group of an example to leave out: its source or its conversation.
 
     Returns:
-        Mean reciprocal place of the first answer, mean of the sources.
+        Mean reciprocal rank of the first answer, averaged over sources.
     """
     found: dict[str, list[float]] = {}
-    for one in dict.fromkeys(map(apart, known)):
-        own = [example for example in known if apart(example) == one]
-        weights = fit([example for example in known if apart(example) != one], ridge)
+    for group in dict.fromkeys(map(group_of, training)):
+        own = [example for example in training if group_of(example) == group]
+        weights = fit([example for example in training if group_of(example) != group], ridge)
         for example, place in zip(own, places(own, weights), strict=True):
             found.setdefault(example.source, []).append(1.0 / place)
     return float(np.mean([np.mean(values) for values in found.values()]))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Fit, and write the model with its report."""
+    """Fit the model and write it with its report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--beam", type=Path, required=True, help="folder of BEAM's conversations (*.json)")
-    parser.add_argument("--out", type=Path, help="file to write; models/ranking.toml of this package unless told")
-    told = parser.parse_args(arguments)
-    known = learned(told.beam)
-    tried = {ridge: 0.5 * (carried(known, ridge, _kind) + carried(known, ridge, _conversation)) for ridge in RIDGES}
-    ridge = max(one for one in RIDGES if tried[one] >= max(tried.values()) - CHANCE)
-    out = told.out or Path(str(resources.files("memory_pipeline") / "models" / "ranking.toml"))
-    out.write_text(document(fit(known, ridge), ridge, tried, folds(known, ridge)), "utf-8")
+    parser.add_argument("--beam", type=Path, required=True, help="folder of the BEAM conversations (*.json)")
+    parser.add_argument("--out", type=Path, help="output file; default: models/ranking.toml of this package")
+    options = parser.parse_args(arguments)
+    training = training_examples(options.beam)
+    tried = {
+        ridge: 0.5 * (generalisation(training, ridge, _kind) + generalisation(training, ridge, _conversation))
+        for ridge in RIDGES
+    }
+    ridge = max(candidate for candidate in RIDGES if tried[candidate] >= max(tried.values()) - TOLERANCE)
+    out = options.out or Path(str(resources.files("memory_pipeline") / "models" / "ranking.toml"))
+    out.write_text(document(fit(training, ridge), ridge, tried, folds(training, ridge)), "utf-8")
     print(out.read_text("utf-8"))  # noqa: T201 - the report is what this prints
 
 
 def document(weights: Floats, ridge: float, tried: Mapping[float, float], held: pl.DataFrame) -> str:
-    """The model's file: weights that sum to 1, each with what its feature says, and the report of the fit."""
+    """Return the model file: weights that sum to 1, each with its feature's description, and the fit report."""
     shares = weights * (1.0 / float(weights.sum()))
     lines = [
         "# The default ranking: the weight of each feature of `memory_pipeline/recall/rank/features.py`.",
         "# Written by the fit below.",
         "",
         "[coefficients]",
-        *(f"{name} = {share:.4f}  # {told}" for (name, told), share in zip(FEATURES.items(), shares, strict=True)),
+        *(
+            f"{name} = {share:.4f}  # {description}"
+            for (name, description), share in zip(FEATURES.items(), shares, strict=True)
+        ),
         "",
         "[fit]",
         'command = "python -m memory_pipeline.evaluation.fit_ranking --beam DIR"',
@@ -246,7 +252,7 @@ def document(weights: Floats, ridge: float, tried: Mapping[float, float], held: 
         "",
         "[fit.ridges]",
         "# Mean reciprocal place of the first answer in conversations, and in kinds of them, that were left out.",
-        *(f'"{one:g}" = {share:.4f}' for one, share in tried.items()),
+        *(f'"{candidate:g}" = {score:.4f}' for candidate, score in tried.items()),
         "",
         "# Questions answered within the first ten, by weights fitted on all other conversations and by equal weights:",
         "# mean over the conversations of a kind, least and most.",

@@ -1,8 +1,8 @@
-"""The project's quality in one table: recall before and after forgetting, judgements of pairs, and what presets cost.
+"""Measures the quality of the project: recall before and after forgetting, pair judgements, and costs of the presets.
 
-Run: python -m memory_pipeline.evaluation.quality SHARED [--out FILE]; SHARED holds `locomo/*.json` and `beam/*.json`.
-Here: what is measured, and the page. Not here: figures (`metrics.py`), one replay (`replay.py`), made-up chats and
-pairs (`chats.py`, `synthetic_pairs.py`).
+Run with `python -m memory_pipeline.evaluation.quality SHARED [--out FILE]`; SHARED holds `locomo/*.json` and
+`beam/*.json`. Not here: the figures (`metrics.py`), one replay (`replay.py`), generated chats and pairs
+(`synthetic_chats/`, `pair_labels/synthetic_pairs.py`), and the page (`quality_page.py`).
 """
 
 import argparse
@@ -26,23 +26,23 @@ from memory_pipeline.settings import Policy, preset_names
 
 BUDGETS: Final = (0.5, 0.3, 0.2)
 SEEDS: Final = (901, 902)
-"""Chats that are made up for measuring; none of them is fitted on."""
+"""Seeds of generated chats for measuring; none is used for fitting."""
 _WORKERS: Final = 2
 _RAW: Final = "raw"
 _BLIND: Final = "changes unknown"
-"""The raw store where no changed fact is noted: the same ranking without its rule for now and then."""
+"""Raw store without detection of changed facts, which disables the ranking's rule for outdated values."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One replay: which conversation, under which policy."""
+    """One replay: a conversation and a policy."""
 
     part: str
-    """locomo, beam or made."""
+    """locomo, beam or made (generated)."""
     source: str
-    """Path of the file, or kind and seed."""
+    """Path of the file, or kind and seed of a generated chat."""
     variant: str
-    """raw, changes unknown, a budget or the name of a preset."""
+    """`raw`, `changes unknown`, a budget, or the name of a preset."""
 
     def policy(self) -> Policy:
         """Return the policy of the variant."""
@@ -61,14 +61,14 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Done:
-    """What came of a job."""
+class JobResult:
+    """Result of a job."""
 
     job: Job
     scored: pl.DataFrame
-    """Rows of `metrics.score` under the project's ranking."""
+    """Rows of `metrics.score` with the default ranking."""
     neutral: pl.DataFrame
-    """The same under a plain retriever over what the store shows."""
+    """The same with the BM25 baseline over the store."""
     tokens_share: float
     seconds: float
     largest_cluster: int
@@ -83,7 +83,7 @@ def jobs(shared: Path) -> list[Job]:
     found = {part: sorted((shared / part).glob("*.json")) for part in ("locomo", "beam")}
     for part, paths in found.items():
         if not paths:
-            raise ValueError(f"{shared / part}: has no *.json; name the folder that holds locomo/ and beam/")
+            raise ValueError(f"{shared / part}: has no *.json; give the folder with locomo/ and beam/")
     budgets = [str(budget) for budget in BUDGETS]
     made = [
         Job("made", f"{kind} {seed}", variant)
@@ -99,39 +99,39 @@ def jobs(shared: Path) -> list[Job]:
     ]
 
 
-def do(job: Job) -> Done:
-    """Replay one conversation and score what comes back, asked a day after its end."""
+def run_job(job: Job) -> JobResult:
+    """Replay one conversation and score the results of its questions, asked a day after its end."""
     chat = job.chat()
     queries = experiment.queries(chat)
-    made = replay.run(chat.turns, queries, job.policy())
+    result = replay.run(chat.turns, queries, job.policy())
     own = experiment.answerable(chat)
-    plain = bm25_baseline.results(made.hot, queries)
-    return Done(
+    plain = bm25_baseline.results(result.hot, queries)
+    return JobResult(
         job,
-        metrics.score(own, made.hot, made.results),
-        metrics.score(own, made.hot, plain),
-        experiment.size(chat, made.hot)["tokens_share"],
-        made.seconds,
-        made.largest_cluster,
+        metrics.score(own, result.hot, result.results),
+        metrics.score(own, result.hot, plain),
+        experiment.size(chat, result.hot)["tokens_share"],
+        result.seconds,
+        result.largest_cluster,
     )
 
 
-class Measured:
-    """Everything that was done, by part and variant."""
+class Measurements:
+    """All job results, by part and variant."""
 
-    def __init__(self, done: Iterable[Done]) -> None:
-        self.done = list(done)
+    def __init__(self, results: Iterable[JobResult]) -> None:
+        self.results = list(results)
 
-    def of(self, part: str, variant: str) -> list[Done]:
-        """Return what was done for one part under one variant."""
-        return [one for one in self.done if (one.job.part, one.job.variant) == (part, variant)]
+    def of(self, part: str, variant: str) -> list[JobResult]:
+        """Return the results of one part and variant."""
+        return [one for one in self.results if (one.job.part, one.job.variant) == (part, variant)]
 
     def scored(self, part: str, variant: str, *, plain: bool = False) -> pl.DataFrame:
-        """Return the scored questions of it, by the project's ranking or the plain retriever."""
+        """Return the scored questions, by the default ranking or the BM25 baseline."""
         return pl.concat([one.neutral if plain else one.scored for one in self.of(part, variant)])
 
     def mean(self, part: str, variant: str, figure: str, target: str, label: str) -> Row:
-        """Return the row of a figure's mean, with the least and the most of one conversation."""
+        """Return the row of a mean, with minimum and maximum over conversations."""
         found = metrics.summary(self.scored(part, variant), by="chat").filter(pl.col("figure") == figure)
         one, *each = found.to_dicts()
         return Row(
@@ -145,7 +145,7 @@ class Measured:
         )
 
     def ratio(self, own: pl.DataFrame, base: pl.DataFrame, figure: str, target: str, label: str) -> Row:
-        """Return the row of a figure as a share of what it is elsewhere, with the least and the most of one chat."""
+        """Return the row of a ratio to another variant, with minimum and maximum over conversations."""
 
         def share(*chats: str) -> dict[str, Any]:
             among = pl.col("chat").is_in(chats)
@@ -163,8 +163,8 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
     return min(values), max(values)
 
 
-def rows(measured: Measured) -> list[Row]:
-    """Return the rows of the table of recall."""
+def rows(measured: Measurements) -> list[Row]:
+    """Return the rows of the recall table."""
     found = [
         measured.mean("locomo", _RAW, "hit@10", "≥ .88", "LoCoMo, all kept: hit@10"),
         measured.mean("locomo", _RAW, "recall@512t", "≥ .82", "LoCoMo, all kept: recall@512t"),
@@ -196,12 +196,12 @@ def rows(measured: Measured) -> list[Row]:
     then = pl.col("question").is_in(_about_then())
     own, base = (measured.scored("made", name).filter(then) for name in (_RAW, _BLIND))
     found.append(measured.ratio(own, base, "gold@5", "≥ .98", "Made chats: gold@5 of questions about the past, share"))
-    largest = max(one.largest_cluster for one in measured.done if one.job.part == "locomo")
+    largest = max(one.largest_cluster for one in measured.results if one.job.part == "locomo")
     return [*found, Row("LoCoMo: largest cluster by likeness, any preset", float(largest), None, None, "≤ 30", "turns")]
 
 
 def _about_then() -> list[str]:
-    """Return the ids of the made-up questions that ask for what was before a change."""
+    """Return the ids of generated questions about values before a change."""
     chats = [generate(seed, kind="assistant") for seed in SEEDS]
     return [
         name for chat in chats for name, text in chat.questions.select("id", "text").iter_rows() if "at first" in text
@@ -209,9 +209,9 @@ def _about_then() -> list[str]:
 
 
 def judged(*, seed: int = 0) -> list[Row]:
-    """Return the rows of judgements on pairs that are made up."""
-    given = synthetic_pairs.generate(seed)
-    labelled = pairs.label(given.select("first", "second")).select(given["sort"], "label")
+    """Return the rows on judgements of generated pairs."""
+    generated = synthetic_pairs.generate(seed)
+    labelled = pairs.label(generated.select("first", "second")).select(generated["sort"], "label")
 
     def share(condition: pl.Expr, among: pl.Expr, target: str, label: str) -> Row:
         values = labelled.filter(among).select(condition.cast(pl.Float64)).to_series().to_numpy()
@@ -234,9 +234,9 @@ def judged(*, seed: int = 0) -> list[Row]:
 
 
 def _f1(labelled: pl.DataFrame, wanted: str, label: str) -> Row:
-    """Return the row of F1 of the contradictions of one sort, among them and all that are none.
+    """Return the row of the F1 score of one sort of contradictions.
 
-    Pairs that differ in one value only, without a word of a change, may be either and do not count.
+    Pairs that differ in one value without a word of change are ambiguous and left out.
     """
     others = ("duplicate", "update", "update, freely worded", "one subject", "unrelated")
     counted = labelled.filter(pl.col("sort").is_in([wanted, *others]))
@@ -245,8 +245,8 @@ def _f1(labelled: pl.DataFrame, wanted: str, label: str) -> Row:
     return Row(label, value, None, None, "≥ .80", f"{int(true.sum())} among {counted.height} pairs")
 
 
-def costs(measured: Measured) -> pl.DataFrame:
-    """Return what each preset keeps, costs and still finds on LoCoMo, with the share of keeping everything."""
+def costs(measured: Measurements) -> pl.DataFrame:
+    """Return what each preset keeps, costs and finds on LoCoMo, with ratios to consolidating nothing."""
     base = measured.scored("locomo", _RAW)
     found = []
     for name in (_RAW, *preset_names()):
@@ -265,8 +265,8 @@ def costs(measured: Measured) -> pl.DataFrame:
     return pl.DataFrame(found)
 
 
-def measure(shared: Path, *, workers: int = _WORKERS) -> Measured:
-    """Do all jobs, several at once, and say on standard error how far it is.
+def measure(shared: Path, *, workers: int = _WORKERS) -> Measurements:
+    """Run all jobs in parallel and report progress on standard error.
 
     Raises:
         ValueError: a folder is missing or empty.
@@ -274,31 +274,31 @@ def measure(shared: Path, *, workers: int = _WORKERS) -> Measured:
     todo = jobs(shared)
     done = []
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for one in pool.map(do, todo):
+        for one in pool.map(run_job, todo):
             done.append(one)
             sys.stderr.write(f"\r{len(done)} of {len(todo)} replays")
     sys.stderr.write("\n")
-    return Measured(done)
+    return Measurements(done)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print the page and write it."""
+    """Measure, print the page, and optionally write it to a file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("shared", type=Path, help="folder that holds locomo/ and beam/")
-    parser.add_argument("--out", type=Path, help="where to write the page as well")
-    parser.add_argument("--workers", type=int, default=_WORKERS, help="replays at once")
-    given = parser.parse_args(arguments)
-    began = time.perf_counter()
+    parser.add_argument("shared", type=Path, help="folder with locomo/ and beam/")
+    parser.add_argument("--out", type=Path, help="also write the page to this file")
+    parser.add_argument("--workers", type=int, default=_WORKERS, help="number of parallel replays")
+    options = parser.parse_args(arguments)
+    start = time.perf_counter()
     try:
-        measured = measure(given.shared, workers=given.workers)
+        measured = measure(options.shared, workers=options.workers)
     except ValueError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     text = page(rows(measured) + judged(), costs(measured))
     sys.stdout.write(text)
-    if given.out is not None:
-        given.out.write_text(text, "utf-8")
-    sys.stderr.write(f"{time.perf_counter() - began:.0f} s\n")
+    if options.out is not None:
+        options.out.write_text(text, "utf-8")
+    sys.stderr.write(f"{time.perf_counter() - start:.0f} s\n")
     return 0
 
 

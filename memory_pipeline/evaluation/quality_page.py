@@ -1,4 +1,4 @@
-"""The page of the project's quality, `docs/quality.md`: its tables, and how to check them. Not here: any figure."""
+"""Renders `docs/quality.md`: tables and how to verify them. Not here: the measurements (`quality.py`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import polars as pl
 
 @dataclass(frozen=True)
 class Row:
-    """One figure against what it is to reach."""
+    """One figure with its target."""
 
     label: str
     value: float | None
@@ -18,7 +18,7 @@ class Row:
     target: str
     note: str
     between: tuple[float, float] | None = None
-    """The least and the most of one conversation."""
+    """Minimum and maximum over conversations."""
 
     @property
     def reached(self) -> bool:
@@ -89,11 +89,11 @@ of fewer questions.
 
 
 def page(rows: Sequence[Row], costs: pl.DataFrame) -> str:
-    """Return the page.
+    """Return the page as Markdown.
 
     Args:
         rows: figures with their targets.
-        costs: one row a preset: preset, tokens, seconds, largest cluster, and figures with low and high of their share.
+        costs: one row per preset: preset, tokens, seconds, largest cluster, figures with low and high of their ratio.
     """
     lines = ["| figure | measured | one conversation | to reach | reached | of |", "|---|---|---|---|---|---|"]
     for row in rows:

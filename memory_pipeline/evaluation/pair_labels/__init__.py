@@ -1,1 +1,1 @@
-"""Pairs of texts with known relations, and how well they are judged."""
+"""Labels of text pairs, and generated pairs with known relations to measure them."""

@@ -1,6 +1,6 @@
-"""Labels of pairs of texts: duplicate, update, contradiction or unrelated; and pairs as lines of JSON.
+"""Labels pairs of texts as duplicate, update, contradiction or unrelated, and reads and writes them as JSON lines.
 
-What is not here: how two texts are compared (`text.changes`), and which memories of a store are (`consolidation`).
+Not here: the comparison of two texts (`text/compare/`) and of the memories of a store (`consolidation/`).
 """
 
 import codecs
@@ -17,7 +17,7 @@ from memory_pipeline.schemas import INSTANT
 from memory_pipeline.text.compare import changes
 
 LABELS: Final = ("duplicate", "update", "contradiction", "unrelated")
-"""What two texts can be to each other."""
+"""Possible relations of two texts."""
 
 _SIDES: Final = ("first", "second")
 _TAGS: Final = (
@@ -31,14 +31,14 @@ _TAGS: Final = (
     ("1", "2"),
     ("one", "two"),
 )
-"""What the fields of both texts of a pair are told apart by."""
+"""Prefixes or suffixes that distinguish the fields of the two texts."""
 _TEXTS: Final = ("text", "content", "sentence", "statement", "memory")
 _TIMES: Final = ("at", "time", "timestamp", "created_at", "date", "day")
 _SPEAKERS: Final = ("speaker", "author", "role")
 _LISTS: Final = ("texts", "pair", "contents", "sentences", "statements", "memories")
 _EXAMPLE: Final = '{"first": "I live in Oslo.", "second": "I moved to Rome."}'
 _MOST_FAULTS: Final = 10
-"""Bad lines that are named; more are counted."""
+"""Faulty lines that are listed; the rest are counted."""
 _ADDED: Final = ("label", "confidence", "reason", "later")
 _KNOWN: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "line": pl.Int64,
@@ -54,20 +54,20 @@ _TICK: Final = timedelta(microseconds=1)
 
 
 def label(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Say what the two texts of each pair are to each other.
+    """Label the relation of the two texts of each pair.
 
     Args:
         pairs: first and second (texts); optionally first_at and second_at (instants) and first_speaker and
-            second_speaker (who says "I"). The later text is the newer; without times, or of two of one instant, it is
-            the second.
+            second_speaker (who "I" refers to). The later text is the newer; without times or at equal times, the second
+            is.
 
     Returns:
-        `pairs` with label (duplicate: both say the same and differ in no fact; update: the newer gives a fact of the
-        older another value; contradiction: both cannot be true; unrelated: anything else, texts about one thing
-        among them), confidence (0..1), reason (a sentence) and later (first or second). Cost: about 0.2 ms a clause.
+        `pairs` with label (duplicate: equal facts; update: the newer changes the value of a fact of the older;
+        contradiction: both cannot be true; unrelated: anything else, including texts on one subject), confidence
+        (0..1), reason (a sentence) and later (first or second). Cost: about 0.2 ms per clause.
 
     Raises:
-        ValueError: a column of texts is missing, or a text.
+        ValueError: a text column is missing or contains a null.
     """
     for side in _SIDES:
         if side not in pairs.columns:
@@ -99,44 +99,44 @@ def label(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def read(path: Path) -> pl.DataFrame:
-    """Read a file of pairs (see `parse`); a byte-order mark and CRLF ends of line are allowed.
+    """Read a file of pairs (see `parse`); a byte-order mark and CRLF line ends are allowed.
 
     Raises:
-        ValueError: the file cannot be read, is not UTF-8, holds no pair, or has lines that are none.
+        ValueError: the file cannot be read, is not UTF-8, holds no pair, or has invalid lines.
     """
     try:
-        said = path.read_bytes().removeprefix(codecs.BOM_UTF8)
-        pairs = parse(said.decode().split("\n"))
+        content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+        pairs = parse(content.decode().split("\n"))
     except OSError as error:
-        raise ValueError(f"{path}: cannot be read ({error.strerror}); name a file of JSON lines") from error
+        raise ValueError(f"{path}: cannot be read ({error.strerror}); give a file of JSON lines") from error
     except UnicodeDecodeError as error:
-        line = 1 + said.count(b"\n", 0, error.start)
-        byte = f"byte 0x{said[error.start]:02x} is not UTF-8"
+        line = 1 + content.count(b"\n", 0, error.start)
+        byte = f"byte 0x{content[error.start]:02x} is not UTF-8"
         raise ValueError(f"{path}: line {line}: {byte}; save the file as UTF-8 text") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     if pairs.is_empty():
-        raise ValueError(f"{path}: holds no pair; give two texts a line, such as {_EXAMPLE}")
+        raise ValueError(f"{path}: holds no pair; give two texts per line, such as {_EXAMPLE}")
     return pairs
 
 
 def parse(lines: Iterable[str]) -> pl.DataFrame:
-    """Read pairs, one JSON object a line.
+    """Parse pairs, one JSON object per line.
 
-    Both texts stand under one of the obvious pairs of names (a and b, first and second, older and newer, original and
+    The two texts have one of the usual pairs of names (a and b, first and second, older and newer, original and
     updated, text_a and text_b, text1 and text2, left and right, ...) or in one list (texts, pair); a text may be an
     object with text, at and speaker. Times (a_at, first_time, times, ...; ISO 8601 or seconds since 1970) and speakers
     (a_speaker, speakers, ...) may be missing. Empty lines are skipped.
 
     Args:
-        lines: of a file in UTF-8.
+        lines: decoded lines.
 
     Returns:
         line (number, from 1), first, second, first_at, second_at, first_speaker, second_speaker, fields (the object
         as it was given).
 
     Raises:
-        ValueError: lines that are no pair: the number of each, the field and what to do about it.
+        ValueError: some lines are invalid; the message lists their numbers, fields and remedies.
     """
     rows, faults = [], []
     for number, line in enumerate(lines, start=1):
@@ -153,9 +153,9 @@ def parse(lines: Iterable[str]) -> pl.DataFrame:
 
 
 def dumps(labelled: pl.DataFrame) -> Iterator[str]:
-    """Lines of JSON of what `label` made of what `parse` read: the given fields, then label, confidence, reason, later.
+    """Yield labelled pairs as JSON lines: the original fields, then label, confidence, reason, later.
 
-    A given field of one of these four names is kept as `given_<name>`.
+    An original field with one of these four names is renamed to `given_<name>`.
     """
     for row in labelled.select("fields", *_ADDED).iter_rows(named=True):
         given = json.loads(row.pop("fields"))
@@ -165,11 +165,11 @@ def dumps(labelled: pl.DataFrame) -> Iterator[str]:
 
 
 def _pair(line: str) -> dict[str, Any]:
-    """Texts, times and speakers of one line."""
+    """Return the texts, times and speakers of one line."""
     try:
         given = json.loads(line)
     except json.JSONDecodeError as fault:
-        raise ValueError(f"no JSON ({fault.msg} at character {fault.pos}); write one object a line") from None
+        raise ValueError(f"no JSON ({fault.msg} at character {fault.pos}); write one object per line") from None
     fields = {"texts": given} if isinstance(given, list) else given
     if not isinstance(fields, dict):
         raise ValueError(f"an object is needed, such as {_EXAMPLE}")  # noqa: TRY004 - of a file, not of a call
@@ -189,7 +189,7 @@ def _pair(line: str) -> dict[str, Any]:
 
 
 def _texts(fields: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...], list[Any]]:
-    """Names of the fields with the texts, what tells them apart, and what stands there."""
+    """Return the names of the text fields, their distinguishing tags, and their values."""
     for name in _LISTS:
         if name in fields:
             listed = fields[name]
@@ -209,7 +209,7 @@ def _texts(fields: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...],
 
 
 def _forms(nouns: tuple[str, ...], *, bare: bool) -> Iterator[str]:
-    """How a field is named that belongs to one of two texts."""
+    """Yield the possible names of a field that belongs to one of the two texts."""
     if bare:
         yield "{}"
     for noun, form in product(nouns, ("{noun}_{{}}", "{noun}{{}}", "{{}}_{noun}")):
@@ -219,7 +219,7 @@ def _forms(nouns: tuple[str, ...], *, bare: bool) -> Iterator[str]:
 def _beside(
     fields: Mapping[str, Any], own: Mapping[str, Any], nouns: tuple[str, ...], tags: tuple[str, ...], at: int
 ) -> tuple[str, Any]:
-    """Name and value of what is said of one text: in its own object, under its own name, in a list, or of both."""
+    """Return name and value of a field of one text: in its own object, by its own name, in a list, or shared."""
     names = [form.format(tag) for tag in tags[at : at + 1] for form in _forms(nouns, bare=False)]
     for place, found in ((own, list(nouns)), (fields, names)):
         for name in found:

@@ -1,6 +1,6 @@
-"""Pairs of statements whose relation is known, made from the words of the generated chats, to measure judgements on.
+"""Generates pairs of statements with known relations, from the vocabulary of the generated chats.
 
-Not here: the judgement (`pairs.py`) and its figures (`quality.py`).
+Not here: the judgement of pairs (`pairs.py`) and its figures (`quality.py`).
 """
 
 from collections.abc import Callable, Iterator
@@ -12,14 +12,14 @@ import polars as pl
 from memory_pipeline.evaluation.synthetic_chats.worlds import world
 
 SORTS: Final = {
-    "duplicate": "One statement and the same again: as it was, decorated or with a slip of the pen.",
-    "other value": "The same words with another value, and no word of a change: to be merged it must never be.",
-    "update": "The same statement with another value, said to be a change.",
-    "update, freely worded": "A changed value told in other words.",
-    "contradiction": "Something done, and the same words denied.",
-    "contradiction, freely worded": "Something done, and denied in other words.",
-    "one subject": "Two statements about one subject that do not touch each other.",
-    "unrelated": "Statements about two subjects.",
+    "duplicate": "A statement and its repetition: unchanged, decorated or with a typo.",
+    "other value": "The same words with another value and no mention of a change: must never be merged.",
+    "update": "The same statement with another value, stated as a change.",
+    "update, freely worded": "A changed value in other words.",
+    "contradiction": "A statement and its denial in the same words.",
+    "contradiction, freely worded": "A statement and its denial in other words.",
+    "one subject": "Two independent statements about one subject.",
+    "unrelated": "Statements about different subjects.",
 }
 """Sorts of pairs."""
 _OPENERS: Final = ("", "By the way, ", "Just so you know, ", "Well, ", "Oh, ")
@@ -31,7 +31,7 @@ _CHANGES: Final = (
     "As of this week, {new}",
     "{new} It used to be {old}.",
 )
-_KEPT: Final = frozenset(
+_PARTICIPLES: Final = frozenset(
     (
         "bought",
         "brought",
@@ -52,16 +52,16 @@ _KEPT: Final = frozenset(
         "hung",
     )
 )
-"""Irregular verbs whose past is their participle."""
+"""Irregular verbs whose past tense equals the participle."""
 _CLOSERS: Final = ("", " That's how it is.", " Anyway.", " Believe me.")
 
 
 def generate(seed: int, *, each: int = 150) -> pl.DataFrame:
-    """Make pairs: first (said before), second, sort (one of `SORTS`).
+    """Generate pairs: first (the earlier statement), second, sort (one of `SORTS`).
 
     Args:
-        seed: the same seed gives the same pairs.
-        each: pairs of each sort, at most; fewer where words run out.
+        seed: equal seeds give equal pairs.
+        each: maximum number of pairs per sort; fewer if the vocabulary is exhausted.
     """
     rng = Random(f"pairs {seed}")  # noqa: S311 - the same seed must give the same pairs
     makers: dict[str, Callable[[Random], tuple[str, str]]] = {
@@ -111,7 +111,7 @@ def _other_value(rng: Random) -> tuple[str, str]:
 
 
 def _update(rng: Random) -> tuple[str, str]:
-    """A value, and another in the same words, said to be new."""
+    """Return a value and a new value in the same words, stated as a change."""
     form, values = _form(rng)
     old, new = rng.sample(values, 2)
     said, way = form.replace("{x}", new), rng.choice(_CHANGES)
@@ -121,7 +121,7 @@ def _update(rng: Random) -> tuple[str, str]:
 
 
 def _update_freely(rng: Random) -> tuple[str, str]:
-    """A value, and how it is told in other words when it has changed."""
+    """Return a value and its change in other words."""
     if rng.randrange(2):
         about = rng.choice([life for life in world("friends")["life"].values() if "changed" in life])
         old, new = rng.sample(about["values"], 2)
@@ -134,7 +134,7 @@ def _update_freely(rng: Random) -> tuple[str, str]:
 
 
 def _contradiction(rng: Random) -> tuple[str, str]:
-    """Something done, and later never done in the same words; the other way round it would be news."""
+    """Return something done and its later denial in the same words; in reverse order it would be an update."""
     topics = world("friends")["topics"].values()
     said = rng.choice([event[0] for topic in topics for event in topic["events"] if _is_participle(event[0])])
     return f"I {said}.", f"I have never {said}."
@@ -142,17 +142,17 @@ def _contradiction(rng: Random) -> tuple[str, str]:
 
 def _is_participle(said: str) -> bool:
     verb = said.split(" ", maxsplit=1)[0]
-    return verb.endswith("ed") or verb in _KEPT
+    return verb.endswith("ed") or verb in _PARTICIPLES
 
 
 def _contradiction_freely(rng: Random) -> tuple[str, str]:
-    """Something done, and later denied in other words."""
+    """Return something done and its later denial in other words."""
     done, denied, _ = rng.choice(_project(rng)["claims"])
     return _sentence(done), _sentence(denied)
 
 
 def _one_subject(rng: Random) -> tuple[str, str]:
-    """Two statements about one subject that do not touch each other."""
+    """Two independent statements about one subject."""
     topic = rng.choice(list(world("friends")["topics"].values()))
     first, second = rng.sample(topic["events"], 2)
     return f"I {first[0]}.", f"I {second[0]}."
@@ -170,7 +170,7 @@ def _statement(rng: Random) -> str:
 
 
 def _form(rng: Random) -> tuple[str, list[str]]:
-    """Return a sentence with room for a value, and values."""
+    """Return a sentence with a placeholder for a value, and values."""
     drawn = rng.randrange(3)
     if drawn == 0:
         about = rng.choice(list(world("friends")["life"].values()))

@@ -1,1 +1,1 @@
-"""Generated conversations with questions and answers, to fit and to measure on."""
+"""Generates conversations with questions and answers for fitting and measuring."""

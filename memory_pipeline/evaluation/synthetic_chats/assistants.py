@@ -1,6 +1,6 @@
-"""A user who works on something with an assistant over weeks: long messages, values that change, claims that clash.
+"""Generates chats of a user with an assistant over weeks: long messages, changing values, contradicting claims.
 
-Here: what is said when, and the questions about it. Not here: the words (`worlds/work.toml`, `worlds/assistant.toml`).
+Here: the content and the questions about it. Not here: the vocabulary (`worlds/work.toml`, `worlds/assistant.toml`).
 """
 
 import re
@@ -17,16 +17,16 @@ from memory_pipeline.evaluation.synthetic_chats.chat_writer import ChatWriter
 from memory_pipeline.evaluation.synthetic_chats.worlds import world
 
 _FOLLOWED: Final = 0.6
-"""Chance of each further exchange about what was just said."""
+"""Probability of each follow-up exchange on the last message."""
 _PROJECTS: Final = 3
 _MESSAGE: Final = timedelta(minutes=1)
 
 
 class _Work(ChatWriter):
-    """A conversation while it is written."""
+    """A conversation being written."""
 
     def fill(self, text: str, project: dict[str, Any], fact: str = "") -> str:
-        """Return a text with parts of the project and the fact in their places, sentences with capitals."""
+        """Fill the placeholders of a text with parts of the project and the fact, and capitalise it."""
         while "{part}" in text:
             text = text.replace("{part}", self.pick(project["parts"]), 1)
         while "{task}" in text:
@@ -39,7 +39,7 @@ class _Work(ChatWriter):
         return self.add(str(len(self.turns)), speaker, content, lasts=_MESSAGE)
 
     def answer(self, project: dict[str, Any], fact: str, reply: str = "") -> str:
-        """Write the assistant's message and return its id: steps, advice, and often what the user said before."""
+        """Write the assistant's message and return its id: steps, advice, often a restatement of the fact."""
         rng, words = self.rng, self.words
         blocks = [self.fill(self.pick(words["starts"]), project)]
         if fact and self.chance(0.5):
@@ -56,7 +56,7 @@ class _Work(ChatWriter):
         return self.write("assistant", "\n\n".join(blocks))
 
     def ask(self, kind: str, text: str, evidence: Sequence[str], answer: str, **more: str) -> None:
-        """Add a question of the user's."""
+        """Add a question of the user."""
         lists = {name: [turn] for name, turn in more.items()}
         self.questions.append(
             {"kind": kind, "text": text, "evidence": sorted(set(evidence), key=int), "answer": answer} | lists
@@ -65,23 +65,23 @@ class _Work(ChatWriter):
 
 @dataclass
 class _Fact:
-    """Something the user lets slip, and the message that said it."""
+    """A fact that the user mentions, and the message that contains it."""
 
     place: float
-    """When in the chat, 0 to 1."""
+    """Position in the chat, 0 to 1."""
     project: dict[str, Any]
     clause: str
     form: str = "openings"
-    """How the message around it is worded."""
+    """Wording of the message around it."""
     reply: str = ""
-    """What the assistant has to say to it first of all."""
+    """Text that the assistant's reply must contain."""
     turn: str = ""
     answered: str = ""
-    """Message of the assistant after it."""
+    """Id of the assistant's reply."""
 
 
 def generate(seed: int, *, sessions: int) -> Chat:
-    """Make up a chat of a user with an assistant; see `chats.generate`."""
+    """Generate a chat of a user with an assistant; see `chats.generate`."""
     rng = Random(f"assistant {seed}")  # noqa: S311 - the same seed must give the same chat
     start = datetime(2022, 1, 3, tzinfo=UTC) + timedelta(days=rng.randrange(1200), hours=8)
     work = _Work(rng, "assistant", start)
@@ -103,7 +103,7 @@ def generate(seed: int, *, sessions: int) -> Chat:
 
 
 def _exchange(work: _Work, fact: _Fact) -> None:
-    """Write the user's message with a fact in it, the answer, and what comes of it."""
+    """Write the user's message with a fact, the reply, and follow-up exchanges."""
     project = fact.project
     text = work.fill(work.pick(work.words[fact.form]), project, fact.clause)
     for _ in range(work.rng.randrange(3)):
@@ -121,7 +121,7 @@ def _exchange(work: _Work, fact: _Fact) -> None:
 
 
 def _metrics(work: _Work, project: dict[str, Any], asking: list[Callable[[], None]], _: datetime) -> list[_Fact]:
-    """Values that are told and later told anew."""
+    """Return values and their later changes, with questions."""
     facts = []
     for said, changed, asked, values in work.rng.sample(project["metrics"], 4):
         known = values.split("; ")
@@ -144,7 +144,7 @@ def _metrics(work: _Work, project: dict[str, Any], asking: list[Callable[[], Non
 
 
 def _milestones(work: _Work, project: dict[str, Any], asking: list[Callable[[], None]], start: datetime) -> list[_Fact]:
-    """Dates, of which one is moved; how far they lie apart, and in which order they came up."""
+    """Return dates, one of which moves, with questions on intervals and order."""
     rng, facts, dated = work.rng, [], []
     for place, (said, asked) in enumerate(rng.sample(project["milestones"], 5)):
         date = start + timedelta(days=rng.randrange(20, 160))
@@ -184,7 +184,7 @@ def _ask_order(work: _Work, facts: list[_Fact], project: dict[str, Any]) -> None
 
 
 def _claims(work: _Work, project: dict[str, Any], asking: list[Callable[[], None]], _: datetime) -> list[_Fact]:
-    """Things that the user says to have done and also never to have done."""
+    """Return contradicting claims, with questions."""
     facts = []
     for sides in work.rng.sample(project["claims"], 3):
         one, two = (0, 1) if work.chance(0.5) else (1, 0)
@@ -202,7 +202,7 @@ def _claims(work: _Work, project: dict[str, Any], asking: list[Callable[[], None
 
 
 def _facts(work: _Work, project: dict[str, Any], asking: list[Callable[[], None]], _: datetime) -> list[_Fact]:
-    """Facts that stay."""
+    """Return facts that do not change, with questions."""
     facts = []
     for said, asked, values in work.rng.sample(project["facts"], 5):
         value = work.rng.choice(values.split("; "))
@@ -220,7 +220,7 @@ def _ask_fact(work: _Work, kind: str, fact: _Fact, asked: str, answer: str) -> N
 
 
 def _wishes(work: _Work, project: dict[str, Any], asking: list[Callable[[], None]], _: datetime) -> list[_Fact]:
-    """What the user likes and orders, and requests on which that bears."""
+    """Return preferences and standing instructions, with requests that they apply to."""
     facts = []
     for said, asked in work.rng.sample(project["likes"], 2):
         clause = f"I {said}"
@@ -235,7 +235,7 @@ def _wishes(work: _Work, project: dict[str, Any], asking: list[Callable[[], None
 
 
 def _plans(work: _Work, project: dict[str, Any], asking: list[Callable[[], None]], _: datetime) -> list[_Fact]:
-    """A schedule that the assistant makes: the answer stands in its message."""
+    """Return a schedule written by the assistant, with questions answered by its message."""
     weeks = work.rng.sample(project["parts"], 4)
     tasks = work.rng.sample(project["tasks"], 4)
     reply = "\n".join(
@@ -258,7 +258,7 @@ def _plans(work: _Work, project: dict[str, Any], asking: list[Callable[[], None]
 
 
 def _before(asked: str) -> str:
-    """Return a question about now as one about before the change; empty where its words do not allow that."""
+    """Rewrite a question about the present to one about the past; empty if the wording does not allow it."""
     for now, then in ((" is ", " was "), (" are ", " were "), (" does ", " did "), (" do ", " did ")):
         if now in asked:
             return asked.replace(now, then, 1).removesuffix("?") + " at first?"
@@ -266,13 +266,13 @@ def _before(asked: str) -> str:
 
 
 def _indirect(asked: str) -> str:
-    """Return a question as part of a sentence: "Who does the wiring?", "who does the wiring"."""
+    """Rewrite a question as an indirect question: "Who does the wiring?", "who does the wiring"."""
     text = re.sub(r"^(.+?) (?:do|did|does) (I|we|my) ", r"\1 \2 ", asked.removesuffix("?"))
     return text[0].lower() + text[1:]
 
 
 def _spoken_to(clause: str) -> str:
-    """Return what the user said as the assistant says it."""
+    """Rewrite a clause of the user in the second person."""
     you = {"i": "you", "i'm": "you're", "i've": "you've", "my": "your", "me": "you", "we": "you", "our": "your"}
     return " ".join(you.get(word.lower(), word) for word in clause.split(" "))
 

@@ -1,7 +1,7 @@
-"""Chats that the project makes up, with questions and the turns that answer them, to fit and to measure on.
+"""Generates chats with questions and their evidence, for fitting and measuring.
 
-Here: the door. Not here: the words (`worlds/*.toml`), how two friends talk (`friends.py`) and how a user works with an
-assistant (`assistants.py`), and chats read from files (`conversations.py`).
+Not here: the vocabulary (`worlds/*.toml`), chats between friends (`friends.py`) and with an assistant
+(`assistants.py`), and chats read from files (`conversations.py`).
 """
 
 from typing import Final, Literal, get_args
@@ -13,19 +13,20 @@ __all__ = ["Chat", "Kind", "generate"]
 
 Kind = Literal["two_person", "assistant"]
 SESSIONS: Final = 25
-"""Sessions of a chat unless told otherwise."""
+"""Default number of sessions."""
 _FEWEST: Final = 4
-"""Sessions that a fact needs to change and a list to grow."""
+"""Minimum number of sessions for facts to change and lists to grow."""
 
 
 def generate(seed: int, *, kind: Kind, sessions: int = SESSIONS) -> Chat:
-    """Make up a chat: two friends who talk over months, or a user who works on something with an assistant.
+    """Generate a chat: two friends who talk over months, or a user who works on something with an assistant.
 
     Args:
-        seed: the same seed gives the same chat, another seed other people, subjects, facts and wordings.
-        kind: `two_person` has the question kinds single-hop, multi-hop, temporal and open-domain, and facts that
-            change (knowledge_update); `assistant` those of long work with an assistant, contradictions among them.
-        sessions: how many; what is said is spread over them.
+        seed: equal seeds give equal chats; other seeds give other people, subjects, facts and wordings.
+        kind: `two_person` has single-hop, multi-hop, temporal and open-domain questions and changing facts
+            (knowledge_update); `assistant` has the questions of long work with an assistant, including
+            contradictions.
+        sessions: number of sessions over which the content is spread.
 
     Raises:
         ValueError: the kind is unknown, or there are fewer than four sessions.

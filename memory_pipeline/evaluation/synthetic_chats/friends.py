@@ -1,6 +1,6 @@
-"""Two friends who talk over months: what happens to them, what they like, what changes, and much small talk.
+"""Generates chats of two friends over months: events, preferences, changes, and much small talk.
 
-Here: scenes and how they become turns in time, and the questions about them. Not here: the words (`worlds/`).
+Here: scenes, their turns, and the questions about them. Not here: the vocabulary (`worlds/`).
 """
 
 import re
@@ -16,14 +16,14 @@ from memory_pipeline.evaluation.synthetic_chats.worlds import world
 
 _TURN: Final = timedelta(seconds=40)
 _TOPICS, _SHARED = 7, 3
-"""Subjects of each friend, and how many of them both have: what one says misleads questions about the other."""
+"""Subjects of each friend, and subjects shared by both: statements of one are distractors for the other."""
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 Scene = Callable[["Talk"], None]
 
 
 class Talk(ChatWriter):
-    """A conversation while it is written: who speaks when, and which turn said what."""
+    """A conversation being written: speakers, turns and their contents."""
 
     def __init__(self, rng: Random, names: Sequence[str], start: datetime) -> None:
         super().__init__(rng, "talk", start)
@@ -34,13 +34,13 @@ class Talk(ChatWriter):
         self._said = Counter[str]()
 
     def fill(self, text: str, by: int, **more: str) -> str:
-        """Return a text with the names of those who talk."""
+        """Fill the placeholders of a text."""
         for name, value in {"you": self.names[1 - by], "topic": self.topic, **more}.items():
             text = text.replace("{" + name + "}", value)
         return text
 
     def say(self, by: int, core: str, *, telling: bool = True, asks: float = 0.2, photo: str = "") -> str:
-        """Write a turn around what is to be said and return its id; the other says something first if need be."""
+        """Write a turn around a core text and return its id; the other speaker fills in first if needed."""
         if self.turns and self.turns[-1]["session_id"] == self.session and self.turns[-1]["speaker"] == self.names[by]:
             self._turn(1 - by, self._filler(1 - by))
         parts = [core[0].upper() + core[1:]]
@@ -57,7 +57,7 @@ class Talk(ChatWriter):
         return self._turn(by, " ".join(parts))
 
     def answer(self, by: int, core: str, asked: str) -> str:
-        """Write a turn that says what is asked about later, often in words of the question, and return its id."""
+        """Write a turn that a later question asks about, often in the words of the question, and return its id."""
         taken_up = indirect(asked)
         if taken_up and self.chance(0.6):
             core = f"{self.pick(self.words['indirect']).replace('{it}', taken_up)} {core[0].upper()}{core[1:]}"
@@ -69,7 +69,7 @@ class Talk(ChatWriter):
         return self.add(turn, self.names[by], content[0].upper() + content[1:], lasts=_TURN)
 
     def _filler(self, by: int) -> str:
-        """Return small talk: a reaction, and support or something about nothing."""
+        """Return small talk: a reaction, and support or chatter."""
         parts = [self.fill(self.pick(self.words["reactions"]), by)] if self.chance(0.8) else []
         kinds = self.rng.choices(("support", "chat"), k=self.rng.choice((1, 2, 2, 3)))
         parts += [self.fill(self.pick(self.words[kind]), by) for kind in kinds]
@@ -78,13 +78,13 @@ class Talk(ChatWriter):
         return " ".join(parts)
 
     def small_talk(self, by: int) -> None:
-        """Write a turn or two that say nothing to remember."""
+        """Write one or two turns with nothing to remember."""
         self.say(by, self._filler(by), telling=False)
         if self.chance(0.5):
             self.say(1 - by, self._filler(1 - by), telling=False)
 
     def ask(self, kind: str, text: str, by: int, evidence: Sequence[str], answer: str, **more: Sequence[str]) -> None:
-        """Add a question about one of the two."""
+        """Add a question about one of the two speakers."""
         filled = text.replace("{who}", self.names[by])
         lists = {name: list(turns) for name, turns in more.items()}
         self.questions.append(
@@ -93,7 +93,7 @@ class Talk(ChatWriter):
 
 
 def generate(seed: int, *, sessions: int) -> Chat:
-    """Make up a chat of two friends; see `chats.generate`."""
+    """Generate a chat of two friends; see `chats.generate`."""
     rng = Random(f"friends {seed}")  # noqa: S311 - the same seed must give the same chat
     start = datetime(2021, 1, 4, 9, tzinfo=UTC) + timedelta(days=rng.randrange(1500), minutes=rng.randrange(600))
     talk = Talk(rng, rng.sample(world("talk")["names"], 2), start)
@@ -125,7 +125,7 @@ def _session(talk: Talk, scenes: Sequence[Scene]) -> None:
 
 
 def _scenes(talk: Talk) -> list[tuple[float, Scene]]:
-    """Return what happens in the chat, each with its place in time between 0 and 1."""
+    """Return the scenes of the chat with their positions in time, 0 to 1."""
     words, rng = world("friends"), talk.rng
     topics = rng.sample(list(words["topics"]), 2 * _TOPICS - _SHARED)
     own = (topics[:_TOPICS], topics[_TOPICS - _SHARED :])
@@ -143,7 +143,7 @@ def _scenes(talk: Talk) -> list[tuple[float, Scene]]:
 
 
 def _topic(talk: Talk, by: int, name: str, about: dict[str, Any]) -> list[tuple[float, Scene]]:
-    """Return scenes about one subject: things that happened, each maybe with a detail, plans and musings."""
+    """Return scenes on one subject: events, some with a detail, plans and musings."""
     rng = talk.rng
     events = rng.sample(about["events"], 4)
     details = rng.sample(about["details"], 3)
@@ -190,7 +190,7 @@ def _event(by: int, name: str, about: dict[str, Any], event: list[str], detail: 
 
 
 def _aftermath(talk: Talk, by: int, about: dict[str, Any], asked: str) -> None:
-    """Write what follows an event: how it was, why, and that the other knows the like."""
+    """Write the turns after an event: how it was, why, or a similar event of the other speaker."""
     other = 1 - by
     follows = talk.rng.choices(("probe", "reason", "like", "support", ""), (7, 3, 3, 4, 3))[0]
     if follows == "probe":
@@ -249,7 +249,7 @@ def _musing(by: int, name: str, about: dict[str, Any]) -> Scene:
 
 
 def _life(talk: Talk, by: int, name: str, about: dict[str, Any]) -> list[tuple[float, Scene]]:
-    """Return how a circumstance is told, and perhaps how it changes later."""
+    """Return the scene that states a circumstance, and perhaps the scene that changes it."""
     if not talk.chance(0.75):
         return []
     rng = talk.rng
@@ -281,7 +281,7 @@ def _life(talk: Talk, by: int, name: str, about: dict[str, Any]) -> list[tuple[f
 
 
 def _list(talk: Talk, by: int, name: str, about: dict[str, Any]) -> list[tuple[float, Scene]]:
-    """Return scenes in which several things of one sort come up, far from each other."""
+    """Return scenes that mention several things of one sort, far apart."""
 
     def scene(talk: Talk) -> None:
         talk.topic = name
@@ -304,7 +304,7 @@ def _opinion(by: int, line: list[str]) -> Scene:
 
 
 def _finish(talk: Talk) -> None:
-    """Add the questions whose answer lies in several turns."""
+    """Add the questions that need several turns."""
     lists = world("friends")["lists"]
     for (by, name), told in sorted(talk.lists.items()):
         evidence, values = [turn for turn, _ in told], ", ".join(dict.fromkeys(value for _, value in told))
@@ -316,7 +316,7 @@ def _finish(talk: Talk) -> None:
 
 
 def indirect(asked: str) -> str:
-    """Return a question as the one who is asked may take it up, or nothing.
+    """Return a question as taken up by the person asked, or an empty text.
 
     "What does {who} fear?" gives "what I fear".
     """
@@ -337,11 +337,11 @@ _INDIRECT: Final = tuple(
         (r"(.+) \{who\} (.+)\?$", r"\1 me \2"),
     )
 )
-"""Direct questions about somebody, and how they are taken up."""
+"""Direct questions about a person, and how they are taken up."""
 
 
 def _base(said: str) -> str:
-    """Return the beginning of what was told after "I" as it stands after "did NAME"."""
+    """Rewrite the start of a statement after "I" for use after "did NAME"."""
     verbs = dict(pair.split("=") for pair in world("talk")["verbs"])
     first, *rest = re.split(r",| with | and | until | because | for the first", said)[0].split(" ")
     spoken = {"my": "their", "me": "them", "us": "them", "our": "their"}
@@ -352,11 +352,11 @@ def _base(said: str) -> str:
 
 _LINKS: Final = frozenset(("in", "on", "at", "of", "for", "from", "to", "out", "before", "after", "by"))
 _LONG: Final = 6
-"""Words of an object that are asked for whole; longer ones end before a preposition."""
+"""Objects with more words are cut before a preposition."""
 
 
 def past(rng: Random, at: datetime) -> tuple[str, str]:
-    """Return how somebody says when something happened, and when that was."""
+    """Return a spoken past time and its date."""
     day = _DAYS[(at - timedelta(days=(back := rng.randrange(2, 7)))).weekday()]
     return rng.choice(
         (
@@ -375,7 +375,7 @@ def past(rng: Random, at: datetime) -> tuple[str, str]:
 
 
 def future(rng: Random, at: datetime) -> tuple[str, str]:
-    """Return how somebody says when something will happen, and when that is."""
+    """Return a spoken future time and its date."""
     ahead = timedelta(days=rng.randrange(2, 7))
     month = (at.replace(day=1) + timedelta(days=32)).replace(day=1)
     return rng.choice(

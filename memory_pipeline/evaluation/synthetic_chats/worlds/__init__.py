@@ -1,4 +1,4 @@
-"""Words of the generated chats: TOML files, and how they are read. Not here: what is made of them."""
+"""Vocabulary of the generated chats: TOML files and their reader."""
 
 import tomllib
 from functools import cache
@@ -8,18 +8,18 @@ from typing import Any
 
 @cache
 def world(name: str) -> dict[str, Any]:
-    """Return the words of `<name>.toml`.
+    """Return the vocabulary of `<name>.toml`.
 
-    A text of one line is a list parted by "; "; one of several lines a list of lines, each a list of fields where
-    " => " parts them.
+    A single-line text is a list separated by "; "; a multi-line text is a list of lines, each a list of fields if it
+    is separated by " => ".
     """
     read = tomllib.loads(files(__name__).joinpath(f"{name}.toml").read_text("utf-8"))
-    return {key: _parted(value) for key, value in read.items()}
+    return {key: _split(value) for key, value in read.items()}
 
 
-def _parted(value: Any) -> Any:
+def _split(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _parted(inner) for key, inner in value.items()}
+        return {key: _split(inner) for key, inner in value.items()}
     if "\n" not in value:
         return value.split("; ")
     lines = [line for line in value.splitlines() if line]
