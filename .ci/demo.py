@@ -18,7 +18,7 @@ AS_OF = "2026-05-01T02:00:00Z"
 QUERY = f"duckdb.connect('{HOME}/snapshots/memories.duckdb', read_only=True).sql('from data_dictionary').show()"
 NEXT = f"""
 Try next:
-  source .venv/bin/activate     # puts memory-pipeline on the path
+  source .venv/bin/activate     # puts the command on the path
   memory-pipeline --home {HOME} status
   python -c "import duckdb; {QUERY}"
   make ui HOME_FOLDER={HOME}     # the asset graph, schedules and sensors in a browser"""
