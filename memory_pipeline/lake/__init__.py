@@ -1,1 +1,1 @@
-"""Where the pipeline's data are kept: events, ledger, tables and snapshots. No Dagster, no formulas."""
+"""The lake: tables as Parquet files in an object store, publishing, compaction, snapshots and the data dictionary."""

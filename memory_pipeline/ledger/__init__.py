@@ -1,1 +1,1 @@
-"""The ledger: what agents wrote and runs decided, in the order in which it was recorded. All SQL on it stands here."""
+"""The ledger: events, decisions and runs in the order of recording, the lake's catalogue, and all SQL."""

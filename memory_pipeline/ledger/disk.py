@@ -21,7 +21,7 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def aside(folder: Path) -> Iterator[Path]:
-    """Yield an unused path in `folder` to write to, and remove whatever still stands there on exit.
+    """Yield an unused path in `folder` to write to, and remove what is still there on exit.
 
     Creates the folder if it is missing. The caller syncs the file and renames it, then syncs the folder.
     """

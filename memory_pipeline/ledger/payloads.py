@@ -215,7 +215,7 @@ SALT_BYTES: Final = 16
 
 
 def digest(text: str, *, salt: bytes) -> str:
-    """Return the salted SHA-256 that stands for an erased text, 64 hex digits."""
+    """Return the salted SHA-256 of a redacted text, 64 hex digits."""
     return hashlib.sha256(salt + text.encode()).hexdigest()
 
 
