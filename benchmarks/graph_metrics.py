@@ -16,7 +16,7 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation import components, similarity
 from memory_pipeline.consolidation.edges import graph
 from memory_pipeline.consolidation.groups import grouping
 
@@ -72,7 +72,7 @@ def measures(n: int) -> dict[str, tuple[float, float, str]]:
     for part in parts:
         peer_labels[list(part)] = min(part)
     quality = f"modularity {modularity(*edges, weight, labels):.3f}, peer {modularity(*edges, weight, peer_labels):.3f}"
-    found, component_seconds = timed(lambda: grouping.components(*edges))
+    found, component_seconds = timed(lambda: components.components(*edges))
     count, peer_component_seconds = timed(lambda: nx.number_connected_components(peer))
     assert count == len(np.unique(found))
     assert difference < 1e-10

@@ -20,6 +20,7 @@ LAYERS = [
     {"service"},
 ]
 TEXT_LAYERS = [{"lang"}, {"parse"}, {"embed", "score"}, {"compare"}, {"classification", "content_hash", "enrich"}]
+CONSOLIDATION_LAYERS = [{"state"}, {"edges", "groups"}, {"summaries"}, {"plans"}]
 RECALL_LAYERS = ["roles", "models", "index", "rank", "live", "client"]
 PURE = ("text", "consolidation")
 IMPURE_MODULES = {
@@ -94,6 +95,22 @@ def test_a_subroom_of_recall_imports_only_itself_and_those_below(module):
     targets = {name.removeprefix("memory_pipeline.") for name in imports(MODULES[module])}
     above = [name for name in targets if name.startswith("recall.") and name.split(".")[1] not in below]
     assert above == [], f"{module} imports {above}, which lie above it"
+
+
+def consolidation_layer(module: str) -> int | None:
+    """Layer of a subroom; None for the modules beside them, which stand alone."""
+    subroom = module.split(".")[1]
+    return next((number for number, rooms in enumerate(CONSOLIDATION_LAYERS) if subroom in rooms), None)
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("consolidation.")])
+def test_a_subroom_of_consolidation_imports_no_other_of_its_layer_and_none_above(module):
+    own, subroom = consolidation_layer(module), module.split(".")[1]
+    targets = {name.removeprefix("memory_pipeline.") for name in imports(MODULES[module])}
+    others = [name for name in targets if name.startswith("consolidation.") and name.split(".")[1] != subroom]
+    layers = {name: consolidation_layer(name) for name in others}
+    above = [name for name, number in layers.items() if own is not None and number is not None and number >= own]
+    assert above == [], f"{module} imports {above}, which do not lie below it"
 
 
 def test_every_module_belongs_to_a_layer():

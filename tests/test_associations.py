@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation.edges import associations, edge_rows
+from memory_pipeline.consolidation.edges import associations
+from memory_pipeline.consolidation.state.folding import UNDIRECTED
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
@@ -419,7 +420,7 @@ def test_undirected_edges_are_stored_once_with_the_smaller_id_first():
     entities = {name: [f"E{place % 9}"] for place, name in enumerate(memories["memory_id"])}
     derived = derive(memories, vectors=vectors, entities=entities, policy=Policy(associations=(), reference_share=1.0))
     edges = associations.union(derived, drawn(memories))
-    undirected = edges.filter(pl.col("edge_type").is_in(edge_rows.UNDIRECTED))
+    undirected = edges.filter(pl.col("edge_type").is_in(UNDIRECTED))
     assert set(undirected["edge_type"]) == {"SIMILAR_TO", "REFERENCES", "DISCOVERED"}
     assert (undirected["source"] < undirected["target"]).all()
     assert TABLES["association_edges"].violations(edges).is_empty()

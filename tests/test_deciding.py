@@ -13,6 +13,7 @@ from planned import archived, compiled, fact_changes, rising, rows, superseded
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation.plans import decision_rows
+from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.schemas import INSTANT
 
 NO_SUMMARIES = frames.summaries([])
@@ -66,10 +67,10 @@ def test_a_superseded_original_goes_where_the_policy_says_with_all_that_it_said_
 def test_an_archive_in_favour_of_a_summary_marks_the_memory_as_superseded_by_it():
     change = only(moved({"memory_id": "a", "target_id": "S"}, {"memory_id": "a"}))
     assert (change["action"], change["target_id"]) == ("archive", "S")
-    assert change["after"].keys() == {*decision_rows.MOVE, *decision_rows.SAID}
+    assert change["after"].keys() == {*decision_json.MOVE, *decision_json.SAID}
     assert (change["after"]["superseded_by"], change["after"]["superseded_kind"]) == ("S", "summary")
     plain = only(moved({"memory_id": "a"}, {"memory_id": "a"}))
-    assert (plain["after"]["superseded_by"], plain["after"].keys()) == (None, set(decision_rows.MOVE))
+    assert (plain["after"]["superseded_by"], plain["after"].keys()) == (None, set(decision_json.MOVE))
 
 
 def test_a_replaced_summary_says_only_where_it_goes():
@@ -164,7 +165,7 @@ def test_a_promotion_says_what_rises_and_nothing_else():
         "tier": "short_term",
     }
     warm, core = only(raised({"lifecycle": "warm"})), only(raised({"category": "core"}, category="semantic"))
-    nothing = dict.fromkeys(decision_rows.PROMOTED)
+    nothing = dict.fromkeys(decision_json.PROMOTED)
     assert (warm["before"], warm["after"]) == ({"lifecycle": "active"}, nothing | {"lifecycle": "warm"})
     assert (core["before"], core["after"]) == ({"category": "semantic"}, nothing | {"category": "core"})
 
@@ -238,6 +239,6 @@ VALUES = st.lists(
 @given(VALUES)
 def test_what_is_written_reads_back_to_the_bit(given_rows):
     frame = pl.DataFrame(given_rows, FIELDS, orient="row")
-    written = frame.select(said=decision_rows.write(FIELDS))
-    assert_frame_equal(written.select(decision_rows.read("said", FIELDS)), frame, check_exact=True)
+    written = frame.select(said=decision_json.write(FIELDS))
+    assert_frame_equal(written.select(decision_json.read("said", FIELDS)), frame, check_exact=True)
     assert all(list(json.loads(text)) == sorted(FIELDS) for text in written["said"])

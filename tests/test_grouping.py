@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation import components, similarity
 from memory_pipeline.consolidation.groups import grouping
 
 NO_ROWS = np.empty(0, dtype=np.int64)
@@ -83,7 +83,7 @@ def as_sets(labels):
 @given(graphs())
 def test_components_are_those_of_networkx_named_by_their_smallest_row(graph):
     n, left, right = graph
-    labels = grouping.components(n, left, right)
+    labels = components.components(n, left, right)
     peer = nx.Graph()
     peer.add_nodes_from(range(n))
     peer.add_edges_from(zip(left.tolist(), right.tolist(), strict=True))
@@ -130,7 +130,7 @@ def test_a_chain_is_not_one_cluster():
     angles = np.deg2rad(np.arange(0, 180, 20))
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     pairs = similarity.threshold_join(vectors, np.zeros(9, dtype=np.int64), 0.9)
-    assert (grouping.components(9, pairs.left, pairs.right) == 0).all()
+    assert (components.components(9, pairs.left, pairs.right) == 0).all()
     assert len(as_sets(linked(vectors, 0.9))) == 5
 
 
@@ -139,7 +139,7 @@ def test_a_component_too_large_for_the_budget_is_linked_the_same(max_size):
     rng = generator(5)
     vectors = (0.7 + rng.standard_normal((600, 6))).astype(np.float32)
     pairs = similarity.threshold_join(vectors, np.zeros(600, dtype=np.int64), 0.8)
-    assert np.bincount(grouping.components(600, pairs.left, pairs.right)).max() > 500
+    assert np.bincount(components.components(600, pairs.left, pairs.right)).max() > 500
     assert np.array_equal(linked(vectors, 0.8, max_size, budget=1), linked(vectors, 0.8, max_size))
 
 
@@ -246,7 +246,7 @@ def test_cohesion_of_wide_vectors():
 
 def test_nothing_groups_into_nothing():
     vectors = np.empty((0, 4), dtype=np.float32)
-    assert grouping.components(0, NO_ROWS, NO_ROWS).shape == (0,)
+    assert components.components(0, NO_ROWS, NO_ROWS).shape == (0,)
     assert linked(vectors, 0.5).shape == (0,)
     assert grouping.cohesion(NO_ROWS, vectors).shape == (0,)
 
@@ -255,9 +255,9 @@ def test_wrong_input_is_refused():
     one, two = np.array([0]), np.array([1])
     vectors, close = np.ones((2, 2), dtype=np.float32), np.ones(1, dtype=np.float32)
     with pytest.raises(ValueError, match="outside"):
-        grouping.components(1, one, two)
+        components.components(1, one, two)
     with pytest.raises(ValueError, match="two ends"):
-        grouping.components(2, one, NO_ROWS)
+        components.components(2, one, NO_ROWS)
     with pytest.raises(ValueError, match="itself"):
         grouping.average_linkage(vectors, one, one, close, minimum=0.5)
     with pytest.raises(ValueError, match="max_size"):

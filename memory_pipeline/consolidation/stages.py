@@ -28,8 +28,8 @@ from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.edges import associations, centrality
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING
-from memory_pipeline.consolidation.plans import decision_rows, invariants, planning
-from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.plans import invariants, planning
+from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.consolidation.summaries import model_requests, summarising
 from memory_pipeline.schemas import (
@@ -672,7 +672,7 @@ def compile_blocks(
     compiled = decisions.filter(
         pl.col("action") == Action.COMPILE.value, pl.col("as_of") < pl.lit(context.as_of, INSTANT)
     )
-    versions = compiled.select("profile_id", *decision_rows.read("after", {"version": pl.Int64()}), block="memory_id")
+    versions = compiled.select("profile_id", *decision_json.read("after", {"version": pl.Int64()}), block="memory_id")
     blocks = core_memory.compile_blocks(
         remaining,
         scored_memories,

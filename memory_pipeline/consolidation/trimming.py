@@ -9,8 +9,8 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.plans.decision_rows import BUDGET
 from memory_pipeline.consolidation.scoring import KEY, bars_supersession
+from memory_pipeline.consolidation.state.decision_json import BUDGET
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy

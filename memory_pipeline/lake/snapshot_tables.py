@@ -11,9 +11,8 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation import trimming
-from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.plans.planning import LEAVING
-from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.lake import dictionary, policies
 from memory_pipeline.lake.snapshot_schemas import RELATIONS
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, EventType, Lifecycle
@@ -95,7 +94,7 @@ def _summaries(memories: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
     """Return every summary from the memories, since a run's own table has only those that it wrote."""
     decided = decisions.filter(pl.col("action") == Action.SUMMARISE.value).sort("seq", "ordinal")
     wording = decided.unique(_MEMORY, keep="last", maintain_order=True).select(
-        "profile_id", *decision_rows.read("factors", decision_rows.WORDED), summary_id="memory_id"
+        "profile_id", *decision_json.read("factors", decision_json.WORDED), summary_id="memory_id"
     )
     key = ["profile_id", "summary_id"]
     replaced = memories.filter(pl.col("superseded_kind") == "summary").select(

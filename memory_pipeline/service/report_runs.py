@@ -195,9 +195,9 @@ def _excess(lake: Lake, run: Mapping[str, Any], decided: pl.DataFrame, memories:
 
 def _fallbacks(console: Console, decided: pl.DataFrame) -> None:
     """Print how many summaries fell back to rules because the language model gave no usable text, and why."""
-    from memory_pipeline.consolidation.plans import decision_rows  # noqa: PLC0415
+    from memory_pipeline.consolidation.state import decision_json  # noqa: PLC0415
 
-    worded = decided.filter(action=Action.SUMMARISE.value).select(decision_rows.read("factors", decision_rows.WORDED))
+    worded = decided.filter(action=Action.SUMMARISE.value).select(decision_json.read("factors", decision_json.WORDED))
     reasons = worded["fallback"].drop_nulls().str.replace("_", " ", literal=True)
     if reasons.len():
         kinds = reasons.str.replace("^invented .*", "with an invented fact").str.replace("^lacks .*", "without a fact")

@@ -10,15 +10,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation.edges import associations, edge_rows, graph
+from memory_pipeline.consolidation.edges import associations, graph
 from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.state.folding import UNDIRECTED
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 
 NO_RELATION: Final = ("SUMMARIZES", "FOLLOWS", "SIMILAR_TO", "REFERENCES")
 """Edge types that do not count as a relationship, like auto-links: they arise by themselves."""
 
-NO_POINTER: Final = (*edge_rows.UNDIRECTED, "FOLLOWS", "SUMMARIZES")
+NO_POINTER: Final = (*UNDIRECTED, "FOLLOWS", "SUMMARIZES")
 """Edge types that do not count for the in-degree."""
 
 UNKNOWN_IMPORTANCE: Final = 0.5

@@ -3,7 +3,7 @@
 Not here: which edges there are (`associations` and the modules it uses).
 """
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,17 +12,6 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
-
-UNDIRECTED: Final = (
-    "SIMILAR_TO",
-    "REFERENCES",
-    "DISCOVERED",
-    "CONTRADICTS",
-    "COACTIVATED",
-    "ASSOCIATED",
-    "SHORTCUT",
-)
-"""Edge types without a direction."""
 
 
 def complete(found: pl.DataFrame, *, origin: str = "derived", plan_id: str = "") -> pl.DataFrame:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from memory_pipeline.consolidation.groups.grouping import check_ends, components
+from memory_pipeline.consolidation.components import check_ends, components
 
 _GAIN: Final = 1e-9
 """Relative gain by which a label must beat the present one; smaller differences are rounding."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation.groups.grouping import check_distinct, check_ends
+from memory_pipeline.consolidation.components import check_distinct, check_ends
 
 
 def greedy_groups(

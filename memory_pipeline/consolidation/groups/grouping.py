@@ -12,10 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from memory_pipeline.consolidation import similarity as vector_similarity
+from memory_pipeline.consolidation.components import check_distinct, check_ends, components, distinct
 
 _SLACK: Final = 1e-12
 """Rounding error that a mean may fall short of the threshold by."""
@@ -23,38 +22,6 @@ _CELL_BYTES: Final = 24
 """Scratch bytes per cell while a component is linked: its similarity in float32 and float64, and a block."""
 _COLUMNS: Final = 64
 """Coordinates of unit vectors summed at once; bounds the scratch memory to 512 bytes per row."""
-
-
-def check_ends(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> None:
-    """Raises ValueError unless left and right have equal length and contain only rows 0 to n - 1."""
-    if len(left) != len(right):
-        message = f"left has {len(left)} ends and right {len(right)}; give two ends for each pair"
-        raise ValueError(message)
-    if len(left) and not 0 <= min(left.min(), right.min()) <= max(left.max(), right.max()) < n:
-        message = f"a pair has an end outside of the rows 0 to {n - 1}; number rows from 0"
-        raise ValueError(message)
-
-
-def components(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Connected components of a graph of n rows.
-
-    Args:
-        n: number of rows.
-        left: one end of each edge, 0 to n - 1.
-        right: the other end.
-
-    Returns:
-        The smallest row of its component for each row, int64 [n]. Costs O(n + edges).
-
-    Raises:
-        ValueError: an end lies outside the rows.
-    """
-    check_ends(n, left, right)
-    edges = coo_array((np.ones(len(left), dtype=np.bool_), (left, right)), shape=(n, n))
-    _, codes = connected_components(edges, directed=False)
-    _, smallest = np.unique(codes, return_index=True)
-    labels: NDArray[np.int64] = smallest[codes]
-    return labels
 
 
 def united(
@@ -172,7 +139,7 @@ def average_linkage(
         if (pieces.floor == threshold).all():
             return labels
         clusters = _Clusters.of(labels, vectors, weights)
-        ends = _distinct(len(clusters.sizes), clusters.place[left], clusters.place[right])
+        ends = distinct(len(clusters.sizes), clusters.place[left], clusters.place[right])
         means = clusters.means(ends)
 
 
@@ -357,18 +324,3 @@ def _sums(
         columns = slice(column, column + _COLUMNS)
         sums[:, columns] = np.add.reduceat(vectors[rows, columns] / lengths, starts, axis=0)
     return sums
-
-
-def _distinct(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Each pair of two different rows once, [2, pairs], the smaller row first."""
-    low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
-    keys = np.unique((low * n + high)[low < high])
-    return np.stack(np.divmod(keys, max(n, 1)))
-
-
-def check_distinct(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> None:
-    """Raises ValueError unless each pair joins two different rows from 0 to n - 1 and occurs once."""
-    check_ends(n, left, right)
-    if _distinct(n, left, right).shape[1] < len(left):
-        message = "a pair repeats or joins a row to itself; give each pair of two rows once"
-        raise ValueError(message)

@@ -8,9 +8,8 @@ import polars as pl
 import polars.selectors as cs
 
 from memory_pipeline.consolidation import similarity
-from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.scoring import KEY, bars_supersession
-from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import LIVE, Action, Lifecycle
 from memory_pipeline.settings import Policy
@@ -98,12 +97,12 @@ def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.Dat
     )
     original = pl.col("kind") == "original"
     replaced = pl.col("action") == Action.SUPERSEDE.value
-    lost = pl.col("action").is_in(list(decision_rows.LEAVES))
+    lost = pl.col("action").is_in(list(decision_json.LEAVES))
     stale = ~original & (pl.col("rule") == "stale_summary")
     is_protected = pl.col("is_protected").fill_null(value=False) | (original & pl.col("barred"))
     for_room = pl.col("barred") | (lost & pl.col("budget_protected").fill_null(value=False))
     otherwise = (replaced & original & pl.col("barred")) | (lost & ~stale & is_protected)
-    bad = moved.filter(pl.when(pl.col("rule") == decision_rows.BUDGET).then(for_room).otherwise(otherwise))
+    bad = moved.filter(pl.when(pl.col("rule") == decision_json.BUDGET).then(for_room).otherwise(otherwise))
     why = pl.coalesce("protection_reason", pl.lit("explicit flag or category core"))
     return _bad(bad, "protected", pl.format("{} by rule {}, but it is protected: {}.", "action", "rule", why))
 
@@ -113,7 +112,7 @@ def _foreign(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl
     created = plan.filter(pl.col("action") == Action.SUMMARISE.value)
     existing = pl.concat([post.memories.select(KEY), created.select(KEY)])
     compiled = plan.filter(pl.col("action") == Action.COMPILE.value)
-    listed = decision_rows.read("after", {"members": pl.List(pl.String())})
+    listed = decision_json.read("after", {"members": pl.List(pl.String())})
     members = pl.concat([created, compiled]).with_columns(listed).explode("members")
     concerned = plan.filter(~pl.col("action").is_in([Action.WITHDRAW.value, Action.COMPILE.value]))
     named = pl.concat(

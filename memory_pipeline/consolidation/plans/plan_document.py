@@ -11,7 +11,7 @@ from typing import Any, Final
 import polars as pl
 import polars.selectors as cs
 
-from memory_pipeline.consolidation.plans import decision_rows
+from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.schemas import INSTANT, TABLES
 
 FORMAT: Final = "memory-pipeline/plan@1"
@@ -59,7 +59,7 @@ def carried(document: Mapping[str, Any]) -> pl.DataFrame:
 
 def _rows(name: str, frame: pl.DataFrame) -> list[dict[str, Any]]:
     """Rows as JSON values; decisions in order of application."""
-    instants = cs.datetime().dt.strftime(decision_rows.INSTANT_FORMAT)
+    instants = cs.datetime().dt.strftime(decision_json.INSTANT_FORMAT)
     rows = TABLES[name].conform(frame)
     return (rows.sort("profile_id", "ordinal") if "ordinal" in rows.columns else rows).with_columns(instants).to_dicts()
 
@@ -70,7 +70,7 @@ def _table(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
     instants = [column for column, kind in types.items() if kind == INSTANT]
     return TABLES[name].conform(
         pl.DataFrame(rows, schema=written).with_columns(
-            pl.col(instants).str.to_datetime(decision_rows.INSTANT_FORMAT, time_unit="us", time_zone="UTC")
+            pl.col(instants).str.to_datetime(decision_json.INSTANT_FORMAT, time_unit="us", time_zone="UTC")
         )
     )
 

@@ -15,14 +15,14 @@ import polars as pl
 
 from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.scoring import KEY
-from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import LIVE, TABLES, Action, Lifecycle
 
 QUOTA_FLOOR: Final = 20
 """Number of memories that may leave in any run, whatever their share."""
 
-LEAVING: Final = (Action.SUPERSEDE.value, *decision_rows.LEAVES)
+LEAVING: Final = (Action.SUPERSEDE.value, *decision_json.LEAVES)
 """Actions after which a memory is not live, or reduced to a stub."""
 
 _STAYING: Final = (Action.CLOSE.value, Action.TRIM.value, Action.PROMOTE.value)
@@ -96,9 +96,9 @@ def propose(
     changes = pl.concat(
         [
             decision_rows.links(
-                proposed_edges.join(state.edges, on=decision_rows.EDGE_KEY, how="anti"), state.memories
+                proposed_edges.join(state.edges, on=decision_json.EDGE_KEY, how="anti"), state.memories
             ),
-            decision_rows.prunes(pruned_edges.join(decided_edges, on=decision_rows.EDGE_KEY, how="semi")),
+            decision_rows.prunes(pruned_edges.join(decided_edges, on=decision_json.EDGE_KEY, how="semi")),
             decision_rows.summaries(sequenced, state.memories),
             decision_rows.moves(archived_set, summaries, state.memories, superseded_lifecycle=superseded_lifecycle),
             decision_rows.closings(fact_changes, state.memories),
@@ -157,7 +157,7 @@ def _forgotten_summaries(desired: pl.DataFrame, earlier: pl.DataFrame) -> pl.Dat
     """Summaries that were forgotten earlier: made again, they would be forgotten again by the next run."""
     moves = earlier.filter(pl.col("action").is_in(projection.MOVES)).sort("as_of", "seq", "ordinal")
     forgotten = moves.unique(KEY, keep="last").filter(
-        pl.col("action").is_in(list(decision_rows.LEAVES)), pl.col("rule") != "stale_summary"
+        pl.col("action").is_in(list(decision_json.LEAVES)), pl.col("rule") != "stale_summary"
     )
     proposed = desired.filter(pl.col("action") == Action.SUMMARISE.value)
     return proposed.join(forgotten, on=KEY, how="semi").select("profile_id", "signature")
@@ -165,7 +165,7 @@ def _forgotten_summaries(desired: pl.DataFrame, earlier: pl.DataFrame) -> pl.Dat
 
 def _restored_texts(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
     """Trims of texts whose trim somebody has undone, whatever the new trim would leave."""
-    text = decision_rows.read("after", {"content_hash": pl.String()})
+    text = decision_json.read("after", {"content_hash": pl.String()})
     restored = barred.filter(pl.col("action") == Action.TRIM.value).select(*KEY, *text)
     cut = desired.filter(pl.col("action") == Action.TRIM.value).select(*KEY, *text, "signature")
     return cut.join(restored, on=[*KEY, "content_hash"], how="semi").select("profile_id", "signature")
@@ -197,7 +197,7 @@ def _unfounded(permitted: pl.DataFrame, state: State) -> pl.DataFrame:
         [state.memories.select(KEY), permitted.filter(pl.col("action") == Action.SUMMARISE.value).select(KEY)]
     )
     compiled = permitted.filter(pl.col("action") == Action.COMPILE.value).select(
-        "profile_id", "signature", *decision_rows.read("after", {"members": decision_rows.BLOCK["members"]})
+        "profile_id", "signature", *decision_json.read("after", {"members": decision_json.BLOCK["members"]})
     )
     mentioned = compiled.explode("members").drop_nulls("members").rename({"members": "memory_id"})
     cut = permitted.filter(pl.col("action") == Action.TRIM.value).select("profile_id", "signature", "memory_id")
@@ -213,7 +213,7 @@ def _signed(changes: pl.DataFrame) -> pl.DataFrame:
 
 def _numbered(changes: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
     """Turns changes into decisions of their profile's plan, numbered in order of application."""
-    place = pl.col("action").replace_strict(decision_rows.ORDER, return_dtype=pl.Int64)
+    place = pl.col("action").replace_strict(decision_json.ORDER, return_dtype=pl.Int64)
     rows = (
         changes.join(profiles.select("profile_id", "plan_id", "as_of"), on="profile_id")
         .sort("profile_id", place, "memory_id", "target_id", "rule", "signature")
@@ -289,7 +289,7 @@ def quota(plan: pl.DataFrame, state: State) -> pl.DataFrame:
         `profile_id`, `live`, `leaving`, `share` (0..1), one row per profile with live originals.
     """
     originals = state.memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("kind") == "original").select(KEY)
-    lost = plan.filter(pl.col("action").is_in(list(decision_rows.LEAVES)) & pl.col("target_id").is_null())
+    lost = plan.filter(pl.col("action").is_in(list(decision_json.LEAVES)) & pl.col("target_id").is_null())
     leaving = originals.join(lost, on=KEY, how="semi").group_by("profile_id").agg(leaving=pl.len().cast(pl.Int64))
     return (
         originals.group_by("profile_id")
@@ -393,7 +393,7 @@ def _built_on(decisions: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
         for end in ("memory_id", "target_id")
     ]
     edge = ["profile_id", "memory_id", "target_id", "edge_type"]
-    typed = decision_rows.read("after", {"edge_type": pl.String()})
+    typed = decision_json.read("after", {"edge_type": pl.String()})
     links = base.filter(pl.col("action") == Action.LINK.value).with_columns(typed).select(*edge, since="seq")
     pruned = decisions.filter(pl.col("action") == Action.PRUNE.value).with_columns(typed).join(links, on=edge)
     building.append(pruned.filter(pl.col("seq") >= pl.col("since")).drop("edge_type"))

@@ -12,9 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation.edges.edge_rows import UNDIRECTED
-from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.scoring import DAY, KEY
+from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.schemas import TABLES, EventType, Lifecycle
 from memory_pipeline.text import classification, content_hash
 
@@ -23,6 +22,17 @@ ORIGINAL: Final = "original"
 
 TOMBSTONE: Final = "[erased]"
 """Replaces the text of an erased memory."""
+
+UNDIRECTED: Final = (
+    "SIMILAR_TO",
+    "REFERENCES",
+    "DISCOVERED",
+    "CONTRADICTS",
+    "COACTIVATED",
+    "ASSOCIATED",
+    "SHORTCUT",
+)
+"""Edge types without a direction."""
 
 WRONG_TO_NOTHING: Final = 10
 """Number of `wrong` feedbacks that reduce full confidence to 0."""
@@ -290,7 +300,7 @@ def _asserted(dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
     )
     edges = (
         assertions.sort("at", "seq")
-        .group_by(decision_rows.EDGE_KEY)
+        .group_by(decision_json.EDGE_KEY)
         .agg(
             kind=pl.col("edge_kind").drop_nulls().last(),
             base_weight=pl.col("weight").drop_nulls().last().fill_null(1.0),

@@ -2,15 +2,15 @@
 
 Takes decisions in order of application, numbered by `turn`, and memories from before them; applying decisions in one
 batch or in several gives the same result. Not here: the order itself, and the effect of decisions on edges, tiers and
-blocks (`projection`); the JSON of decisions (`decision_rows`); the fold of events (`folding`).
+blocks (`projection`); the JSON of decisions (`decision_json`); the fold of events (`folding`).
 """
 
 from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.consolidation.state.folding import ORIGINAL, complete
 from memory_pipeline.schemas import INSTANT, LIVE, Action, Lifecycle
 
@@ -40,7 +40,7 @@ def made(ordered: pl.DataFrame) -> pl.DataFrame:
     first = ordered.filter(_is(Action.SUMMARISE)).unique(KEY, keep="first", maintain_order=True)
     summaries = first.select(
         *KEY,
-        *decision_rows.read("after", decision_rows.SUMMARY),
+        *decision_json.read("after", decision_json.SUMMARY),
         "plan_id",
         event_id="decision_id",
         created_at="as_of",
@@ -88,12 +88,12 @@ def _is(action: Action) -> pl.Expr:
 
 def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     """Applies the last move of each memory; columns `_after` are its fields, `turn` its number."""
-    fields = {**decision_rows.MOVE, **decision_rows.SAID, "content": pl.String()}
+    fields = {**decision_json.MOVE, **decision_json.SAID, "content": pl.String()}
     moves = (
         ordered.filter(pl.col("action").is_in(MOVES) | _is(Action.PROMOTE))
         .select(
             *(*KEY, "turn", "action"),
-            *(value.name.suffix("_after") for value in decision_rows.read("after", fields)),
+            *(value.name.suffix("_after") for value in decision_json.read("after", fields)),
             moved_at="as_of",
         )
         .filter(pl.col("lifecycle_after").is_not_null())
@@ -162,7 +162,7 @@ def _changed() -> pl.Expr:
     """Whether an original states something else than when it was merged (`_after`), apart from closings."""
     until, stated = pl.col("valid_until_after"), pl.col("valid_until_given")
     ended = until.ne_missing(stated) & until.ne_missing(pl.min_horizontal(stated, "closed_until"))
-    differs = [pl.col(name).ne_missing(pl.col(f"{name}_after")) for name in decision_rows.SAID if name != "valid_until"]
+    differs = [pl.col(name).ne_missing(pl.col(f"{name}_after")) for name in decision_json.SAID if name != "valid_until"]
     return pl.col("content_hash_after").is_not_null() & pl.any_horizontal(ended, *differs)
 
 
@@ -207,10 +207,10 @@ def _closed(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     """Records which newer memory closed an older one, and when: the last closing whose texts still match."""
     texts = memories.select(*KEY, "content_hash")
     newer = texts.rename({"memory_id": "newer", "content_hash": "newer_hash"})
-    ends = {name: decision_rows.CLOSED[name] for name in ("valid_until", "content_hash", "other_hash")}
+    ends = {name: decision_json.CLOSED[name] for name in ("valid_until", "content_hash", "other_hash")}
     closings = (
         ordered.filter(_is(Action.CLOSE))
-        .select(*KEY, *(value.name.suffix("_after") for value in decision_rows.read("after", ends)), newer="target_id")
+        .select(*KEY, *(value.name.suffix("_after") for value in decision_json.read("after", ends)), newer="target_id")
         .join(texts, on=KEY, maintain_order="left")
         .join(newer, on=["profile_id", "newer"], maintain_order="left")
         .filter(
@@ -250,7 +250,7 @@ def _trimmed(ended: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
         ordered.filter(_is(Action.TRIM))
         .select(
             *KEY,
-            *(value.name.suffix("_after") for value in decision_rows.read("after", decision_rows.TRIMMED)),
+            *(value.name.suffix("_after") for value in decision_json.read("after", decision_json.TRIMMED)),
             cut=pl.lit(value=True),
         )
         .join(ended.select(*KEY, "content_hash"), on=KEY, maintain_order="left")
@@ -264,7 +264,7 @@ def _trimmed(ended: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
 
 def _with_category(closed: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     """Applies the category of promoted memories."""
-    category = decision_rows.read("after", {"category": decision_rows.PROMOTED["category"]})
+    category = decision_json.read("after", {"category": decision_json.PROMOTED["category"]})
     risen = ordered.filter(_is(Action.PROMOTE)).select(
         *KEY, "as_of", *(value.name.suffix("_after") for value in category)
     )

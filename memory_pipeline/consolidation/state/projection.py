@@ -3,7 +3,7 @@
 Events are folded by (occurred_at, ledger position), so the order of arrival does not matter; decisions are applied on
 top, by (as_of of the run, ledger position, action, position in the plan). The same `apply` makes the state after a
 plan, so a snapshot equals a rebuild. Not here: which events and decisions belong to a state (the caller filters them),
-the JSON of a decision (`decision_rows`), the fold of events (`folding`), the lifecycle after decisions (`lifecycle`),
+the JSON of a decision (`decision_json`), the fold of events (`folding`), the lifecycle after decisions (`lifecycle`),
 energy (`energy`), and edges derived from the memories themselves (`associations`).
 """
 
@@ -12,9 +12,8 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.scoring import KEY
-from memory_pipeline.consolidation.state import energy, folding, lifecycle
+from memory_pipeline.consolidation.state import decision_json, energy, folding, lifecycle
 from memory_pipeline.schemas import TABLES, Action
 
 MEMBER_WEIGHT: Final = 0.8
@@ -132,7 +131,7 @@ def _applied(state: State, ordered: pl.DataFrame) -> State:
 
 def _ordered(decisions: pl.DataFrame) -> pl.DataFrame:
     """Decisions in order of application, numbered by `turn` from 0."""
-    place = pl.col("action").replace_strict(decision_rows.ORDER, return_dtype=pl.Int64)
+    place = pl.col("action").replace_strict(decision_json.ORDER, return_dtype=pl.Int64)
     return (
         decisions.sort("as_of", "seq", place, "ordinal", "profile_id", "decision_id")
         .with_row_index("turn")
@@ -151,12 +150,12 @@ def _connected(edges: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFram
     by_agent = pl.col("origin") == "asserted"
     pruned = (
         ordered.filter(_is(Action.PRUNE))
-        .with_columns(*decision_rows.read("after", {"edge_type": pl.String()}))
+        .with_columns(*decision_json.read("after", {"edge_type": pl.String()}))
         .group_by("profile_id", "edge_type", source="memory_id", target="target_id")
         .agg(pruned=pl.col("turn").max())
     )
     deleted = ordered.filter(_is(Action.DELETE)).group_by(KEY).agg(deleted=pl.col("turn").max())
-    standing = candidates.join(pruned, on=decision_rows.EDGE_KEY, how="left", maintain_order="left").filter(
+    standing = candidates.join(pruned, on=decision_json.EDGE_KEY, how="left", maintain_order="left").filter(
         by_agent | pl.col("pruned").is_null() | (pl.col("pruned") < pl.col("turn"))
     )
     for end in ("source", "target"):
@@ -166,17 +165,17 @@ def _connected(edges: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFram
             .drop("deleted")
         )
     return TABLES["decided_edges"].conform(
-        standing.sort(by_agent, "turn").unique(decision_rows.EDGE_KEY, keep="last", maintain_order=True)
+        standing.sort(by_agent, "turn").unique(decision_json.EDGE_KEY, keep="last", maintain_order=True)
     )
 
 
 def _decided(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     """Edges that decisions make between memories that existed by then, with their `turn`."""
     links = ordered.filter(_is(Action.LINK)).select(
-        "profile_id", "plan_id", "turn", "as_of", *decision_rows.read("after", decision_rows.EDGE)
+        "profile_id", "plan_id", "turn", "as_of", *decision_json.read("after", decision_json.EDGE)
     )
     summaries = ordered.filter(_is(Action.SUMMARISE)).with_columns(
-        *decision_rows.read("after", {name: decision_rows.SUMMARY[name] for name in ("kind", "members")})
+        *decision_json.read("after", {name: decision_json.SUMMARY[name] for name in ("kind", "members")})
     )
     memberships = summaries.explode("members").select(
         *("profile_id", "plan_id", "turn", "as_of", "kind"),
@@ -210,7 +209,7 @@ def _raised(tier_changes: pl.DataFrame, memories: pl.DataFrame, ordered: pl.Data
         ordered.filter(_is(Action.PROMOTE))
         .select(
             *(*KEY, "turn", "plan_id", "as_of"),
-            *decision_rows.read("after", {name: decision_rows.PROMOTED[name] for name in ("tier", "at", "energy")}),
+            *decision_json.read("after", {name: decision_json.PROMOTED[name] for name in ("tier", "at", "energy")}),
         )
         .join(memories.select(*KEY, "created_at"), on=KEY)
         .filter(pl.col("as_of") >= pl.col("created_at"))
@@ -276,7 +275,7 @@ def _compiled(blocks: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
         .select(
             "profile_id",
             "plan_id",
-            *decision_rows.read("after", decision_rows.BLOCK),
+            *decision_json.read("after", decision_json.BLOCK),
             block="memory_id",
             compiled_at="as_of",
         )

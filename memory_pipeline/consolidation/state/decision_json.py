@@ -1,0 +1,107 @@
+"""What a decision holds: the fields of each kind, and their canonical JSON.
+
+The `after` of a decision holds everything that applying it needs, so that a plan can be applied, stored and replayed
+without the tables it was made from. Canonical JSON: sorted keys, no spaces, numbers that read back bit for bit,
+instants in UTC with microseconds. Not here: which changes become decisions (`plans.decision_rows`), and what decisions
+do to a state (`projection`, `lifecycle`).
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.schemas import INSTANT, TABLES, Action, Lifecycle
+
+Fields = Mapping[str, pl.DataType]
+
+ORDER: Final = {action.value: place for place, action in enumerate(Action)}
+"""Rank of an action within a plan."""
+
+EDGE_KEY: Final = TABLES["decided_edges"].key
+INSTANT_FORMAT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
+
+
+def _fields(table: str, *names: str) -> dict[str, pl.DataType]:
+    types = TABLES[table].empty().schema
+    return {name: types[name] for name in sorted(names)}
+
+
+EDGE: Final = _fields(
+    "decided_edges",
+    *("source", "target", "edge_type", "kind", "weight", "base_weight", "confidence", "similarity"),
+    *("algorithm", "discovered_at", "last_strengthened_at", "co_count"),
+)
+"""Fields of an edge that a decision adds or prunes."""
+
+MOVE: Final = _fields("memories", "lifecycle", "superseded_by", "superseded_kind")
+"""Fields that a decision about a memory's lifecycle sets."""
+
+SAID: Final = _fields("memories", "content_hash", "protected", "valid_from", "valid_until")
+"""What an original stated when a summary superseded it: the decision holds for that, and not for anything stated
+later."""
+
+SUMMARY: Final = _fields(
+    "memories",
+    *MOVE,
+    *("kind", "content", "content_hash", "memory_type", "category", "importance_given", "confidence", "valid_from"),
+    *("valid_until", "protected", "protected_reason", "seq", "access_count", "members", "cluster_id", "index_text"),
+    *("stability_given", "speaker", "session_id", "agent_id", "user_id", "tags", "said_at"),
+)
+"""Fields of a summary that a decision makes."""
+
+WORDED: Final = _fields("summaries", "compiled_by", "fallback")
+"""Who worded the summary."""
+
+CLOSED: Final = _fields("memories", "valid_until", "superseded_by", "superseded_kind", "content_hash") | {
+    "other_hash": pl.String()
+}
+"""Fields of a closed memory: its end of validity, and the two texts for which the closing holds."""
+
+TRIMMED: Final = _fields("memories", "trimmed", "content_hash")
+"""What a trim leaves of a text, and the text for which it holds; null restores the whole text."""
+
+BUDGET: Final = "token_budget"
+"""Rule of the trims and archivals that a token budget causes."""
+
+PROMOTED: Final = _fields("promotions", "tier", "at", "energy", "lifecycle", "category")
+"""Fields that a promotion raises; null means unchanged."""
+
+LEAVES: Final = {
+    Action.DELETE.value: Lifecycle.DELETED.value,
+    Action.ARCHIVE.value: Lifecycle.ARCHIVED.value,
+    Action.EXPIRE.value: Lifecycle.EXPIRED.value,
+    Action.COLD.value: Lifecycle.COLD.value,
+    Action.STUB.value: Lifecycle.STUB.value,
+}
+"""Lifecycle after each action that removes a memory from the live set; the policy names that of superseded ones."""
+
+BLOCK: Final = _fields("core_memory_blocks", "content", "members", "version", "compiled_by")
+"""Fields of a core memory block."""
+
+
+def write(fields: Fields, *, suffix: str = "") -> pl.Expr:
+    """Columns of a row as canonical JSON; `suffix` is the end of their names."""
+    return pl.struct(_written(name, kind, suffix) for name, kind in sorted(fields.items())).struct.json_encode()
+
+
+def read(column: str, fields: Fields) -> list[pl.Expr]:
+    """Columns held by the JSON in `column`; null where it has no value."""
+    json_types = {name: pl.String() if kind == INSTANT else _wide(kind) for name, kind in fields.items()}
+    decoded = pl.col(column).str.json_decode(pl.Struct(json_types)).struct
+    return [
+        decoded.field(name).str.to_datetime(INSTANT_FORMAT, time_unit="us", time_zone="UTC")
+        if kind == INSTANT
+        else decoded.field(name).cast(kind)
+        for name, kind in fields.items()
+    ]
+
+
+def _written(name: str, kind: pl.DataType, suffix: str) -> pl.Expr:
+    value = pl.col(name + suffix)
+    return (value.dt.strftime(INSTANT_FORMAT) if kind == INSTANT else value.cast(_wide(kind))).alias(name)
+
+
+def _wide(kind: pl.DataType) -> pl.DataType:
+    """Writes single precision as the equal double, so that it reads back exactly."""
+    return pl.Float64() if kind == pl.Float32 else kind
