@@ -1,4 +1,4 @@
-"""Erasure: the right to be forgotten, and the one rewrite of history.
+"""Erases memories for good: the right to be forgotten, and the only rewrite of the ledger's history.
 
 First, with all other writers kept out, everything in the ledger that tells of the memories loses its words in one
 transaction, which also says what is still to be done. Then all that was made from the ledger is made anew from what is
@@ -50,16 +50,16 @@ _KEPT_FIELDS: Final = {
     EventType.LINKED.value: ("target_id", "edge_type", "kind", "weight"),
     EventType.FEEDBACK.value: ("helpful",),
 }
-"""What stays of an event about other memories: all but its words."""
+"""Fields that an event about other memories keeps: everything but its texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Pending:
-    """What is still to be done once the ledger has lost the words; holds none."""
+    """Work that remains once the ledger is redacted; contains no erased text."""
 
     receipt: Receipt
     seqs: list[int]
-    """Positions of the events that lost words."""
+    """Ledger positions of the redacted events."""
 
     def written(self) -> str:
         return payloads.canonical_json({"receipt": self.receipt.to_dict(), "seqs": self.seqs})
@@ -80,10 +80,10 @@ def erase_memories(
     now: datetime,
     reason: str = "",
 ) -> Receipt:
-    """Erase memories for good, with all that was made from them, wherever the data folder holds it.
+    """Erase memories for good, with everything derived from them, wherever it is in the data folder.
 
-    Tombstones stay, and the events' ids, so that a second delivery brings nothing back. Summaries are made anew from
-    the members they have left. Plans made before are refused. Whoever is protected is erased too.
+    Tombstones and the ids of events stay, so that a second delivery restores nothing. Summaries are rewritten from
+    their remaining members. Plans made before are refused. Protected memories are erased as well.
 
     Args:
         lake: the store.
@@ -118,7 +118,7 @@ def erase_memories(
 
 
 def resume_erasure(lake: Lake) -> Receipt | None:
-    """Go on with an erasure that a crash or a busy store broke off; None if there is none.
+    """Finish an erasure that a crash or a busy store interrupted; None if there is none.
 
     Raises:
         LakeError: the store cannot be written, or is still in use.
@@ -137,14 +137,14 @@ def pending_erasure(lake: Lake) -> Receipt | None:
 
 
 def _left(lake: Lake) -> _Pending | None:
-    """What an erasure has still to do."""
+    """Return the remaining work of an interrupted erasure."""
     with lake.ledger.reading() as transaction:
         text = redaction.pending(transaction)
     return None if text is None else _Pending.read(text)
 
 
 class _Scope:
-    """What is to be erased in one profile, and what tells of it; read while all others are kept out."""
+    """What is to be erased in one profile, and where it is quoted; read while other writers are locked out."""
 
     def __init__(
         self, lake: Lake, profile_id: str, *, memory_ids: Collection[str] | None, user_id: str | None, whole: bool
@@ -164,11 +164,11 @@ class _Scope:
         self.quotes = Quotes.of(self._texts(self._named), self._texts(~self._named))
 
     def since(self) -> datetime | None:
-        """When the memories that are erased already were."""
+        """Return when the memories that are erased already were erased."""
         return self._since if isinstance(self._since, datetime) else None
 
     def receipt(self, now: datetime, reason: str) -> Receipt:
-        """What can be said before anything is done."""
+        """Return the receipt as far as it is known before anything is erased."""
         return Receipt(
             profile_id=self.profile_id,
             at=now,
@@ -179,21 +179,21 @@ class _Scope:
         )
 
     def silent(self) -> set[int]:
-        """Positions of events that are about the memories, or of which nothing would be left without its words."""
+        """Return positions of events that lose all content: about the memories, or empty without their texts."""
         target = pl.col("target_id").is_in(sorted(self.erased)).fill_null(value=False)
         about = (self._named | target) & ~_is(EventType.ACCESSED, EventType.ERASED)
         session = _is(EventType.SESSION_STARTED, EventType.SESSION_ENDED) & self._quotes()
         return set(self.events.filter(about | session, pl.col("erased_at").is_null())["seq"])
 
     def quoting(self) -> set[int]:
-        """Positions of events about other memories whose query or metadata tells of these, or is this person's."""
+        """Return positions of events about other memories whose query or metadata quotes these or is this person's."""
         kinds = _is(EventType.ACCESSED, EventType.LINKED, EventType.FEEDBACK)
         wordy = pl.any_horizontal(pl.col("query", "metadata").is_not_null())
         named = _is(EventType.ACCESSED) & self._named
         return set(self.events.filter(kinds & wordy & (named | self._quotes()))["seq"]) - self.silent()
 
     def originals(self) -> pl.DataFrame:
-        """Table `memories` of the originals that stay."""
+        """Return the table `memories` of the remaining originals."""
         told = self.events.filter(pl.col("event_type").is_in(_STORING), ~self._named, pl.col("erased_at").is_null())
         return projection.project(told).memories
 
@@ -211,7 +211,7 @@ class _Scope:
             yield from own[name].drop_nulls().unique()
 
     def _alike(self) -> list[str]:
-        """Memories that stay and say the very text of one that goes."""
+        """Return remaining memories with exactly the text of an erased one."""
         told = self.events.filter(pl.col("event_type").is_in(_STORING), pl.col("content").is_not_null())
         gone = told.filter(self._named).select("content").unique()
         return told.filter(~self._named).join(gone, on="content", how="semi")["memory_id"].unique().sort().to_list()
@@ -224,7 +224,7 @@ def _is(*kinds: EventType) -> pl.Expr:
 def _wanted(
     lake: Lake, profile_id: str, stored: pl.DataFrame, memory_ids: Collection[str] | None, user_id: str | None
 ) -> Collection[str]:
-    """Return the ids of the memories that are to go.
+    """Return the ids of the memories to erase.
 
     Raises:
         UnknownMemory: the store has no such memory or person.
@@ -258,7 +258,7 @@ def _wanted(
 
 
 def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pending:
-    """Take the words out of the ledger in one transaction, and out of logs before, while it is known which they are."""
+    """Redact logs, while the texts are known, and then the ledger, in one transaction."""
     ledger, own = lake.ledger, scope.profile_id
     originals = scope.originals()
     silent, quoting = scope.silent(), scope.quoting()
@@ -303,14 +303,14 @@ def _members(row: Mapping[str, Any]) -> list[str]:
 
 
 def _silenced(row: tuple[Any, ...], silent: Collection[int], *, salt: bytes, at: datetime) -> str:
-    """Return what an event says from now on."""
+    """Return an event's payload after redaction."""
     seq, event_type, said = row[0], row[1 + COLUMNS.index("event_type")], row[-1]
     keep = () if seq in silent else _KEPT_FIELDS[event_type]
     return payloads.redacted(said, salt=salt, at=at, keep=keep)
 
 
 def _events(receipt: Receipt, said: list[tuple[Any, ...]], salt: bytes) -> Iterator[Event]:
-    """Yield what the ledger says of the erasure, one event a memory."""
+    """Yield the events that record the erasure, one per memory."""
     digests: dict[str, dict[str, str]] = {memory_id: {} for memory_id in receipt.erased}
     kind, memory = (1 + COLUMNS.index(name) for name in ("event_type", "memory_id"))
     for row in said:
@@ -366,7 +366,7 @@ def _policy(lake: Lake, profile_id: str) -> Policy:
 
 
 def _finish(lake: Lake, pending: _Pending) -> Receipt:
-    """Make anew what was made from the ledger, and remove every file that may hold the words."""
+    """Rebuild what is derived from the ledger, and remove every file that may contain erased text."""
     ledger, home, own = lake.ledger, lake.home, pending.receipt.profile_id
     rewritten = redact_files.redact_events(ledger, lake.store, pending.seqs)
     rewritten += _published(lake, own)
@@ -397,7 +397,7 @@ def _finish(lake: Lake, pending: _Pending) -> Receipt:
 
 
 def _published(lake: Lake, profile_id: str) -> list[str]:
-    """Publish the tables of the profile as its last run makes them from what is left of the ledger."""
+    """Publish the profile's tables as its last run computes them from the redacted ledger."""
     for _ in range(_ATTEMPTS):
         head = lake.ledger.heads([profile_id])[profile_id]
         standing = lake.ledger.runs([profile_id]).filter(pl.col("outcome") != "reverted")

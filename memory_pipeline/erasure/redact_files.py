@@ -1,4 +1,4 @@
-"""Shredding: files that may hold what was erased are written anew without it, or removed.
+"""Rewrites files without erased content, or removes them.
 
 Everything here may be done again after a crash at any point, and needs to know positions, ids and hashes alone, but for
 the logs, which are searched for the words themselves.
