@@ -36,13 +36,13 @@ demo: install ## Sample data, one nightly run through Dagster, a report, and an 
 	@$(BIN)/python .ci/demo.py
 
 test: check ## Everything CI runs: format, lint, types, tests
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadfile
 
 quick: check ## The same in a minute: only the tests of the pure rooms, and one run through the pipeline
-	$(BIN)/pytest -n 2 --quick
+	$(BIN)/pytest -n 2 --dist loadfile --quick
 
 drill: dev ## What is too long for each push: every crash, and properties on many random examples
-	$(BIN)/pytest -n 2 -m "drill or hypothesis" --hypothesis-profile=drill
+	$(BIN)/pytest -n 2 --dist loadfile -m "drill or hypothesis" --hypothesis-profile=drill
 
 check: dev
 	$(BIN)/ruff format --check .

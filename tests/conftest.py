@@ -2,14 +2,19 @@
 
 import ast
 import json
+import os
 from functools import cache
 from pathlib import Path
 
+import example_counts
 import pytest
 
-import examples
+for name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(
+        name, "1"
+    )  # the workers of a test run share the cores: their threads would wait for each other
 
-examples.register()
+example_counts.register()
 
 SHARED = Path(__file__).parents[2] / "shared" / "conformance"
 

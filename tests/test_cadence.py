@@ -6,13 +6,13 @@ import frames
 import polars as pl
 import pytest
 from decided import decisions
+from example_counts import examples
 from frames import ago
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from uses import table
 
-from examples import examples
 from memory_pipeline.consolidation import forgetting, promotion, scoring
 from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.state import projection

@@ -6,6 +6,7 @@ from random import Random
 
 import polars as pl
 import pytest
+from example_counts import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -550,6 +551,7 @@ def test_other_columns_are_preserved():
     assert changes.relations(frame)["label"].to_list() == ["x"]
 
 
+@examples(6)
 @given(st.permutations(range(12)))
 def test_pairs_are_judged_independently(order):
     pairs = [pair for _, *pair in LABELLED[::15]][:12]
@@ -557,6 +559,7 @@ def test_pairs_are_judged_independently(order):
     assert judged([pairs[place] for place in order]).select(JUDGED).rows() == [alone[place] for place in order]
 
 
+@examples(10)
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_text_can_be_judged(one, other):
     assert related(one, other)["relation"] in {"update", "conflict", "duplicate", "unrelated"}

@@ -77,19 +77,22 @@ def happening(chance, known, number):
 
 
 @pytest.mark.parametrize("preset", ["default", "cognitive", "superlocal", "three_tier"])
-def test_the_tail_folds_to_what_the_whole_ledger_folds_to(tmp_path, preset):
-    told = homes.events(profiles=1, memories=60)
+@pytest.mark.parametrize(
+    ("seed", "nights"), [(7, 2), *(pytest.param(seed, 4, marks=pytest.mark.drill) for seed in range(3))]
+)
+def test_the_tail_folds_to_what_the_whole_ledger_folds_to(tmp_path, preset, seed, nights):
+    told = homes.events(profiles=1, memories=40)
     lake = homes.filled(tmp_path, told)
     settings = homes.settings(tmp_path, preset=preset)
     own = told[0].profile_id
     states = StateCache(lake, own, settings.policy_of(own))
     same(states, lake, own)
-    chance = random.Random(7)
+    chance = random.Random(seed)
     at = NIGHT
-    for night in range(3):
+    for night in range(nights):
         homes.night(lake, as_of=at, run_id=f"run{night}", policy=settings)
         same(states, lake, own)
-        for number in range(12):
+        for number in range(8):
             at += timedelta(minutes=5)
             known = [*folded(lake, own)["memory_id"], f"new{night}{number}0"]
             happened = [happening(chance, known, f"{night}{number}{turn}") for turn in range(chance.randint(1, 3))]

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
+from example_counts import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import examples
 from memory_pipeline.interop import beam, jsonl, locomo
 from memory_pipeline.interop.importing import ImportReport, import_events
 from memory_pipeline.interop.locomo import when

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 import polars as pl
 import pyarrow.parquet
 import pytest
+from example_counts import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from lake_rows import (
@@ -28,7 +29,6 @@ from lake_rows import (
     updated,
 )
 
-from examples import examples
 from memory_pipeline.lake import publishing
 from memory_pipeline.lake import tables as lake_tables
 from memory_pipeline.lake.tables import Lake

@@ -13,11 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from example_counts import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from lake_rows import PROCESSES, T0, accessed, batch, commit_of, stored, updated
 
-from examples import examples
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.ledger.event import COLUMNS, DeadLetter, Event

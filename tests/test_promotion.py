@@ -4,13 +4,13 @@ from datetime import timedelta
 import frames
 import polars as pl
 import pytest
+from example_counts import examples
 from frames import AS_OF, ago
 from hypothesis import given
 from hypothesis import strategies as st
 from planned import fact_changes
 from polars.testing import assert_frame_equal
 
-from examples import examples
 from memory_pipeline.consolidation import promotion
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy

@@ -8,11 +8,11 @@ from typing import Any
 
 import homes
 import polars as pl
+from example_counts import examples
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from examples import examples
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.ledger import event as wording
 from memory_pipeline.ledger.event import Event, parse

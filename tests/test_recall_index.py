@@ -6,11 +6,11 @@ import frames
 import numpy as np
 import polars as pl
 import pytest
+from example_counts import examples
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from examples import examples
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.text.content_hash import content_hash

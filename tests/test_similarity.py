@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
+from example_counts import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import examples
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.similarity import Pairs
 

@@ -5,10 +5,10 @@ import hashlib
 import numpy as np
 import polars as pl
 import pytest
+from example_counts import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import examples
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.embed.embedding import HashingEmbedder, embed_texts, embedder
