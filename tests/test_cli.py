@@ -1,4 +1,4 @@
-"""Every command as a user runs it, over one home; its night is a process of the installed command."""
+"""Every command as a user runs it: real processes of the installed command, one home shared by what only reads."""
 
 import json
 import os
@@ -28,7 +28,7 @@ SAMPLE = ("--profiles", 2, "--memories", 150, "--days", 100, "--seed", 3)
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
     file = tmp_path_factory.mktemp("sample") / "sample.jsonl"
-    assert f"events in {file}" in text("sample", *SAMPLE, file)
+    assert f"events in {file}" in text("sample", *SAMPLE, file, run=process)
     return file
 
 
@@ -36,8 +36,8 @@ def sample(tmp_path_factory):
 def fresh(sample, tmp_path_factory):
     """A home into which events were imported; nothing has run yet."""
     home = tmp_path_factory.mktemp("fresh") / "data"
-    text("init", home=home)
-    text("import", "jsonl", sample, home=home)
+    text("init", home=home, run=process)
+    text("import", "jsonl", sample, home=home, run=process)
     return home
 
 
@@ -46,7 +46,7 @@ def plan(fresh, tmp_path_factory):
     """What a dry run of the fresh home prints, and the file that it writes."""
     file = tmp_path_factory.mktemp("plan") / "plan.json"
     before = contents(fresh)
-    document = told("consolidate", "--dry-run", "--as-of", NIGHT, "--out", file, home=fresh)
+    document = told("consolidate", "--dry-run", "--as-of", NIGHT, "--out", file, home=fresh, run=process)
     assert contents(fresh) == before
     return document, file
 
@@ -158,7 +158,7 @@ def test_a_dry_run_writes_nothing_and_shows_the_plan(plan, fresh):
 def test_a_plan_is_applied_exactly_and_once(plan, fresh, night, tmp_path):
     document, file = plan
     shutil.copytree(fresh, tmp_path / "data")
-    run = told("apply", file, home=tmp_path / "data")
+    run = told("apply", file, home=tmp_path / "data", run=process)
     assert decisions(run) == decisions(night[1]) == len(document["plan"])
     assert "has changed since the plan was made; plan again" in refused("apply", file, home=tmp_path / "data")
 

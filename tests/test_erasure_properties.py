@@ -5,11 +5,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import polars as pl
+from example_counts import examples
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 from leftovers import found
 
-from example_counts import examples
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.erasure.quotes import Quotes, readable
 from memory_pipeline.lake.tables import Lake
