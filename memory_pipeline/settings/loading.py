@@ -1,6 +1,6 @@
 """Loads settings and records the origin of each value.
 
-Precedence: environment, settings file, preset, embedder, default.
+Precedence: environment, settings file, component, preset, embedder, default.
 """
 
 import logging
@@ -37,6 +37,7 @@ def load(
     environment: Mapping[str, str] | None = None,
     preset_name: str | None = None,
     text: str | None = None,
+    component: Mapping[str, Any] | None = None,
 ) -> Settings:
     """Load settings from the environment, `memory_pipeline.toml` in the home folder, presets and defaults.
 
@@ -47,6 +48,7 @@ def load(
         environment: variables to use instead of those of the process.
         preset_name: preset that overrides file and environment.
         text: content of the settings file, for checking it before it is written.
+        component: settings of a Dagster component, in the layout of the settings file, which takes precedence.
 
     Raises:
         SettingsError: a name is unknown or a value is invalid; the message gives the remedy.
@@ -57,7 +59,9 @@ def load(
     if preset_name:
         overrides["preset"] = (preset_name, "--preset")
     file = folder[0] / SETTINGS_FILE
-    top, common, own = _from_file(file, _parsed(file, text), in_force=overrides.get("preset", ("default", ""))[0])
+    in_force = overrides.get("preset", ("default", ""))[0]
+    below = _from_file(Path("component"), unset(dict(component or {})), in_force=in_force)
+    top, common, own = _layered(below, _from_file(file, _parsed(file, text), in_force=in_force))
     settings = _validated(Settings, {"home": folder} | top | _only(Settings, overrides), "")
     deployment = _origins(settings, {"home": folder} | top | _only(Settings, overrides), "")
     policies: dict[str, Policy] = {}
@@ -114,6 +118,14 @@ def _from_file(file: Path, written: dict[str, Any], *, in_force: str) -> tuple[G
         profiles[name] = _table(table, file, header, POLICY_NAMES, table.get("preset", known))
     top = _table(written, file, "", deployment_names(), known)
     return top, _table(common, file, "[policy]", POLICY_NAMES, known), profiles
+
+
+def _layered(
+    below: tuple[Given, Given, dict[str, Given]], above: tuple[Given, Given, dict[str, Given]]
+) -> tuple[Given, Given, dict[str, Given]]:
+    """Lay the values of one source over those of another, table by table."""
+    profiles = {name: below[2].get(name, {}) | above[2].get(name, {}) for name in {**below[2], **above[2]}}
+    return below[0] | above[0], below[1] | above[1], profiles
 
 
 def _is_table(values: Any, file: Path, header: str) -> dict[str, Any]:

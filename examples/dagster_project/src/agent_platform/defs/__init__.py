@@ -1,0 +1,1 @@
+"""Definitions, found by folder."""
