@@ -1,0 +1,274 @@
+"""The pipeline in somebody else's project: as a component, beside other definitions, under other executors and IO."""
+
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import dagster as dg
+import homes
+import launches
+import polars as pl
+import pytest
+from dagster.components.testing import create_defs_folder_sandbox
+
+from memory_pipeline import Settings, build_defs
+from memory_pipeline.assets.namespace import Namespace, is_own
+from memory_pipeline.components import MemoryPipelineComponent
+from memory_pipeline.consolidation import pipeline
+from memory_pipeline.runs.commit import PUBLISHED
+
+EXAMPLE = homes.HERE.parent / "examples" / "dagster_project"
+BIN = Path(sys.executable).parent
+AS_OF = homes.NIGHT.isoformat()
+PREFIX = "memory"
+
+pytestmark = pytest.mark.filterwarnings("ignore::dagster_shared.utils.warnings.BetaWarning")
+"""Components mark the lines of their YAML by a class that Dagster calls beta."""
+
+
+@pytest.fixture(scope="module")
+def told():
+    return homes.events(profiles=1, memories=40)
+
+
+@pytest.fixture
+def lake(tmp_path, told):
+    with homes.filled(tmp_path / "store", told) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory, told):
+    """The published tables of a run without Dagster."""
+    with homes.filled(tmp_path_factory.mktemp("expected"), told) as opened:
+        homes.night(opened)
+        return homes.published(opened)
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A copy of the example, with its source on the path of child processes."""
+    copy = tmp_path / "project"
+    shutil.copytree(EXAMPLE, copy)
+    (tmp_path / "dagster").mkdir()
+    return copy
+
+
+def tool(project, *words):
+    """Run Dagster's own command line inside a project."""
+    paths = [str(project / "src"), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [BIN / "dg", *words],
+        cwd=project,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "DAGSTER_HOME": str(project.parent / "dagster")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_dagsters_own_commands_work_in_a_fresh_project(project):
+    assert "All component YAML validated successfully" in tool(project, "check", "yaml")
+    listed = json.loads(tool(project, "list", "defs", "--json"))
+    assert {"events", "memory/events", "memory/snapshot", "memory_report"} <= {
+        asset["asset_key"] for asset in listed["assets"]
+    }
+    assert {"full", "memory_full", "memory_preview"} <= {job["name"] for job in listed["jobs"]}
+    with homes.filled(project / "data", homes.events(profiles=1, memories=5)) as lake:
+        tool(project, "launch", "--job", "memory_full")
+        assert lake.ledger.runs()["task"].to_list() == ["full"]
+
+
+def test_dagsters_own_commands_work_in_this_repository(tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(tmp_path))
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    done = subprocess.run([BIN / "dg", "check", "defs"], cwd=EXAMPLE.parent.parent, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_scaffolder_writes_a_component_that_loads():
+    with create_defs_folder_sandbox() as sandbox:
+        folder = sandbox.scaffold_component(component_cls=MemoryPipelineComponent)
+        with sandbox.load_component_and_build_defs(defs_path=folder) as (component, definitions):
+            assert (component.home, component.preset, component.start) == ("data", "default", False)
+            assert definitions.resolve_job_def("memory_pipeline_full")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"preset": "dance"}, "preset 'dance' is unknown"),
+        ({"profiles": {"ana": {"dance": 1}}}, "setting .profiles.ana. dance is unknown"),
+        ({"schedules": {"nightly": "whenever"}}, "nightly = 'whenever'"),
+        ({"key_prefix": "my-memory"}, "key_prefix 'my-memory' is no name in Dagster"),
+    ],
+)
+def test_a_wrong_attribute_is_refused_by_name(attributes, message):
+    with create_defs_folder_sandbox() as sandbox:
+        folder = sandbox.scaffold_component(
+            component_cls=MemoryPipelineComponent,
+            defs_yaml_contents={
+                "type": "memory_pipeline.components.MemoryPipelineComponent", "attributes": attributes,
+            },
+        )  # fmt: skip
+        with (
+            pytest.raises(Exception, match=message),
+            sandbox.load_component_and_build_defs(defs_path=folder),
+        ):
+            pass
+
+
+def test_a_component_gives_policies_and_schedules(tmp_path):
+    with create_defs_folder_sandbox() as sandbox:
+        folder = sandbox.scaffold_component(
+            component_cls=MemoryPipelineComponent,
+            defs_yaml_contents={
+                "type": "memory_pipeline.components.MemoryPipelineComponent",
+                "attributes": {
+                    "home": str(tmp_path),
+                    "preset": "automem",
+                    "schedules": {"nightly": "5 4 * * *", "timezone": "Europe/Berlin"},
+                    "key_prefix": ["team", "memory"],
+                    "start": True,
+                    "owners": ["team:agents"],
+                },
+            },
+        )
+        with sandbox.load_component_and_build_defs(defs_path=folder) as (_, definitions):
+            repository = definitions.get_repository_def()
+    nightly = repository.get_schedule_def("team_memory_nightly")
+    assert (nightly.cron_schedule, nightly.execution_timezone) == ("5 4 * * *", "Europe/Berlin")
+    assert nightly.default_status == dg.DefaultScheduleStatus.RUNNING
+    daily = repository.get_schedule_def("team_memory_decay_interval")
+    assert daily.default_status == dg.DefaultScheduleStatus.RUNNING, "automem decays by an interval of its own"
+    assert repository.asset_graph.get(dg.AssetKey(["team", "memory", "memories"])).owners == ["team:agents"]
+
+
+def test_the_pipeline_joins_a_project_with_the_same_names_and_leaves_its_own_alone(monkeypatch, project):
+    monkeypatch.syspath_prepend(str(project / "src"))
+    monkeypatch.chdir(project)
+    module = importlib.import_module("agent_platform.definitions")
+    definitions = module.defs()
+    if callable(definitions):
+        definitions = definitions()
+    dg.Definitions.validate_loadable(definitions)
+    theirs = {key.to_user_string() for key in definitions.resolve_job_def("full").asset_layer.selected_asset_keys}
+    assert theirs == {"events"}
+    own = definitions.resolve_job_def("memory_full")
+    assert {key.path[0] for key in own.asset_layer.selected_asset_keys} == {"memory"}
+    assert own.executor_def.name == "in_process"
+    assert definitions.executor.name == "multiprocess"
+    statuses = {
+        one.default_status.value
+        for one in (*definitions.get_repository_def().schedule_defs, *definitions.get_repository_def().sensor_defs)
+    }
+    assert statuses == {"STOPPED"}
+
+
+def test_maintenance_and_alerts_leave_the_runs_of_the_host_alone():
+    names = Namespace.of(PREFIX)
+    with dg.DagsterInstance.ephemeral() as instance:
+        theirs = instance.create_run_for_job(dg.job(name="full")(lambda: None))
+        ours = instance.create_run_for_job(dg.job(name="memory_full")(lambda: None))
+        assert not is_own(theirs, names)
+        assert is_own(ours, names)
+
+
+def job_of_environment():
+    """The job `full` of the home that the environment names, every step in a process of its own."""
+    forked = {"start_method": {"forkserver": {"preload_modules": ["memory_pipeline.definitions"]}}, "max_concurrent": 2}
+    definitions = build_defs(
+        settings=Settings(home=Path(os.environ["MEMORY_PIPELINE_HOME"])),
+        key_prefix=PREFIX,
+        executor=dg.multiprocess_executor.configured(forked),
+    )
+    return definitions.resolve_job_def("memory_full")
+
+
+def config(**run):
+    return launches.QUIET | {"resources": {"memory_run": {"config": {"as_of": AS_OF} | run}}}
+
+
+def test_steps_in_processes_of_their_own_give_the_same_tables(tmp_path, lake, expected, monkeypatch):
+    monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(lake.home))
+    with (
+        dg.DagsterInstance.local_temp(str(tmp_path)) as instance,
+        dg.execute_job(dg.reconstructable(job_of_environment), instance, run_config=config()) as result,
+    ):
+        assert result.success, launches.why(result)
+    homes.same(homes.published(lake), expected)
+
+
+class ParquetFiles(dg.ConfigurableIOManager):
+    """An IO manager as a host project may have one: it knows frames and asset keys, and nothing of the pipeline."""
+
+    folder: str
+
+    def handle_output(self, context, obj):
+        obj.write_parquet(f"{self.folder}/{'-'.join(context.asset_key.path)}.parquet")
+
+    def load_input(self, context):
+        return pl.read_parquet(f"{self.folder}/{'-'.join(context.asset_key.path)}.parquet")
+
+
+@pytest.mark.parametrize("kind", ["pickled files", "Parquet files", "memory"])
+def test_another_io_manager_takes_the_place_of_the_pipelines_own(tmp_path, lake, expected, kind):
+    managers = {
+        "pickled files": lambda: dg.FilesystemIOManager(base_dir=str(tmp_path / "io")),
+        "Parquet files": lambda: ParquetFiles(folder=str(tmp_path)),
+        "memory": dg.InMemoryIOManager,
+    }
+    definitions = build_defs(
+        settings=homes.settings(lake.home), key_prefix=PREFIX, resources={"io_manager": managers[kind]()}
+    )
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = definitions.resolve_job_def("memory_full").execute_in_process(
+            instance=instance, run_config=config(), raise_on_error=False
+        )
+        assert result.success, launches.why(result)
+    homes.same(homes.published(lake), expected)
+    staged = lake.home / "runs"
+    assert not staged.exists() or not list(staged.rglob("*.parquet")), "nothing is staged behind the IO manager's back"
+
+
+def test_a_resource_that_the_pipeline_has_not_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="resources names 'frames'; the pipeline has run, store, io_manager"):
+        build_defs(settings=Settings(home=tmp_path), resources={"frames": dg.InMemoryIOManager()})
+
+
+def test_a_swapped_table_is_an_error_of_types_and_a_misnamed_one_of_the_declaration(tmp_path):
+    source = tmp_path / "swap.py"
+    source.write_text(
+        "from memory_pipeline.consolidation import stages\n"
+        "from memory_pipeline.consolidation.context import Context\n"
+        "from memory_pipeline.schemas import DecidedEdges, DerivedEdges, Frame, MemoryImportance, Memories\n\n\n"
+        "def wrong(context: Context, memories: Frame[Memories], memory_importance: Frame[MemoryImportance],\n"
+        "          decided_edges: Frame[DecidedEdges], derived_edges: Frame[DerivedEdges]) -> None:\n"
+        "    stages.score(context, memories, memory_importance, decided_edges, derived_edges)\n"
+        "    stages.score(context, memories, memory_importance, derived_edges, decided_edges)  # swapped\n",
+        "utf-8",
+    )
+    done = subprocess.run(
+        [BIN / "mypy", "--no-incremental", "--follow-imports=silent", str(source)],
+        cwd=EXAMPLE.parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    errors = [line for line in done.stdout.splitlines() if "error:" in line]
+    assert len(errors) == 2, done.stdout
+    assert all("swap.py:9:" in line for line in errors)
+
+
+def test_every_stage_comes_after_those_whose_tables_it_takes():
+    made = set(pipeline.SOURCES)
+    for stage in pipeline.ORDER:
+        assert set(stage.takes) <= made, stage.name
+        made |= set(stage.gives)
+    assert set(PUBLISHED) <= made
