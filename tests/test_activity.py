@@ -58,7 +58,7 @@ def run(lake, task="full", *, as_of=NOW, seq=0, **options):
     return consolidate.consolidate(lake, settings, profiles, run_id=f"{task} {as_of}")
 
 
-COUNTS = ("untouched", "stored", "sessions_ended", "sessions_seen", "batches", "importance_score", "new_events")
+COUNTS = ("untouched", "stored", "sessions_ended", "sessions_seen", "batches", "importance_score")
 
 
 def figures(lake, profile="p"):
@@ -72,10 +72,9 @@ def test_what_agents_did_is_counted_by_profile(lake):
     store(lake, 9, profile="other")
     lake.ledger.append([told("session.ended", at=NOW + 2 * MINUTE, session="s")])
     lake.ledger.append([told("memory.accessed", at=NOW + 3 * MINUTE, memory_ids=["m"])])
-    assert figures(lake) == (7, 5, 1, 2, 2, 35.0, 7)
+    assert figures(lake) == (7, 5, 1, 2, 2, 35.0)
     found = counted(lake)
     assert (found["first_event_at"], found["last_event_at"]) == (NOW, NOW + 3 * MINUTE)
-    assert (found["new_accesses"], found["access_since"]) == (1, NOW + 3 * MINUTE)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +90,7 @@ def test_a_run_takes_in_what_it_stands_for_and_is_no_activity_itself(lake, task,
     store(lake, 3)
     lake.ledger.append([told("session.ended", session="s")])
     run(lake, task, as_of=NOW + MINUTE)
-    assert figures(lake) == (*left, 0)
+    assert figures(lake) == left
     store(lake, 1, at=NOW + 2 * MINUTE)
     assert figures(lake)[0] == left[0] + 1
 

@@ -34,9 +34,6 @@ NOTHING = {
     "sessions_seen": 0,
     "batches": 0,
     "importance_score": 0.0,
-    "new_events": 0,
-    "new_accesses": 0,
-    "access_since": None,
 }
 
 
@@ -63,9 +60,8 @@ def fired(happened=(), runs=(), *, now=AS_OF, night=None, **policy):
         ({"step_count_trigger": 50}, {"stored": 50}, {"stored": 49}, {"steps": "lightweight"}),
         ({"ingestion_cycles": 5}, {"batches": 5}, {"batches": 4}, {"ingestion": "tick"}),
         ({"reflection": True}, {"importance_score": 150.1}, {"importance_score": 150.0}, {"reflection": "reflect"}),
-        ({}, {"new_events": 1}, {"new_events": 0}, {"arrivals": "projection"}),
     ],
-    ids=["session_end", "sessions", "sessions_begun", "steps", "ingestion", "reflection", "arrivals"],
+    ids=["session_end", "sessions", "sessions_begun", "steps", "ingestion", "reflection"],
 )
 def test_a_trigger_fires_at_its_limit_not_before_and_not_when_it_is_off(policy, happened, quiet, expected):
     assert fired(happened, **policy) == expected
@@ -85,22 +81,12 @@ def test_a_pause_is_followed_by_one_lightweight_run(seconds, untouched, expected
     assert fired(happened, idle_timeout_seconds=300) == expected
 
 
-@pytest.mark.parametrize(
-    ("events", "accesses", "waited", "expected"),
-    [(1, 0, None, True), (3, 2, 1, True), (2, 2, 300, True), (2, 2, 299, False), (0, 0, None, False)],
-)
-def test_new_events_are_projected_at_once_and_accesses_alone_after_five_minutes(events, accesses, waited, expected):
-    since = None if waited is None else AS_OF - timedelta(seconds=waited)
-    happened = {"new_events": events, "new_accesses": accesses, "access_since": since}
-    assert bool(fired(happened)) is expected
-
-
-def test_a_full_run_stands_for_all_that_the_others_would_do_but_for_the_projection():
-    happened = {"sessions_ended": 1, "stored": 60, "importance_score": 200.0, "batches": 9, "new_events": 4}
+def test_a_full_run_stands_for_all_that_the_others_would_do():
+    happened = {"sessions_ended": 1, "stored": 60, "importance_score": 200.0, "batches": 9}
     policy = {"step_count_trigger": 50, "reflection": True, "ingestion_cycles": 5}
-    lesser = {"steps": "lightweight", "reflection": "reflect", "ingestion": "tick", "arrivals": "projection"}
+    lesser = {"steps": "lightweight", "reflection": "reflect", "ingestion": "tick"}
     assert fired(happened, **policy) == lesser
-    assert fired(happened, **policy, session_trigger=True) == {"session_end": "full", "arrivals": "projection"}
+    assert fired(happened, **policy, session_trigger=True) == {"session_end": "full"}
 
 
 # --- time

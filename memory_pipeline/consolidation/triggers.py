@@ -15,9 +15,6 @@ import polars as pl
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings import Policy, next_tick
 
-ACCESS_PAUSE: Final = timedelta(minutes=5)
-"""Accesses alone trigger a projection only after this delay, so that they are batched."""
-
 NIGHT_GRACE: Final = timedelta(minutes=15)
 """Delay after the nightly schedule's tick from which a missed or failed nightly run is due."""
 
@@ -74,9 +71,6 @@ ACTIVITY: Final = pl.Schema(
         "sessions_seen": pl.Int64(),
         "batches": pl.Int64(),
         "importance_score": pl.Float64(),
-        "new_events": pl.Int64(),
-        "new_accesses": pl.Int64(),
-        "access_since": INSTANT,
     }
 )
 """Activity of agents, one row per profile with a memory; the pipeline's own events never count.
@@ -84,9 +78,7 @@ ACTIVITY: Final = pl.Schema(
 `first_event_at` and `last_event_at` are when the ledger received the first and the last event. `untouched` (events of
 any kind) and `stored` (memories) count since the last lightweight or full run, `sessions_ended` and `sessions_seen`
 (distinct sessions) since the last full run, `batches` (accepted batches of memories) since the last tick or full run,
-`importance_score` (summed over originals by ledger position) since the last reflection or full run. `new_events`,
-`new_accesses` and `access_since` (when the first of these accesses was received) describe what the lake does not hold
-yet."""
+`importance_score` (summed over originals by ledger position) since the last reflection or full run."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +101,7 @@ def due(
 ) -> pl.DataFrame:
     """Returns the runs that are due now.
 
-    A full run does the work of every other task, so where one is due, only projections are reported beside it.
+    A full run does the work of every other task, so where one is due, nothing else is reported beside it.
 
     Args:
         activity: activity of agents (see `ACTIVITY`).
@@ -139,7 +131,7 @@ def due(
     ]
     candidates = pl.concat([DUE.to_frame(), *matches])
     full = candidates.filter(pl.col("task") == "full").select("profile_id").unique()
-    lesser = candidates.filter(~pl.col("task").is_in(["full", "projection"]))
+    lesser = candidates.filter(pl.col("task") != "full")
     reported = candidates.join(lesser.join(full, on="profile_id", how="semi"), on=["profile_id", "trigger"], how="anti")
     return reported.sort("profile_id", "trigger")
 
@@ -240,8 +232,6 @@ def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
     # A session is over when it is said to be, or when another has begun.
     over = (ended >= every) | (pl.col("sessions_seen") > every)
     score, threshold = pl.col("importance_score"), pl.col("reflection_threshold")
-    accesses, events = pl.col("new_accesses"), pl.col("new_events")
-    waited = (accesses > 0) & (present - pl.col("access_since") >= ACCESS_PAUSE)
     yield _Rule(
         "session_end",
         "full",
@@ -277,12 +267,6 @@ def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
         "reflect",
         pl.col("reflection") & (score > threshold),
         pl.format("importance {} stored since the last reflection, of {}", score.round(1), threshold.round(1)),
-    )
-    yield _Rule(
-        "arrivals",
-        "projection",
-        (events > accesses) | waited,
-        pl.format("{} new events, {} of them accesses", events, accesses),
     )
     yield from _timed(present, night)
 

@@ -150,23 +150,6 @@ def stored_events(transaction: Transaction, unseen_since: Sequence[Seen]) -> lis
     return [tuple(row)[1:] for query in queries for row in transaction.connection.execute(query)]
 
 
-def count_unprojected(transaction: Transaction) -> pl.DataFrame:
-    """Count the events of agents that the lake does not hold yet.
-
-    Returns:
-        `profile_id`, `new_events`, `new_accesses`, `access_since` (when the first of the accesses was recorded).
-    """
-    is_access = EVENTS.c.event_type == EventType.ACCESSED.value
-    query = sa.select(
-        EVENTS.c.profile_id,
-        sa.func.count(),
-        sa.func.count(sa.case((is_access, 1))),
-        sa.func.min(sa.case((is_access, EVENTS.c.recorded_at))),
-    )
-    rows = transaction.connection.execute(query.where(*_unprojected(transaction)).group_by(EVENTS.c.profile_id)).all()
-    return _frame(rows, {**_PROFILE, "new_events": pl.Int64(), "new_accesses": pl.Int64(), "access_since": INSTANT})
-
-
 def oldest_unprojected(transaction: Transaction) -> datetime | None:
     """Return when the first agents' event was recorded that the lake does not hold yet. Cost: one index look-up."""
     query = sa.select(sa.func.min(EVENTS.c.recorded_at)).where(*_unprojected(transaction))

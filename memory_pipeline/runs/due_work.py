@@ -79,7 +79,6 @@ def counts(lake: Lake, active: pl.DataFrame, runs: pl.DataFrame, policies: Mappi
             activity.count_sessions(transaction, sessions, ended="sessions_ended", active="sessions_seen"),
             activity.count_batches(transaction, cycles, "batches"),
             _importance(lake, transaction, seen("reflect", lambda policy: policy.reflection), enabled),
-            activity.count_unprojected(transaction),
             activity.recorded_at(transaction, active["last_seq"]),
         ]
     joined = active

@@ -13,7 +13,7 @@ ENGRAM = Policy(**preset("engram"))
 def fired(importance_score=0.0, *, last=0.0, policy=ENGRAM):
     """Triggers of a profile that was consolidated `last` hours ago."""
     row = dict.fromkeys(triggers.ACTIVITY, 0) | {"profile_id": "p", "importance_score": importance_score}
-    row |= {"first_event_at": ago(9), "last_event_at": ago(1), "access_since": None}
+    row |= {"first_event_at": ago(9), "last_event_at": ago(1)}
     activity = pl.DataFrame([row], schema=triggers.ACTIVITY)
     past = pl.DataFrame([("p", "full", ago(hours=last), 1)], schema=triggers.PROGRESS, orient="row")
     return set(triggers.due(activity, past, {"p": policy}, now=AS_OF)["trigger"])
