@@ -16,7 +16,7 @@ LAYERS = [
     {"recall", "evaluation", "interop"},
     {"assets", "sensors"},
     {"jobs"},
-    {"definitions"},
+    {"definitions", "components"},
     {"service"},
 ]
 TEXT_LAYERS = [{"lang"}, {"parse"}, {"embed", "score"}, {"compare"}, {"classification", "content_hash", "enrich"}]

@@ -16,6 +16,7 @@ from memory_pipeline.consolidation import pipeline, stages
 from memory_pipeline.definitions import GROUPS, code_version
 from memory_pipeline.runs import commit
 from memory_pipeline.schemas import TABLES
+from memory_pipeline.service import documentation
 
 ROOT = homes.HERE.parent
 BEFORE = ("profiles", "events", "decisions", "reverted")
@@ -232,3 +233,8 @@ def test_importing_the_package_loads_neither_dagster_nor_settings(tmp_path):
     )
     assert done.stdout.strip() == "[]"
     subprocess.run([sys.executable, "-c", "import memory_pipeline.definitions"], env=os.environ | wrong, check=True)
+
+
+@pytest.mark.parametrize("page", documentation.PAGES)
+def test_a_page_made_from_the_code_is_up_to_date(page):
+    assert (ROOT / "docs" / page).read_text("utf-8") == documentation.PAGES[page](), "write it with: make docs"

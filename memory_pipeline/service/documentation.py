@@ -6,12 +6,13 @@ Makefile).
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel
 
+from memory_pipeline.consolidation import pipeline
 from memory_pipeline.lake import dictionary
 from memory_pipeline.ledger import event
 from memory_pipeline.settings import (
@@ -84,10 +85,38 @@ def settings() -> str:
     )
 
 
+_STAGES: Final = """# Stages of a run
+
+A stage is a typed function of [`consolidation/stages.py`](../memory_pipeline/consolidation/stages.py): its parameters
+are the tables that it takes, its return type names the tables that it gives. This page, the order of a run, the assets,
+the rebuild and the undo are made from those signatures. To add a table to a stage, add a parameter.
+
+| stage | does | takes | gives |
+|---|---|---|---|"""
+
+
+def stages() -> str:
+    """Return the page `docs/stages.md`: every stage in order, with what it takes and gives."""
+    rows = [
+        f"| `{stage.function.__name__}` | {stage.description} | {_code(stage.takes)} | {_code(stage.gives)} |"
+        for stage in pipeline.ORDER
+    ]
+    return "\n".join(
+        [
+            _STAGES,
+            *rows,
+            "",
+            f"A run is given {_code(pipeline.SOURCES)}. To {_code(pipeline.RECORDED)} stages only add rows.",
+            "",
+        ]
+    )
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "settings.md": settings,
     "data-dictionary.md": dictionary.documentation,
     "event-format.md": event.documentation,
+    "stages.md": stages,
 }
 """Pages by file name."""
 
@@ -100,6 +129,10 @@ def _table(model: type[BaseModel], names: list[str]) -> list[str]:
         for name in names
     ]
     return ["| setting | takes | default | meaning |", "|---|---|---|---|", *rows]
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _meant(alias: Alias) -> str:
