@@ -13,12 +13,12 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
 from memory_pipeline.consolidation import components, similarity
 from memory_pipeline.consolidation.edges import graph
-from memory_pipeline.consolidation.groups import grouping
+from memory_pipeline.consolidation.groups import linkage
 
 SIZES = (1_000, 10_000, 50_000)
 LINKAGE_SIZES = (500, 1_000, 2_000, 4_000)
@@ -89,13 +89,15 @@ def linkages(n: int) -> dict[str, tuple[float, float, str]]:
     pairs = similarity.threshold_join(vectors, np.zeros(n, dtype=np.int64), 0.6)
 
     def ours(max_size: int | None) -> np.ndarray:
-        return grouping.average_linkage(
+        return linkage.average_linkage(
             vectors, pairs.left, pairs.right, pairs.similarity, minimum=0.6, max_size=max_size
         )
 
     def peer() -> np.ndarray:
         distances = 1.0 - similarity.similarity_matrix(vectors).astype(np.float64)
-        return fcluster(linkage(squareform(distances, checks=False), "average"), 1.0 - np.float32(0.6), "distance")
+        return hierarchy.fcluster(
+            hierarchy.linkage(squareform(distances, checks=False), "average"), 1.0 - np.float32(0.6), "distance"
+        )
 
     labels, seconds = timed(lambda: ours(None))
     expected, peer_seconds = timed(peer)

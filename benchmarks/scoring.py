@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.consolidation import scoring
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
@@ -107,7 +108,7 @@ def main():
     print(f"{'memories':>10} {'score':>9} {'µs each':>8} {'one by one':>11} {'arithmetic':>11}")
     for count in sizes:
         memories, known, edges = store(count)
-        both = memories.join(known, on=scoring.KEY)
+        both = memories.join(known, on=KEY)
         names = ["created_at", "last_accessed_at", "access_count", "importance", "confidence"]
         names += ["relationship_count", "stability_gain", "energy_base"]
         rows = both.select(names).head(ROWS_ONE_BY_ONE).rows()

@@ -113,6 +113,16 @@ def test_a_subroom_of_consolidation_imports_no_other_of_its_layer_and_none_above
     assert above == [], f"{module} imports {above}, which do not lie below it"
 
 
+def test_subrooms_of_consolidation_and_the_modules_beside_them_import_each_other_in_no_circle():
+    graph = {}
+    for module in (name for name in MODULES if name.startswith("consolidation.")):
+        unit = module.split(".")[1]
+        used = {name.removeprefix("memory_pipeline.") for name in imports(MODULES[module])}
+        used = {name.split(".")[1] for name in used if name.startswith("consolidation.")}
+        graph.setdefault(unit, set()).update(used - {unit})
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
 def test_every_module_belongs_to_a_layer():
     assert [name for name in MODULES if layer(name) < 0 and name not in {"__init__", ""}] == []
 

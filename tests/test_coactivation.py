@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation.edges import associations, coactivation, pairing
+from memory_pipeline.consolidation.edges import associations, co_occurrence, coactivation
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
@@ -162,8 +162,8 @@ def test_meetings_do_not_depend_on_how_they_are_blocked(places, reach, block):
                 pair = tuple(sorted((int(rows[held[one]]), int(rows[held[other]]))))
                 expected.setdefault(pair, []).append(held[other])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairing, "_BLOCK", block)
-        found = pairing.meetings(rows, groups, count=8, reach=reach)
+        patch.setattr(co_occurrence, "_BLOCK", block)
+        found = co_occurrence.meetings(rows, groups, count=8, reach=reach)
     columns = zip(found.left, found.right, found.times, found.first, found.last, strict=True)
     assert [tuple(map(int, row)) for row in columns] == [
         (*pair, len(at), min(at), max(at)) for pair, at in sorted(expected.items())
@@ -174,7 +174,7 @@ def test_meetings_do_not_depend_on_how_they_are_blocked(places, reach, block):
 def test_large_numbers_are_sorted_like_small_ones(pairs):
     major = np.array([one for one, _ in pairs], dtype=np.int64)
     minor = np.array([other for _, other in pairs], dtype=np.int64)
-    assert pairing.ordered(major, minor).tolist() == [other for _, other in sorted(pairs)]
+    assert co_occurrence.ordered(major, minor).tolist() == [other for _, other in sorted(pairs)]
 
 
 # Shortcuts

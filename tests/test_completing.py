@@ -12,8 +12,9 @@ from frames import AS_OF
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_pipeline.consolidation import model_requests
 from memory_pipeline.consolidation.groups import clustering
-from memory_pipeline.consolidation.summaries import model_requests, prompting, summarising
+from memory_pipeline.consolidation.summaries import prompting, summarising
 from memory_pipeline.llm.openai import OpenAICompletionClient
 from memory_pipeline.llm.protocol import Completion, Outcome, Usage, estimated_tokens, within_budget
 from memory_pipeline.schemas import TABLES, Action

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation import scoring
+from memory_pipeline.consolidation.columns import days_between
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import Policy
 
@@ -391,9 +392,7 @@ def test_tiers_by_age_include_their_lower_bound(hours, tier):
 def test_whole_days_are_exact_for_a_century():
     days = range(36_600)
     instants = pl.DataFrame({"at": [ago(day) for day in days]}, schema={"at": INSTANT})
-    assert instants.select(scoring.days_between(pl.col("at"), pl.lit(AS_OF, INSTANT))).to_series().to_list() == list(
-        days
-    )
+    assert instants.select(days_between(pl.col("at"), pl.lit(AS_OF, INSTANT))).to_series().to_list() == list(days)
 
 
 def test_a_score_does_not_depend_on_how_many_rows_are_scored_with_it():

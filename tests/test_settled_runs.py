@@ -9,7 +9,7 @@ from frames import AS_OF
 from planned import commit, profiles, propose, rows, state
 from sqlalchemy import text
 
-from memory_pipeline.consolidation import row_limits
+from memory_pipeline.consolidation import deferral
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.runs import consolidate, inputs, rebuild, undo
@@ -88,7 +88,7 @@ def test_what_a_run_without_limit_has_done_no_longer_waits():
 
     def left(**known):
         of = profiles(row_limit=1, as_of=AS_OF + DAY, **known)
-        return row_limits.deferred(of, before.memories, measured, late, plan_id="next")["memory_id"].to_list()
+        return deferral.deferred(of, before.memories, measured, late, plan_id="next")["memory_id"].to_list()
 
     assert left() == ["a", "b"], "c has waited and comes first"
     assert left(caught_up=101) == ["b", "c"], "a run since has left nothing"

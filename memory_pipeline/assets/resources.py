@@ -16,10 +16,10 @@ import polars as pl
 from pydantic import Field
 
 from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.consolidation import model_requests
 from memory_pipeline.consolidation.context import Complete
 from memory_pipeline.consolidation.pipeline import LastRun
 from memory_pipeline.consolidation.plans import plan_document
-from memory_pipeline.consolidation.summaries import model_requests
 from memory_pipeline.lake.tables import Conflict, Lake, LakeError
 from memory_pipeline.ledger.event import CLOCK_SKEW
 from memory_pipeline.runs import consolidate, inputs

@@ -1,6 +1,6 @@
 """Pairs of rows as a graph: checks of their ends, and connected components.
 
-Rows are numbers 0 to n - 1. Not here: groupings under limits (`groups.grouping`), and graph measures (`edges.graph`).
+Rows are numbers 0 to n - 1. Not here: groupings under limits (`groups.linkage`), and graph measures (`edges.graph`).
 """
 
 from typing import Any

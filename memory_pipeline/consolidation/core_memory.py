@@ -12,8 +12,8 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.promotion import holds
-from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.consolidation.state import folding
 from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES

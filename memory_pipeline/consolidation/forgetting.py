@@ -9,7 +9,8 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.scoring import KEY, bars_supersession, days_between
+from memory_pipeline.consolidation.columns import KEY, days_between
+from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
 from memory_pipeline.settings import Policy

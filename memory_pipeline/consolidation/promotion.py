@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import energy
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, EventType, Lifecycle
 from memory_pipeline.settings import Policy

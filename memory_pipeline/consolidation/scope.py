@@ -5,7 +5,7 @@ Not here: since when (`runs.inputs`), and what the run would decide without the 
 
 import polars as pl
 
-from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.columns import KEY
 
 
 def recent(profiles: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:

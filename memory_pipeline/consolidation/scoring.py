@@ -15,13 +15,10 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation.columns import DAY, KEY, days_between
 from memory_pipeline.consolidation.state.energy import ENERGY_DECAY
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
-
-KEY: Final = ["profile_id", "memory_id"]
-DAY: Final = 86_400_000_000
-"""Microseconds in a day."""
 
 RETENTION_DAYS: Final[dict[str, float]] = {
     "episodic": 45.0,
@@ -101,11 +98,6 @@ def score(
         .with_columns(pl.col("protection_reason").is_not_null().alias("is_protected"))
     )
     return TABLES["scored_memories"].conform(scored)
-
-
-def days_between(earlier: pl.Expr, later: pl.Expr) -> pl.Expr:
-    """Fractional days from `earlier` to `later`, never negative; whole days are exact for up to a century."""
-    return ((later - earlier).dt.total_microseconds() * (1.0 / DAY)).clip(lower_bound=0.0)
 
 
 def _ages(as_of: datetime) -> list[pl.Expr]:

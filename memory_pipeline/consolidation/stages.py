@@ -17,13 +17,15 @@ import polars as pl
 from memory_pipeline.consolidation import (
     change_detection,
     core_memory,
+    deferral,
     forgetting,
+    model_requests,
     promotion,
-    row_limits,
     scope,
     scoring,
     trimming,
 )
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.edges import associations, centrality
 from memory_pipeline.consolidation.groups import clustering
@@ -31,7 +33,7 @@ from memory_pipeline.consolidation.groups.strategies import SUPERSEDING
 from memory_pipeline.consolidation.plans import invariants, planning
 from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.consolidation.summaries import model_requests, summarising
+from memory_pipeline.consolidation.summaries import summarising
 from memory_pipeline.schemas import (
     INSTANT,
     LIVE,
@@ -312,12 +314,12 @@ def defer(
 ) -> Frame[Deferred]:
     """Defer live originals beyond the run's row limit: not compared or grouped now, first in the next run."""
     in_force = projection.unmasked(decisions, reverted).filter(pl.col("as_of") < context.as_of)
-    rows = row_limits.deferred(profiles, memories, memory_importance, in_force, plan_id=context.plan_id)
+    rows = deferral.deferred(profiles, memories, memory_importance, in_force, plan_id=context.plan_id)
     return conform(Deferred, rows)
 
 
 def _not_deferred(memories: pl.DataFrame, deferred: pl.DataFrame) -> pl.DataFrame:
-    return memories.join(deferred, on=scoring.KEY, how="anti", maintain_order="left")
+    return memories.join(deferred, on=KEY, how="anti", maintain_order="left")
 
 
 @stage(serves=frozenset({Action.LINK, Action.CLOSE}))
@@ -576,8 +578,8 @@ def forget(
         context.policy,
         plan_id=context.plan_id,
     )
-    dropped = dropped.join(memories, on=scoring.KEY, how="semi")
-    staying = leaving.join(dropped, on=scoring.KEY, how="anti")
+    dropped = dropped.join(memories, on=KEY, how="semi")
+    staying = leaving.join(dropped, on=KEY, how="anti")
     return Forgotten(conform(ArchivedSet, pl.concat([staying, dropped])), conform(Trims, trims))
 
 
@@ -606,16 +608,15 @@ def _leaving(
         plan_id=context.plan_id,
         promotions=promotions,
     )
-    key = scoring.KEY
     successors = selected.select("profile_id", memory_id="target_id").drop_nulls().unique()
     replaced = summaries.select("profile_id", memory_id="replaces").explode("memory_id")
     stale = (
         summarising.stale(memories, clusters, cluster_members)
         .join(deferred, on="profile_id", how="anti")
-        .join(successors, on=key, how="anti")
-        .join(replaced, on=key, how="anti")
-        .join(selected, on=key, how="anti")
-        .join(scored_memories.select(*key, "strength"), on=key, how="left")
+        .join(successors, on=KEY, how="anti")
+        .join(replaced, on=KEY, how="anti")
+        .join(selected, on=KEY, how="anti")
+        .join(scored_memories.select(*KEY, "strength"), on=KEY, how="left")
         .with_columns(
             action=pl.lit(Action.ARCHIVE.value), rule=pl.lit("stale_summary"), plan_id=pl.lit(context.plan_id)
         )

@@ -9,7 +9,8 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.scoring import KEY, bars_supersession
+from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state.decision_json import BUDGET
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.schemas import LIVE, TABLES, Action

@@ -3,7 +3,7 @@
 Every attempt has a timeout, busy and failing servers are retried with backoff, and an unavailable server is given up
 for the rest of the run. The key comes from the environment variable OPENAI_API_KEY and goes into one header; server
 messages, which might repeat it, are never stored. Not here: prompts and validation of completions
-(`consolidation/summaries/model_requests`).
+(`consolidation/model_requests`).
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 A completion carries its content or the reason why there is none; clients raise nothing per request. Not here: clients
 (`openai`), prompts (`consolidation/summaries/prompting`), and which completions are stored
-(`consolidation/summaries/model_requests`).
+(`consolidation/model_requests`).
 """
 
 from collections.abc import Sequence

@@ -10,7 +10,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.context import Complete, recorded_only
-from memory_pipeline.consolidation.summaries.model_requests import ModelAnswers
+from memory_pipeline.consolidation.model_requests import ModelAnswers
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.llm.openai import OpenAICompletionClient
 from memory_pipeline.runs import commit, inputs

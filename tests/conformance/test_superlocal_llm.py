@@ -8,8 +8,7 @@ import pytest
 from answering import reply, said, script, serving
 from frames import AS_OF, ago
 
-from memory_pipeline.consolidation import core_memory
-from memory_pipeline.consolidation.summaries import model_requests
+from memory_pipeline.consolidation import core_memory, model_requests
 from memory_pipeline.llm.openai import OpenAICompletionClient
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import LanguageModel, Policy

@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.consolidation.columns import DAY, KEY, days_between
 from memory_pipeline.consolidation.edges import co_recall, coactivation, creative, edge_rows, links, similarity_edges
-from memory_pipeline.consolidation.scoring import DAY, KEY, days_between
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
 

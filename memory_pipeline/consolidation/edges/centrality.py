@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import associations, graph
-from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.consolidation.state.folding import UNDIRECTED
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy

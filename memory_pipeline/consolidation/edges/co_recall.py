@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation.edges import pairing
-from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.edges import co_occurrence
 
 REACH: Final = 100
 """Maximum distance of two memories in an answer that count as recalled together: an answer of up to 101 memories
@@ -42,7 +42,7 @@ def recalls(ends: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
     row, event, place, at = (recalled[name].to_numpy() for name in ("row", "event", "ordinal", "at"))
     empty = np.empty(0, dtype=np.int64)
     parts = [(empty, empty, empty)]
-    for earlier, later in pairing.lagged(event, REACH):
+    for earlier, later in co_occurrence.lagged(event, REACH):
         near = place[later] - place[earlier] <= REACH
         first, second = earlier[near], later[near]
         low, high = np.minimum(row[first], row[second]), np.maximum(row[first], row[second])

@@ -11,9 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
-from memory_pipeline.consolidation.edges import edge_rows, pairing
-from memory_pipeline.consolidation.edges.pairing import Meetings
-from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.edges import co_occurrence, edge_rows
+from memory_pipeline.consolidation.edges.co_occurrence import Meetings
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings import Policy
 
@@ -56,7 +56,7 @@ def sessions(live: pl.DataFrame, accesses: pl.DataFrame) -> tuple[Meetings, NDAr
         .sort("at", "row")
     )
     row, group, at = (visits[name].to_numpy() for name in ("row", "session", "at"))
-    return pairing.meetings(row, group, count=len(live), reach=REACH), at
+    return co_occurrence.meetings(row, group, count=len(live), reach=REACH), at
 
 
 def coactivated(live: pl.DataFrame, met: Meetings, at: NDArray[np.int64]) -> pl.DataFrame:

@@ -10,8 +10,8 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation.columns import DAY, KEY
 from memory_pipeline.consolidation.edges import edge_rows
-from memory_pipeline.consolidation.scoring import DAY, KEY
 from memory_pipeline.schemas import INSTANT, LIVE
 from memory_pipeline.settings import Policy
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 

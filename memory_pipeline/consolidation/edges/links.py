@@ -12,8 +12,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
-from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy

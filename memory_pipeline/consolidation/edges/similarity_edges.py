@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from memory_pipeline.consolidation import similarity
-from memory_pipeline.consolidation.edges import edge_rows, pairing
-from memory_pipeline.consolidation.scoring import AGE_TIERS, days_between
+from memory_pipeline.consolidation.columns import days_between
+from memory_pipeline.consolidation.edges import co_occurrence, edge_rows
+from memory_pipeline.consolidation.scoring import AGE_TIERS
 from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings import Policy
@@ -90,7 +91,7 @@ def _mentions(
 
 def _references(live: pl.DataFrame, rows: NDArray[np.int64], entities: NDArray[np.int64]) -> pl.DataFrame:
     """REFERENCES edges between each mention of an entity and the mentions before it."""
-    met = pairing.meetings(rows, entities, count=len(live), reach=MENTIONS_LINKED)
+    met = co_occurrence.meetings(rows, entities, count=len(live), reach=MENTIONS_LINKED)
     return edge_rows.between(live, met.left, met.right).with_columns(
         edge_type=pl.lit("REFERENCES"), weight=pl.Series(_shared_weight(met.times)), algorithm=pl.lit("shared_entities")
     )

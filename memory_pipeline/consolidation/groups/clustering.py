@@ -13,10 +13,11 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.consolidation import similarity
-from memory_pipeline.consolidation.groups import grouping
+from memory_pipeline.consolidation.columns import KEY, days_between
+from memory_pipeline.consolidation.groups import linkage
 from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES
 from memory_pipeline.consolidation.groups.strategies.strategy import ClusteringInput, Space
-from memory_pipeline.consolidation.scoring import KEY, bars_supersession, days_between
+from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.score import importance
@@ -176,7 +177,7 @@ def _named(points: pl.DataFrame, members: pl.DataFrame, method: str) -> pl.DataF
 
 def _described(members: pl.DataFrame, space: Space) -> pl.DataFrame:
     """Members with a description of their cluster: label, dominant type, size, time span and cohesion."""
-    cohesion = grouping.cohesion(members["group"].to_numpy(), space[members["row"].to_numpy()])
+    cohesion = linkage.cohesion(members["group"].to_numpy(), space[members["row"].to_numpy()])
     types = members.group_by("group", "memory_type").len().sort("len", "memory_type", descending=[True, False])
     dominant = types.group_by("group", maintain_order=True).agg(dominant_type=pl.col("memory_type").first())
     span_days = days_between(pl.col("created_at").min(), pl.col("created_at").max())

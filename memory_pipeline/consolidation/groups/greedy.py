@@ -1,7 +1,7 @@
 """Greedy grouping: each row in turn takes its first free neighbours, however similar they are.
 
 Rows are numbers 0 to n - 1 and a grouping is one label per row. Not here: which rows are neighbours (`similarity`), and
-groupings that do not depend on an order (`grouping`).
+groupings that do not depend on an order (`linkage`).
 """
 
 from collections import defaultdict

@@ -11,8 +11,8 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING, summary_kind
-from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.score import importance

@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state.decision_json import (
     BLOCK,
     BUDGET,

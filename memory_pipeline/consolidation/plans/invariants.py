@@ -8,7 +8,8 @@ import polars as pl
 import polars.selectors as cs
 
 from memory_pipeline.consolidation import similarity
-from memory_pipeline.consolidation.scoring import KEY, bars_supersession
+from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import LIVE, Action, Lifecycle

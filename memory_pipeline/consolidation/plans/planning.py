@@ -13,8 +13,8 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.plans import decision_rows
-from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import LIVE, TABLES, Action, Lifecycle

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation.scoring import DAY, KEY
+from memory_pipeline.consolidation.columns import DAY, KEY
 from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.schemas import TABLES, EventType, Lifecycle
 from memory_pipeline.text import classification, content_hash

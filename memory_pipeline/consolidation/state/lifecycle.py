@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.consolidation.state.folding import ORIGINAL, complete
 from memory_pipeline.schemas import INSTANT, LIVE, Action, Lifecycle

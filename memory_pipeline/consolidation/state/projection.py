@@ -12,7 +12,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import decision_json, energy, folding, lifecycle
 from memory_pipeline.schemas import TABLES, Action
 

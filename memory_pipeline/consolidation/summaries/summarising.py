@@ -8,10 +8,10 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.groups import lineage
 from memory_pipeline.consolidation.groups.lineage import CLUSTER, SUMMARY
 from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES, summary_kind
-from memory_pipeline.consolidation.scoring import KEY
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.consolidation.summaries import extracts, prompting
 from memory_pipeline.schemas import LIVE, TABLES, Lifecycle

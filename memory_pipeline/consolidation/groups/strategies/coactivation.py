@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.groups import grouping
+from memory_pipeline.consolidation.groups import linkage
 from memory_pipeline.consolidation.groups.strategies.strategy import (
     ClusteringInput,
     ClusteringResult,
@@ -32,7 +32,7 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
         .sort("left", "right")
     )
     left, right, counts = (links[name].to_numpy() for name in ("left", "right", "co_count"))
-    labels = grouping.united(len(rows), left, right, counts, max_size=inputs.policy.cluster_max_size)
+    labels = linkage.united(len(rows), left, right, counts, max_size=inputs.policy.cluster_max_size)
     bonds = (
         links.with_columns(group=pl.Series(rows[labels[left]], dtype=pl.Int64))
         .filter(pl.Series(labels[left] == labels[right], dtype=pl.Boolean))

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import similarity
-from memory_pipeline.consolidation.groups import grouping
+from memory_pipeline.consolidation.groups import linkage
 from memory_pipeline.consolidation.groups.strategies.strategy import (
     IN_CONFLICT,
     ClusteringInput,
@@ -80,7 +80,7 @@ def _near_duplicates(
     agreeing = _take(judged, ~_contains(_ends(refused), judged))
     apart = _joined(_joined(_take(near, plain), _ends(refused)), contrary)
     while True:
-        labels = grouping.united(
+        labels = linkage.united(
             len(nodes), agreeing.left, agreeing.right, agreeing.similarity, apart=(apart.left, apart.right)
         )
         inner = _inside(labels)

@@ -1,6 +1,6 @@
 """Memories about one topic (AutoMem): components of similar vectors, or clusters by average linkage.
 
-Not here: the comparison of vectors (`similarity`), and the linkage of rows (`grouping`).
+Not here: the comparison of vectors (`similarity`), and the linkage of rows (`linkage`).
 """
 
 from typing import Final
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.consolidation import similarity
-from memory_pipeline.consolidation.groups import grouping
+from memory_pipeline.consolidation.groups import linkage
 from memory_pipeline.consolidation.groups.strategies.strategy import (
     ClusteringInput,
     ClusteringResult,
@@ -59,8 +59,8 @@ def _linked(space: Space, profile: Rows, sizes: Rows, policy: Policy) -> Rows:
     near = similarity.threshold_join(space, profile, policy.cluster_similarity)
     pairs = (near.left, near.right, near.similarity)
     if policy.linkage == "single":
-        return grouping.united(len(space), *pairs, max_size=policy.cluster_max_size, sizes=sizes)
-    return grouping.average_linkage(
+        return linkage.united(len(space), *pairs, max_size=policy.cluster_max_size, sizes=sizes)
+    return linkage.average_linkage(
         space, *pairs, minimum=policy.cluster_similarity, max_size=policy.cluster_max_size, sizes=sizes
     )
 

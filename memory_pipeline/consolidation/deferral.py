@@ -5,7 +5,7 @@ Not here: how the time budget becomes a number of memories (`triggers.row_limit`
 
 import polars as pl
 
-from memory_pipeline.consolidation.scoring import KEY
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import LIVE, TABLES, Action
 
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
 from memory_pipeline.consolidation import components, similarity
-from memory_pipeline.consolidation.groups import grouping
+from memory_pipeline.consolidation.groups import linkage
 
 NO_ROWS = np.empty(0, dtype=np.int64)
 
@@ -44,7 +44,7 @@ def clouds(draw):
 
 def linked(vectors, minimum, max_size=None, budget=1024):
     pairs = similarity.threshold_join(vectors, np.zeros(len(vectors), dtype=np.int64), minimum)
-    return grouping.average_linkage(
+    return linkage.average_linkage(
         vectors,
         pairs.left,
         pairs.right,
@@ -105,9 +105,9 @@ def test_average_linkage_without_a_limit_is_that_of_scipy(minimum):
         "f4"
     )
     distances = 1 - similarity.similarity_matrix(vectors).astype(np.float64)
-    tree = linkage(squareform(distances, checks=False), "average")
+    tree = hierarchy.linkage(squareform(distances, checks=False), "average")
     labels = linked(vectors, minimum)
-    assert as_sets(labels) == as_sets(fcluster(tree, 1 - minimum, "distance"))
+    assert as_sets(labels) == as_sets(hierarchy.fcluster(tree, 1 - minimum, "distance"))
     assert 5 < len(as_sets(labels)) < 590
 
 
@@ -115,7 +115,7 @@ def test_average_linkage_without_a_limit_is_that_of_scipy(minimum):
 def test_average_linkage_does_not_depend_on_the_order_of_pairs(vectors, seed):
     pairs = similarity.threshold_join(vectors, np.zeros(len(vectors), dtype=np.int64), 0.7)
     order = generator(seed).permutation(len(pairs))
-    found = grouping.average_linkage(
+    found = linkage.average_linkage(
         vectors, pairs.right[order], pairs.left[order], pairs.similarity[order], minimum=0.7, max_size=6
     )
     assert np.array_equal(found, linked(vectors, 0.7, 6))
@@ -151,7 +151,7 @@ def test_equal_rows_too_many_for_the_budget_fill_clusters():
 
 def test_pairs_below_the_minimum_do_not_link():
     vectors = np.eye(3, dtype=np.float32)
-    found = grouping.average_linkage(
+    found = linkage.average_linkage(
         vectors, np.array([0, 1]), np.array([1, 2]), np.zeros(2, dtype=np.float32), minimum=0.5
     )
     assert found.tolist() == [0, 1, 2]
@@ -182,8 +182,8 @@ def test_a_row_that_counts_for_many_gives_the_groups_of_the_many(vectors, max_si
     def groups(rows, counts):
         left, right, near = joined(vectors[rows], 0.6)
         if linkage == "single":
-            return grouping.united(len(rows), left, right, near, max_size=max_size, sizes=counts)
-        return grouping.average_linkage(vectors[rows], left, right, near, minimum=0.6, max_size=max_size, sizes=counts)
+            return linkage.united(len(rows), left, right, near, max_size=max_size, sizes=counts)
+        return linkage.average_linkage(vectors[rows], left, right, near, minimum=0.6, max_size=max_size, sizes=counts)
 
     labels = np.arange(len(source))
     labels[nodes] = nodes[groups(source[nodes], sizes[nodes])] if len(nodes) else nodes
@@ -193,15 +193,15 @@ def test_a_row_that_counts_for_many_gives_the_groups_of_the_many(vectors, max_si
 def test_unions_are_split_at_the_loosest_pairs():
     left, right = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 4])
     close = np.array([0.9, 0.7, 0.8, 0.95])
-    assert grouping.united(6, left, right, close).tolist() == [0, 0, 0, 0, 0, 5]
-    assert grouping.united(6, left, right, close, max_size=3).tolist() == [0, 0, 2, 2, 2, 5]
-    assert grouping.united(6, right, left, close, max_size=3).tolist() == [0, 0, 2, 2, 2, 5]
+    assert linkage.united(6, left, right, close).tolist() == [0, 0, 0, 0, 0, 5]
+    assert linkage.united(6, left, right, close, max_size=3).tolist() == [0, 0, 2, 2, 2, 5]
+    assert linkage.united(6, right, left, close, max_size=3).tolist() == [0, 0, 2, 2, 2, 5]
     apart = np.array([0]), np.array([4])
-    assert grouping.united(6, left, right, close, apart=apart).tolist() == [0, 0, 2, 2, 2, 5]
+    assert linkage.united(6, left, right, close, apart=apart).tolist() == [0, 0, 2, 2, 2, 5]
     near = np.array([0, 3]), np.array([1, 4])
-    assert grouping.united(6, left, right, close, apart=near).tolist() == [0, 1, 1, 1, 4, 5]
+    assert linkage.united(6, left, right, close, apart=near).tolist() == [0, 1, 1, 1, 4, 5]
     weights = np.array([1, 1, 2, 1, 1, 9])
-    assert grouping.united(6, left, right, close, max_size=3, sizes=weights).tolist() == [0, 0, 2, 3, 3, 5]
+    assert linkage.united(6, left, right, close, max_size=3, sizes=weights).tolist() == [0, 0, 2, 3, 3, 5]
 
 
 @given(clouds(), st.sampled_from([None, 2, 4]), st.integers(0, 2**32))
@@ -210,9 +210,9 @@ def test_unions_depend_on_the_set_of_pairs_alone_and_hold_their_limits(vectors, 
     left, right, near = joined(vectors, 0.7)
     apart = np.flatnonzero(rng.random(len(left)) < 0.2)
     apart = left[apart], right[apart]
-    labels = grouping.united(len(vectors), left, right, near, apart=apart, max_size=max_size)
+    labels = linkage.united(len(vectors), left, right, near, apart=apart, max_size=max_size)
     order = rng.permutation(len(left))
-    turned = grouping.united(
+    turned = linkage.united(
         len(vectors), right[order], left[order], near[order], apart=(apart[1][::-1], apart[0][::-1]), max_size=max_size
     )
     assert np.array_equal(labels, turned)
@@ -224,7 +224,7 @@ def test_unions_depend_on_the_set_of_pairs_alone_and_hold_their_limits(vectors, 
 @given(clouds(), st.integers(1, 5), st.integers(0, 2**32))
 def test_cohesion_is_the_mean_over_all_pairs_of_a_group(vectors, count, seed):
     labels = generator(seed).integers(0, count, len(vectors)) * 3 - 3
-    found = grouping.cohesion(labels, vectors)
+    found = linkage.cohesion(labels, vectors)
     for label in np.unique(labels):
         rows = np.flatnonzero((labels == label) & ~similarity.unknown(vectors))
         left, right = np.triu_indices(len(rows), k=1)
@@ -241,14 +241,14 @@ def test_cohesion_of_wide_vectors():
     vectors = generator(1).standard_normal((50, 200)).astype(np.float32)
     matrix = similarity.similarity_matrix(vectors).astype(np.float64)
     expected = (matrix.sum() - 50) / (50 * 49)
-    assert grouping.cohesion(np.zeros(50, dtype=np.int64), vectors) == pytest.approx(expected, abs=1e-7)
+    assert linkage.cohesion(np.zeros(50, dtype=np.int64), vectors) == pytest.approx(expected, abs=1e-7)
 
 
 def test_nothing_groups_into_nothing():
     vectors = np.empty((0, 4), dtype=np.float32)
     assert components.components(0, NO_ROWS, NO_ROWS).shape == (0,)
     assert linked(vectors, 0.5).shape == (0,)
-    assert grouping.cohesion(NO_ROWS, vectors).shape == (0,)
+    assert linkage.cohesion(NO_ROWS, vectors).shape == (0,)
 
 
 def test_wrong_input_is_refused():
@@ -259,6 +259,6 @@ def test_wrong_input_is_refused():
     with pytest.raises(ValueError, match="two ends"):
         components.components(2, one, NO_ROWS)
     with pytest.raises(ValueError, match="itself"):
-        grouping.average_linkage(vectors, one, one, close, minimum=0.5)
+        linkage.average_linkage(vectors, one, one, close, minimum=0.5)
     with pytest.raises(ValueError, match="max_size"):
-        grouping.average_linkage(vectors, one, two, close, minimum=0.5, max_size=0)
+        linkage.average_linkage(vectors, one, two, close, minimum=0.5, max_size=0)
