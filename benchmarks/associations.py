@@ -30,7 +30,7 @@ NAIVE_ROWS = 400
 
 
 def timed(function):
-    """Result and CPU seconds, the better of two calls: the first one also pays for what is loaded once."""
+    """Return result and CPU seconds, the better of two calls: the first one also pays for what is loaded once."""
     seconds = []
     for _ in range(2):
         start = time.process_time()
@@ -100,7 +100,7 @@ def vectors(count):
 
 
 def counted(rows, group):
-    """Common groups of every pair, in a dictionary."""
+    """Return the common groups of every pair, in a dictionary."""
     pairs = Counter()
     for ids in (
         rows.group_by(group, maintain_order=True).agg(pl.col("memory_id").unique().sort())["memory_id"].to_list()

@@ -216,7 +216,7 @@ def flooded(n: int) -> dict[str, float]:
 
 
 def guarded(n: int) -> None:
-    """The guard on pairs of neighbours, beside difflib on the same pairs."""
+    """Return the guard on pairs of neighbours, beside difflib on the same pairs."""
     of, _ = made(n)
     enrichment = enrich.enrich(enrich.texts(of))
     known = of.join(enrichment, on=["profile_id", "content_hash"], maintain_order="left")

@@ -86,7 +86,7 @@ def measures(texts: pl.DataFrame) -> dict[str, float]:
 
 
 def check(texts: pl.DataFrame) -> None:
-    """An increment in another order gives the rows of the whole, to the bit."""
+    """Check that increments in another order give the rows of the whole, bit for bit."""
     mixed = texts.sample(fraction=1.0, shuffle=True, seed=1)
     half = len(mixed) // 3
     for read in (enrich.enrich, lambda some: embedding.embed_texts(some, "hashing")):

@@ -54,7 +54,7 @@ def ledger(count):
 
 
 def one_by_one(events):
-    """What a loop over events does, for a part of the columns."""
+    """Fold events in a Python loop, for a part of the columns."""
     memories = {}
     for event in events.sort("occurred_at", "seq").iter_rows(named=True):
         profile_id, memory_id = event["profile_id"], event["memory_id"]
@@ -73,7 +73,7 @@ def one_by_one(events):
 
 
 def archive_half(state, seq):
-    """A plan that archives every other memory."""
+    """Return a plan that archives every other memory."""
     as_of = START + timedelta(days=365)
     chosen = state.memories.with_row_index().filter(pl.col("index") % 2 == 0)
     rows = chosen.select(

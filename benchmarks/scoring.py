@@ -24,7 +24,7 @@ TIERS = list(scoring.ENERGY_DECAY)
 
 
 def filled(name, count, **columns):
-    """A table of `count` rows: the given columns, and one value throughout for the rest."""
+    """Return a table of `count` rows: the given columns, and one value throughout for the rest."""
     blank = {pl.String: "x", pl.Boolean: False, pl.Datetime: AS_OF, pl.List: []}
     rest = {
         column: pl.lit(None if definition.nullable else blank.get(type(definition.dtype), 0), definition.dtype)
@@ -65,7 +65,7 @@ def store(count):
 
 
 def one_by_one(rows):
-    """The scores of a few rows, one after the other."""
+    """Return the scores of a few rows, one after the other."""
     for created, accessed, count, importance, confidence, neighbours, gain, base in rows:
         age, idle = (AS_OF - created) / timedelta(days=1), (AS_OF - (accessed or created)) / timedelta(days=1)
         access = 1.0 if idle < 1.0 else math.exp(-0.05 * idle)
@@ -78,7 +78,7 @@ def one_by_one(rows):
 
 
 def arithmetic(age, idle, count, importance, confidence, neighbours, gain, base):
-    """The same formulas on whole columns, without reading, joining or writing a table."""
+    """Return the same formulas on whole columns, without reading, joining or writing a table."""
     access = np.where(idle < 1.0, 1.0, np.exp(-0.05 * idle))
     factors = np.exp(-0.01 * age) * access * (1.0 + 0.3 * np.log1p(neighbours)) * (0.5 + importance)
     stability = np.minimum(1.0, 0.1 + 0.3 * importance + gain)

@@ -24,7 +24,7 @@ BLOCK = 2048
 
 
 def clustered(n: int, seed: int = 0) -> np.ndarray:
-    """Groups of about 30 rows in 64 directions of falling weight, and a little of all others: like sentence vectors."""
+    """Group of about 30 rows in 64 directions of falling weight, and a little of all others: like sentence vectors."""
     rng = np.random.default_rng(seed)
     order = np.arange(1, DIMENSION + 1)
     scale = np.where(order <= 64, order**-0.5, 0.25 * order**-0.5)
@@ -52,7 +52,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 
 def dense(vectors: np.ndarray, minimum: float) -> tuple[np.ndarray, np.ndarray]:
-    """What everybody writes first: multiply block by block and look for large cells."""
+    """Join the obvious way: multiply block by block and look for large cells."""
     lefts, rights = [], []
     for low in range(0, len(vectors), BLOCK):
         for start in range(low, len(vectors), BLOCK):

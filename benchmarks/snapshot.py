@@ -23,7 +23,7 @@ ROWS_ONE_BY_ONE = 2_000
 
 
 def filled(name, count, **columns):
-    """A table of `count` rows: the given columns, and one value throughout for the rest."""
+    """Return a table of `count` rows: the given columns, and one value throughout for the rest."""
     blank = {pl.String: "x", pl.Boolean: False, pl.Datetime: AS_OF, pl.List: [], pl.Binary: b""}
     rest = {
         column: pl.lit(blank.get(type(definition.dtype), 0), definition.dtype)

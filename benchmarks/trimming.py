@@ -60,7 +60,7 @@ def enriched(memories):
 
 
 def one_by_one(memories):
-    """The naive loop: sentences with their share of telling words, the worst out until half of the words are left."""
+    """Trim by a naive loop: drop the sentence with the fewest content words until half of the words are left."""
     pieces = []
     for text in memories["content"].to_list():
         for one in re.split(r"(?<=[.!?])\s", text):

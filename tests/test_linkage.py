@@ -163,7 +163,7 @@ def joined(vectors, minimum):
 
 
 @given(clouds(), st.sampled_from([None, 1, 2, 5, 7]), st.sampled_from(["single", "average"]), st.integers(0, 2**32))
-def test_a_row_that_counts_for_many_gives_the_groups_of_the_many(vectors, max_size, linkage, seed):
+def test_a_row_that_counts_for_many_gives_the_groups_of_the_many(vectors, max_size, method, seed):
     """Copies in runs of the largest size, of which only the last run is open, group as if each were a row."""
     rng = generator(seed)
     vectors = np.unique(vectors[~similarity.unknown(vectors)], axis=0)
@@ -181,7 +181,7 @@ def test_a_row_that_counts_for_many_gives_the_groups_of_the_many(vectors, max_si
 
     def groups(rows, counts):
         left, right, near = joined(vectors[rows], 0.6)
-        if linkage == "single":
+        if method == "single":
             return linkage.united(len(rows), left, right, near, max_size=max_size, sizes=counts)
         return linkage.average_linkage(vectors[rows], left, right, near, minimum=0.6, max_size=max_size, sizes=counts)
 

@@ -48,7 +48,7 @@ class Run(dg.ConfigurableResource[None]):
     plan_file: str = Field(default="", description="Plan that a dry run wrote: commit exactly this one or fail.")
 
     def instant(self) -> datetime:
-        """The clock of the run: as configured, else now.
+        """Return the clock of the run: as configured, else now.
 
         Raises:
             ValueError: `as_of` is no instant.
@@ -62,7 +62,7 @@ class Run(dg.ConfigurableResource[None]):
         return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
 
     def plan(self) -> dict[str, Any]:
-        """The plan file that the run is to apply.
+        """Return the plan file that the run is to apply.
 
         Raises:
             ValueError: there is none, or it is no JSON object.

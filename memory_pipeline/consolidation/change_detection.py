@@ -45,7 +45,7 @@ def compare(
     as_of: datetime,
     plan_id: str,
 ) -> pl.DataFrame:
-    """Finds memories whose fact a newer memory changes (update), and memories that contradict each other (conflict).
+    """Find memories whose fact a newer memory changes (update), and memories that contradict each other (conflict).
 
     Live originals and compressions of people's statements are compared. The older one is the one valid earlier
     (valid_from, else created_at, then seq). Of memories valid from the same instant, neither updates the other unless
@@ -80,7 +80,7 @@ def compare(
 
 
 def _points(memories: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
-    """Comparable memories by profile and start of validity (`since`); `row` numbers them."""
+    """Return comparable memories by profile and start of validity (`since`); `row` numbers them."""
     machine = pl.col("speaker").str.to_lowercase().is_in(MACHINES).fill_null(value=False)
     spoken = pl.col("kind").is_in(["original", "compression"])
     return (
@@ -143,7 +143,7 @@ def _latest(rows: Rows, key: Rows, weight: Rows, count: int) -> Rows:
 
 
 def _most(older: Rows, newer: Rows, weight: NDArray[np.float64], count: int) -> Rows:
-    """Keeps for each newer row the `MOST_CANDIDATES` older rows that share most with it; ties go to the later one."""
+    """Keep for each newer row the `MOST_CANDIDATES` older rows that share most with it; ties go to the later one."""
     earlier = older < newer
     code, place = np.unique(newer[earlier] * count + older[earlier], return_inverse=True)
     total = np.bincount(place, weights=weight[earlier], minlength=len(code))
@@ -170,7 +170,7 @@ def _similar(points: pl.DataFrame, edges: pl.DataFrame) -> Rows:
 
 
 def _judged(reading: changes.ParsedTexts, points: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
-    """The related pairs with their relation."""
+    """Return the related pairs with their relation."""
     since = points["since"].to_physical().to_numpy()
     verdicts = changes.judge(reading, older, newer, speakers=points["speaker"], ordered=since[older] < since[newer])
     pairs = verdicts.with_columns(older=pl.Series(older, dtype=pl.Int64), newer=pl.Series(newer, dtype=pl.Int64))
@@ -178,7 +178,7 @@ def _judged(reading: changes.ParsedTexts, points: pl.DataFrame, older: Rows, new
 
 
 def _standing(judged: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
-    """Drops pairs that are settled: newer than the older memory's successor, or begun after the older one ended."""
+    """Drop pairs that are settled: newer than the older memory's successor, or begun after the older one ended."""
     ends = points.select("row", "profile_id", "memory_id", "since", "valid_until", "superseded_by", "superseded_kind")
     successors = ends.select("profile_id", superseded_by="memory_id", successor="row")
     ends = ends.join(successors, on=["profile_id", "superseded_by"], how="left", maintain_order="left")
@@ -195,14 +195,14 @@ def _standing(judged: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
 
 
 def _first_sure() -> pl.Expr:
-    """The earliest of the updates that are about as confident as the best."""
+    """Return the earliest of the updates that are about as confident as the best."""
     update = pl.col("relation") == "update"
     sure = pl.col("confidence") >= pl.col("confidence").filter(update).max() - SURE
     return pl.col("newer").filter(update & sure).min()
 
 
 def _described(pairs: pl.DataFrame, points: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Adds the exact cosine, null where unknown, and a readable reason."""
+    """Add the exact cosine, null where unknown, and a readable reason."""
     members = np.unique(pairs.select("older", "newer").to_numpy())
     embedded = vectors.filter(pl.col("model") == policy.embedder).select("profile_id", "content_hash", "vector")
     ends = points[members].join(embedded, on=["profile_id", "content_hash"], how="left", maintain_order="left")

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 
 def check_ends(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> None:
-    """Raises ValueError unless left and right have equal length and contain only rows 0 to n - 1."""
+    """Raise ValueError unless left and right have equal length and contain only rows 0 to n - 1."""
     if len(left) != len(right):
         message = f"left has {len(left)} ends and right {len(right)}; give two ends for each pair"
         raise ValueError(message)
@@ -22,7 +22,7 @@ def check_ends(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer
 
 
 def check_distinct(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> None:
-    """Raises ValueError unless each pair joins two different rows from 0 to n - 1 and occurs once."""
+    """Raise ValueError unless each pair joins two different rows from 0 to n - 1 and occurs once."""
     check_ends(n, left, right)
     if distinct(n, left, right).shape[1] < len(left):
         message = "a pair repeats or joins a row to itself; give each pair of two rows once"
@@ -37,7 +37,7 @@ def distinct(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[A
 
 
 def components(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Connected components of a graph of n rows.
+    """Return the connected components of a graph of n rows.
 
     Args:
         n: number of rows.

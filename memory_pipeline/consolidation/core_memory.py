@@ -83,7 +83,7 @@ BLOCKS: Final = (
 def candidates(
     memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy, *, as_of: datetime
 ) -> pl.DataFrame:
-    """Selects the facts of each block and words it by rule, within both limits.
+    """Select the facts of each block and word it by rule, within both limits.
 
     - user_profile: five semantic memories or opinions, most accessed first. A core memory counts as semantic: it became
       core through use.
@@ -114,7 +114,7 @@ def candidates(
 
 
 def numbered(blocks: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
-    """Adds to each block the highest version ever used, so that a version names one text even after an undo.
+    """Add to each block the highest version ever used, so that a version names one text even after an undo.
 
     Args:
         blocks: current table `core_memory_blocks`.
@@ -188,7 +188,7 @@ def compile_blocks(
 def _facts(
     memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy, as_of: datetime
 ) -> pl.DataFrame:
-    """The facts of each block as lists, best first: profile_id, place (of the block), memory_id, text, gist."""
+    """Return the facts of each block as lists, best first: profile_id, place (of the block), memory_id, text, gist."""
     eligible = (
         _with_member_dates(memories)
         .filter(pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null() & holds(as_of))
@@ -233,18 +233,18 @@ def _with_member_dates(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def _attributed(column: str) -> pl.Expr:
-    """The text on one line; a summary's text is prefixed with the name of its speaker."""
+    """Return the text on one line; a summary's text is prefixed with the name of its speaker."""
     named = (pl.col("kind") != folding.ORIGINAL) & pl.col("speaker").is_not_null()
     return pl.when(named).then(pl.col("speaker") + ": " + _line(column)).otherwise(_line(column))
 
 
 def _line(column: str) -> pl.Expr:
-    """The text on one line."""
+    """Return the text on one line."""
     return pl.col(column).str.replace_all(r"\s+", " ").str.strip_chars()
 
 
 def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], policy: Policy) -> pl.DataFrame:
-    """Fills the blocks of each profile in order, with a model's wording where one fits and else with facts.
+    """Fill the blocks of each profile in order, with a model's wording where one fits and else with facts.
 
     Returns:
         profile_id, block, members, content, and `worded` (a model wrote the content); a block without text has no row.
@@ -267,7 +267,7 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
 
 
 def _fill_block(facts: Iterable[Fact], limit: int, room: int) -> tuple[list[str], str]:
-    """Takes facts in order while they fit in `room`; returns their memories and the block's text."""
+    """Take facts in order while they fit in `room`; returns their memories and the block's text."""
     members: list[str] = []
     content = ""
     for memory_id, text, gist in facts:

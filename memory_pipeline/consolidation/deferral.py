@@ -12,7 +12,7 @@ from memory_pipeline.schemas import LIVE, TABLES, Action
 def deferred(
     profiles: pl.DataFrame, memories: pl.DataFrame, measured: pl.DataFrame, decisions: pl.DataFrame, *, plan_id: str
 ) -> pl.DataFrame:
-    """Selects the live originals that exceed their profile's row limit.
+    """Select the live originals that exceed their profile's row limit.
 
     Memories deferred by the most consecutive runs are processed first, then the most important, then the most accessed,
     so that no memory waits forever.
@@ -47,7 +47,7 @@ def deferred(
 
 
 def _waited(decisions: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
-    """Counts the consecutive latest runs that deferred each memory.
+    """Count the consecutive latest runs that deferred each memory.
 
     Counting restarts after a run that deferred nothing.
     """

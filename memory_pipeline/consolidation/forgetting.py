@@ -28,7 +28,7 @@ def select(
     plan_id: str,
     promotions: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Selects what leaves the live set: members of superseding summaries, then what the policy forgets.
+    """Select what leaves the live set: members of superseding summaries, then what the policy forgets.
 
     - supersede: every member of a superseding summary, even if an older summary supersedes it already. Only explicit
       protection and core prevent it, since the summary inherits every other protection. Also memories whose summary is

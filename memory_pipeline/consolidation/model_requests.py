@@ -38,7 +38,7 @@ def requests(
     as_of: datetime,
     actions: frozenset[Action] = frozenset(Action),
 ) -> pl.DataFrame:
-    """Collects the texts that a run needs from a model: new summaries and core memory blocks.
+    """Collect the texts that a run needs from a model: new summaries and core memory blocks.
 
     Args:
         clusters: table `clusters`.
@@ -102,7 +102,7 @@ class ModelAnswers:
     """
 
     def __init__(self, client: CompletionClient, settings: LanguageModel) -> None:
-        """Starts with the whole budget.
+        """Start with the whole budget.
 
         Args:
             client: client of the language model.
@@ -158,7 +158,7 @@ class ModelAnswers:
         )
 
     def _ask(self, prompts: list[Prompt]) -> list[Completion]:
-        """Returns one answer per prompt; prompts that the budget does not cover have that as their outcome."""
+        """Return one answer per prompt; prompts that the budget does not cover have that as their outcome."""
         answers: dict[int, Completion] = {}
         waiting = list(range(len(prompts)))
         while waiting:

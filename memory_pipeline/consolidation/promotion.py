@@ -34,7 +34,7 @@ def promote(
     as_of: datetime,
     plan_id: str,
 ) -> pl.DataFrame:
-    """Selects promotions among live memories that no summary has superseded.
+    """Select promotions among live memories that no summary has superseded.
 
     - Tiers (three-tier): working becomes short_term at the first touch (creation, access or reinforcement) that leaves
       more than `short_term_energy`; short_term becomes long_term likewise at `long_term_energy`. Touches count from the
@@ -114,7 +114,7 @@ def _tiers(
     policy: Policy,
     as_of: datetime,
 ) -> pl.DataFrame:
-    """The next tier of each memory whose energy exceeded the threshold, at the first instant at which it did."""
+    """Return the next tier of each memory whose energy exceeded the threshold, at the first instant at which it did."""
     below = candidates.filter(pl.col("tier").is_in(list(HIGHER)))
     starts = below.select(*KEY, "created_at", "tier_since", "session_id", before="tier")
     bound = pl.col("before").replace_strict(
@@ -156,7 +156,7 @@ def _tiers(
 
 
 def _session_ends(starts: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
-    """Ends of the session of each working memory since its creation; a session can end more than once."""
+    """Return ends of the session of each working memory since its creation; a session can end more than once."""
     ends = events.filter(pl.col("event_type") == EventType.SESSION_ENDED.value).select(
         "profile_id", "session_id", at=pl.min_horizontal("occurred_at", "recorded_at")
     )

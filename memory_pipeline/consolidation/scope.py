@@ -9,7 +9,7 @@ from memory_pipeline.consolidation.columns import KEY
 
 
 def recent(profiles: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Selects the memories of all sessions in which something was stored since the last reflection.
+    """Select the memories of all sessions in which something was stored since the last reflection.
 
     Returns:
         profile_id and memory_id, each memory once.
@@ -23,7 +23,7 @@ def recent(profiles: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 def about(
     recent_memories: pl.DataFrame, summaries: pl.DataFrame, archived: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Keeps the summaries that have a recent member, and the supersessions by those summaries."""
+    """Keep the summaries that have a recent member, and the supersessions by those summaries."""
     concerned = (
         touching(recent_memories, summaries.explode("members"), "members").select("profile_id", "summary_id").unique()
     )
@@ -35,7 +35,7 @@ def about(
 
 
 def touching(recent_memories: pl.DataFrame, rows: pl.DataFrame, *ends: str) -> pl.DataFrame:
-    """Keeps the rows in which at least one of the columns `ends` names a recent memory."""
+    """Keep the rows in which at least one of the columns `ends` names a recent memory."""
     numbered = rows.with_row_index("row")
     matches = [
         numbered.join(recent_memories.rename({"memory_id": end}), on=["profile_id", end], how="semi").select("row")

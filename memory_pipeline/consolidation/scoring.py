@@ -182,7 +182,7 @@ def _retention(policy: Policy) -> list[pl.Expr]:
 
 
 def _strength(policy: Policy) -> pl.Expr:
-    """The score that the policy decides by."""
+    """Return the score that the policy decides by."""
     if policy.strength == "energy":
         return 1.0 - 1.0 / (1.0 + pl.col("energy"))
     if policy.strength == "recency_importance":
@@ -191,7 +191,7 @@ def _strength(policy: Policy) -> pl.Expr:
 
 
 def _protection(policy: Policy) -> pl.Expr:
-    """The first protection reason that applies, else null.
+    """Return the first protection reason that applies, else null.
 
     Under a token budget, reasons that the budget must respect come first; the others get the suffix `YIELDS`. Reasons
     quote the policy's bounds and not the memory's own values, so that rows can be grouped by reason.
@@ -250,7 +250,7 @@ def _core(policy: Policy) -> pl.Expr:
 
 
 def _effects(live: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:
-    """Counts the live memories that each memory caused: in-degree over CAUSED_BY, which points from effect to cause."""
+    """Count the live memories that each memory caused: in-degree over CAUSED_BY, which points from effect to cause."""
     return (
         caused.join(live, left_on=["profile_id", "source"], right_on=KEY, how="semi")
         .group_by("profile_id", memory_id="target")

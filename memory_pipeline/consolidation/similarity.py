@@ -109,7 +109,7 @@ def reaches(similarity: NDArray[np.float32], minimum: float) -> NDArray[np.bool_
 def pair_similarity(
     vectors: NDArray[np.float32], left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]
 ) -> NDArray[np.float32]:
-    """Stored similarity of the given pairs of rows; NaN where either row is unknown. Costs O(pairs·d)."""
+    """Return stored similarity of the given pairs of rows; NaN where either row is unknown. Costs O(pairs·d)."""
     rows = _Rows(vectors, lengths(vectors))
     result = np.full(len(left), np.nan, dtype=np.float32)
     comparable = np.flatnonzero((rows.lengths[left] > 0) & (rows.lengths[right] > 0))
@@ -118,7 +118,7 @@ def pair_similarity(
 
 
 def similarity_matrix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Stored similarities of all pairs of a few rows, float32 [n, n]; bit-identical to those of the joins.
+    """Return stored similarities of all pairs of a few rows, float32 [n, n]; bit-identical to those of the joins.
 
     Costs O(n²·d) at the speed of a float64 matrix product, and O(n²) memory.
 
@@ -189,7 +189,7 @@ def top_k(
     *,
     exclude: NDArray[np.integer[Any]] | None = None,
 ) -> Pairs:
-    """The `k` nearest rows of each query within its group; exact, ties go to the lower row number.
+    """Return the `k` nearest rows of each query within its group; exact, ties go to the lower row number.
 
     Costs O(m·n·d) within a group at the speed of a matrix product, and a copy of both inputs.
 
@@ -239,12 +239,12 @@ class _Rows:
         return int(self.vectors.shape[1])
 
     def units(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The given rows at unit length."""
+        """Return the given rows at unit length."""
         units: NDArray[np.float64] = self.vectors[places] / self.lengths[places, None]
         return units
 
     def stored(self, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
-        """Stored similarities of pairs of known rows, each computed from its two rows alone."""
+        """Return stored similarities of pairs of known rows, each computed from its two rows alone."""
         result = np.empty(len(left), dtype=np.float32)
         for part in _chunks(len(left), self.dimension):
             i, j = left[part], right[part]
@@ -255,7 +255,7 @@ class _Rows:
     def settled(
         self, left: NDArray[np.int64], right: NDArray[np.int64], wanted: NDArray[np.bool_] | np.bool_
     ) -> NDArray[np.float32]:
-        """Stored similarities of a whole block by one float64 product, exact where `wanted`.
+        """Return stored similarities of a whole block by one float64 product, exact where `wanted`.
 
         The product differs from the row-wise sum by less than `slack`. The row-wise sum decides only where the two ends
         of that interval round to different float32 numbers (a few cells in a million).
@@ -269,7 +269,7 @@ class _Rows:
 
 
 def _join_small(rows: _Rows, segments: list[NDArray[np.int64]], minimum: float) -> Pairs:
-    """Joins many small groups at once: rows `lag` positions apart, for every lag."""
+    """Join many small groups at once: rows `lag` positions apart, for every lag."""
     sizes = [len(places) for places in segments]
     places = np.concatenate([np.empty(0, dtype=np.int64), *segments])
     group = np.repeat(np.arange(len(segments)), sizes)
@@ -282,7 +282,7 @@ def _join_small(rows: _Rows, segments: list[NDArray[np.int64]], minimum: float) 
 
 
 def _join_group(rows: _Rows, places: NDArray[np.int64], minimum: float, budget: int) -> Pairs:
-    """Joins one large group, given as ascending row numbers."""
+    """Join one large group, given as ascending row numbers."""
     prefix = _prefix(rows, places, minimum, budget // 2)
     edge = min(_TILE, len(places), isqrt(budget // 2 // _CELL_BYTES))
     limit = np.float32(minimum - _margin(rows.dimension if prefix is None else prefix.shape[1]))
@@ -311,7 +311,7 @@ def _join_group(rows: _Rows, places: NDArray[np.int64], minimum: float, budget: 
 def _verified(
     rows: _Rows, lefts: NDArray[np.int64], rights: NDArray[np.int64], hits: NDArray[np.bool_], minimum: float
 ) -> Pairs:
-    """The candidates of a block that reach `minimum`, compared one by one or, if there are many, as a block."""
+    """Return the candidates of a block that reach `minimum`, compared one by one or, if there are many, as a block."""
     cells = np.flatnonzero(hits)
     i, j = np.divmod(cells, len(rights))
     left, right = lefts[i], rights[j]
@@ -323,7 +323,7 @@ def _verified(
 
 
 def _nearest(rows: _Rows, queried: NDArray[np.int64], places: NDArray[np.int64], k: int, minimum: float) -> Pairs:
-    """The `k` best of `places` for each of the rows `queried`; left is a position in `queried`."""
+    """Return the `k` best of `places` for each of the rows `queried`; left is a position in `queried`."""
     margin = _margin(rows.dimension)
     queries = rows.units(queried).astype(np.float32)
     lower_bound = np.full(len(queried), minimum, dtype=np.float32)
@@ -367,7 +367,7 @@ def _prefix(rows: _Rows, places: NDArray[np.int64], minimum: float, budget: int)
 
 
 def _width(sample: NDArray[np.float64], minimum: float, cells: float, count: int, budget: int) -> int:
-    """The cheapest prefix length by counting candidates on a rotated sample; the full dimension if no prefix pays."""
+    """Return the cheapest prefix length, counting candidates on a rotated sample; the full dimension if none pays."""
     dimension = int(sample.shape[1])
     fitting = [width for width in _WIDTHS if width < dimension and 4 * width * count <= budget]
     costs = {}
@@ -381,7 +381,7 @@ def _width(sample: NDArray[np.float64], minimum: float, cells: float, count: int
 
 
 def _bounding(rotated: NDArray[np.float64], width: int) -> NDArray[np.float32]:
-    """The first `width - 1` coordinates of unit rows, with the length of the rest as the last column."""
+    """Return the first `width - 1` coordinates of unit rows, with the length of the rest as the last column."""
     head = rotated[:, : width - 1]
     rest = np.sqrt(np.maximum(0.0, 1.0 - np.einsum("ij,ij->i", head, head)))
     return np.concatenate([head, rest[:, None]], axis=1).astype(np.float32)
@@ -393,7 +393,7 @@ def _margin(width: int) -> float:
 
 
 def _segments(groups: NDArray[np.integer[Any]], rows: _Rows) -> list[NDArray[np.int64]]:
-    """The known rows of each group, ascending."""
+    """Return the known rows of each group, ascending."""
     if groups.shape != rows.lengths.shape or not np.issubdtype(groups.dtype, np.integer):
         message = f"groups are {groups.dtype} with shape {groups.shape}; pass one integer for each of the vectors"
         raise ValueError(message)
@@ -424,7 +424,7 @@ def _reaching(pairs: Pairs, minimum: float) -> Pairs:
 
 
 def _best(pairs: Pairs, k: int) -> Pairs:
-    """The `k` best pairs of each left row, best first; ties go to the lower right row."""
+    """Return the `k` best pairs of each left row, best first; ties go to the lower right row."""
     pairs = _take(pairs, np.lexsort((pairs.right, -pairs.similarity, pairs.left)))
     rank = np.arange(len(pairs)) - np.searchsorted(pairs.left, pairs.left)
     return _take(pairs, np.flatnonzero(rank < k))

@@ -99,7 +99,7 @@ def due(
     now: datetime,
     night: datetime | None = None,
 ) -> pl.DataFrame:
-    """Returns the runs that are due now.
+    """Return the runs that are due now.
 
     A full run does the work of every other task, so where one is due, nothing else is reported beside it.
 
@@ -163,12 +163,12 @@ def reflection(memories: pl.DataFrame, reflected: Mapping[str, int], *, threshol
 
 
 def settled_by(task: str) -> tuple[str, ...]:
-    """Returns the tasks whose success counts as a run of `task`: itself, and a full run."""
+    """Return the tasks whose success counts as a run of `task`: itself, and a full run."""
     return ("full",) if task == "full" else (task, "full")
 
 
 def interval(policy: Policy, task: str) -> int:
-    """Returns the seconds after which a task is due on its own; 0 means never.
+    """Return the seconds after which a task is due on its own; 0 means never.
 
     The nightly run performs every task, so with it an interval of a day or more triggers no separate run.
     """
@@ -177,7 +177,7 @@ def interval(policy: Policy, task: str) -> int:
 
 
 def next_due(last: datetime | None, interval_seconds: int, now: datetime) -> datetime | None:
-    """Returns when a task is next due: None for interval 0 (never), `now` if it never ran or is overdue.
+    """Return when a task is next due: None for interval 0 (never), `now` if it never ran or is overdue.
 
     One run catches up with any number of missed intervals.
     """
@@ -187,7 +187,7 @@ def next_due(last: datetime | None, interval_seconds: int, now: datetime) -> dat
 
 
 def last_tick(expression: str, timezone: str, now: datetime) -> datetime | None:
-    """Returns the last instant at or before `now` that a cron expression names, in UTC; None if there is none.
+    """Return the last instant at or before `now` that a cron expression names, in UTC; None if there is none.
 
     Args:
         expression: minute, hour, day of month, month, day of week.
@@ -204,7 +204,7 @@ def last_tick(expression: str, timezone: str, now: datetime) -> datetime | None:
 
 
 def row_limit(budget_seconds: int, runs: pl.DataFrame) -> int | None:
-    """Returns how many memories a run can process within its time budget; None: no limit.
+    """Return how many memories a run can process within its time budget; None: no limit.
 
     Args:
         budget_seconds: the time budget; 0: no limit.
@@ -295,7 +295,7 @@ def _last(task: str) -> pl.Expr:
 
 
 def _switches(policies: Mapping[str, Policy]) -> pl.DataFrame:
-    """Settings of the policies that concern triggers, one row per profile."""
+    """Return settings of the policies that concern triggers, one row per profile."""
     rows = [
         {"profile_id": profile_id}
         | {name: getattr(policy, name) for name in _SWITCHES}

@@ -36,7 +36,7 @@ def select(
     *,
     plan_id: str,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Selects what to leave out so that the live memories of a profile fit its token budget.
+    """Select what to leave out so that the live memories of a profile fit its token budget.
 
     Profiles within budget are unchanged. In the others, live summaries that superseded no memory, and so only repeat
     their members, leave first; then the clauses of least worth per token are dropped until the rest fits. Importance
@@ -123,7 +123,7 @@ def _shown(memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFram
 
 
 def priced(memories: pl.DataFrame) -> pl.DataFrame:
-    """Adds what each memory shows and its cost in tokens.
+    """Add what each memory shows and its cost in tokens.
 
     Args:
         memories: table `memories`.
@@ -162,7 +162,7 @@ def _used(budget: float) -> list[pl.Expr]:
 
 
 def used(memories: pl.DataFrame, budget: float) -> pl.DataFrame:
-    """Returns how much of a token budget each profile uses.
+    """Return how much of a token budget each profile uses.
 
     Args:
         memories: table `memories`.
@@ -230,7 +230,7 @@ def ordered(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _texts(clauses: pl.DataFrame) -> pl.DataFrame:
-    """The text left of each memory: row, left_text, clauses, left (number of clauses), worth (per token)."""
+    """Return the text left of each memory: row, left_text, clauses, left (number of clauses), worth (per token)."""
     gap = ~pl.col("ends") & ~pl.col("kept").shift(-1).over("row").fill_null(value=True)
     piece = pl.when(gap).then(pl.col("clause").str.replace(_OPEN, "") + f"{_OMITTED} ").otherwise("clause")
     return (

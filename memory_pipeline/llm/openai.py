@@ -60,7 +60,7 @@ class OpenAICompletionClient:
     def __init__(
         self, settings: LanguageModel, *, environment: Mapping[str, str] | None = None, pause: float = 0.5
     ) -> None:
-        """Prepares a client; nothing is sent yet.
+        """Prepare a client; nothing is sent yet.
 
         Args:
             settings: address, retries and prices.
@@ -75,7 +75,7 @@ class OpenAICompletionClient:
         self._failures = 0
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """Returns one completion per prompt, in order.
+        """Return one completion per prompt, in order.
 
         Blocks until all are there: at most, in seconds, prompts / concurrency, times attempts, times timeout and
         pauses.
@@ -109,7 +109,7 @@ class OpenAICompletionClient:
             return list(await asyncio.gather(*(self._complete_one(client, slots, prompt) for prompt in prompts)))
 
     async def _complete_one(self, client: "openai.AsyncOpenAI", slots: asyncio.Semaphore, prompt: Prompt) -> Completion:
-        """Requests one completion, with retries."""
+        """Request one completion, with retries."""
         input_tokens = output_tokens = 0
         async with slots:
             if self._abandoned:
@@ -131,13 +131,13 @@ class OpenAICompletionClient:
         )
 
     def _note_outcome(self, outcome: Outcome) -> None:
-        """Gives up a server that will not answer."""
+        """Give up a server that will not answer."""
         self._failures = self._failures + 1 if outcome in _TRANSIENT else 0
         if outcome in _PERMANENT or self._failures >= _MAX_FAILURES:
             self._abandoned = outcome
 
     async def _attempt(self, client: "openai.AsyncOpenAI", prompt: Prompt) -> tuple[Completion, float | None]:
-        """Makes one attempt: the completion, and seconds until a retry (0: usual backoff, None: useless)."""
+        """Make one attempt: the completion, and seconds until a retry (0: usual backoff, None: useless)."""
         import openai  # noqa: PLC0415 - see above
 
         max_tokens = self._settings.llm_max_output_tokens

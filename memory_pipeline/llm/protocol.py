@@ -76,7 +76,7 @@ class CompletionClient(Protocol):
     """Completes prompts with a language model."""
 
     def complete(self, prompts: Sequence[Prompt]) -> Sequence[Completion]:
-        """Returns one completion per prompt, in order; without content, its outcome says why."""
+        """Return one completion per prompt, in order; without content, its outcome says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def total_usage(completions: Sequence[Completion]) -> Usage:
 
 
 def within_budget(requests: Sequence[Usage], so_far: Usage, settings: LanguageModel) -> list[bool]:
-    """Selects, in order, the requests that the budget covers even if each has its maximal usage.
+    """Select, in order, the requests that the budget covers even if each has its maximal usage.
 
     A request that does not fit is skipped, so that one long request does not block shorter ones.
 

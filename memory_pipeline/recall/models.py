@@ -140,7 +140,7 @@ class Recalled:
         return f"- [{day}] {f'{self.speaker}: {text}' if self.speaker else text}{note}"
 
     def _dated(self) -> tuple[str, str]:
-        """The date to show, and the text without that date at its start."""
+        """Return the date to show, and the text without that date at its start."""
         day, leading = f"{self.created_at:%Y-%m-%d}", _DAY.match(self.text)
         if leading is not None and (self.kind != ORIGINAL or leading[1] == day):
             return leading[1], self.text[leading.end() :]

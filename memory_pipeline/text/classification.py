@@ -230,7 +230,7 @@ def _canonical(names: pl.Expr, canonical_names: Iterable[str]) -> pl.Expr:
 
 
 def _searchable(content: pl.Expr) -> pl.Expr:
-    """The beginning of a text in lower case, with straight apostrophes and without questions."""
+    """Return the beginning of a text in lower case, with straight apostrophes and without questions."""
     low = content.fill_null("").str.slice(0, _MAX_CHARACTERS).str.to_lowercase().str.replace_all("[\u2018\u2019]", "'")
     return low.str.replace_all(_QUESTION_SENTENCE, " ")
 

@@ -132,7 +132,7 @@ def _gists(content: pl.Series) -> pl.Series:
 
 
 def _clip(line: pl.Expr) -> pl.Expr:
-    """A line of at most GIST_LENGTH characters, cut between words where possible."""
+    """Return a line of at most GIST_LENGTH characters, cut between words where possible."""
     length = GIST_LENGTH - 1
     between_words = line.str.extract(rf"^(.{{0,{length - 1}}}\S)\s").str.strip_chars_end(",;:- ")
     cut = pl.concat_str(pl.coalesce(between_words, line.str.slice(0, length)), pl.lit("…"))

@@ -37,7 +37,7 @@ def derive(
     *,
     as_of: datetime,
 ) -> pl.DataFrame:
-    """Derives the edges that follow from the memories and their use, at their weight at `as_of`, without decayed ones.
+    """Derive the edges that follow from the memories and their use, at their weight at `as_of`, without decayed ones.
 
     Between memories of any lifecycle but deleted, since they tell how memories came about:
 
@@ -156,7 +156,7 @@ def union(*edges: pl.DataFrame) -> pl.DataFrame:
 
 
 def strengthen(edges: pl.DataFrame, accesses: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
-    """Returns `edges` as recalls have left them: decided ASSOCIATED links whose ends one event accessed together.
+    """Return `edges` as recalls have left them: decided ASSOCIATED links whose ends one event accessed together.
 
     Each such event since the link was last strengthened sets its base to min(1, weight at that instant + gain), where
     the weight at that instant is that of `decay` (SuperLocalMemory, cognitive-memory). The result follows from the
@@ -207,7 +207,7 @@ def strengthen(edges: pl.DataFrame, accesses: pl.DataFrame, policy: Policy, *, a
 
 
 def decay(edges: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
-    """Returns `edges` with their weight at `as_of`.
+    """Return `edges` with their weight at `as_of`.
 
     An edge not strengthened for `edge_decay_days` weighs base_weight * exp(-edge_decay_rate * idle days)
     (SuperLocalMemory). With `link_lifetime_days`, ASSOCIATED links weigh base_weight * exp(-idle days / lifetime) from

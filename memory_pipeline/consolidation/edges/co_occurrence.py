@@ -33,13 +33,13 @@ class Meetings:
         return len(self.left)
 
     def take(self, chosen: NDArray[np.bool_]) -> "Meetings":
-        """The pairs selected by a mask."""
+        """Return the pairs selected by a mask."""
         columns = (self.left, self.right, self.times, self.first, self.last)
         return Meetings(*(column[chosen] for column in columns))
 
 
 def meetings(rows: NDArray[np.int64], groups: NDArray[np.int64], *, count: int, reach: int) -> Meetings:
-    """Counts in how many groups each pair of rows co-occurs, and at which places.
+    """Count in how many groups each pair of rows co-occurs, and at which places.
 
     Two rows co-occur in a group if they are at most `reach` places of that group apart; the later of their two places
     completes the pair.
@@ -80,12 +80,12 @@ def lagged(groups: NDArray[np.integer[Any]], reach: int) -> Iterator[tuple[NDArr
 
 
 def ordered(major: NDArray[np.int64], minor: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The minor numbers sorted by (major, minor); both are non-negative."""
+    """Return the minor numbers sorted by (major, minor); both are non-negative."""
     return _sorted(major.copy(), minor)[1]
 
 
 def _ahead(groups: NDArray[np.integer[Any]], reach: int) -> NDArray[np.int64]:
-    """Number of places of its group that follow each place, at most `reach`."""
+    """Return the number of places of its group that follow each place, at most `reach`."""
     starts = np.flatnonzero(_changes(groups))
     sizes = np.diff(starts, append=len(groups))
     ahead: NDArray[np.int64] = np.minimum(np.repeat(starts + sizes, sizes) - np.arange(len(groups)) - 1, reach)
@@ -141,7 +141,7 @@ def _changes(sorted_codes: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
 
 
 def _combined(parts: list[tuple[NDArray[np.int64], ...]]) -> tuple[NDArray[np.int64], ...]:
-    """Merges counts of blocks: each code once, with times added, the earliest first and the latest last place."""
+    """Merge counts of blocks: each code once, with times added, the earliest first and the latest last place."""
     if len(parts) == 1:
         return parts[0]
     codes, times, first, last = (np.concatenate(column) for column in zip(*parts, strict=True))

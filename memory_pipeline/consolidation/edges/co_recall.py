@@ -20,7 +20,7 @@ counts every pair."""
 
 
 def recalls(ends: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
-    """Lists the events that accessed two of the given memories together.
+    """List the events that accessed two of the given memories together.
 
     Args:
         ends: `profile_id`, `memory_id` of the memories that count, sorted by both.

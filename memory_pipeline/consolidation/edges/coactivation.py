@@ -32,7 +32,7 @@ _BLOCK: Final = 1 << 16
 
 
 def sessions(live: pl.DataFrame, accesses: pl.DataFrame) -> tuple[Meetings, NDArray[np.int64]]:
-    """Counts the sessions in which pairs of memories were accessed together.
+    """Count the sessions in which pairs of memories were accessed together.
 
     Memories of a session are ordered by their first access in it; those at most `REACH` positions apart form a pair.
 

@@ -105,7 +105,7 @@ def _unlinked_pairs(sample: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rule(policy: Policy) -> pl.Expr:
-    """The first rule that matches a pair, as a struct of edge type, kind and confidence; null if none does."""
+    """Return the first rule that matches a pair, as a struct of edge type, kind and confidence; null if none does."""
     cosine, first_type, second_type = pl.col("similarity"), pl.col("memory_type"), pl.col("memory_type_right")
     apart = (pl.col("created_at") - pl.col("created_at_right")).dt.total_microseconds().abs()
     both_decisions = (first_type == "Decision") & (second_type == "Decision")

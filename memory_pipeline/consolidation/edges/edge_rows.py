@@ -15,7 +15,7 @@ from memory_pipeline.settings import Policy
 
 
 def complete(found: pl.DataFrame, *, origin: str = "derived", plan_id: str = "") -> pl.DataFrame:
-    """Adds every missing column of an edge table to newly found edges, keeping their order.
+    """Add every missing column of an edge table to newly found edges, keeping their order.
 
     Args:
         found: ends, `edge_type`, `weight`, `algorithm` and `discovered_at`, and any other column. By default a new edge
@@ -38,7 +38,7 @@ def complete(found: pl.DataFrame, *, origin: str = "derived", plan_id: str = "")
 
 
 def between(live: pl.DataFrame, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> pl.DataFrame:
-    """Ends of the edges between two lists of rows of `live`, dated by the creation of the later memory.
+    """Return ends of the edges between two lists of rows of `live`, dated by the creation of the later memory.
 
     `live` is sorted by profile and memory and each left row is the smaller one, so source < target.
     """

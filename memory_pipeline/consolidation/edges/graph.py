@@ -127,7 +127,7 @@ def label_propagation(
 
 
 def degrees(n: int, source: NDArray[np.integer[Any]], target: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Number of distinct neighbours of each row, int64 [n]; every edge counts, whatever its weight."""
+    """Return the number of distinct neighbours of each row, int64 [n]; every edge counts, whatever its weight."""
     graph = _adjacency(n, source, target, np.ones(len(source)))
     counts: NDArray[np.int64] = np.diff(graph.indptr).astype(np.int64)
     return counts
@@ -136,7 +136,7 @@ def degrees(n: int, source: NDArray[np.integer[Any]], target: NDArray[np.integer
 def _wanted(
     labels: NDArray[np.int64], row: NDArray[np.int64], near: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """The label each row would adopt: the heaviest among its neighbours, or its own if none is heavier."""
+    """Return the label each row would adopt: the heaviest among its neighbours, or its own if none is heavier."""
     wanted = labels.copy()
     if not len(row):
         return wanted

@@ -100,7 +100,7 @@ def conflicts(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFram
 def _auto_links(
     live: pl.DataFrame, pairs: Pairs, rank: NDArray[np.int64], edges: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
-    """The nearest older memories of each memory; ties go to the earlier, then the smaller id."""
+    """Return the nearest older memories of each memory; ties go to the earlier, then the smaller id."""
     eligible = similarity.reaches(pairs.similarity, policy.auto_link_similarity) & ~_summarised(live, pairs, edges)
     left, right, cosine = pairs.left[eligible], pairs.right[eligible], pairs.similarity[eligible]
     later, earlier = np.maximum(rank[left], rank[right]), np.minimum(rank[left], rank[right])

@@ -29,7 +29,7 @@ ROUNDING: Final = 1e-9
 def derive(
     live: pl.DataFrame, enrichment: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, *, as_of: datetime
 ) -> pl.DataFrame:
-    """SIMILAR_TO and REFERENCES edges between live memories; see `associations.derive`.
+    """SIMILAR_TO and Return REFERENCES edges between live memories; see `associations.derive`.
 
     One exact join finds the pairs of all rules that need a similarity.
     """
@@ -90,7 +90,7 @@ def _mentions(
 
 
 def _references(live: pl.DataFrame, rows: NDArray[np.int64], entities: NDArray[np.int64]) -> pl.DataFrame:
-    """REFERENCES edges between each mention of an entity and the mentions before it."""
+    """Return REFERENCES edges between each mention of an entity and the mentions before it."""
     met = co_occurrence.meetings(rows, entities, count=len(live), reach=MENTIONS_LINKED)
     return edge_rows.between(live, met.left, met.right).with_columns(
         edge_type=pl.lit("REFERENCES"), weight=pl.Series(_shared_weight(met.times)), algorithm=pl.lit("shared_entities")

@@ -59,7 +59,7 @@ def cluster(
     as_of: datetime,
     plan_id: str,
 ) -> Clustering:
-    """Groups memories by each of the policy's methods.
+    """Group memories by each of the policy's methods.
 
     Each method is documented in its own module of `strategies`. They run in the order of the registry and not in that
     of the policy: methods whose summaries supersede come first, and the memories they take are left out of later
@@ -194,7 +194,7 @@ def _described(members: pl.DataFrame, space: Space) -> pl.DataFrame:
 
 
 def _labels(members: pl.DataFrame) -> pl.DataFrame:
-    """The keywords that most members of a group share, most informative first; single ones if none is shared."""
+    """Return the keywords that most members of a group share, most informative first; single ones if none is shared."""
     ranked = members.select("group", "keywords", rank=pl.int_ranges(pl.col("keywords").list.len())).explode(
         "keywords", "rank"
     )

@@ -23,7 +23,7 @@ def greedy_groups(
     fill: bool = False,
     apart: tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]] | None = None,
 ) -> NDArray[np.int64]:
-    """Groups rows greedily: each free row in turn takes its first free neighbours.
+    """Group rows greedily: each free row in turn takes its first free neighbours.
 
     Rows of one node are neighbours, and so are rows of nodes that form a pair. A row with fewer than `size - 1` free
     neighbours takes none, and all of them stay free for later rows. The order of the rows counts, not their similarity.
@@ -87,7 +87,7 @@ class _Free:
         return cls(np.ones(len(nodes), dtype=np.bool_), np.argsort(nodes, kind="stable"), ends - counts, ends)
 
     def first(self, nodes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-        """The first free rows of several nodes together, ascending; at most `count` per node."""
+        """Return the first free rows of several nodes together, ascending; at most `count` per node."""
         stops = np.minimum(self.heads[nodes] + count, self.ends[nodes])
         lengths = stops - self.heads[nodes]
         offsets = np.cumsum(lengths) - lengths
@@ -95,7 +95,7 @@ class _Free:
         return np.sort(self.rows[places])
 
     def take(self, rows: NDArray[np.int64], nodes: NDArray[np.integer[Any]]) -> None:
-        """Removes rows; the rows before one in its node shift by one position."""
+        """Remove rows; the rows before one in its node shift by one position."""
         self.row[rows] = False
         for row in rows.tolist():
             node = nodes[row]
@@ -143,7 +143,7 @@ def _conflicts(
 def _compatible(
     row: int, neighbours: NDArray[np.int64], conflicts: dict[int, set[int]], limit: int
 ) -> NDArray[np.int64]:
-    """A row and its first `limit` neighbours of which no two conflict."""
+    """Return a row and its first `limit` neighbours of which no two conflict."""
     if conflicts.keys().isdisjoint((row, *neighbours.tolist())) if conflicts else True:
         return np.concatenate([[row], neighbours[:limit]])
     group = [row]

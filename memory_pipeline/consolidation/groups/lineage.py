@@ -34,7 +34,7 @@ def due(
     enrichment: pl.DataFrame,
     policy: Policy,
 ) -> pl.DataFrame:
-    """Returns the members of every summary that is due: of clusters that get one and whose summary is not live already.
+    """Return the members of every summary that is due: of clusters that get one and whose summary is not live already.
 
     Under a token budget only superseding summaries are due, since others repeat their members.
 
@@ -73,7 +73,7 @@ def summary_id(method: str, kind: str, members: Iterable[str], content_hashes: I
 
 
 def inherited(members: pl.DataFrame) -> pl.DataFrame:
-    """Returns what each summary inherits from its members (cognitive-memory).
+    """Return what each summary inherits from its members (cognitive-memory).
 
     The largest importance and access count, the mean stability, the smallest confidence, the earliest start of
     validity, its end if all share it, explicit protection, and the most frequent type and category (ties alphabetical);
@@ -111,7 +111,7 @@ def inherited(members: pl.DataFrame) -> pl.DataFrame:
 
 
 def voice() -> list[pl.Expr]:
-    """Aggregations that give a superseding memory its speaker, time and place; rows are its members by age.
+    """Return aggregations that give a superseding memory its speaker, time and place; rows are its members by age.
 
     Speaker, agent and user if all members share them; session and instant of the newest; all tags. Columns as in
     `VOICE`.
@@ -125,7 +125,7 @@ def voice() -> list[pl.Expr]:
 
 
 def without_shared_speaker(members: pl.DataFrame) -> pl.DataFrame:
-    """Removes the speaker of members whose superseding memory has the same speaker: its text need not repeat it.
+    """Remove the speaker of members whose superseding memory has the same speaker: its text need not repeat it.
 
     Args:
         members: one row per group and member: profile_id, summary_id, supersedes, speaker.
@@ -151,7 +151,7 @@ def _members(clusters: pl.DataFrame, cluster_members: pl.DataFrame, memories: pl
 
 
 def _rated(members: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:
-    """Adds the facts of the members' texts, and their scores, derived from the ledger where they have none."""
+    """Add the facts of the members' texts, and their scores, derived from the ledger where they have none."""
     rated = importance.effective(members.unique(KEY), enrichment).rename({"importance": "effective"})
     facts = enrichment.select(*_TEXT, "keywords", "entities", "numbers", "dates", "tokens", "gist")
     initial = (0.1 + 0.3 * pl.col("importance") + pl.col("stability_gain")).clip(0.0, 1.0)

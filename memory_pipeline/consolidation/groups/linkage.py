@@ -210,7 +210,7 @@ class _Clusters:
 
     @classmethod
     def of(cls, labels: NDArray[np.int64], vectors: NDArray[np.float32], weights: NDArray[np.int64]) -> "_Clusters":
-        """The clusters by the label of each row; a single row is exactly its own point."""
+        """Return the clusters by the label of each row; a single row is exactly its own point."""
         heads, place, counts = np.unique(labels, return_inverse=True, return_counts=True)
         sizes = np.zeros(len(heads), dtype=np.int64)
         np.add.at(sizes, place, weights)
@@ -247,7 +247,7 @@ class _Pieces:
     def of(
         cls, n: int, ends: NDArray[np.int64], means: NDArray[np.float64], threshold: float, memory_budget_mb: int
     ) -> "_Pieces":
-        """Drops the looser half of a large component's pairs until its pieces fit; the floor is the loosest kept."""
+        """Drop the looser half of a large component's pairs until its pieces fit; the floor is the loosest kept."""
         most = isqrt((memory_budget_mb << 20) // _CELL_BYTES)
         floor = np.full(n, threshold)
         while True:

@@ -39,7 +39,7 @@ CHANGES: Final = pl.Schema(
 
 
 def links(proposed: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Changes that add the edges of table `proposed_edges`."""
+    """Return changes that add the edges of table `proposed_edges`."""
     edges = _about_edges(proposed)
     for end in ("source", "target"):
         texts = memories.select(
@@ -66,7 +66,7 @@ def links(proposed: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def prunes(faded: pl.DataFrame) -> pl.DataFrame:
-    """Changes that remove the edges of `faded`, rows of `decided_edges` at their present weight."""
+    """Return changes that remove the edges of `faded`, rows of `decided_edges` at their present weight."""
     return _changes(
         _about_edges(faded),
         action=pl.lit(Action.PRUNE.value),
@@ -95,7 +95,7 @@ def _about_edges(edges: pl.DataFrame) -> pl.DataFrame:
 
 
 def summaries(made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Changes that add the summaries of table `summaries`, or restore those that are no longer live.
+    """Return changes that add the summaries of table `summaries`, or restore those that are no longer live.
 
     A summary's id is a hash of its members and their texts, so it needs no further subject.
 
@@ -129,7 +129,7 @@ def summaries(made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 def moves(
     archived: pl.DataFrame, made: pl.DataFrame, memories: pl.DataFrame, *, superseded_lifecycle: str = "archived"
 ) -> pl.DataFrame:
-    """Changes that take memories out of the live set, or from cold to stub: one per memory, by the first action.
+    """Return changes that take memories out of the live set, or from cold to stub: one per memory, by the first action.
 
     A memory superseded by a summary, or archived because a summary covers it, is marked so; a closing by a newer memory
     before stays marked.
@@ -179,7 +179,7 @@ def moves(
 
 
 def closings(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Changes that end the validity of memories whose fact a newer memory updates; both keep their lifecycle.
+    """Return changes that end the validity of memories whose fact a newer memory updates; both keep their lifecycle.
 
     Args:
         fact_changes: table `fact_changes`; conflicts close nothing.
@@ -210,7 +210,7 @@ def closings(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame
 
 
 def trims(cut: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Changes of what recall shows of texts.
+    """Return changes of what recall shows of texts.
 
     Args:
         cut: table `trims`; a row that is already in effect, or that concerns another text, changes nothing.
@@ -237,7 +237,7 @@ def trims(cut: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def promotions(risen: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Changes that raise memories in tier, lifecycle or category: one each, so that each can be undone separately.
+    """Return changes that raise memories in tier, lifecycle or category: one each, so that each can be undone alone.
 
     Args:
         risen: table `promotions`; where several things rise, its rules and sentences are in the order of `_RISES`.
@@ -262,7 +262,7 @@ def promotions(risen: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rise(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Changes of one kind; `place` is the position of its rule and sentence among those of the memory."""
+    """Return changes of one kind; `place` is the position of its rule and sentence among those of the memory."""
 
     def own_part(column: str) -> pl.Expr:
         parts = pl.col(f"{column}s").list
@@ -282,7 +282,7 @@ def _rise(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def deferrals(deferred: pl.DataFrame) -> pl.DataFrame:
-    """Changes that record what a run left for the next one: table `deferred`."""
+    """Return changes that record what a run left for the next one: table `deferred`."""
     return _changes(
         deferred,
         action=pl.lit(Action.DEFER.value),
@@ -297,7 +297,7 @@ def deferrals(deferred: pl.DataFrame) -> pl.DataFrame:
 
 
 def blocks(proposed: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
-    """Changes that give core memory blocks a new text; `memory_id` is the block's name.
+    """Return changes that give core memory blocks a new text; `memory_id` is the block's name.
 
     Args:
         proposed: table `proposed_blocks`.
@@ -321,7 +321,7 @@ def blocks(proposed: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
 
 
 def withdrawals(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Changes that withdraw decisions of the same instant."""
+    """Return changes that withdraw decisions of the same instant."""
     return _changes(
         decisions,
         target_id=pl.col("decision_id"),
@@ -336,7 +336,7 @@ def withdrawals(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_before(rows: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Adds the present state of each memory, and drops what would change nothing.
+    """Add the present state of each memory, and drop what would change nothing.
 
     Only live memories can leave, and only cold ones become stubs; a superseded one can get another summary.
     """

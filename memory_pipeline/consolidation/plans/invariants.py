@@ -26,7 +26,7 @@ def violations(
     post: State,
     retrievable: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Returns the rows that would break an invariant if `plan` were committed.
+    """Return the rows that would break an invariant if `plan` were committed.
 
     - `protected`: a protected memory leaves the live set, or an explicitly protected or core memory is superseded,
       trimmed or cut to a stub. The protection of a summary prevents neither its replacement nor its archival once it is

@@ -19,7 +19,7 @@ FORMAT: Final = "memory-pipeline/plan@1"
 
 
 def write(plan: pl.DataFrame, profiles: pl.DataFrame, completions: pl.DataFrame | None = None) -> dict[str, Any]:
-    """Returns a plan as a JSON document that `read` understands, with a SHA-256 of its content.
+    """Return a plan as a JSON document that `read` understands, with a SHA-256 of its content.
 
     Args:
         plan: table `consolidation_plan`.
@@ -37,7 +37,7 @@ def write(plan: pl.DataFrame, profiles: pl.DataFrame, completions: pl.DataFrame 
 
 
 def read(document: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns the tables `consolidation_plan` and `profiles` of a document.
+    """Return the tables `consolidation_plan` and `profiles` of a document.
 
     Raises:
         ValueError: the document has another format, or was changed after it was written.
@@ -53,7 +53,7 @@ def read(document: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def carried(document: Mapping[str, Any]) -> pl.DataFrame:
-    """Returns the table `completions` that a document carries."""
+    """Return the table `completions` that a document carries."""
     return _table("completions", document.get("completions", []))
 
 

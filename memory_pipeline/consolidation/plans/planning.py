@@ -36,7 +36,7 @@ _PLAN: Final = TABLES["consolidation_plan"]
 
 
 def plan_id(ledger_digest: str, policy_digest: str, as_of: datetime, seq: int) -> str:
-    """Returns the id of the plan that these four values determine: 32 hex digits."""
+    """Return the id of the plan that these four values determine: 32 hex digits."""
     return _digest(ledger_digest, policy_digest, as_of.isoformat(timespec="microseconds"), str(seq))[:32]
 
 
@@ -59,7 +59,7 @@ def propose(
     actions: frozenset[Action] = frozenset(Action),
     superseded_lifecycle: str = "archived",
 ) -> pl.DataFrame:
-    """Returns the decisions that turn the state into the desired one.
+    """Return the decisions that turn the state into the desired one.
 
     What already holds needs no decision. A memory gets at most one move, by the first of supersede, delete, archive,
     expire, cold and stub; a memory that leaves is neither promoted nor closed nor trimmed. Undone decisions are not
@@ -126,7 +126,7 @@ def propose(
 
 
 def _consistent(permitted: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Drops blocks about memories that will not exist, and promotions, closings and trims of memories that leave."""
+    """Drop blocks about memories that will not exist, and promotions, closings and trims of memories that leave."""
     leaving = permitted.filter(pl.col("action").is_in(LEAVING)).select(*KEY, leaves=pl.lit(value=True)).unique()
     return (
         permitted.join(_unfounded(permitted, state), on=["profile_id", "signature"], how="anti")
@@ -172,7 +172,7 @@ def _restored_texts(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame
 
 
 def _permitted(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
-    """Drops barred decisions, and supersessions by a barred summary."""
+    """Drop barred decisions, and supersessions by a barred summary."""
     permitted = desired.join(barred, on=["profile_id", "signature"], how="anti")
     summaries = (
         desired.filter(pl.col("action") == Action.SUMMARISE.value)
@@ -207,12 +207,12 @@ def _unfounded(permitted: pl.DataFrame, state: State) -> pl.DataFrame:
 
 
 def _signed(changes: pl.DataFrame) -> pl.DataFrame:
-    """Adds the signature of each decision."""
+    """Add the signature of each decision."""
     return changes.with_columns(_digests(changes, _SIGNED).alias("signature"))
 
 
 def _numbered(changes: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
-    """Turns changes into decisions of their profile's plan, numbered in order of application."""
+    """Turn changes into decisions of their profile's plan, numbered in order of application."""
     place = pl.col("action").replace_strict(decision_json.ORDER, return_dtype=pl.Int64)
     rows = (
         changes.join(profiles.select("profile_id", "plan_id", "as_of"), on="profile_id")
@@ -238,7 +238,7 @@ def _digest(*parts: str) -> str:
 
 
 def effective(plan: pl.DataFrame, committed: pl.DataFrame) -> pl.DataFrame:
-    """Returns the decisions in force at a plan's instant after it: its own unless held, and those committed before.
+    """Return the decisions in force at a plan's instant after it: its own unless held, and those committed before.
 
     Args:
         plan: table `consolidation_plan`.
@@ -251,7 +251,7 @@ def effective(plan: pl.DataFrame, committed: pl.DataFrame) -> pl.DataFrame:
 
 
 def post_state(state: State, plan: pl.DataFrame, committed: pl.DataFrame) -> State:
-    """Returns the state once `plan` is committed; equal to a fold of the ledger after it.
+    """Return the state once `plan` is committed; equal to a fold of the ledger after it.
 
     Args:
         state: the state before anything was decided at the plan's instant.
@@ -275,13 +275,13 @@ def with_tombstones(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def live(memories: pl.DataFrame) -> dict[str, int]:
-    """Returns the number of live memories per profile."""
+    """Return the number of live memories per profile."""
     counts = memories.filter(pl.col("lifecycle").is_in(LIVE)).group_by("profile_id").len().sort("profile_id")
     return dict(counts.iter_rows())
 
 
 def quota(plan: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Returns how many live originals each profile has, and how many of them a plan removes without a summary.
+    """Return how many live originals each profile has, and how many of them a plan removes without a summary.
 
     A memory with a summary is not lost, and a summary that leaves still has its members.
 
@@ -302,7 +302,7 @@ def quota(plan: pl.DataFrame, state: State) -> pl.DataFrame:
 
 
 def hold(plan: pl.DataFrame, profiles: pl.DataFrame, state: State, *, floor: int = QUOTA_FLOOR) -> pl.DataFrame:
-    """Holds every decision of a profile that would lose too many memories at once; other profiles are not affected.
+    """Hold every decision of a profile that would lose too many memories at once; other profiles are not affected.
 
     Args:
         plan: table `consolidation_plan`.
@@ -340,7 +340,7 @@ def held_profiles(plan: pl.DataFrame, profiles: pl.DataFrame, state: State) -> p
 
 
 def spare(decided: pl.DataFrame, profiles: pl.DataFrame, state: State, *, floor: int = QUOTA_FLOOR) -> pl.DataFrame:
-    """Returns how many more originals each profile may lose before its plan is held: what a token budget may archive.
+    """Return how many more originals each profile may lose before its plan is held: what a token budget may archive.
 
     Args:
         decided: all other decisions at the same instant.
@@ -362,7 +362,7 @@ def _most(floor: int) -> pl.Expr:
 
 
 def dependants(decisions: pl.DataFrame, chosen: pl.DataFrame) -> pl.DataFrame:
-    """Returns the decisions that build on others.
+    """Return the decisions that build on others.
 
     Every later decision about a summary builds on it; pruning an edge builds on its link, a promotion or a trim on the
     one before, and a stub on the cold decision.

@@ -103,5 +103,5 @@ def _written(name: str, kind: pl.DataType, suffix: str) -> pl.Expr:
 
 
 def _wide(kind: pl.DataType) -> pl.DataType:
-    """Writes single precision as the equal double, so that it reads back exactly."""
+    """Write single precision as the equal double, so that it reads back exactly."""
     return pl.Float64() if kind == pl.Float32 else kind

@@ -54,7 +54,7 @@ class _Touches:
 def history(
     memories: pl.DataFrame, accesses: pl.DataFrame, edges: pl.DataFrame, tier_changes: pl.DataFrame
 ) -> pl.DataFrame:
-    """Returns the energy of every memory just after each of its touches.
+    """Return the energy of every memory just after each of its touches.
 
     Args:
         memories: table `memories`; the key and `created_at` are read.
@@ -92,7 +92,7 @@ def at(
     tier_changes: pl.DataFrame,
     instants: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Returns the energy of memories at given instants, including touches and tier changes at the instant itself.
+    """Return the energy of memories at given instants, including touches and tier changes at the instant itself.
 
     Args:
         memories: table `memories`.
@@ -137,7 +137,7 @@ def at(
 def latest(
     memories: pl.DataFrame, accesses: pl.DataFrame, edges: pl.DataFrame, tier_changes: pl.DataFrame
 ) -> pl.DataFrame:
-    """Returns the energy base of every memory; the arguments are those of `history`.
+    """Return the energy base of every memory; the arguments are those of `history`.
 
     Returns:
         `profile_id`, `memory_id`, `tier`, `tier_since`, `energy_at` (the last touch or tier change, whichever is later)

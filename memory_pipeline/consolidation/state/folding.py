@@ -94,7 +94,7 @@ def fold(events: pl.DataFrame, summaries: pl.DataFrame) -> Written:
 
 
 def complete(memories: pl.DataFrame) -> pl.DataFrame:
-    """Adds the default values of a memory that has no history yet."""
+    """Add the default values of a memory that has no history yet."""
     table = TABLES["memories"]
     defaults = {
         "confidence": pl.lit(0.5),
@@ -176,7 +176,7 @@ def _about(dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
 
 
 def _updated(memories: pl.DataFrame, dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
-    """Sets each field to the value given last."""
+    """Set each field to the value given last."""
     updates = _about(dated.filter(_of(EventType.UPDATED)).select(*KEY, "at", "seq", *_UPDATABLE), creations)
     if updates.is_empty():
         return memories
@@ -197,7 +197,7 @@ def _updated(memories: pl.DataFrame, dated: pl.DataFrame, creations: pl.DataFram
 
 
 def _uses(dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
-    """Accesses and feedback about known memories, each once; helpful feedback is an access, `wrong` feedback is not."""
+    """Return accesses and feedback about known memories, each once; helpful feedback is an access, `wrong` is not."""
     feedback = _of(EventType.FEEDBACK)
     uses = (
         dated.filter(_of(EventType.ACCESSED) | feedback)
@@ -214,7 +214,7 @@ def _uses(dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
 
 
 def _used(memories: pl.DataFrame, accesses: pl.DataFrame, wrong: pl.DataFrame) -> pl.DataFrame:
-    """Adds access counts, confidence and stability gain from accesses and feedback."""
+    """Add access counts, confidence and stability gain from accesses and feedback."""
     rows = memories.select(*KEY, "created_at").with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
     doubts = wrong.join(rows, on=KEY)["row"].to_numpy()
     used = accesses.join(rows, on=KEY).sort("row", "at", "seq", "ordinal")
@@ -250,13 +250,13 @@ def _gains(used: pl.DataFrame) -> NDArray[np.float64]:
 
 
 def _sums(row: NDArray[np.int64], values: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    """Sums the values of each row in the given order."""
+    """Sum the values of each row in the given order."""
     # Without any value NumPy would count integers.
     return np.bincount(row, values, minlength=rows).astype(np.float64, copy=False)
 
 
 def _described(memories: pl.DataFrame) -> pl.DataFrame:
-    """Adds type and category, inferred from the text where an agent gave none, and the content hash of new texts."""
+    """Add type and category, inferred from the text where an agent gave none, and the content hash of new texts."""
     original = memories.filter(pl.col("kind") == ORIGINAL).with_columns(
         memory_type=classification.canonical_type(pl.col("memory_type")),
         category=classification.canonical_category(pl.col("category")),

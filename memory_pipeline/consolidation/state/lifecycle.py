@@ -36,7 +36,7 @@ _NONE: Final = pl.lit(-1, pl.Int64)
 
 
 def made(ordered: pl.DataFrame) -> pl.DataFrame:
-    """Returns the summaries that decisions made, as table `memories`, each as the first decision made it."""
+    """Return the summaries that decisions made, as table `memories`, each as the first decision made it."""
     first = ordered.filter(_is(Action.SUMMARISE)).unique(KEY, keep="first", maintain_order=True)
     summaries = first.select(
         *KEY,
@@ -49,7 +49,7 @@ def made(ordered: pl.DataFrame) -> pl.DataFrame:
 
 
 def unclosed(memories: pl.DataFrame) -> pl.DataFrame:
-    """Initialises the validity of new memories, which no newer memory has closed yet.
+    """Initialise the validity of new memories, which no newer memory has closed yet.
 
     `valid_until_given` is what agents stated; `closed_by` and `closed_until` record a closing by a newer memory,
     whether or not it shows in `valid_until`.
@@ -60,7 +60,7 @@ def unclosed(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
-    """Returns memories as the decisions leave them.
+    """Return memories as the decisions leave them.
 
     - The last move of a memory sets its lifecycle.
     - A supersession by a summary holds for what the original stated when it was merged, and while the summary is live:
@@ -87,7 +87,7 @@ def _is(action: Action) -> pl.Expr:
 
 
 def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Applies the last move of each memory; columns `_after` are its fields, `turn` its number."""
+    """Apply the last move of each memory; columns `_after` are its fields, `turn` its number."""
     fields = {**decision_json.MOVE, **decision_json.SAID, "content": pl.String()}
     moves = (
         ordered.filter(pl.col("action").is_in(MOVES) | _is(Action.PROMOTE))
@@ -124,7 +124,7 @@ def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _restored(moved: pl.DataFrame) -> pl.DataFrame:
-    """Finds originals whose supersession no longer holds (`back`), and resting memories used since (`woken`)."""
+    """Find originals whose supersession no longer holds (`back`), and resting memories used since (`woken`)."""
     inactive = ~pl.col("lifecycle").is_in(LIVE) & ~_woken("moved_at")
     departed = moved.filter(pl.col("turn").is_not_null() & inactive)
     rows = moved.join(
@@ -204,7 +204,7 @@ def _shown(restored: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
 
 
 def _closed(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Records which newer memory closed an older one, and when: the last closing whose texts still match."""
+    """Record which newer memory closed an older one, and when: the last closing whose texts still match."""
     texts = memories.select(*KEY, "content_hash")
     newer = texts.rename({"memory_id": "newer", "content_hash": "newer_hash"})
     ends = {name: decision_json.CLOSED[name] for name in ("valid_until", "content_hash", "other_hash")}
@@ -226,7 +226,7 @@ def _closed(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ended(shown: pl.DataFrame) -> pl.DataFrame:
-    """Applies the closings by newer memories that were not retracted; a supersession by a summary takes precedence."""
+    """Apply the closings by newer memories that were not retracted; a supersession by a summary takes precedence."""
     succeeded = pl.col("superseded_by").is_not_null() | pl.col("closed_by").is_not_null()
     retracted = shown.filter(pl.col("lifecycle").is_in(_RETRACTED) & ~succeeded)
     rows = shown.join(
@@ -245,7 +245,7 @@ def _ended(shown: pl.DataFrame) -> pl.DataFrame:
 
 
 def _trimmed(ended: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Applies the last trim of each memory's present text."""
+    """Apply the last trim of each memory's present text."""
     trims = (
         ordered.filter(_is(Action.TRIM))
         .select(
@@ -263,7 +263,7 @@ def _trimmed(ended: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_category(closed: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Applies the category of promoted memories."""
+    """Apply the category of promoted memories."""
     category = decision_json.read("after", {"category": decision_json.PROMOTED["category"]})
     risen = ordered.filter(_is(Action.PROMOTE)).select(
         *KEY, "as_of", *(value.name.suffix("_after") for value in category)

@@ -46,7 +46,7 @@ class State:
 
 
 def fold(events: pl.DataFrame, decisions: pl.DataFrame) -> State:
-    """Returns the state after these events and decisions.
+    """Return the state after these events and decisions.
 
     Args:
         events: table `events` up to an instant and a ledger position; only events of agents have an effect.
@@ -59,12 +59,12 @@ def fold(events: pl.DataFrame, decisions: pl.DataFrame) -> State:
 
 
 def project(events: pl.DataFrame) -> State:
-    """Returns the state after these events alone, as if no run had decided anything."""
+    """Return the state after these events alone, as if no run had decided anything."""
     return _applied(_written(events, TABLES["memories"].empty()), _ordered(TABLES["decisions"].empty()))
 
 
 def _written(events: pl.DataFrame, summaries: pl.DataFrame) -> State:
-    """Returns what agents wrote, including what they wrote about summaries."""
+    """Return what agents wrote, including what they wrote about summaries."""
     written = folding.fold(events, summaries)
     state = State(lifecycle.unclosed(written.memories), written.edges, written.accesses)
     energies = energy.latest(state.memories, state.accesses, state.edges, state.tier_changes)
@@ -72,7 +72,7 @@ def _written(events: pl.DataFrame, summaries: pl.DataFrame) -> State:
 
 
 def unmasked(decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
-    """Returns the decisions in force: not undone, withdrawn or erased, and not about a summary that is not in force.
+    """Return the decisions in force: not undone, withdrawn or erased, and not about a summary that is not in force.
 
     Args:
         decisions: table `decisions`.
@@ -102,7 +102,7 @@ def _is(action: Action) -> pl.Expr:
 
 
 def apply(state: State, decisions: pl.DataFrame) -> State:
-    """Returns the state after these decisions, which must all be in force (see `unmasked`).
+    """Return the state after these decisions, which must all be in force (see `unmasked`).
 
     - summarise makes a memory, or restores it, with an edge to each member;
     - link adds an edge; prune removes a decided edge, never one that an agent asserted;
@@ -119,7 +119,7 @@ def apply(state: State, decisions: pl.DataFrame) -> State:
 
 
 def _applied(state: State, ordered: pl.DataFrame) -> State:
-    """The state after decisions that are ordered already."""
+    """Return the state after decisions that are ordered already."""
     new = lifecycle.made(ordered).join(state.memories, on=KEY, how="anti")
     existing = pl.concat([state.memories, lifecycle.unclosed(new)])
     memories = lifecycle.settled(existing, ordered, state.accesses)
@@ -140,7 +140,7 @@ def _ordered(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _connected(edges: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Adds the decided edges, and removes pruned ones and those of deleted memories.
+    """Add the decided edges, and removes pruned ones and those of deleted memories.
 
     Edges from before have turn -1. An edge stands unless a later turn pruned it or deleted one of its ends; of equal
     edges, asserted ones precede decided ones, and later ones precede earlier ones.
@@ -201,7 +201,7 @@ def _decided(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _raised(tier_changes: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Adds the first promotion of each memory to each tier, among those that raise it from the tier below.
+    """Add the first promotion of each memory to each tier, among those that raise it from the tier below.
 
     A change takes effect at least a microsecond after the previous one: a promotion by one touch after another.
     """
@@ -237,7 +237,7 @@ def _raised(tier_changes: pl.DataFrame, memories: pl.DataFrame, ordered: pl.Data
 
 
 def _charged(after: State, before: State) -> pl.DataFrame:
-    """Returns the memories of `after`, with new energy where reinforcements or tier changes differ from `before`."""
+    """Return the memories of `after`, with new energy where reinforcements or tier changes differ from `before`."""
     previous, current = _reinforcements(before.edges), _reinforcements(after.edges)
     affected = pl.concat(
         [
@@ -268,7 +268,7 @@ def _reinforcements(edges: pl.DataFrame) -> pl.DataFrame:
 
 
 def _compiled(blocks: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Sets each core memory block to the text decided last; an emptied block keeps its version."""
+    """Set each core memory block to the text decided last; an emptied block keeps its version."""
     texts = (
         ordered.filter(_is(Action.COMPILE))
         .unique(KEY, keep="last", maintain_order=True)

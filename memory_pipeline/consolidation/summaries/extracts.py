@@ -86,7 +86,7 @@ class Draft:
         return sentence.tokens + 1 + day + speaker
 
     def add(self, sentence: Sentence) -> None:
-        """Adds a sentence."""
+        """Add a sentence."""
         self.spent += self.cost(sentence)
         self.chosen[sentence.order] = sentence
         self.facts |= sentence.facts
@@ -94,7 +94,7 @@ class Draft:
         self._named |= {sentence.day, sentence.member}
 
     def fill(self, sentences: Iterable[Sentence], worth: Callable[[Sentence], float], budget: int | None) -> None:
-        """Adds the sentence of most value again and again, while its value is positive and it fits in the budget.
+        """Add the sentence of most value again and again, while its value is positive and it fits in the budget.
 
         The value of a sentence must never increase as others are added: then only the best one has to be re-evaluated.
         """
@@ -112,7 +112,7 @@ class Draft:
 
 
 def extracts(members: pl.DataFrame, *, joined: bool = False) -> pl.DataFrame:
-    """Writes the extract of each group of memories.
+    """Write the extract of each group of memories.
 
     Args:
         members: one row per group and member: profile_id, summary_id, memory_id, created_at, speaker, content; tokens,
@@ -136,7 +136,7 @@ def extracts(members: pl.DataFrame, *, joined: bool = False) -> pl.DataFrame:
 
 
 def _joined(ordered: pl.DataFrame) -> pl.DataFrame:
-    """The different texts of each group, each with its speaker, concatenated."""
+    """Return the different texts of each group, each with its speaker, concatenated."""
     spoken = pl.concat_str("speaker", "content", separator=": ", ignore_nulls=True)
     return ordered.group_by(_GROUP, maintain_order=True).agg(
         content=pl.lit("Summary: ") + spoken.unique(maintain_order=True).str.join(" | ")
@@ -144,7 +144,7 @@ def _joined(ordered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chosen(ordered: pl.DataFrame) -> pl.DataFrame:
-    """The extract of each group by selecting sentences."""
+    """Return the extract of each group by selecting sentences."""
     sentences = _sentences(ordered)
     groups = ordered.group_by(_GROUP, maintain_order=True).agg(
         "member", "content", owed=_all_facts(), tokens=pl.col("tokens").sum(), whole=pl.col("whole").first()
@@ -188,7 +188,7 @@ def _all_facts() -> pl.Expr:
 
 
 def _sentences(ordered: pl.DataFrame) -> dict[int, list[Sentence]]:
-    """The sentences of each member, by its number."""
+    """Return the sentences of each member, by its number."""
     contents = ordered.select("content").unique().sort("content")
     split_text = pl.col("content")
     for pattern, instead in _CUTS:
@@ -281,7 +281,7 @@ def _digest(members: list[list[Sentence]], owed: list[frozenset[str]], budget: i
 
 
 def _version(members: list[list[Sentence]], owed: list[frozenset[str]], budget: int, contents: list[str]) -> str:
-    """The fullest of several versions of one text, and what the others add."""
+    """Return the fullest of several versions of one text, and what the others add."""
     draft = Draft()
     fullest = max(range(len(members)), key=lambda place: _fullness(members[place]))
     for sentence in members[fullest]:
@@ -312,7 +312,7 @@ def _fullness(sentences: list[Sentence]) -> tuple[int, int, int]:
 
 
 def _keep_facts(draft: Draft, members: list[list[Sentence]], owed: list[frozenset[str]]) -> None:
-    """Adds sentences until every fact of the members is covered; all of a member if no single sentence holds a fact."""
+    """Add sentences until every fact of the members is covered; all of a member if no single sentence holds a fact."""
     wanted = frozenset().union(*owed)
     draft.fill(
         (sentence for member_sentences in members for sentence in member_sentences),
@@ -328,7 +328,7 @@ def _keep_facts(draft: Draft, members: list[list[Sentence]], owed: list[frozense
 
 
 def _fresh(draft: Draft, sentence: Sentence, least: float) -> float:
-    """New weight per token of a sentence; 0 if it is at most the share `least` of the sentence's weight."""
+    """Return the new weight per token of a sentence; 0 if it is at most the share `least` of the sentence's weight."""
     new = sum(map(sentence.words.__getitem__, sentence.words.keys() - draft.words))
     return new / sentence.tokens if new > least * sentence.weight else 0.0
 
@@ -350,7 +350,7 @@ def _rendered(sentences: Iterable[Sentence], *, dated: bool) -> str:
 
 
 def _completed(written: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Appends whole members whose facts were lost when sentences were joined, or as a last resort the facts.
+    """Append whole members whose facts were lost when sentences were joined, or as a last resort the facts.
 
     Returns:
         `written` with `complete`: whether no fact is missing.
@@ -381,7 +381,7 @@ def _completed(written: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
 
 
 def _index_texts(members: pl.DataFrame) -> pl.DataFrame:
-    """The speakers and the most informative words, each once, in the order of their first occurrence."""
+    """Return the speakers and the most informative words, each once, in the order of their first occurrence."""
     contents = members["content"].unique().sort()
     words = tokens.occurrences(tokens.fold(contents)).filter(pl.col("rarity") > 0).with_row_index("place")
     best_form = words.group_by("row", "form").agg(pl.col("rarity").max(), pl.col("place").min())

@@ -56,7 +56,7 @@ class Source:
 
 
 def unfaithful(texts: pl.DataFrame, members: pl.DataFrame, *, on: list[str], whole: bool = True) -> pl.DataFrame:
-    """Returns what each text invents or leaves out.
+    """Return what each text invents or leaves out.
 
     Args:
         texts: the columns `on`, and content.
@@ -88,7 +88,7 @@ def unfaithful(texts: pl.DataFrame, members: pl.DataFrame, *, on: list[str], who
 
 
 def _fault(fault: str, facts_at_fault: Iterable[str]) -> str | None:
-    """A reason that names the first few facts, or None if there are none."""
+    """Return a reason that names the first few facts, or None if there are none."""
     shown = [_readable(fact) for fact in sorted(set(facts_at_fault))[:_SHOWN]]
     return f"{fault} {', '.join(shown)}" if shown else None
 
@@ -107,7 +107,7 @@ def _source(row: dict[str, Any]) -> Source:
 
 
 def _meant(said: str, day: date) -> list[str]:
-    """The day, month or year that a date means when it is said on a given day."""
+    """Return the day, month or year that a date means when it is said on a given day."""
     span = dates.span(said, day)
     if span is None:
         return []
@@ -205,7 +205,7 @@ def _links(text: str) -> list[str]:
 
 
 def _readable(fact: str) -> str:
-    """A date without a year as people write it; anything else unchanged."""
+    """Return a date without a year as people write it; anything else unchanged."""
     parts = _parts(fact)
     if parts is None or parts[0] or not parts[1]:
         return fact

@@ -93,7 +93,7 @@ _REFUSAL: Final = re.compile(
 
 
 def summary_requests(members: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Makes one request per group of memories.
+    """Make one request per group of memories.
 
     Args:
         members: one row per group and member: profile_id, cluster_id, memory_id, created_at, speaker, content.
@@ -113,7 +113,7 @@ def summary_requests(members: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def block_requests(candidates: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Makes one request per core memory block that a model words.
+    """Make one request per core memory block that a model words.
 
     Args:
         candidates: profile_id, block, members and content, as `core_memory.candidates` returns them.
@@ -133,7 +133,7 @@ def block_requests(candidates: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def accepted(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Selects the model's texts that are accepted for their groups.
+    """Select the model's texts that are accepted for their groups.
 
     A text is refused if it is empty, a refusal, longer than the members allow, or if it lacks or invents a number, a
     date, a name or an address.
@@ -160,7 +160,7 @@ def accepted(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -
 
 
 def accepted_blocks(candidates: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Selects the model's texts that are accepted for core memory blocks.
+    """Select the model's texts that are accepted for core memory blocks.
 
     A block is a view whose memories stay, so a text may leave facts out but must not invent any. It may be as long as a
     block.
@@ -222,7 +222,7 @@ def _groups(members: pl.DataFrame) -> pl.DataFrame:
 
 
 def _prompt(template: str, memories: str, *, most: int, about: str = "") -> str:
-    """Fills a template; the marker is a hash of the memories, so that no memory can contain it."""
+    """Fill a template; the marker is a hash of the memories, so that no memory can contain it."""
     mark = hashlib.sha256(memories.encode("utf-8", "surrogatepass")).hexdigest()[:_MARK_DIGITS]
     return template.format(care=_CARE.format(mark=mark), mark=mark, memories=memories, most=most, about=about)
 
@@ -244,7 +244,7 @@ def request_hash(model: str, purpose: str, prompt: str) -> str:
 
 
 def _answers(requests: pl.DataFrame, completions: pl.DataFrame) -> pl.DataFrame:
-    """The model's answer to each request: profile_id, subject, content (cleaned), fallback (why there is none)."""
+    """Return the model's answer per request: profile_id, subject, content (cleaned), fallback (why there is none)."""
     attempts = (
         completions.with_columns(
             pl.col("request_hash").str.head(HASH_DIGITS),
@@ -276,14 +276,14 @@ def _answers(requests: pl.DataFrame, completions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _cleaned(content: str) -> str:
-    """An answer without reasoning, code fences and surrounding blank space."""
+    """Return an answer without reasoning, code fences and surrounding blank space."""
     text = _THOUGHT.sub("", content, count=1).strip()
     fenced = _FENCED.fullmatch(text)
     return (fenced["text"] if fenced else text).strip()
 
 
 def _judged(answers: pl.DataFrame, wrong: pl.DataFrame, key: list[str], length: pl.Series) -> pl.DataFrame:
-    """Accepts the texts that are neither too long nor unfaithful, and gives the reason for the others."""
+    """Accept the texts that are neither too long nor unfaithful, and give the reason for the others."""
     too_long = pl.when(length > pl.col("most")).then(pl.lit("too long"))
     judged = answers.join(wrong, on=key, how="left", maintain_order="left").with_columns(
         fallback=pl.coalesce("fallback", too_long, "reason")

@@ -39,7 +39,7 @@ def summarise(
     *,
     plan_id: str,
 ) -> pl.DataFrame:
-    """Makes the summaries of clusters that have none yet.
+    """Make the summaries of clusters that have none yet.
 
     Each clustering method has its kind of summary. A compression or consolidation supersedes its members, and is made
     only if its text holds every date, number and name of theirs; the members of all others stay live. A summary
@@ -128,7 +128,7 @@ def _with_departed_member(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def _worded(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """The text of each summary: summary_id, content, index_text, complete, compiled_by and fallback."""
+    """Return the text of each summary: summary_id, content, index_text, complete, compiled_by and fallback."""
     members_asked = members.select(*CLUSTER, "memory_id", "created_at", "speaker", "content")
     answers = prompting.accepted(members_asked, completions, policy).rename({"content": "answer"})
     by_summary = answers.join(members.select(*CLUSTER, "summary_id").unique(), on=CLUSTER).drop("cluster_id")
@@ -145,7 +145,7 @@ def _worded(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) ->
 
 
 def _by_rules(members: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """The text of each summary by rules: summary_id, content, index_text and complete."""
+    """Return the text of each summary by rules: summary_id, content, index_text and complete."""
     versions = lineage.without_shared_speaker(members).with_columns(whole=pl.col("kind") == KINDS["near_duplicates"])
     texts = extracts.extracts(versions, joined=policy.summary_text == "concat")
     if policy.summary_text != "sentence":
@@ -173,7 +173,7 @@ def _sentence(size: int, label: str, days: float, dominant_type: str, gist: str 
 
 
 def _replaced(groups: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """The live summaries that each new one replaces: profile_id, summary_id, replaces."""
+    """Return the live summaries that each new one replaces: profile_id, summary_id, replaces."""
     live = pl.col("lifecycle").is_in(LIVE)
     live_summaries = memories.filter(live & (pl.col("kind") != "original"))
     shared = _shared(groups, live_summaries).filter(_half() | (pl.col("shared") == pl.col("old_size")))
@@ -194,7 +194,7 @@ def _replaced(groups: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_same_agent(groups: pl.DataFrame, old: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """The live summaries of the agent whose summary is new: profile_id, summary_id, old_id."""
+    """Return the live summaries of the agent whose summary is new: profile_id, summary_id, old_id."""
     session = ["profile_id", "session_id"]
     in_sessions = memories.filter((pl.col("kind") == ORIGINAL) & pl.col("session_id").is_not_null())
     owners = (
@@ -218,7 +218,7 @@ def _of_same_agent(groups: pl.DataFrame, old: pl.DataFrame, memories: pl.DataFra
 
 
 def _shared(groups: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:
-    """Counts the members that groups and live summaries of their kind share.
+    """Count the members that groups and live summaries of their kind share.
 
     Returns:
         profile_id, summary_id, old_id, shared, size and old_size.

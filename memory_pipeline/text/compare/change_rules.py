@@ -77,13 +77,13 @@ def findings(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _negation_findings(pair: StatementPair) -> Iterator[Finding]:
-    """Findings where one statement negates the other."""
+    """Return findings where one statement negates the other."""
     if same_subject(pair.old, pair.new):
         yield from denial_rules.contradictions(pair)
 
 
 def _value_findings(pair: StatementPair) -> Iterator[Finding]:
-    """Findings where the newer statement gives another value."""
+    """Return findings where the newer statement gives another value."""
     old, new = pair.old, pair.new
     yield from slots.restatements(pair)
     if new.declared or same_labels(old, new):
@@ -240,7 +240,7 @@ def _names(statement: Statement) -> Roots:
 
 
 def _amount_changes(pair: StatementPair) -> Iterator[Finding]:
-    """The newer gives another number of the same things."""
+    """Detect that the newer gives another number of the same things."""
     old, new = pair.old, pair.new
     if not old.amounts or not new.amounts or (old.persons ^ new.persons) & _THIRD_PERSONS:
         return
@@ -277,7 +277,7 @@ def _amount_changes(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _version_changes(pair: StatementPair) -> Iterator[Finding]:
-    """The newer gives another version of the thing versioned in the older, and nothing else."""
+    """Detect that the newer gives another version of the thing versioned in the older, and nothing else."""
     old_versions = [amount.value for amount in pair.old.amounts if amount.kind == "version"]
     new_versions = [
         amount.value
@@ -414,7 +414,7 @@ def _shares_enough(old_amount: Amount, new_amount: Amount, pair: StatementPair) 
 
 
 def _date_changes(pair: StatementPair) -> Iterator[Finding]:
-    """The newer gives another date or time of the same event."""
+    """Detect that the newer gives another date or time of the same event."""
     old, new = pair.old, pair.new
     hours = tuple(frozenset(amount.value for amount in side.amounts if amount.kind == "time") for side in (old, new))
     changes_hour = any(amount.is_start and amount.kind == "time" for amount in new.amounts)
@@ -472,7 +472,7 @@ def was_over_by_then(pair: StatementPair) -> bool:
 
 
 def _opposites(pair: StatementPair) -> Iterator[Finding]:
-    """The statements hold different sides of a group of exclusive words."""
+    """Detect that the statements hold different sides of a group of exclusive words."""
     old, new = pair.old, pair.new
     if not old.exclusive or not new.exclusive:
         return
@@ -504,7 +504,7 @@ def _opposites(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _group_numbers(exclusive_words: frozenset[str]) -> frozenset[int]:
-    """Groups of exclusive words that some words belong to."""
+    """Group of exclusive words that some words belong to."""
     return frozenset().union(*(_GROUPS_OF_WORD[word] for word in exclusive_words if word in _GROUPS_OF_WORD))
 
 
@@ -515,7 +515,7 @@ def _is_self_description(statement: Statement) -> bool:
 
 
 def _rank_changes(pair: StatementPair) -> Iterator[Finding]:
-    """The statements are on different steps of a scale: third grade, fourth grade."""
+    """Detect that the statements are on different steps of a scale: third grade, fourth grade."""
     old, new = pair.old, pair.new
     ranks = {noun: label for noun, label in old.labels if noun in words.RANKED}
     is_past_event = old.past and new.past and not new.changing

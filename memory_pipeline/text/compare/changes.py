@@ -142,7 +142,7 @@ def explanation() -> pl.Expr:
 
 
 def parse(texts: pl.Series, *, instants: pl.Series | None = None, groups: Rows | None = None) -> ParsedTexts:
-    """Parses texts for comparison.
+    """Parse texts for comparison.
 
     Args:
         texts: strings; null counts as empty.
@@ -245,7 +245,7 @@ def _rank(finding: Finding) -> tuple[float, str, str, str, str]:
 
 
 def _row(best: tuple[Finding, Statement] | None) -> tuple[str | float | None, ...]:
-    """A finding as a row of `_FINDING_SCHEMA`."""
+    """Return a finding as a row of `_FINDING_SCHEMA`."""
     if best is None:
         return _UNRELATED
     finding, old = best
@@ -271,7 +271,7 @@ def _time_order(pairs: pl.DataFrame) -> Rows:
 
 
 def _stacked(pairs: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
-    """A column of the left texts followed by that of the right ones; null where it is missing."""
+    """Return a column of the left texts followed by that of the right ones; null where it is missing."""
     columns = [pairs[column] if (column := f"{side}_{name}") in pairs.columns else None for side in _SIDES]
     missing = pl.Series([None] * len(pairs), dtype=kind)
     return pl.concat([missing if values is None else values.cast(kind) for values in columns])
@@ -366,7 +366,7 @@ def _required_weight(clauses: pl.DataFrame, left: Rows, right: Rows) -> Rows:
 
 
 def _shared_weights(parsed: ParsedTexts, left: Rows, right: Rows) -> NDArray[np.float64]:
-    """Summed weight of the terms that each pair of clauses shares."""
+    """Return summed weight of the terms that each pair of clauses shares."""
     columns = (parsed.terms["root"].rank("dense") - 1).to_numpy().astype(np.int64)
     places = parsed.terms["clause"].to_numpy(), columns
     shape = (len(parsed.clauses), int(columns.max(initial=0)) + 1)

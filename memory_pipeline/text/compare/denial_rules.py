@@ -42,7 +42,7 @@ _YEAR: Final = re.compile("[0-9]{4}")
 
 
 def endings(pair: StatementPair) -> Iterator[Finding]:
-    """The newer says that what the older states is over."""
+    """Detect that the newer says that what the older states is over."""
     old, new = pair.old, pair.new
     if old.negation or old.is_over or new.negation == "never":
         return

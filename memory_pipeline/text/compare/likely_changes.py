@@ -165,7 +165,7 @@ def _successions(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _silent_changes(pair: StatementPair) -> Iterator[Finding]:
-    """The same words with another value of a single-valued attribute, without an announcement."""
+    """Detect the same words with another value of a single-valued attribute, without an announcement."""
     old, new = pair.old, pair.new
     if old.past != new.past or old.desired != new.desired or old.persons != new.persons or old.labels != new.labels:
         return
@@ -238,7 +238,7 @@ def _is_day_or_hour(slot: slots.Slot, lows: tuple[str, str]) -> bool:
 
 
 def _frequency_changes(pair: StatementPair) -> Iterator[Finding]:
-    """The same is done more or less often than before."""
+    """Detect that the same is done more or less often than before."""
     old_match, new_match = change_phrases.FREQUENCY.search(pair.old.low), change_phrases.FREQUENCY.search(pair.new.low)
     if not old_match or not new_match or old_match[0] == new_match[0] or pair.new.past:
         return
@@ -286,7 +286,7 @@ def _kind_changes(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _cancellations(pair: StatementPair) -> Iterator[Finding]:
-    """The newer says that what the older announces will not happen."""
+    """Detect that the newer says that what the older announces will not happen."""
     old, new = pair.old, pair.new
     if new.negation != "not" or old.past or not _WILL_NOT.search(new.low) or cues.CONCERN.search(new.low):
         return
@@ -298,7 +298,7 @@ def _cancellations(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _restated_as_now(pair: StatementPair) -> Iterator[Finding]:
-    """The newer restates the older, as it is now."""
+    """Detect that the newer restates the older, as it is now."""
     old, new = pair.old, pair.new
     shared = _shared_roots(pair)
     is_new = has_specific_root(new.topic - old.topic) or new.amounts != old.amounts
@@ -309,7 +309,7 @@ def _restated_as_now(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _next_stages(pair: StatementPair) -> Iterator[Finding]:
-    """The newer states the next stage of what is ongoing in the older."""
+    """Detect that the newer states the next stage of what is ongoing in the older."""
     shared = _shared_roots(pair)
     for before, after, of_speaker in change_phrases.STAGES:
         if before.search(pair.old.low) and after.search(pair.new.low):
@@ -392,7 +392,7 @@ def _shares_enough(pair: StatementPair, shared: Roots) -> bool:
 
 
 def _replacements(pair: StatementPair) -> Iterator[Finding]:
-    """The newer says that something was replaced."""
+    """Detect that the newer says that something was replaced."""
     old, new = pair.old, pair.new
     shared = _shared_roots(pair)
     match = change_phrases.REPLACED.search(new.low)
@@ -413,7 +413,7 @@ def _replacements(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _new_instances(pair: StatementPair) -> Iterator[Finding]:
-    """The newer mentions a new or different one of what the older has one of."""
+    """Detect that the newer mentions a new or different one of what the older has one of."""
     for match in _NEW_THING.finditer(pair.new.low):
         shared = words.roots(match[1]) & pair.old.topic - words.GENERIC
         is_owned = re.search(
@@ -424,7 +424,7 @@ def _new_instances(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _contrasts(pair: StatementPair) -> Iterator[Finding]:
-    """The newer contrasts the old value with another: "Brittany, not Cornwall"."""
+    """Detect that the newer contrasts the old value with another: "Brittany, not Cornwall"."""
     for match in _CONTRAST.finditer(pair.new.low):
         old_value = words.roots(match[1]) - words.GENERIC
         shared = pair.shared - old_value - words.GENERIC
@@ -438,7 +438,7 @@ def _contrasts(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _endings(pair: StatementPair) -> Iterator[Finding]:
-    """The newer says that what the older states has ended."""
+    """Detect that the newer says that what the older states has ended."""
     old, new = pair.old, pair.new
     shared = old.topic & new.topic - words.GENERIC
     low = change_phrases.ENDING_IDIOMS_COMPILED.sub(" ", new.low)
@@ -473,7 +473,7 @@ def _governed_roots(low: str, match: re.Match[str]) -> Roots:
 
 
 def _number_changes(pair: StatementPair) -> Iterator[Finding]:
-    """The newer gives another number and says that it is new."""
+    """Detect that the newer gives another number and says that it is new."""
     old, new = pair.old, pair.new
     if not old.amounts or not new.amounts or max(len(old.amounts), len(new.amounts)) > _MAX_NUMBERS:
         return
@@ -518,7 +518,7 @@ def _same_quantity(old_amount: Amount, new_amount: Amount) -> bool:
 
 
 def _date_changes(pair: StatementPair) -> Iterator[Finding]:
-    """The newer gives another date or time and says that it is new."""
+    """Detect that the newer gives another date or time and says that it is new."""
     old, new = pair.old, pair.new
     is_revised = new.rescheduled or new.correcting or change_phrases.RESCHEDULED.search(new.low)
     if (
@@ -537,7 +537,7 @@ def _date_changes(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _one_time_conflicts(pair: StatementPair) -> Iterator[Finding]:
-    """What happens once, or comes first, is given another value."""
+    """Detect another value of what happens once or comes first."""
     old, new = pair.old, pair.new
     shared_roots = frozenset(old.roots) & frozenset(new.roots)
     are_first = all("first" in side.low.split() and side.past for side in (old, new))

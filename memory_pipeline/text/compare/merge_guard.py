@@ -142,7 +142,7 @@ def disagreements(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_spelling(pairs: pl.DataFrame, reason: pl.Series, detail: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Adds reason and detail of pairs that differ in spelling alone."""
+    """Add reason and detail of pairs that differ in spelling alone."""
     unexplained = (reason.is_null() & pairs["left_content"].ne_missing(pairs["right_content"])).arg_true()
     differences = spelling.differences(pairs[unexplained])
     rows, spellings = unexplained.filter(differences.is_not_null()), differences.drop_nulls()
@@ -151,7 +151,7 @@ def _with_spelling(pairs: pl.DataFrame, reason: pl.Series, detail: pl.Series) ->
 
 
 def absolute_dates(mentioned: pl.Series, instants: pl.Series) -> pl.Series:
-    """Resolves relative dates against the day they were said: "yesterday" becomes that day, "last month" that month.
+    """Resolve relative dates against the day they were said: "yesterday" becomes that day, "last month" that month.
 
     Args:
         mentioned: list of dates in normal form per memory, as in `enrichment`.
@@ -174,7 +174,7 @@ def absolute_dates(mentioned: pl.Series, instants: pl.Series) -> pl.Series:
 
 
 def _absolute_date(text: str, day: date) -> str:
-    """A date as seen from `day`: normal form of a day, month or year, else first and last day."""
+    """Return a date as seen from `day`: normal form of a day, month or year, else first and last day."""
     span = dates.span(text, day)
     if span is None:
         return text
@@ -190,7 +190,7 @@ def _absolute_date(text: str, day: date) -> str:
 
 
 def _parsed_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Parses both texts of each pair and adds what each says without the other (`left_only_`, `right_only_`)."""
+    """Parse both texts of each pair and add what each says without the other (`left_only_`, `right_only_`)."""
     texts = lemmatize(pl.concat([pairs["left_content"], pairs["right_content"]]))
     both = pl.concat([_parsed_side(pairs, texts, side) for side in _SIDES], how="horizontal").with_row_index("row")
     both = both.with_columns(
@@ -252,7 +252,7 @@ def _may_agree() -> pl.Expr:
 
 
 def _detail() -> pl.Expr:
-    """What each side says without the other, for the reasons found by column operations."""
+    """Return what each side says without the other, for the reasons found by column operations."""
     reason = pl.col("reason")
     sides = []
     for side in _SIDES:
@@ -303,7 +303,7 @@ def _dates_compatible(one: str, other: str) -> bool:
 
 
 def _word_difference(row: dict[str, Any]) -> str | None:
-    """The difference in wording, as "[a] / [b]"; None for two wordings of one fact."""
+    """Return the difference in wording, as "[a] / [b]"; None for two wordings of one fact."""
     left, right = ({name: row[f"{side}_{name}"] for name in _ALIGNED_COLUMNS} for side in _SIDES)
     swapped = right["lemmas"] < left["lemmas"]  # an alignment depends on the order of its sides
     difference = _distinguishing_lemmas((right, left) if swapped else (left, right))
@@ -311,7 +311,7 @@ def _word_difference(row: dict[str, Any]) -> str | None:
 
 
 def _distinguishing_lemmas(sides: TextPair) -> tuple[Lemmas, Lemmas] | None:
-    """The lemmas that distinguish two texts, per side; None if nothing does."""
+    """Return the lemmas that distinguish two texts, per side; None if nothing does."""
     lemmas_of = [side["lemmas"] for side in sides]
     surplus = [Counter(lemmas_of[0]) - Counter(lemmas_of[1]), Counter(lemmas_of[1]) - Counter(lemmas_of[0])]
     explained = _equivalent_figures(sides) | _typos(sides, surplus)
@@ -401,7 +401,7 @@ def _bracketed(left: Lemmas, right: Lemmas) -> str:
 
 
 def _as_written(left: str, right: str, detail: str) -> str:
-    """The detail with each lemma as the text words it; a side without a word of its own becomes "nothing"."""
+    """Return the detail with each lemma as the text words it; a side without a word of its own becomes "nothing"."""
     sides = []
     for text, listed in zip((left, right), detail[1:-1].split("] / [", 1), strict=True):
         written: dict[str, str] = {}
@@ -509,7 +509,7 @@ def _shared_in_order(sides: TextPair, operations: EditOperations) -> tuple[list[
 
 
 def _split_sentences(words: Lemmas) -> list[tuple[str, ...]]:
-    """The sentences of a text, from lemmas with sentence ends."""
+    """Return the sentences of a text, from lemmas with sentence ends."""
     ends = [at for at, word in enumerate(words) if word == SENTENCE_END]
     cut = (tuple(words[start + 1 : end]) for start, end in pairwise([-1, *ends, len(words)]))
     return [

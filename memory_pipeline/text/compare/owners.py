@@ -28,7 +28,7 @@ _OWN_ATTRIBUTES: Final = frozenset({"name", "age", "birthday", "height", "weight
 def differing_owners(
     texts: Sequence[str], surplus: Sequence[Counter[str]]
 ) -> tuple[Sequence[str], Sequence[str]] | None:
-    """Finds an owner that one text is about while the other is about the thing owned.
+    """Find an owner that one text is about while the other is about the thing owned.
 
     Args:
         texts: two similar texts.

@@ -97,7 +97,7 @@ _PLANNED: Final = re.compile(
 
 
 def are_paraphrases(texts: pl.Series, older: Rows, newer: Rows) -> Mask:
-    """Finds pairs of texts that say the same: they share most words, and neither states a fact that the other denies.
+    """Find pairs of texts that say the same: they share most words, and neither states a fact that the other denies.
 
     Args:
         texts: strings; null counts as empty.
@@ -128,7 +128,7 @@ def are_paraphrases(texts: pl.Series, older: Rows, newer: Rows) -> Mask:
 
 
 def _parse(texts: pl.Series) -> list[dict[str, Any]]:
-    """Parses each text: roots with weights, past roots, lemmas, connectives, names and lower case."""
+    """Parse each text: roots with weights, past roots, lemmas, connectives, names and lower case."""
     lemmatized = lemmatize(texts)
     rarity = vocabulary(lemmatized["content_lemmas"].explode().drop_nulls().str.strip_suffix(PAST)).select(
         "word", "rarity"

@@ -68,7 +68,7 @@ class Slot:
 
 
 def restatements(pair: StatementPair) -> Iterator[Finding]:
-    """The newer repeats the older with one other value and announces a change."""
+    """Detect that the newer repeats the older with one other value and announces a change."""
     old, new = pair.old, pair.new
     if not (new.announced or new.declared) or cues.ADDING.search(new.low) or old.desired != new.desired:
         return
@@ -152,7 +152,7 @@ def _is_name(word: str) -> bool:
 
 
 def single_slot(old: Statement, new: Statement) -> Slot | None:
-    """The one slot of two statements; None if they differ in other positions, too."""
+    """Return the one slot of two statements; None if they differ in other positions, too."""
     frame = tuple(_without_repetition(word, old.frame) for word in new.frame)
     opcodes = _opcodes(old.frame, frame)
     replaced = [
@@ -228,7 +228,7 @@ def comparable(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _without_repetition(word: str, frame: Sequence[str]) -> str:
-    """A word without the prefix "re-", if the other statement has it so."""
+    """Return a word without the prefix "re-", if the other statement has it so."""
     base = word.removeprefix(_REPETITION_PREFIX)
     return base if base != word and len(base) >= _MIN_STEM_LETTERS and base in frame else word
 
@@ -257,6 +257,6 @@ def names_something(side: Sequence[str]) -> bool:
 
 
 def _written(slot: Sequence[str], statement: Statement) -> str:
-    """The words of one side as written, as far as they can be found."""
+    """Return the words of one side as written, as far as they can be found."""
     written = {words.word_root(word): word for word in cues.WORD.findall(statement.low)}
     return " ".join(written.get(word, word) for word in slot)

@@ -85,7 +85,7 @@ _NO_FORMS: Final = _Forms(*[frozenset[str]()] * 5)
 
 
 def differences(pairs: pl.DataFrame) -> pl.Series:
-    """Finds what two texts of each pair spell differently, as "[a] / [b]"; null where nothing does.
+    """Find what two texts of each pair spell differently, as "[a] / [b]"; null where nothing does.
 
     Args:
         pairs: left_content and right_content; null counts as empty.
@@ -100,7 +100,7 @@ def differences(pairs: pl.DataFrame) -> pl.Series:
 
 
 def _difference(left: str, right: str) -> str | None:
-    """The spelling difference of one pair, among chunks that only one text has."""
+    """Return the spelling difference of one pair, among chunks that only one text has."""
     words = {*left.split()}, {*right.split()}
     unshared = words[0] - words[1], words[1] - words[0]
     if not all(unshared) and not any(_chunk_forms(chunk).signs for side in unshared for chunk in side):
@@ -201,7 +201,7 @@ def _chunk_forms(
 
 
 def _split_signs(chunk: str) -> tuple[str, tuple[str, ...]]:
-    """The word without surrounding punctuation, and the symbols that stand for words."""
+    """Return the word without surrounding punctuation, and the symbols that stand for words."""
     if chunk.isascii() and chunk.isalnum():
         return chunk, ()
     if chunk.isascii():
@@ -224,7 +224,7 @@ def _split_signs(chunk: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _strip_punctuation(word: str) -> str:
-    """A word without surrounding punctuation; feet and inches keep their mark."""
+    """Return a word without surrounding punctuation; feet and inches keep their mark."""
     word = _LEADING.sub("", word)
     inches = _INCHES.match(word)
     end = inches.end() if inches else 0
@@ -237,7 +237,7 @@ def _is_pictograph(letter: str) -> bool:
 
 
 def _normalised(form: str, *, money: bool) -> str:
-    """A word without differences in writing that mean nothing."""
+    """Return a word without differences in writing that mean nothing."""
     if _ABBREVIATED.fullmatch(form):
         form = form.replace(".", "")
     form = _JOINED.sub("", form)
@@ -254,7 +254,7 @@ def _normalised(form: str, *, money: bool) -> str:
 
 
 def _common_case(form: str) -> str:
-    """A word in lower case if its capitals are not its own."""
+    """Return a word in lower case if its capitals are not its own."""
     low = form.lower()
     if form == low:
         return form

@@ -68,7 +68,7 @@ class StatementPair:
         return self.old.topic & self.new.topic
 
     def weight(self, roots: Roots) -> int:
-        """Summed weight of some roots."""
+        """Return summed weight of some roots."""
         return sum(self.weights.get(root, RARE_WEIGHT) for root in roots)
 
     def overlap(self, without: Roots = frozenset()) -> float:
@@ -88,7 +88,7 @@ class StatementPair:
         )
 
     def finding(self, rule: str, about: Roots, values: tuple[str, str], confidence: float, *, update: bool) -> Finding:
-        """A finding about these roots."""
+        """Return a finding about these roots."""
         attribute = " ".join(
             dict.fromkeys(word for word in _WORD.findall(self.old.low) if words.word_root(word) in about)
         )

@@ -47,7 +47,7 @@ class Embedder(Protocol):
         """Length of its vectors."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Returns one unit row per text, [n, dimension]; a zero row for a text without words."""
+        """Return one unit row per text, [n, dimension]; a zero row for a text without words."""
 
 
 class HashingEmbedder:
@@ -65,7 +65,7 @@ class HashingEmbedder:
     dimension: Final = 384
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Returns one unit row per text, [n, 384]; a zero row for a text without words."""
+        """Return one unit row per text, [n, 384]; a zero row for a text without words."""
         result = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), _CHUNK):
             chunk = pl.Series(texts[start : start + _CHUNK], dtype=pl.String)
@@ -77,7 +77,7 @@ class HashingEmbedder:
 
 @cache
 def embedder(name: str) -> Embedder:
-    """Returns the embedder of this name: `hashing`, `local`, or `local:` and a model or folder (see `local`).
+    """Return the embedder of this name: `hashing`, `local`, or `local:` and a model or folder (see `local`).
 
     Raises:
         ValueError: no embedder has this name; lists the names.
@@ -167,7 +167,7 @@ def _grams(stem: str) -> list[int]:
 def _pair_sums(
     rows: NDArray[np.int64], hashes: NDArray[np.uint64], weights: NDArray[np.float64], shape: tuple[int, int]
 ) -> NDArray[np.float64]:
-    """Sums of hashed pairs of adjacent words, stop words skipped."""
+    """Sum of hashed pairs of adjacent words, stop words skipped."""
     is_content = weights > _STOP_WEIGHT
     rows, hashes, weights = rows[is_content], hashes[is_content], weights[is_content]
     same_row = rows[1:] == rows[:-1]

@@ -37,7 +37,7 @@ class LocalEmbedder:
         return int(self._probe_vectors.shape[1])
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Returns one unit row per text, [n, dimension]; a zero row for a text without words.
+        """Return one unit row per text, [n, dimension]; a zero row for a text without words.
 
         Raises:
             ValueError: fastembed is not installed, the model cannot be loaded, or a vector depends on the other texts

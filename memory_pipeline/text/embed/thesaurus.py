@@ -46,7 +46,7 @@ class Thesaurus:
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> Self:
-        """Parses lines: "names: words" of a topic, the words of a family, or "/" and separated words.
+        """Parse lines: "names: words" of a topic, the words of a family, or "/" and separated words.
 
         Skips empty lines and "#" comments.
         """
@@ -75,7 +75,7 @@ class Thesaurus:
         return cls(places, (scaled, sparse.csr_array(scaled.T)), (separation, sparse.csr_array(separation.T)))
 
     def close(self, stems: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Finds the words that are close to any of some stems.
+        """Find the words that are close to any of some stems.
 
         Returns:
             Their rows in `topics`, ascending, and [stems, words found]: the closeness of each, `MIN_CLOSENESS` to 1; 0
@@ -98,5 +98,5 @@ class Thesaurus:
 
 @cache
 def thesaurus() -> Thesaurus:
-    """The thesaurus of the package. Cost: 0.3 s, once."""
+    """Return the thesaurus of the package. Cost: 0.3 s, once."""
     return Thesaurus.of(thesaurus_lines())

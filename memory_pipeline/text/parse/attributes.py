@@ -177,7 +177,7 @@ class Claim:
 
 
 def scan(low: pl.Series) -> pl.DataFrame:
-    """Scans clauses for claims: the `attributes` that they may give, and `assigns`, whether they assign anything."""
+    """Scan clauses for claims: the `attributes` that they may give, and `assigns`, whether they assign anything."""
     matched = [
         pl.when(pl.lit(low.str.contains(pattern))).then(pl.lit(name)) for name, pattern in sorted(_TRIGGERS.items())
     ]
@@ -186,7 +186,7 @@ def scan(low: pl.Series) -> pl.DataFrame:
 
 
 def extract_claims(low: str, candidates: Collection[str], *, assigns: bool) -> tuple[Claim, ...]:
-    """The claims of one clause.
+    """Return the claims of one clause.
 
     Args:
         low: the clause, folded.

@@ -46,7 +46,7 @@ _INDIVISIBLE: Final = (
 
 
 def split_clauses(texts: pl.Series) -> pl.DataFrame:
-    """Splits each text into clauses.
+    """Split each text into clauses.
 
     Args:
         texts: strings; null counts as empty.
@@ -82,5 +82,5 @@ def split_clauses(texts: pl.Series) -> pl.DataFrame:
 
 
 def _explode_at(texts: pl.DataFrame, mark: str) -> pl.DataFrame:
-    """Splits the column `clause` at a mark, one row per part."""
+    """Split the column `clause` at a mark, one row per part."""
     return texts.with_columns(pl.col("clause").str.split(mark)).explode("clause").filter(pl.col("clause") != "")

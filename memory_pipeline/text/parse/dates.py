@@ -74,7 +74,7 @@ _UNIT: Final = r"(?P<unit>day|week|weekend|month|year|decade)s?"
 
 
 def resolve(dates: pl.Series, instants: pl.Series) -> pl.Series:
-    """Resolves dates to the spans of time they denote, relative to the time of their memories.
+    """Resolve dates to the spans of time they denote, relative to the time of their memories.
 
     Args:
         dates: list of normal forms per memory, as in `enrichment`.
@@ -108,7 +108,7 @@ def resolve(dates: pl.Series, instants: pl.Series) -> pl.Series:
 
 
 def span(text: str, day: date, *, past: bool = False) -> Span | None:
-    """Resolves a date in normal form, seen from `day`, to its first day and the day after its last.
+    """Resolve a date in normal form, seen from `day`, to its first day and the day after its last.
 
     None if it has no span. A date that may be past or future ("friday", "march") resolves to the nearest; with `past`
     to the last that has begun.
@@ -182,7 +182,7 @@ def _modified_span(modifier: str, name: str, day: date) -> Span | None:
 
 
 def _unit_span(unit: str, day: date, shift: int = 0) -> Span:
-    """The day, week (from Monday), weekend, month, quarter, year or decade around `day`, `shift` units later."""
+    """Return the day, week (from Monday), weekend, month, quarter, year or decade around `day`, `shift` units later."""
     if unit == "day":
         start = day + timedelta(days=shift)
         return start, start + timedelta(days=1)
@@ -199,7 +199,7 @@ def _unit_span(unit: str, day: date, shift: int = 0) -> Span:
 
 
 def _season_span(name: str, year: int) -> Span:
-    """The three months of a season."""
+    """Return the three months of a season."""
     start = date(year, SEASONS[name], 1)
     return start, _unit_span("month", start, 2)[1]
 
@@ -210,7 +210,7 @@ def _weekday_of(day: date, shift: int) -> str:
 
 
 def _nearest(candidates: list[Span], day: date, *, past: bool) -> Span:
-    """The span nearest to `day`, of those that have begun if `past`; the earlier one on a tie."""
+    """Return the span nearest to `day`, of those that have begun if `past`; the earlier one on a tie."""
     eligible = [one for one in candidates if one[0] <= day] if past else candidates
     return min(eligible, key=lambda one: (max((one[0] - day).days, (day - one[1]).days + 1, 0), one))
 
@@ -231,7 +231,7 @@ def _calendar_date(match: Match) -> list[str]:
 
 
 def _day_form(year: int | None, month: int, day: int) -> str:
-    """Normal form of a day; empty if there is no such day."""
+    """Return the normal form of a day; empty if there is no such day."""
     try:
         date(2000 if year is None else year, month, day)
     except ValueError:
@@ -240,7 +240,7 @@ def _day_form(year: int | None, month: int, day: int) -> str:
 
 
 def _numeric_date(match: Match) -> list[str]:
-    """Reads 3/12/2024 month first unless that is impossible, 12.3.2024 day first."""
+    """Read 3/12/2024 month first unless that is impossible, 12.3.2024 day first."""
     first, second, year = int(match["first"]), int(match["second"]), int(match["number"])
     if len(match["number"]) == 2:  # noqa: PLR2004
         year += 2000 if year < 70 else 1900  # noqa: PLR2004
@@ -258,7 +258,7 @@ def _years(match: Match) -> list[str]:
 
 
 def _modified(match: Match) -> list[str]:
-    """A weekday, month or period with its "last", "this", "next" or "every"."""
+    """Return a weekday, month or period with its "last", "this", "next" or "every"."""
     groups = match.groupdict()
     period = groups.get("period") or groups.get("weekday")
     if groups.get("weekday"):
@@ -272,7 +272,7 @@ def _modified(match: Match) -> list[str]:
 
 
 def _offset(match: Match) -> list[str]:
-    """A number of days, weeks or months ago or ahead."""
+    """Return a number of days, weeks or months ago or ahead."""
     words = match["count"]
     count = "few" if words in _FEW else str(int(words) if words.isdigit() else _COUNTS[words])
     unit = match["unit"] + ("" if count == "1" else "s")
@@ -280,7 +280,7 @@ def _offset(match: Match) -> list[str]:
 
 
 def _as_written(match: Match) -> list[str]:
-    """The words of a match, without articles."""
+    """Return the words of a match, without articles."""
     return [" ".join(match[0].removeprefix("the ").replace(" of ", " ").split())]
 
 

@@ -41,7 +41,7 @@ _NEVER_IN_NAMES: Final = (STOP_WORDS | SMALL_TALK | DATE_WORDS | FIRST_PERSON) -
 
 
 def names(texts: pl.Series) -> pl.Series:
-    """Extracts the names that each text mentions: as written, without possessive ending, distinct and sorted.
+    """Extract the names that each text mentions: as written, without possessive ending, distinct and sorted.
 
     Args:
         texts: strings in their original case; null counts as empty. A text in capitals only has no names.
@@ -98,7 +98,7 @@ def _names_in_match(text: str) -> list[str]:
 
 
 def _name(words: list[str], *, initial: bool) -> list[str]:
-    """The words of a run that make a name; none for a common word, a single letter or a headline."""
+    """Return the words of a run that make a name; none for a common word, a single letter or a headline."""
     while words and (words[0].lower() in _JOINERS or (initial and _starts_with_common_word(words))):
         words = words[1:]
     while words and words[-1].lower() in _JOINERS:

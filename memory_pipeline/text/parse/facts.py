@@ -81,7 +81,7 @@ _STATEMENT_END: Final = r"[.!]+(?:\s|$|[\"')\]])"
 
 
 def add_facts(texts: pl.DataFrame) -> pl.DataFrame:
-    """Adds the facts of each text: `numbers`, `dates`, `entities`, `negated`, `question`.
+    """Add the facts of each text: `numbers`, `dates`, `entities`, `negated`, `question`.
 
     Args:
         texts: any frame with `content`; null counts as empty.
@@ -94,7 +94,7 @@ def add_facts(texts: pl.DataFrame) -> pl.DataFrame:
 
 
 def extract(content: pl.Series, low: pl.Series) -> pl.DataFrame:
-    """Extracts the columns of `add_facts` from texts and their `tokens.fold` form."""
+    """Extract the columns of `add_facts` from texts and their `tokens.fold` form."""
     denying = without_questions(low).str.replace_all(_NEGATION_IDIOMS, " ").str.contains(_NEGATION)
     return _numbers_and_dates(low).with_columns(
         entities.names(content).alias("entities"), negated=denying, question=are_questions(low)
@@ -108,7 +108,7 @@ def dates_in(low: str) -> dict[str, list[str]]:
 
 @cache
 def _scanner() -> Pattern[str]:
-    """The scan compiled for Python."""
+    """Return the scan compiled for Python."""
     return re.compile(_SCAN.replace(r"(?-u:\b)", r"\b"), re.ASCII)
 
 
@@ -166,7 +166,7 @@ def _as_written(match: Match) -> list[str]:
 
 
 def _time(match: Match) -> list[str]:
-    """A time of day as HH:MM."""
+    """Return a time of day as HH:MM."""
     groups = match.groupdict()
     if name := groups.get("named"):
         return ["00:00" if name == "midnight" else "12:00"]
@@ -177,14 +177,14 @@ def _time(match: Match) -> list[str]:
 
 
 def _part_of_hour(match: Match) -> list[str]:
-    """A time of day as HH:MM: half past five, quarter to six."""
+    """Return a time of day as HH:MM: half past five, quarter to six."""
     hour = int(match["hour"] or _number_word_value(match["spelt"]))
     minutes = 60 * hour + (30 if match["part"] == "half" else 15) * (1 if match["side"] == "past" else -1)
     return [f"{minutes // 60:02}:{minutes % 60:02}"]
 
 
 def _and_part(match: Match) -> list[str]:
-    """A number with a fraction: seven and a half."""
+    """Return a number with a fraction: seven and a half."""
     whole = (
         Decimal(match["digits"].replace(",", ""))
         if match["digits"]
@@ -194,7 +194,7 @@ def _and_part(match: Match) -> list[str]:
 
 
 def _amount(match: Match) -> list[str]:
-    """A number with its scale and its currency or per cent sign."""
+    """Return a number with its scale and its currency or per cent sign."""
     groups = match.groupdict()
     digits, number_words = groups.get("digits"), groups.get("spelt")
     if digits and len(digits) > _EXACT_DIGITS:

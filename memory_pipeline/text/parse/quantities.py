@@ -104,13 +104,13 @@ class Amount:
 
 
 def scan(low: pl.Series) -> pl.DataFrame:
-    """Scans clauses for numbers in context (`amounts`) and for ordinals and numbers that name things (`labels`)."""
+    """Scan clauses for numbers in context (`amounts`) and for ordinals and numbers that name things (`labels`)."""
     labels = pl.concat_list(pl.lit(low.str.extract_all(_ORDINALS)), pl.lit(low.str.extract_all(_NUMBERED_LABELS)))
     return pl.DataFrame({"amounts": low.str.extract_all(_SCAN), "labels": pl.select(labels).to_series()})
 
 
 def parse_amounts(surroundings: pl.Series) -> dict[str, Amount]:
-    """Parses each distinct entry of a column `amounts`."""
+    """Parse each distinct entry of a column `amounts`."""
     distinct = surroundings.explode().drop_nulls().unique().to_list()
     matches = [
         (text, match)
@@ -131,7 +131,7 @@ def parse_amounts(surroundings: pl.Series) -> dict[str, Amount]:
 
 
 def clause_amounts(low: str, places: list[str], numbers: list[str], parsed: dict[str, Amount]) -> tuple[Amount, ...]:
-    """The amounts of one clause, without enumerations, ratios, dates and numbers that only name a thing.
+    """Return the amounts of one clause, without enumerations, ratios, dates and numbers that only name a thing.
 
     Args:
         low: the clause, folded.
@@ -161,7 +161,7 @@ def labels(places: list[str], amounts: tuple[Amount, ...]) -> frozenset[Label]:
 
 
 def _label(place: str) -> Label | None:
-    """The thing and its label, or None."""
+    """Return the thing and its label, or None."""
     first, *_, last = place.split(" ")
     if last in _CARDINALS:
         return words.word_root(first), last
@@ -178,7 +178,7 @@ def _label(place: str) -> Label | None:
 
 
 def _amount(match: re.Match[str], after: list[str], values: list[str]) -> Amount:
-    """The amount in one match of the scan."""
+    """Return the amount in one match of the scan."""
     number, before = match["number"].strip(), match["before"].replace("-", " ").split()
     named_thing = before if before and before[-1] not in STOP_WORDS else []
     kind = _kind(number, after[0], named_thing)
@@ -217,7 +217,7 @@ def _kind(number: str, follower: str, named_thing: list[str]) -> str:
 
 
 def _things(after: list[str]) -> list[str]:
-    """The words after a number up to the thing counted: the first plural, else the first word."""
+    """Return the words after a number up to the thing counted: the first plural, else the first word."""
     phrase: list[str] = []
     for word in after[1:] if after[0] == "of" else after:
         if word in STOP_WORDS and (phrase or word not in _MORE):

@@ -215,7 +215,7 @@ class Statement:
 
 
 def extract_clauses(texts: pl.Series) -> pl.DataFrame:
-    """Extracts the clauses of each text that state something.
+    """Extract the clauses of each text that state something.
 
     Args:
         texts: strings; null counts as empty.
@@ -255,7 +255,7 @@ def extract_clauses(texts: pl.Series) -> pl.DataFrame:
 
 
 def parse_statements(rows: pl.DataFrame) -> list[Statement]:
-    """Converts rows of `extract_clauses` to statements, in order. Cost: about 40 µs per clause."""
+    """Convert rows of `extract_clauses` to statements, in order. Cost: about 40 µs per clause."""
     parsed = quantities.parse_amounts(rows["amounts"])
     return [_statement(row, parsed) for row in rows.iter_rows(named=True)]
 
@@ -307,7 +307,7 @@ def _statement(row: dict[str, Any], parsed: dict[str, Amount]) -> Statement:
 
 
 def _split_lines(texts: pl.Series) -> pl.Series:
-    """Splits each text into lines, one per clause."""
+    """Split each text into lines, one per clause."""
     plain = texts.fill_null("").str.replace_all(_CODE, "\n").str.replace_all(_MARKUP, " ")
     plain = plain.str.replace_all("[\u2018\u2019]", "'").str.replace_all(_VOCATIVE, "$1")
     for pattern, replacement in _CLAUSE_REWRITES:
@@ -316,7 +316,7 @@ def _split_lines(texts: pl.Series) -> pl.Series:
 
 
 def _with_topics(clauses: pl.DataFrame) -> pl.DataFrame:
-    """Adds the topic roots of each clause, without numbers, dates, persons and connectives."""
+    """Add the topic roots of each clause, without numbers, dates, persons and connectives."""
     occurrences = clauses.select("lemmas").with_row_index("at").explode("lemmas").drop_nulls()
     distinct = occurrences["lemmas"].unique()
     topic = [None if word in _NOT_TOPICAL or word[0].isdigit() else words.root(word) for word in distinct]
@@ -327,7 +327,7 @@ def _with_topics(clauses: pl.DataFrame) -> pl.DataFrame:
 
 
 def _negated_root(low: str, topic: frozenset[str]) -> str:
-    """The first topic root after the negator; the negator itself where no word follows it."""
+    """Return the first topic root after the negator; the negator itself where no word follows it."""
     negator = _NEGATOR.search(low)
     following = _WORD.findall(low[negator.end() :]) if negator else []
     if negator and not following:

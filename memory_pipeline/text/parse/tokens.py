@@ -23,7 +23,7 @@ _WORD_OR_MARK: Final = r"[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]"
 
 
 def content_stems(texts: pl.Series) -> pl.Series:
-    """Extracts the content stems of each text, in order.
+    """Extract the content stems of each text, in order.
 
     Args:
         texts: strings; null counts as empty.
@@ -43,12 +43,12 @@ def fold(texts: pl.Series) -> pl.Series:
 
 
 def tokenize(texts: pl.Series) -> pl.Series:
-    """Splits each text into lower-case words, in order; letters of scripts without spaces stand alone."""
+    """Split each text into lower-case words, in order; letters of scripts without spaces stand alone."""
     return fold(texts).str.extract_all(_WORD)
 
 
 def occurrences(low: pl.Series) -> pl.DataFrame:
-    """Lists every word of every text, in order, with its vocabulary entry.
+    """List every word of every text, in order, with its vocabulary entry.
 
     Args:
         low: texts normalised by `fold`.
@@ -76,13 +76,13 @@ def rarities(low: pl.Series) -> dict[str, int]:
 
 
 def count_tokens(texts: pl.Series) -> pl.Series:
-    """Counts the tokens of each text, words and punctuation marks (Int64); 0 for null."""
+    """Count the tokens of each text, word and punctuation marks (Int64); 0 for null."""
     count = pl.first().fill_null("").str.count_matches(_WORD_OR_MARK).cast(pl.Int64)
     return texts.to_frame().select(count).to_series()
 
 
 def vocabulary(tokens: pl.Series) -> pl.DataFrame:
-    """Describes each distinct word.
+    """Describe each distinct word.
 
     Returns:
         word; stem; term (rank of the stem, from 0); form (readable base form without plural and possessive endings);

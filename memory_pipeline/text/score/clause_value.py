@@ -120,7 +120,7 @@ def follows_question(memories: pl.DataFrame) -> pl.Series:
 
 
 def features(memories: pl.DataFrame) -> pl.DataFrame:
-    """Splits memories into clauses and computes the features of the model.
+    """Split memories into clauses and compute the features of the model.
 
     Args:
         memories: profile_id, speaker, text (as shown), follows_question (see `follows_question`).
@@ -169,7 +169,7 @@ def standalone_values(texts: pl.Series) -> pl.DataFrame:
 def _with_features(
     clauses: pl.DataFrame, low: pl.Series, *, words: pl.Series, speakers: pl.Series, **conditions: pl.Series
 ) -> pl.DataFrame:
-    """Adds the features to clauses, from the weights of their words, the speakers and further conditions."""
+    """Add the features to clauses, from the weights of their words, the speakers and further conditions."""
     extracted = facts.extract(clauses["clause"], low)
     names = pl.DataFrame({"names": extracted["entities"], "speakers": speakers})
     counted = clauses.with_columns(
@@ -234,7 +234,7 @@ def _language_weights(low: pl.Series) -> pl.Series:
 
 
 def _sum_by_clause(units: pl.DataFrame, clauses: int, unit: float) -> pl.Series:
-    """Sums integer units per clause and scales them."""
+    """Sum integer units per clause and scale them."""
     sums = units.group_by("at").agg(pl.col("units").sum())
     total = np.zeros(clauses)
     total[sums["at"].to_numpy()] = sums["units"].to_numpy() * unit

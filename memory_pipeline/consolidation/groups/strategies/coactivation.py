@@ -17,7 +17,7 @@ from memory_pipeline.consolidation.groups.strategies.strategy import (
 
 
 def find(inputs: ClusteringInput) -> ClusteringResult:
-    """Groups live memories connected by pairs that share more than `coactivation_min` sessions.
+    """Group live memories connected by pairs that share more than `coactivation_min` sessions.
 
     A component larger than `cluster_max_size` is split: the pairs with the most shared sessions are united first.
     Strength is the largest number of shared sessions within a group, first_coactivated_at the start of its first link.

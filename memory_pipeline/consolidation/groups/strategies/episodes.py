@@ -19,7 +19,7 @@ _SESSION: Final = ["profile_id", "session_id"]
 
 
 def find(inputs: ClusteringInput) -> ClusteringResult:
-    """Groups memories by session and time, at the levels that `episode_levels` names.
+    """Group memories by session and time, at the levels that `episode_levels` names.
 
     - episode: memories of one session without a pause longer than `episode_gap_minutes`; after `cluster_max_size`
       memories the next episode begins, so that a continuing session never changes an earlier episode.
@@ -81,7 +81,7 @@ def _numbered(points: pl.DataFrame, pause: timedelta, longest: int | None) -> pl
 
 
 def _representative(numbered: pl.DataFrame) -> pl.DataFrame:
-    """The most important memory of each session, and of each agent the most important of these."""
+    """Return the most important memory of each session, and of each agent the most important of these."""
     best = (
         numbered.drop_nulls("agent")
         .sort("told_by_agent", "importance", "created_at", "memory_id", descending=[True, True, False, False])

@@ -23,7 +23,7 @@ KIN = ("profile_id", "user_id", "agent_id", "category", "valid_until")
 
 
 def find(inputs: ClusteringInput) -> ClusteringResult:
-    """Groups live memories with retention below `fading_retention`, neither core nor superseded, greedily by age.
+    """Group live memories with retention below `fading_retention`, neither core nor superseded, greedily by age.
 
     Each memory in turn takes the first others of its own user, agent, category and end of validity whose cosine to it
     is at least `fading_similarity`, until the group has `fading_size` members (all of them under `fading_fill`); if

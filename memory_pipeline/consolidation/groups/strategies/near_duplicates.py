@@ -42,7 +42,7 @@ _STATED: Final = ("content", "numbers", "dates", "entities", "negated", "valid_f
 
 
 def find(inputs: ClusteringInput) -> ClusteringResult:
-    """Groups live originals that may be superseded, and those that a live compression already supersedes.
+    """Group live originals that may be superseded, and those that a live compression already supersedes.
 
     So a group that grew replaces its summary, and one that did not proposes nothing. Only memories of one user, agent
     and speaker are compared, since a merge must not lose whose they are. Groups are components of the agreeing pairs
@@ -62,7 +62,7 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
 def _near_duplicates(
     points: pl.DataFrame, space: Space, conflicts: tuple[Rows, Rows], policy: Policy
 ) -> tuple[Rows, pl.DataFrame]:
-    """The first row of its group for each row, and the pairs that must not be merged.
+    """Return the first row of its group for each row, and the pairs that must not be merged.
 
     Memories of equal owner, text, validity and dates are one node. The guard judges the near pairs of nodes, then the
     pairs that others would hold together, until no group contains a pair that disagrees.
@@ -138,7 +138,7 @@ def _plainly_apart(stated: pl.DataFrame, pairs: Pairs) -> NDArray[np.bool_]:
 
 
 def _disagreeing(stated: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
-    """The pairs that state different facts: left, right, similarity, reason, detail (smaller id first)."""
+    """Return the pairs that state different facts: left, right, similarity, reason, detail (smaller id first)."""
     no_text = pl.lit(None, pl.String)
     judged = [_frame(_take(pairs, slice(0))).with_columns(reason=no_text, detail=no_text)]
     ids = stated["memory_id"].rank("dense").to_numpy()
@@ -177,7 +177,7 @@ def _refusals(stated: pl.DataFrame, refused: pl.DataFrame, plain: Pairs) -> pl.D
 
 
 def _differing_words(one: str, other: str) -> str:
-    """What each of two texts says without the other, as written; the texts themselves if only the order differs."""
+    """Return what each text says without the other, as written; the texts themselves if only the order differs."""
     spelled = [_WORD.findall(text) for text in (one, other)]
     vocabularies = [{word.casefold() for word in words} for words in spelled]
     distinct = [[word for word in spelled[side] if word.casefold() not in vocabularies[1 - side]] for side in (0, 1)]

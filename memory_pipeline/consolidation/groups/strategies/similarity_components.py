@@ -23,7 +23,7 @@ from memory_pipeline.settings import Policy
 
 
 def find(inputs: ClusteringInput) -> ClusteringResult:
-    """Groups live memories of relevance above `cluster_min_relevance` by a cosine of at least `cluster_similarity`.
+    """Group live memories of relevance above `cluster_min_relevance` by a cosine of at least `cluster_similarity`.
 
     Linked by `policy.linkage`; a group has `cluster_min_size` to `cluster_max_size` members. Identical texts are united
     before all others, oldest first: the groups are the same as if all pairs were compared, but thousands of copies cost
@@ -42,7 +42,7 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
 
 
 def _copies(points: pl.DataFrame, largest: int | None) -> Rows:
-    """The first row of its run for each row: copies of one text in runs of at most `largest`."""
+    """Return the first row of its run for each row: copies of one text in runs of at most `largest`."""
     text = ["profile_id", "content_hash"]
     place = pl.int_range(pl.len(), dtype=pl.Int64)
     turn = pl.lit(0, pl.Int64) if largest is None else place.over(text) // largest
@@ -55,7 +55,7 @@ def _copies(points: pl.DataFrame, largest: int | None) -> Rows:
 
 
 def _linked(space: Space, profile: Rows, sizes: Rows, policy: Policy) -> Rows:
-    """The first of its cluster for each text, which counts for `sizes` memories."""
+    """Return the first of its cluster for each text, which counts for `sizes` memories."""
     near = similarity.threshold_join(space, profile, policy.cluster_similarity)
     pairs = (near.left, near.right, near.similarity)
     if policy.linkage == "single":

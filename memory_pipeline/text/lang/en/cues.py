@@ -306,7 +306,7 @@ def are_requests(low: pl.Series) -> pl.Series:
 
 
 def detect(low: pl.Series) -> pl.DataFrame:
-    """Detects the cues of each clause.
+    """Detect the cues of each clause.
 
     Args:
         low: clauses, folded.

@@ -272,7 +272,7 @@ def may_be_typo(one: str, other: str) -> bool:
 
 
 def split_clitic(word: str) -> tuple[str, str]:
-    """Splits a word into its base and its clitic, spelled out (n't, 'll, 's); the clitic may be empty."""
+    """Split a word into its base and its clitic, spelled out (n't, 'll, 's); the clitic may be empty."""
     word = _RESPELLINGS.get(word, word)
     if word.endswith("n't"):
         base = word.removesuffix("n't")
@@ -292,7 +292,7 @@ def _american_spelling(root: str) -> str:
 
 
 def _first_synonyms() -> dict[str, str]:
-    """Maps each synonym to the first of its group."""
+    """Map each synonym to the first of its group."""
     groups = [[lemma(word) for word in group.split()] for group in _SYNONYMS.split(";")]
     return {word: group[0] for group in groups for word in group[1:]}
 

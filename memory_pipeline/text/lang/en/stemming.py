@@ -85,7 +85,7 @@ def base_form(word: str) -> str:
 
 
 def _without_clitic(word: str) -> str:
-    """The word without its clitic; a number without its thousands separators."""
+    """Return the word without its clitic; a number without its thousands separators."""
     for clitic in _CLITICS:
         if word.endswith(clitic):
             return word.removesuffix(clitic)
@@ -93,7 +93,7 @@ def _without_clitic(word: str) -> str:
 
 
 def _singular(word: str) -> str:
-    """The word without its plural ending."""
+    """Return the word without its plural ending."""
     if word in _UNINFLECTED:
         return word
     if word.endswith(("ies", "ied")) and len(word) > 4:  # noqa: PLR2004
@@ -104,7 +104,7 @@ def _singular(word: str) -> str:
 
 
 def _without_suffix(word: str) -> tuple[str, bool]:
-    """The word without its last suffix, and whether the rest may have lost a final e."""
+    """Return the word without its last suffix, and whether the rest may have lost a final e."""
     if word not in _UNINFLECTED and not word.endswith("eed"):
         for ending in _SUFFIXES:
             root = word.removesuffix(ending)
