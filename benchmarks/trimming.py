@@ -60,7 +60,7 @@ def enriched(memories):
 
 
 def one_by_one(memories):
-    """Trim by a naive loop: drop the sentence with the fewest content words until half of the words are left."""
+    """Trim by a naive loop: drop the sentence poorest in content words until half of the words are left."""
     pieces = []
     for text in memories["content"].to_list():
         for one in re.split(r"(?<=[.!?])\s", text):

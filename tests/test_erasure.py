@@ -377,7 +377,7 @@ def test_what_is_unknown_is_refused_with_what_is_near(lake, scope, said):
 
 def test_a_summary_is_refused_with_its_members(lake):
     summary = lake.read("memories", profiles=["p"]).filter(pl.col("kind") == "compression")["memory_id"][0]
-    with pytest.raises(ValueError, match=r"a summary, which says nothing of its own; erase its members \(.*\), or"):
+    with pytest.raises(ValueError, match=r"a summary, which has no text of its own; erase its members \(.*\), or"):
         erase_memories(lake, profile_id="p", memory_ids=[summary], now=LATER)
 
 

@@ -1,11 +1,10 @@
 """Erases memories for good: the right to be forgotten, and the only rewrite of the ledger's history.
 
-First, with all other writers kept out, everything in the ledger that tells of the memories loses its words in one
-transaction, which also says what is still to be done. Then all that was made from the ledger is made anew from what is
-left of it, and every other file that may hold the words goes. A crash before that transaction leaves things as they
-were, and after it `resume_erasure` goes on; so does the next erasure. What is not here: how decisions are worded anew
-(`erasure/redact_decisions.py`), how files go (`erasure/redact_files.py`), and how a receipt reads
-(`erasure/receipt.py`).
+First, with all other writers locked out, one transaction redacts every event, decision and dead letter about the
+memories and notes the work that remains. Then all derived tables are rebuilt from the redacted ledger, and every other
+file that may contain the texts is removed. A crash before the transaction changes nothing; after it, `resume_erasure`
+or the next erasure finishes the work. Not here: how decisions are redacted (`erasure/redact_decisions.py`), how files
+are rewritten or removed (`erasure/redact_files.py`), and the wording of receipts (`erasure/receipt.py`).
 """
 
 import json
@@ -41,7 +40,7 @@ from memory_pipeline.settings import Policy
 __all__ = ["Receipt", "erase_memories", "pending_erasure", "resume_erasure"]
 
 NO_REASON: Final = "asked for"
-"""Reason of an erasure that was given none."""
+"""Reason recorded when the caller gives none."""
 
 _ATTEMPTS: Final = 4
 _STORING: Final = (EventType.STORED.value, EventType.UPDATED.value)
@@ -50,7 +49,7 @@ _KEPT_FIELDS: Final = {
     EventType.LINKED.value: ("target_id", "edge_type", "kind", "weight"),
     EventType.FEEDBACK.value: ("helpful",),
 }
-"""Fields that an event about other memories keeps: everything but its texts."""
+"""Fields without text: what an event about other memories keeps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +60,13 @@ class _Pending:
     seqs: list[int]
     """Ledger positions of the redacted events."""
 
-    def written(self) -> str:
+    def to_json(self) -> str:
         return payloads.canonical_json({"receipt": self.receipt.to_dict(), "seqs": self.seqs})
 
     @classmethod
     def read(cls, text: str) -> "_Pending":
-        said = json.loads(text)
-        return cls(receipt=Receipt.read(said["receipt"]), seqs=said["seqs"])
+        document = json.loads(text)
+        return cls(receipt=Receipt.read(document["receipt"]), seqs=document["seqs"])
 
 
 def erase_memories(
@@ -80,30 +79,30 @@ def erase_memories(
     now: datetime,
     reason: str = "",
 ) -> Receipt:
-    """Erase memories for good, with everything derived from them, wherever it is in the data folder.
+    """Erase memories for good, with everything derived from them anywhere in the data folder.
 
-    Tombstones and the ids of events stay, so that a second delivery restores nothing. Summaries are rewritten from
-    their remaining members. Plans made before are refused. Protected memories are erased as well.
+    Tombstones and the ids of events stay, so a repeated delivery restores nothing. Summaries are rewritten from their
+    remaining members. Plans made earlier are refused. Protection does not prevent an erasure.
 
     Args:
         lake: the store.
-        profile_id: whose memories.
-        memory_ids: which memories.
-        user_id: instead: every memory that was stored for this person, and the queries it asked.
+        profile_id: profile of the memories.
+        memory_ids: ids of the memories.
+        user_id: instead: every memory stored for this person, and this person's queries.
         whole_profile: instead: every memory of the profile.
-        now: when this is asked for.
-        reason: why, as it is to stand in the ledger; keep what is erased out of it.
+        now: time of the request.
+        reason: reason recorded in the ledger; it must not contain what is erased.
 
     Returns:
-        What was touched, and what is not covered. Of memories that are erased already, that nothing was.
+        What was redacted and removed, and what an erasure does not cover. Empty for memories erased already.
 
     Raises:
-        ValueError: not exactly one of the three is given.
-        UnknownMemory: it names nothing that the store has; says what is near.
-        LakeError: the store cannot be written or stayed in use; the next erasure or `resume_erasure` finishes the job.
+        ValueError: none or several of `memory_ids`, `user_id` and `whole_profile` are set.
+        UnknownMemory: the store has no such memory, person or profile; the message suggests similar names.
+        LakeError: the store cannot be written or stayed in use; the next erasure or `resume_erasure` finishes the work.
 
-    Cost: reads all events and decisions of the profile, runs its last run again, writes the files that hold it anew,
-        and copies the ledger's database: seconds up to some 100,000 memories.
+    Cost: reads all events and decisions of the profile, repeats its last run, rewrites the profile's files and copies
+        the ledger's database: seconds for up to 100,000 memories.
     """
     if sum([bool(memory_ids), user_id is not None, whole_profile]) != 1:
         raise ValueError("name what to erase: memory_ids, or user_id, or whole_profile, and only one of them")
@@ -123,20 +122,20 @@ def resume_erasure(lake: Lake) -> Receipt | None:
     Raises:
         LakeError: the store cannot be written, or is still in use.
     """
-    left = _left(lake)
-    return None if left is None else _finish(lake, left)
+    pending = _pending(lake)
+    return None if pending is None else _finish(lake, pending)
 
 
 def pending_erasure(lake: Lake) -> Receipt | None:
-    """Return the erasure that has begun and is not done: what it was asked for; None if there is none.
+    """Return the receipt of an erasure that began but is not finished; None if there is none.
 
-    The ledger has lost the words by then; published tables and other files may still hold them. Cost: one look.
+    The ledger is redacted by then; published tables and other files may still contain the texts. Cost: one query.
     """
-    left = _left(lake)
-    return None if left is None else left.receipt
+    pending = _pending(lake)
+    return None if pending is None else pending.receipt
 
 
-def _left(lake: Lake) -> _Pending | None:
+def _pending(lake: Lake) -> _Pending | None:
     """Return the remaining work of an interrupted erasure."""
     with lake.ledger.reading() as transaction:
         text = redaction.pending(transaction)
@@ -144,7 +143,7 @@ def _left(lake: Lake) -> _Pending | None:
 
 
 class _Scope:
-    """What is to be erased in one profile, and where it is quoted; read while other writers are locked out."""
+    """The memories to erase in one profile, and where they are quoted; read while other writers are locked out."""
 
     def __init__(
         self, lake: Lake, profile_id: str, *, memory_ids: Collection[str] | None, user_id: str | None, whole: bool
@@ -153,75 +152,78 @@ class _Scope:
         self.events = lake.events(profiles=[profile_id])
         stored = self.events.filter(pl.col("event_type") == EventType.STORED.value)
         if self.events.is_empty():
-            known = lake.ledger.profiles()["profile_id"]
-            raise UnknownMemory(f"profile_id {shown(profile_id)} is unknown; {nearest(profile_id, known)}")
-        wanted = set(_wanted(lake, profile_id, stored, memory_ids, user_id))
-        gone = stored.filter(pl.col("erased_at").is_not_null(), pl.col("memory_id").is_in(sorted(wanted)))
-        self.already = set(gone["memory_id"])
-        self._since = gone["erased_at"].max()
-        self.erased = wanted - self.already
+            profiles = lake.ledger.profiles()["profile_id"]
+            raise UnknownMemory(f"profile_id {shown(profile_id)} is unknown; {nearest(profile_id, profiles)}")
+        requested = set(_requested(lake, profile_id, stored, memory_ids, user_id))
+        erased_before = stored.filter(pl.col("erased_at").is_not_null(), pl.col("memory_id").is_in(sorted(requested)))
+        self.already = set(erased_before["memory_id"])
+        self._since = erased_before["erased_at"].max()
+        self.erased = requested - self.already
         self._named = pl.col("memory_id").is_in(sorted(self.erased)).fill_null(value=False)
         self.quotes = Quotes.of(self._texts(self._named), self._texts(~self._named))
 
     def since(self) -> datetime | None:
-        """Return when the memories that are erased already were erased."""
+        """Return when the memories that are erased already were erased, the latest of them."""
         return self._since if isinstance(self._since, datetime) else None
 
     def receipt(self, now: datetime, reason: str) -> Receipt:
-        """Return the receipt as far as it is known before anything is erased."""
+        """Return the receipt with the fields that are known before the erasure."""
         return Receipt(
             profile_id=self.profile_id,
             at=now,
             reason=reason,
             erased=tuple(sorted(self.erased)),
             already=tuple(sorted(self.already)),
-            same_text=tuple(self._alike()),
+            same_text=tuple(self._same_text()),
         )
 
-    def silent(self) -> set[int]:
-        """Return positions of events that lose all content: about the memories, or empty without their texts."""
+    def emptied(self) -> set[int]:
+        """Return positions of the events that lose all content: about the memories, or without content otherwise."""
         target = pl.col("target_id").is_in(sorted(self.erased)).fill_null(value=False)
         about = (self._named | target) & ~_is(EventType.ACCESSED, EventType.ERASED)
         session = _is(EventType.SESSION_STARTED, EventType.SESSION_ENDED) & self._quotes()
         return set(self.events.filter(about | session, pl.col("erased_at").is_null())["seq"])
 
     def quoting(self) -> set[int]:
-        """Return positions of events about other memories whose query or metadata quotes these or is this person's."""
+        """Return positions of events about other memories whose query or metadata quotes these or is the person's."""
         kinds = _is(EventType.ACCESSED, EventType.LINKED, EventType.FEEDBACK)
-        wordy = pl.any_horizontal(pl.col("query", "metadata").is_not_null())
+        has_text = pl.any_horizontal(pl.col("query", "metadata").is_not_null())
         named = _is(EventType.ACCESSED) & self._named
-        return set(self.events.filter(kinds & wordy & (named | self._quotes()))["seq"]) - self.silent()
+        return set(self.events.filter(kinds & has_text & (named | self._quotes()))["seq"]) - self.emptied()
 
     def originals(self) -> pl.DataFrame:
         """Return the table `memories` of the remaining originals."""
-        told = self.events.filter(pl.col("event_type").is_in(_STORING), ~self._named, pl.col("erased_at").is_null())
-        return projection.project(told).memories
+        remaining = self.events.filter(
+            pl.col("event_type").is_in(_STORING), ~self._named, pl.col("erased_at").is_null()
+        )
+        return projection.project(remaining).memories
 
     def _quotes(self) -> pl.Expr:
-        """Whether an event of agents has a query or metadata with a trace, or is of the person that is erased."""
+        """Return whether an event quotes an erased text in query or metadata, or is the erased person's."""
         if self.whole:
             return pl.lit(value=True)
-        own = pl.lit(value=False) if self.user_id is None else pl.col("user_id").eq_missing(self.user_id)
-        traced = [self.quotes.in_texts(self.events[name]) for name in ("query", "metadata")]
-        return own | pl.any_horizontal(*(pl.lit(found) for found in traced))
+        of_person = pl.lit(value=False) if self.user_id is None else pl.col("user_id").eq_missing(self.user_id)
+        quoting = [self.quotes.in_texts(self.events[name]) for name in ("query", "metadata")]
+        return of_person | pl.any_horizontal(*(pl.lit(mask) for mask in quoting))
 
     def _texts(self, which: pl.Expr) -> Iterator[str]:
-        own = self.events.filter(pl.col("event_type").is_in(_STORING), which)
+        events = self.events.filter(pl.col("event_type").is_in(_STORING), which)
         for name in ("content", "metadata", "protected_reason"):
-            yield from own[name].drop_nulls().unique()
+            yield from events[name].drop_nulls().unique()
 
-    def _alike(self) -> list[str]:
+    def _same_text(self) -> list[str]:
         """Return remaining memories with exactly the text of an erased one."""
-        told = self.events.filter(pl.col("event_type").is_in(_STORING), pl.col("content").is_not_null())
-        gone = told.filter(self._named).select("content").unique()
-        return told.filter(~self._named).join(gone, on="content", how="semi")["memory_id"].unique().sort().to_list()
+        stored = self.events.filter(pl.col("event_type").is_in(_STORING), pl.col("content").is_not_null())
+        erased = stored.filter(self._named).select("content").unique()
+        same = stored.filter(~self._named).join(erased, on="content", how="semi")
+        return same["memory_id"].unique().sort().to_list()
 
 
 def _is(*kinds: EventType) -> pl.Expr:
     return pl.col("event_type").is_in([kind.value for kind in kinds])
 
 
-def _wanted(
+def _requested(
     lake: Lake, profile_id: str, stored: pl.DataFrame, memory_ids: Collection[str] | None, user_id: str | None
 ) -> Collection[str]:
     """Return the ids of the memories to erase.
@@ -230,68 +232,71 @@ def _wanted(
         UnknownMemory: the store has no such memory or person.
         ValueError: one of the memories is a summary.
     """
-    known = stored["memory_id"].unique().sort().to_list()
+    all_ids = stored["memory_id"].unique().sort().to_list()
     if user_id is not None:
-        own = stored.filter(pl.col("user_id") == user_id)["memory_id"].unique().to_list()
-        if not own:
+        of_person = stored.filter(pl.col("user_id") == user_id)["memory_id"].unique().to_list()
+        if not of_person:
             people = stored["user_id"].drop_nulls().unique().sort()
             raise UnknownMemory(
                 f"user_id {shown(user_id)} has no memory in profile {profile_id!r}; {nearest(user_id, people)}"
             )
-        return own
+        return of_person
     if memory_ids is None:
-        return known
-    if not (strange := sorted(set(memory_ids) - set(known))):
+        return all_ids
+    if not (unknown := sorted(set(memory_ids) - set(all_ids))):
         return memory_ids
-    decided = lake.ledger.decisions(profiles=[profile_id])
-    summary = decided.filter(pl.col("action") == "summarise", pl.col("memory_id") == strange[0]).tail(1)
-    members = [one for after in summary["after"] for one in json.loads(after).get("members", [])]
+    decisions = lake.ledger.decisions(profiles=[profile_id])
+    summary = decisions.filter(pl.col("action") == "summarise", pl.col("memory_id") == unknown[0]).tail(1)
+    members = [member for after in summary["after"] for member in json.loads(after).get("members", [])]
     if members:
         raise ValueError(
-            f"memory_ids names {shown(strange[0])}, a summary, which says nothing of its own; erase its members "
-            f"({', '.join(members)}), or take it back with undo"
+            f"memory_ids names {shown(unknown[0])}, a summary, which has no text of its own; erase its members "
+            f"({', '.join(members)}), or revert it with undo"
         )
     raise UnknownMemory(
-        f"memory_ids names {shown(strange[0])}, which is unknown in profile {profile_id!r}; "
-        f"{nearest(strange[0], known)}"
+        f"memory_ids names {shown(unknown[0])}, which is unknown in profile {profile_id!r}; "
+        f"{nearest(unknown[0], all_ids)}"
     )
 
 
 def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pending:
-    """Redact logs, while the texts are known, and then the ledger, in one transaction."""
-    ledger, own = lake.ledger, scope.profile_id
+    """Redact the logs, while the texts are known, and then the ledger, in one transaction."""
+    ledger, profile_id = lake.ledger, scope.profile_id
     originals = scope.originals()
-    silent, quoting = scope.silent(), scope.quoting()
-    said = redact_files.written(ledger, silent | quoting)
+    emptied, quoting = scope.emptied(), scope.quoting()
+    rows = redact_files.read_events(ledger, emptied | quoting)
     with ledger.reading() as transaction:
-        decisions = redaction.decisions_of(transaction, own)
-    changed = redact_decisions.redact(decisions, originals, scope.erased, scope.quotes, _policy(lake, own), salt=salt)
-    letters = _letters(lake, scope, said)
-    ours = [ledger.home / name for name in ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.lock")]
+        decisions = redaction.decisions_of(transaction, profile_id)
+    policy = _policy(lake, profile_id)
+    changed = redact_decisions.redact(decisions, originals, scope.erased, scope.quotes, policy, salt=salt)
+    letters = _dead_letters(lake, scope, rows)
+    ledger_files = [
+        ledger.home / name for name in ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.lock")
+    ]
     masked = redact_files.mask_logs(ledger.home, scope.quotes)
-    other = redact_files.holding(ledger.home, scope.quotes, ours)
-    members = {one for row in decisions if row["memory_id"] in changed.dropped for one in _members(row)}
+    other = redact_files.quoting_files(ledger.home, scope.quotes, ledger_files)
+    members = {member for row in decisions if row["memory_id"] in changed.dropped for member in _members(row)}
     receipt = replace(
         receipt,
         remade=tuple(changed.rewritten),
         dropped=tuple(changed.dropped),
         restored=tuple(sorted(members - scope.erased)),
         blocks=tuple(changed.blocks),
-        events=len(silent),
+        events=len(emptied),
         queries=len(quoting),
         decisions=len(changed.rows),
         dead_letters=tuple(letters),
         caches=tuple(_names(lake, masked)),
         not_covered=(*NOT_COVERED, *(f"{name}, which holds words of it" for name in _names(lake, other))),
     )
-    news = {row[0]: _silenced(row, silent, salt=salt, at=receipt.at) for row in said}
-    pending = _Pending(receipt=receipt, seqs=sorted(news))
+    redacted = {row[0]: _redacted_payload(row, emptied, salt=salt, at=receipt.at) for row in rows}
+    pending = _Pending(receipt=receipt, seqs=sorted(redacted))
     changes = redaction.Redaction(
-        payloads=news,
+        payloads=redacted,
         decisions=changed.rows,
         dead_letters=letters,
-        events=list(_events(receipt, said, salt)),
-        pending=pending.written(),
+        events=list(_events(receipt, rows, salt)),
+        pending=pending.to_json(),
     )
     with ledger.writing() as transaction:
         redaction.apply(transaction, changes)
@@ -302,21 +307,21 @@ def _members(row: Mapping[str, Any]) -> list[str]:
     return list(json.loads(row["after"]).get("members", [])) if row["action"] == "summarise" else []
 
 
-def _silenced(row: tuple[Any, ...], silent: Collection[int], *, salt: bytes, at: datetime) -> str:
+def _redacted_payload(row: tuple[Any, ...], emptied: Collection[int], *, salt: bytes, at: datetime) -> str:
     """Return an event's payload after redaction."""
-    seq, event_type, said = row[0], row[1 + COLUMNS.index("event_type")], row[-1]
-    keep = () if seq in silent else _KEPT_FIELDS[event_type]
-    return payloads.redacted(said, salt=salt, at=at, keep=keep)
+    seq, event_type, payload = row[0], row[1 + COLUMNS.index("event_type")], row[-1]
+    keep = () if seq in emptied else _KEPT_FIELDS[event_type]
+    return payloads.redacted(payload, salt=salt, at=at, keep=keep)
 
 
-def _events(receipt: Receipt, said: list[tuple[Any, ...]], salt: bytes) -> Iterator[Event]:
+def _events(receipt: Receipt, rows: list[tuple[Any, ...]], salt: bytes) -> Iterator[Event]:
     """Yield the events that record the erasure, one per memory."""
     digests: dict[str, dict[str, str]] = {memory_id: {} for memory_id in receipt.erased}
     kind, memory = (1 + COLUMNS.index(name) for name in ("event_type", "memory_id"))
-    for row in said:
+    for row in rows:
         if row[memory] in digests:
             digests[row[memory]][f"{row[kind]} {row[0]}"] = payloads.digest(row[-1], salt=salt)
-    for memory_id, stands in digests.items():
+    for memory_id, by_event in digests.items():
         yield Event(
             event_id=str(uuid7()),
             profile_id=receipt.profile_id,
@@ -324,30 +329,30 @@ def _events(receipt: Receipt, said: list[tuple[Any, ...]], salt: bytes) -> Itera
             occurred_at=receipt.at,
             recorded_at=receipt.at,
             memory_id=memory_id,
-            payload=payloads.Erased(reason=receipt.reason, digests=stands),
+            payload=payloads.Erased(reason=receipt.reason, digests=by_event),
         )
 
 
-def _letters(lake: Lake, scope: _Scope, said: list[tuple[Any, ...]]) -> list[str]:
-    """Return the refused events that tell of the memories: by name, or by their words where no other profile's."""
+def _dead_letters(lake: Lake, scope: _Scope, rows: list[tuple[Any, ...]]) -> list[str]:
+    """Return ids of the refused events that name or quote the memories, unless they are another profile's."""
     place = 1 + COLUMNS.index("event_id")
-    names = scope.erased | {row[place] for row in said}
+    names = scope.erased | {row[place] for row in rows}
     reasons = tuple(references.about(scope.profile_id, memory_id) for memory_id in scope.erased)
-    found = []
+    letter_ids = []
     for letter in lake.ledger.dead_letters().iter_rows(named=True):
         document = _document(letter["raw"])
         owner = document.get("profile_id", DEFAULT_PROFILE if "event_type" in document else None)
         if owner is not None and owner != scope.profile_id:
             continue
         inner = document.get("payload")
-        told = [document.get("event_id"), document.get("memory_id")]
-        told += [inner.get("memory_id"), inner.get("target_id")] if isinstance(inner, dict) else []
-        theirs = scope.user_id is not None and document.get("user_id") == scope.user_id
-        mine = owner is not None and (scope.whole or theirs)
-        named = any(isinstance(one, str) and one in names for one in told) or letter["reason"].startswith(reasons)
-        if mine or named or scope.quotes.in_text(readable(letter["raw"])) or scope.quotes.in_text(letter["reason"]):
-            found.append(str(letter["letter_id"]))
-    return found
+        ids = [document.get("event_id"), document.get("memory_id")]
+        ids += [inner.get("memory_id"), inner.get("target_id")] if isinstance(inner, dict) else []
+        of_person = scope.user_id is not None and document.get("user_id") == scope.user_id
+        in_scope = owner is not None and (scope.whole or of_person)
+        named = any(isinstance(value, str) and value in names for value in ids) or letter["reason"].startswith(reasons)
+        if in_scope or named or scope.quotes.in_text(readable(letter["raw"])) or scope.quotes.in_text(letter["reason"]):
+            letter_ids.append(str(letter["letter_id"]))
+    return letter_ids
 
 
 def _document(raw: bytes) -> dict[str, Any]:
@@ -358,7 +363,7 @@ def _document(raw: bytes) -> dict[str, Any]:
 
 
 def _policy(lake: Lake, profile_id: str) -> Policy:
-    """Policy of the profile's last run, as its commit keeps it; the default before the first."""
+    """Return the policy that the profile's last commit recorded; the default policy before the first."""
     runs = lake.ledger.runs([profile_id]).sort("commit_seq")
     if runs.is_empty():
         return Policy()
@@ -367,36 +372,35 @@ def _policy(lake: Lake, profile_id: str) -> Policy:
 
 def _finish(lake: Lake, pending: _Pending) -> Receipt:
     """Rebuild what is derived from the ledger, and remove every file that may contain erased text."""
-    ledger, home, own = lake.ledger, lake.home, pending.receipt.profile_id
+    ledger, home, profile_id = lake.ledger, lake.home, pending.receipt.profile_id
     rewritten = redact_files.redact_events(ledger, lake.store, pending.seqs)
-    rewritten += _published(lake, own)
-    rewritten += _forgotten(lake, own, pending.receipt)
+    rewritten += _republish(lake, profile_id)
+    rewritten += _remove_derived_rows(lake, profile_id, pending.receipt)
     with ledger.exclusive():
-        gone = redact_files.drop_versions(ledger, lake.store, oldest=ledger.position())
+        removed = redact_files.drop_versions(ledger, lake.store, oldest=ledger.position())
         caches = redact_files.drop_caches(home, lake.store)
         snapshots = redact_files.drop_snapshots(home)
-    policy = _policy(lake, own)
-    rebuild.enrich_missing(lake, policy, profiles=[own])
+    rebuild.enrich_missing(lake, _policy(lake, profile_id), profiles=[profile_id])
     if not ledger.shrink():
         raise LakeError(
-            f"{home}: the words are out of the ledger, but pages of its old state are still being read; let other "
-            "programs finish, then run `memory-pipeline doctor --repair`"
+            f"{home}: the ledger is redacted, but other programs still read pages of its old state; let them "
+            "finish, then run `memory-pipeline doctor --repair`"
         )
-    made = snapshot.publish(lake) if lake.ledger.runs().height else None
+    built = snapshot.publish(lake) if lake.ledger.runs().height else None
     with ledger.writing() as transaction:
         redaction.finish(transaction)
     ledger.shrink()
     return replace(
         pending.receipt,
         files_rewritten=tuple(rewritten),
-        files_removed=tuple(gone),
+        files_removed=tuple(removed),
         snapshots_removed=tuple(_names(lake, snapshots)),
-        snapshot=None if made is None else str(made),
+        snapshot=None if built is None else str(built),
         caches=(*pending.receipt.caches, *caches),
     )
 
 
-def _published(lake: Lake, profile_id: str) -> list[str]:
+def _republish(lake: Lake, profile_id: str) -> list[str]:
     """Publish the profile's tables as its last run computes them from the redacted ledger."""
     for _ in range(_ATTEMPTS):
         head = lake.ledger.heads([profile_id])[profile_id]
@@ -406,7 +410,7 @@ def _published(lake: Lake, profile_id: str) -> list[str]:
             if standing.is_empty()
             else rebuild.rebuild(lake, profile_id)
         )
-        before = _seen(lake)
+        before = _published_files(lake)
         with suppress(Conflict):
             publishing.replace_rows(
                 lake.ledger,
@@ -415,29 +419,32 @@ def _published(lake: Lake, profile_id: str) -> list[str]:
                 tables=tables,
                 record=lambda transaction: {profile_id: position_in(transaction)},
             )
-            return _names(lake, sorted(_seen(lake) - before))
-    raise LakeError(f"{lake.home}: others committed {_ATTEMPTS} times meanwhile; run `memory-pipeline doctor --repair`")
+            return _names(lake, sorted(_published_files(lake) - before))
+    raise LakeError(
+        f"{lake.home}: other runs committed {_ATTEMPTS} times meanwhile; run `memory-pipeline doctor --repair`"
+    )
 
 
-def _seen(lake: Lake) -> set[Path]:
+def _published_files(lake: Lake) -> set[Path]:
     return {path for name in commit.PUBLISHED for path in lake.paths(name)}
 
 
-def _forgotten(lake: Lake, profile_id: str, receipt: Receipt) -> list[str]:
-    """Remove what was read out of texts that no memory says any more, model answers, and the memories' past scores."""
-    known = pl.concat(
+def _remove_derived_rows(lake: Lake, profile_id: str, receipt: Receipt) -> list[str]:
+    """Remove enrichment and vectors of texts that no memory has any more, model answers, and past scores."""
+    hashes = pl.concat(
         [
             lake.read("memories", profiles=[profile_id]).select("content_hash"),
             projection.project(lake.events(profiles=[profile_id])).memories.select("content_hash"),
         ]
     )["content_hash"].unique()
-    own = pl.col("profile_id") == profile_id
-    gone = own & pl.col("memory_id").is_in([*receipt.erased, *receipt.dropped])
-    unsaid = own & ~pl.col("content_hash").is_in(known.implode())
-    made = list[str]()
-    for name, which in {"enrichment": unsaid, "vectors": unsaid, "completions": own, "score_history": gone}.items():
-        made += redact_files.rewrite(lake.ledger, lake.store, name, which, partial(_rows_without, which))
-    return made
+    of_profile = pl.col("profile_id") == profile_id
+    of_removed = of_profile & pl.col("memory_id").is_in([*receipt.erased, *receipt.dropped])
+    unused = of_profile & ~pl.col("content_hash").is_in(hashes.implode())
+    tables = {"enrichment": unused, "vectors": unused, "completions": of_profile, "score_history": of_removed}
+    new_files = list[str]()
+    for name, which in tables.items():
+        new_files += redact_files.rewrite(lake.ledger, lake.store, name, which, partial(_rows_without, which))
+    return new_files
 
 
 def _rows_without(which: pl.Expr, rows: pl.DataFrame) -> pl.DataFrame:

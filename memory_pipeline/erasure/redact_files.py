@@ -1,8 +1,7 @@
 """Rewrites files without erased content, or removes them.
 
-Everything here may be done again after a crash at any point, and needs to know positions, ids and hashes alone, but for
-the logs, which are searched for the words themselves.
-What is not here: what is erased, and the ledger's own rows (`erasure/erase.py`).
+Every step can be repeated after a crash at any point and needs only positions, ids and hashes, except for the logs,
+which are searched for the texts themselves. Not here: what is erased, and the ledger's own rows (`erasure/erase.py`).
 """
 
 import json
@@ -27,69 +26,69 @@ from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.schemas import TABLES
 
 CACHES: Final = ("index", "cache")
-"""Folders of the data folder that hold nothing of their own: indexes."""
+"""Folders of the data folder that contain only derived files: indexes."""
 
 _LOGS: Final = ("dagster", "logs")
-"""Folders in which programs write what they did."""
+"""Folders that contain logs."""
 _BLOCK: Final = 1 << 20
 _OVERLAP: Final = 1 << 12
-"""Bytes that are searched at once, and those of the block before that are searched again."""
+"""Bytes searched at once, and the bytes of the previous block that are searched again with the next."""
 
 
-def written(ledger: Ledger, seqs: Collection[int]) -> list[tuple[Any, ...]]:
-    """Return events at some positions as `Ledger.read` does, in order, with the payloads that have moved."""
+def read_events(ledger: Ledger, seqs: Collection[int]) -> list[tuple[Any, ...]]:
+    """Return the events at some positions as `Ledger.read` does, in order, including payloads that have moved."""
     with ledger.reading() as transaction:
         rows = profile_events.at(transaction, seqs)
     return ledger.with_payloads(rows)
 
 
 def redact_events(ledger: Ledger, store: ObjectStore, seqs: Collection[int]) -> list[str]:
-    """Write table `events`, moved payloads and archives anew, with what the ledger says now at some positions.
+    """Rewrite table `events`, moved payloads and archives with the ledger's present events at some positions.
 
     Returns:
-        The files that were written, in the place of others.
+        The files that replace others.
     """
-    concerned = pl.col("seq").is_in(sorted(seqs))
+    selected = pl.col("seq").is_in(sorted(seqs))
 
-    def said_now(frame: pl.DataFrame) -> pl.DataFrame:
-        own = frame.filter(concerned)["seq"].unique()
-        return pl.concat([frame.filter(~concerned), event.frame(written(ledger, own.to_list()))])
+    def with_present_events(frame: pl.DataFrame) -> pl.DataFrame:
+        positions = frame.filter(selected)["seq"].unique()
+        return pl.concat([frame.filter(~selected), event.frame(read_events(ledger, positions.to_list()))])
 
-    made = rewrite(ledger, store, "events", concerned, said_now)
-    made += rewrite(ledger, store, "payloads", concerned, lambda frame: frame.filter(~concerned))
+    new_files = rewrite(ledger, store, "events", selected, with_present_events)
+    new_files += rewrite(ledger, store, "payloads", selected, lambda frame: frame.filter(~selected))
     for key in compaction.archives(store):
         archived = pl.read_parquet(store.uri(key))
-        own = archived.filter(concerned)["seq"].to_list()
-        if own:
-            new = pl.DataFrame(written(ledger, own), schema=archived.schema, orient="row")
+        positions = archived.filter(selected)["seq"].to_list()
+        if positions:
+            new = pl.DataFrame(read_events(ledger, positions), schema=archived.schema, orient="row")
             with explained(ledger.home):
-                files.replace(store, key, pl.concat([archived.filter(~concerned), new]).sort("seq"))
-            made.append(key)
-    return made
+                files.replace(store, key, pl.concat([archived.filter(~selected), new]).sort("seq"))
+            new_files.append(key)
+    return new_files
 
 
 def rewrite(
-    ledger: Ledger, store: ObjectStore, name: str, concerned: pl.Expr, change: Callable[[pl.DataFrame], pl.DataFrame]
+    ledger: Ledger, store: ObjectStore, name: str, selected: pl.Expr, change: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> list[str]:
-    """Put new files in the place of those of a growing table that have rows to change, and remove the old ones.
+    """Replace the files of an append-only table that contain rows to change, and remove the old ones.
 
     Args:
-        ledger: where the catalogue is.
+        ledger: holds the catalogue.
         store: the files of the lake.
-        name: the table.
-        concerned: which rows are to change; files without any stay.
-        change: takes the rows of a file and returns those of the new one.
+        name: name of the table.
+        selected: the rows to change; files without such rows stay.
+        change: maps the rows of a file to those of the new one.
 
     Returns:
-        The new files; a file that keeps no row has none.
+        The new files; none for a file that loses all rows.
     """
-    table, made = TABLES[name], list[str]()
+    table, new_files = TABLES[name], list[str]()
     with ledger.reading() as transaction:
-        seen = catalog.visible(transaction, name)
-    for file in seen:
+        visible = catalog.visible(transaction, name)
+    for file in visible:
         with explained(ledger.home):
             rows = files.collect(store, [file.key], table)
-        if rows.filter(concerned).is_empty():
+        if rows.filter(selected).is_empty():
             continue
         new = table.conform(change(rows))
         with publishing.unlisted_removed(ledger, store) as fresh:
@@ -97,39 +96,39 @@ def rewrite(
                 fresh.append(files.write(store, name, new))
             with ledger.writing() as transaction:
                 catalog.forget(transaction, [file])
-                for one in fresh:
+                for new_file in fresh:
                     publishing.add_file(
-                        transaction, store, table_name=name, file=one, seq=file.added_seq, bucket=file.bucket
+                        transaction, store, table_name=name, file=new_file, seq=file.added_seq, bucket=file.bucket
                     )
         store.delete(file.key)
-        made += [one.key for one in fresh]
-    return made
+        new_files += [new_file.key for new_file in fresh]
+    return new_files
 
 
 def drop_versions(ledger: Ledger, store: ObjectStore, *, oldest: int) -> list[str]:
-    """Remove every file that is not seen now: of earlier states, of unfinished work.
+    """Remove every file that is not visible now: of earlier states and of unfinished work.
 
-    What a run was made from (table `profiles`) stays: it holds no text, and an undo of any run needs it.
+    The inputs of runs (table `profiles`) stay: they contain no text, and an undo of any run needs them.
 
     Args:
-        ledger: where the catalogue is.
+        ledger: holds the catalogue.
         store: the files of the lake.
-        oldest: position from which on tables can be read as they were.
+        oldest: first position whose tables can be read afterwards.
     """
     with ledger.writing() as transaction:
         old = [file for file in catalog.every(transaction) if file.removed_seq is not None]
         catalog.forget(transaction, [file for file in old if file.table_name != "profiles"])
         catalog.raise_oldest(transaction, oldest)
-        kept = {file.key for file in catalog.every(transaction)}
+        listed = {file.key for file in catalog.every(transaction)}
     stored = [*store.list(files.TABLES_PREFIX), *store.list(f"{compaction.ARCHIVE_PREFIX}.")]
-    gone = [entry.key for entry in stored if entry.key not in kept]
-    for key in gone:
+    unlisted = [entry.key for entry in stored if entry.key not in listed]
+    for key in unlisted:
         store.delete(key)
-    return [*gone, *(path.name for path in ledger.remove_unfinished())]
+    return [*unlisted, *(path.name for path in ledger.remove_unfinished())]
 
 
 def drop_snapshots(home: Path) -> list[Path]:
-    """Remove every snapshot, with its linked files, the link, and what unfinished builds left."""
+    """Remove every snapshot with its linked files, the link to the newest, and the remains of unfinished builds."""
     folder = home / "snapshots"
     if not folder.is_dir():
         return []
@@ -138,7 +137,7 @@ def drop_snapshots(home: Path) -> list[Path]:
 
 
 def drop_caches(home: Path, store: ObjectStore) -> list[str]:
-    """Remove what can be made again: staging of runs, indexes. Returns names relative to the data folder."""
+    """Remove staging folders of runs and indexes; return their names relative to the data folder."""
     staged = store.list(STAGING_PREFIX)
     for entry in staged:
         store.delete(entry.key)
@@ -148,11 +147,11 @@ def drop_caches(home: Path, store: ObjectStore) -> list[str]:
 
 
 def removed(path: Path) -> Path:
-    """Remove a file, a link or a folder and return its path, whatever others put into it or take out meanwhile."""
+    """Remove a file, a link or a folder, even while others change its content; return its path."""
     if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
         return path
-    aside = path.with_name(f".{secrets.token_hex(8)}.gone")  # where nobody who knows the folder's name finds it
+    aside = path.with_name(f".{secrets.token_hex(8)}.gone")  # so that nobody who knows the name adds files
     with suppress(FileNotFoundError):
         path.rename(aside)
         shutil.rmtree(aside, onerror=lambda _function, _path, raised: _unless_gone(raised[1]))
@@ -160,40 +159,40 @@ def removed(path: Path) -> Path:
 
 
 def mask_logs(home: Path, quotes: Quotes) -> list[Path]:
-    """Mask runs of erased words in Dagster's storage and in logs, which never ought to hold any; return what had some.
+    """Mask phrases of erased texts in Dagster's storage and in logs, which should contain none; return changed files.
 
-    Programs may go on using them: a database is one thing with the files that SQLite keeps beside it, and a file that
-    is gone when it is looked at holds nothing any more.
+    Other programs may keep using the files. A database is treated as one with the files that SQLite keeps beside it; a
+    file that disappears meanwhile is skipped.
 
     Raises:
-        LakeError: a database had some, and is damaged or in use for too long to be rid of them.
+        LakeError: a database with such phrases is damaged, or was in use for too long.
 
-    Cost: reads all of it once, databases twice.
+    Cost: reads everything once, databases twice.
     """
     if not quotes.phrases:
         return []
-    found = [path for name in _LOGS for path in _files(home / name)]
-    databases = {path for path in found if sqlite_file.is_database(path)}
+    paths = [path for name in _LOGS for path in _files(home / name)]
+    databases = {path for path in paths if sqlite_file.is_database(path)}
     beside = {path.with_name(path.name + suffix) for path in databases for suffix in sqlite_file.BESIDE}
     return [
         path
-        for path in found
+        for path in paths
         if path not in beside and (_mask_database if path in databases else _mask_file)(path, quotes)
     ]
 
 
-def holding(home: Path, quotes: Quotes, known: Collection[Path]) -> list[Path]:
-    """Return other files of the data folder that hold a run of erased words, such as plans that somebody kept there."""
-    skipped = {home / name for name in ("lake", "snapshots", "archive", "runs", *CACHES, *_LOGS)} | set(known)
+def quoting_files(home: Path, quotes: Quotes, excluded: Collection[Path]) -> list[Path]:
+    """Return other files of the data folder that contain a phrase of an erased text, such as saved plans."""
+    skipped = {home / name for name in ("lake", "snapshots", "archive", "runs", *CACHES, *_LOGS)} | set(excluded)
     other = [path for path in sorted(home.iterdir()) if path not in skipped]
-    inner = [one for path in other for one in (_files(path) if path.is_dir() else [path]) if one.is_file()]
+    inner = [file for path in other for file in (_files(path) if path.is_dir() else [path]) if file.is_file()]
     return [path for path in inner if quotes.verbatim(_text(path))]
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files below a folder, in order; what is removed meanwhile is left out."""
-    told = os.walk(folder, onerror=_unless_gone)
-    return sorted(path for place, _, names in told for name in names if (path := Path(place, name)).is_file())
+    """Return the files below a folder, in order, without those that disappear meanwhile."""
+    walk = os.walk(folder, onerror=_unless_gone)
+    return sorted(path for place, _, names in walk for name in names if (path := Path(place, name)).is_file())
 
 
 def _unless_gone(error: BaseException) -> None:
@@ -209,23 +208,23 @@ def _text(path: Path) -> str:
 
 
 def _mask_file(path: Path, quotes: Quotes) -> bool:
-    said = _text(path)
-    if not quotes.verbatim(said):
+    text = _text(path)
+    if not quotes.verbatim(text):
         return False
     aside = path.with_name(f".{path.name}.aside")
     with suppress(FileNotFoundError):
-        aside.write_text(quotes.masked(said), "utf-8")
+        aside.write_text(quotes.masked(text), "utf-8")
         aside.replace(path)
     return True
 
 
 def _mask_database(path: Path, quotes: Quotes) -> bool:
-    """Mask the texts of any SQLite file."""
+    """Mask the texts in an SQLite file of any schema."""
     return sqlite_file.rewrite_texts(path, lambda cell: _masked(cell, quotes), holds=lambda file: _holds(file, quotes))
 
 
 def _holds(path: Path, quotes: Quotes) -> bool:
-    """Say whether the bytes of a file hold a run of erased words."""
+    """Return whether the bytes of a file contain a phrase of an erased text."""
     with suppress(FileNotFoundError), path.open("rb") as file:
         last = b""
         while block := file.read(_BLOCK):
@@ -236,7 +235,7 @@ def _holds(path: Path, quotes: Quotes) -> bool:
 
 
 def _masked(cell: str, quotes: Quotes) -> str:
-    """Mask a text; in a JSON document each of its texts for itself, so that it stays one."""
+    """Mask a text; in a JSON document each text separately, so that it stays valid JSON."""
     try:
         document = json.loads(cell)
     except ValueError:
