@@ -36,12 +36,12 @@ def filled(home, memories):
 def stages(lake):
     """CPU seconds of each stage of a first run, and of its commit."""
     settings = load(lake.home, environment={})
-    profiles = inputs.chosen(lake, settings, as_of=NIGHT)
+    profiles = inputs.select_profiles(lake, settings, as_of=NIGHT)
     policies = inputs.policies(settings, profiles)
     made = {"profiles": profiles}
     spent = {}
     start = time.process_time()
-    made |= {name: inputs.known(lake, name, profiles) for name in ("events", "decisions", "reverted")}
+    made |= {name: inputs.read_table(lake, name, profiles) for name in ("events", "decisions", "reverted")}
     made |= {name: lake.read(name) for name in ("enrichment", "vectors", "completions")}
     spent["read"] = time.process_time() - start
     for stage in pipeline.STAGES:

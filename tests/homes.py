@@ -40,7 +40,7 @@ def settings(home: Path, **policy) -> Settings:
 def night(lake: Lake, *, as_of: datetime = NIGHT, run_id: str = "run", policy: Settings | None = None, **options):
     """Consolidate in this process; returns the tables of the run."""
     chosen = policy or settings(lake.home)
-    profiles = inputs.chosen(lake, chosen, as_of=as_of, **options)
+    profiles = inputs.select_profiles(lake, chosen, as_of=as_of, **options)
     return consolidate.consolidate(lake, chosen, profiles, run_id=run_id)
 
 

@@ -54,7 +54,7 @@ def counted(lake, profile="p"):
 
 def run(lake, task="full", *, as_of=NOW, seq=0, **options):
     settings = policy(lake)
-    profiles = inputs.chosen(lake, settings, as_of=as_of, seq=seq, task=task, **options)
+    profiles = inputs.select_profiles(lake, settings, as_of=as_of, seq=seq, task=task, **options)
     return consolidate.consolidate(lake, settings, profiles, run_id=f"{task} {as_of}")
 
 
@@ -106,7 +106,7 @@ def test_an_undo_is_no_reason_to_run_again(lake):
 def test_a_plan_that_is_only_looked_at_takes_nothing_in(lake):
     store(lake, 3)
     settings = policy(lake)
-    consolidate.preview(lake, settings, inputs.chosen(lake, settings, as_of=NOW))
+    consolidate.preview(lake, settings, inputs.select_profiles(lake, settings, as_of=NOW))
     assert figures(lake)[:2] == (3, 3)
 
 

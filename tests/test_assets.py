@@ -227,7 +227,7 @@ def forged(result):
 @pytest.fixture
 def forged_run(lake):
     """Stage the tables of a run with a forged plan; returns the run's id and the memory that it would archive."""
-    chosen = inputs.chosen(lake, homes.settings(lake.home), as_of=homes.NIGHT)
+    chosen = inputs.select_profiles(lake, homes.settings(lake.home), as_of=homes.NIGHT)
     tables, memory_id = forged(consolidate.preview(lake, homes.settings(lake.home), chosen))
     lake.project()
     for name in pipeline.RECORDED:

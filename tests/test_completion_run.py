@@ -113,7 +113,7 @@ def test_a_model_is_asked_once_and_its_words_are_kept(worded):
 def test_a_rebuild_asks_nobody_and_gives_the_same(worded):
     """The server is gone by then; the words are those that it gave."""
     lake, settings, _, _ = worded
-    again = consolidate.preview(lake, settings, inputs.chosen(lake, settings, as_of=LATER))
+    again = consolidate.preview(lake, settings, inputs.select_profiles(lake, settings, as_of=LATER))
     for name in ("summaries", "proposed_blocks"):
         homes.same({name: again[name].drop("plan_id")}, {name: lake.read(name).drop("plan_id")})
 

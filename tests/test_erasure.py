@@ -115,7 +115,7 @@ OTHER = event(
 
 def run(lake, as_of, **wanted):
     settings = load(lake.home, environment={})
-    profiles = inputs.chosen(lake, settings, as_of=as_of, **wanted)
+    profiles = inputs.select_profiles(lake, settings, as_of=as_of, **wanted)
     return consolidate.consolidate(lake, settings, profiles, run_id=f"run-{as_of:%d%H}")
 
 
@@ -134,7 +134,7 @@ def lived_in(home):
     snapshot.publish(lake)
     rebuild.snapshot_at(lake, NOW - timedelta(days=22))
     refused = {"event_type": "memory.stored", "profile_id": "p", "payload": {"content": TOLD, "importance": 7}}
-    lake.ledger.bury(
+    lake.ledger.add_dead_letters(
         [
             letter(json.dumps(refused).encode()),
             letter(b'{"half": "Doctor Zwirblquax'),
@@ -148,7 +148,7 @@ def lived_in(home):
     compaction.compact(lake.ledger, lake.store, before=NOW - timedelta(days=15))
     compaction.archive(lake.ledger, lake.store, before=NOW - timedelta(days=25))
     settings = load(home, environment={})
-    planned = consolidate.preview(lake, settings, inputs.chosen(lake, settings, as_of=NOW))
+    planned = consolidate.preview(lake, settings, inputs.select_profiles(lake, settings, as_of=NOW))
     for name in ("memories", "consolidation_plan", "enrichment"):
         lake.stage("run-7", name, planned[name])
     for folder, file in (("index", "p.bin"), ("dagster/storage/1/compute_logs", "step.err"), ("logs", "http.log")):
@@ -327,7 +327,7 @@ def test_a_second_erasure_is_none_and_says_when_the_first_was(lake):
 
 def test_a_plan_from_before_is_refused(lake):
     settings = load(lake.home, environment={})
-    profiles = inputs.chosen(lake, settings, as_of=LATER)
+    profiles = inputs.select_profiles(lake, settings, as_of=LATER)
     tables = consolidate.preview(lake, settings, profiles)
     erase_memories(lake, profile_id="p", memory_ids=["w"], now=LATER)
     with pytest.raises(Conflict, match="plan again"):
@@ -336,7 +336,7 @@ def test_a_plan_from_before_is_refused(lake):
 
 def test_a_run_under_way_keeps_nothing_of_it(lake):
     settings = load(lake.home, environment={})
-    tables = consolidate.preview(lake, settings, inputs.chosen(lake, settings, as_of=LATER))
+    tables = consolidate.preview(lake, settings, inputs.select_profiles(lake, settings, as_of=LATER))
     with Lake(lake.home) as other:
         erase_memories(other, profile_id="p", memory_ids=ALL, now=LATER)
     since = "memories were erased since the events were read; plan again"

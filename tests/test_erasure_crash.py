@@ -40,7 +40,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
             lake.ledger.append([parse(raw | {"event_id": memory_id}, recorded_at=at, origin="test")])
         for day in (9, 5):
             settings = load(home, environment={})
-            profiles = inputs.chosen(lake, settings, as_of=NOW - timedelta(days=day))
+            profiles = inputs.select_profiles(lake, settings, as_of=NOW - timedelta(days=day))
             tables = consolidate.consolidate(lake, settings, profiles, run_id=f"run{day}")
             snapshot.publish(lake)
         lake.stage("run5", "memories", tables["memories"])

@@ -47,7 +47,7 @@ def store(lake: Lake, given: list[tuple[str, str, bool]], recalls: list[list[int
         payload = {"memory_ids": ids, "query": f"which {RARE[wanted[0] % len(given)]}?"}
         raw = {"event_type": "memory.accessed", "event_id": f"x{turn}", "payload": payload}
         lake.ledger.append([parse(raw, recorded_at=NOW - timedelta(days=10 - turn), origin="test")])
-    profiles = inputs.chosen(lake, load(lake.home, environment={}), as_of=NOW)
+    profiles = inputs.select_profiles(lake, load(lake.home, environment={}), as_of=NOW)
     consolidate.consolidate(lake, load(lake.home, environment={}), profiles, run_id="run")
 
 

@@ -71,9 +71,9 @@ def test_two_stores_with_the_same_events_make_the_same_tables(tmp_path, told):
 def test_permuted_rows_change_nothing(lake):
     settings = homes.settings(lake.home)
     lake.project()
-    profiles = inputs.chosen(lake, settings, as_of=homes.NIGHT)
+    profiles = inputs.select_profiles(lake, settings, as_of=homes.NIGHT)
     policies = inputs.policies(settings, profiles)
-    given = {name: inputs.known(lake, name, profiles) for name in ("events", "decisions", "reverted")}
+    given = {name: inputs.read_table(lake, name, profiles) for name in ("events", "decisions", "reverted")}
     empty = {name: TABLES[name].empty() for name in pipeline.RECORDED}
     straight = pipeline.run({"profiles": profiles} | given | empty, policies)
     shuffled = {name: frame.sample(fraction=1, shuffle=True, seed=5) for name, frame in given.items()}
@@ -82,7 +82,7 @@ def test_permuted_rows_change_nothing(lake):
 
 def test_a_preview_writes_nothing_and_equals_what_is_then_committed(lake):
     settings = homes.settings(lake.home)
-    profiles = inputs.chosen(lake, settings, as_of=homes.NIGHT)
+    profiles = inputs.select_profiles(lake, settings, as_of=homes.NIGHT)
     before = sorted(path for path in lake.home.rglob("*") if path.suffix == ".parquet")
     position = lake.ledger.position()
     planned = consolidate.preview(lake, settings, profiles)["consolidation_plan"]
@@ -205,7 +205,7 @@ def test_rows_of_one_profile_never_depend_on_another(tmp_path, told):
 
 def test_a_plan_made_before_another_commit_is_refused(lake):
     settings = homes.settings(lake.home)
-    profiles = inputs.chosen(lake, settings, as_of=homes.NIGHT)
+    profiles = inputs.select_profiles(lake, settings, as_of=homes.NIGHT)
     homes.night(lake)
     with pytest.raises(Conflict, match="sample-1"):
         consolidate.consolidate(lake, settings, profiles, run_id="late")
@@ -226,7 +226,7 @@ def test_the_state_of_a_past_instant_is_a_snapshot_of_its_own(lake):
 def test_a_broken_invariant_stops_the_commit_and_names_the_rows(lake):
     settings = homes.settings(lake.home)
     lake.project()
-    profiles = inputs.chosen(lake, settings, as_of=homes.NIGHT)
+    profiles = inputs.select_profiles(lake, settings, as_of=homes.NIGHT)
     tables = consolidate.preview(lake, settings, profiles)
     protected = tables["scored_memories"].filter(pl.col("is_protected")).row(0, named=True)
     plan = tables["consolidation_plan"]
@@ -270,7 +270,7 @@ def test_the_quota_holds_one_profile_and_lets_the_others_commit(tmp_path, told):
 def test_seeds_of_random_modules_do_not_matter(lake):
     random.seed(1)
     settings = homes.settings(lake.home)
-    profiles = inputs.chosen(lake, settings, as_of=homes.NIGHT)
+    profiles = inputs.select_profiles(lake, settings, as_of=homes.NIGHT)
     one = consolidate.preview(lake, settings, profiles)
     random.seed(2)
     homes.same(one, consolidate.preview(lake, settings, profiles))

@@ -237,7 +237,7 @@ def test_runs_asked_for_at_once_are_made_one_after_the_other(home, granted, tmp_
         assert sorted(row["state"] for row in asked) == ["queued", "queued", "running"]
         again = ask({"task": "decay"}, "agent")
         assert again.status_code == 409
-        assert again.json()["detail"].startswith(f"the same run waits already: {ids[2]};")
+        assert again.json()["detail"].startswith(f"the same run is queued already: {ids[2]};")
         assert client.get("/health").status_code == 200
         ended = [finished(client, run_id, granted["admin"]) for run_id in ids]
         found = client.get("/consolidate/status", headers=granted["admin"]).json()
@@ -259,7 +259,7 @@ def test_a_run_whose_process_is_killed_says_so_and_the_next_one_runs(home, grant
     with serving(tmp_path / "data") as client:
         first = client.post("/consolidate", headers=granted["admin"], json={"task": "decay"}).json()["run_id"]
         os.kill(worker(tmp_path / "data"), signal.SIGKILL)
-        assert "ended from outside" in finished(client, first, granted["admin"])["error"]
+        assert "was killed" in finished(client, first, granted["admin"])["error"]
         second = client.post("/consolidate", headers=granted["admin"], json={"lightweight": True}).json()["run_id"]
         assert finished(client, second, granted["admin"])["error"] is None
 

@@ -177,9 +177,9 @@ def test_the_digest_of_a_position_does_not_change_as_the_ledger_grows(ledger: Le
 
 def test_a_letter_is_buried_once(ledger: Ledger) -> None:
     letter = DeadLetter("file.jsonl:3", "no JSON", b"{\xff", T0)
-    ledger.bury([letter, letter])
-    ledger.bury([letter])
-    ledger.bury([])
+    ledger.add_dead_letters([letter, letter])
+    ledger.add_dead_letters([letter])
+    ledger.add_dead_letters([])
     assert ledger.dead_letters().rows(named=True) == [
         {
             "letter_id": letter.letter_id,

@@ -62,7 +62,7 @@ class Nights:
 
     def planned(self, lake: Lake, hours: float = 0.0) -> pl.DataFrame:
         """What a run would decide so many hours after the end."""
-        profiles = inputs.chosen(lake, self.settings, as_of=self.end + timedelta(hours=hours))
+        profiles = inputs.select_profiles(lake, self.settings, as_of=self.end + timedelta(hours=hours))
         return consolidate.preview(lake, self.settings, profiles)["consolidation_plan"]
 
 

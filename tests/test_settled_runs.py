@@ -73,7 +73,7 @@ def test_a_block_forgets_a_merge_that_was_undone_though_the_merge_is_found_again
     assert merge in again["summaries"]["summary_id"], "the pair is still alike"
     assert set(lake.read("core_memory_blocks")["members"].explode()) == {"m0", "m1"}
     settings = homes.settings(lake.home)
-    own = inputs.chosen(lake, settings, as_of=START + 2 * DAY + timedelta(hours=1))
+    own = inputs.select_profiles(lake, settings, as_of=START + 2 * DAY + timedelta(hours=1))
     assert consolidate.preview(lake, settings, own)["consolidation_plan"].is_empty()
 
 
@@ -110,7 +110,7 @@ def test_a_run_with_a_limit_knows_which_run_left_nothing(lake):
         transaction.connection.execute(text("UPDATE runs SET duration_seconds = .001 WHERE run_id = 'three'"))
     second = homes.night(lake, as_of=START + 3 * DAY, run_id="four", policy=limited)
     assert second["consolidation_plan"].is_empty(), "a second run at an instant has the limit of the first"
-    again = inputs.chosen(lake, limited, as_of=START + 4 * DAY)
+    again = inputs.select_profiles(lake, limited, as_of=START + 4 * DAY)
     assert again["caught_up"].to_list() == [first], "the third has left some"
 
 

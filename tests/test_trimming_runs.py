@@ -53,7 +53,7 @@ def night(lake: Lake, **options):
 
 def planned(lake: Lake, *, as_of=homes.NIGHT, **options) -> pl.DataFrame:
     settings = homes.settings(lake.home)
-    own = inputs.chosen(lake, settings, as_of=as_of, **options)
+    own = inputs.select_profiles(lake, settings, as_of=as_of, **options)
     return consolidate.preview(lake, settings, own)["consolidation_plan"]
 
 

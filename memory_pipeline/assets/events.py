@@ -30,7 +30,7 @@ def events_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
         with refusing():
             profiles = store.participants()
             store.lake.project()
-            read = {name: inputs.known(store.lake, name, profiles) for name in TABLES_READ if name != "profiles"}
+            read = {name: inputs.read_table(store.lake, name, profiles) for name in TABLES_READ if name != "profiles"}
         context.log.info("[consolidation] %d profiles take part", profiles.height)
         yield from results({"profiles": profiles} | read, names, {})
 

@@ -57,7 +57,7 @@ class StagedTables(dg.IOManager):
 
     def _read(self, name: str) -> pl.DataFrame:
         if TABLES[name].write_mode not in _STAGED:
-            return inputs.known(self._store.lake, name, self._table("profiles"))
+            return inputs.read_table(self._store.lake, name, self._table("profiles"))
         for run_id in self._run_ids:
             if (frame := self._store.lake.staged(run_id, name)) is not None:
                 return frame

@@ -134,7 +134,7 @@ class Store:
         run = self.run
         with refusing(ValueError):
             if run.plan_file:
-                return inputs.planned(self.lake, self.settings, run.plan())
+                return inputs.profiles_of_plan(self.lake, self.settings, run.plan())
             position = run.seq or self.lake.ledger.position()  # before the clock: what comes between is later than both
             clock = run.instant()
             if not preview and clock > datetime.now(UTC) + CLOCK_SKEW:
@@ -142,7 +142,7 @@ class Store:
                     f"run.as_of = {clock.isoformat()} lies in the future, and later runs could not go back before it; "
                     "look at it with a preview"
                 )
-            return inputs.chosen(
+            return inputs.select_profiles(
                 self.lake,
                 self.settings,
                 as_of=clock,

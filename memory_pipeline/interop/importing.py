@@ -72,7 +72,7 @@ def import_events(
     for batch_events, unreadable in _batches(events, batch):
         appended, taken, conflicts = _append(ledger, batch_events)
         letters = unreadable + conflicts
-        ledger.bury(letters)
+        ledger.add_dead_letters(letters)
         report = ImportReport(
             report.accepted + appended.accepted,
             report.duplicates + appended.duplicates,

@@ -144,7 +144,7 @@ FILES: Final = sa.Table(
 )
 """Catalogue of the lake: a file is visible from position `added_seq` until before `removed_seq`."""
 
-LETTERS: Final = sa.Table(
+DEAD_LETTERS: Final = sa.Table(
     "dead_letters",
     METADATA,
     _text("letter_id", primary_key=True),

@@ -22,10 +22,10 @@ from uuid6 import uuid7
 from memory_pipeline.ledger import database, references
 from memory_pipeline.ledger.database import (
     ATTEMPTS,
+    DEAD_LETTERS,
     DECISIONS,
     DIGESTS,
     EVENTS,
-    LETTERS,
     MOVED,
     REVERTED,
     RUNS,
@@ -194,7 +194,7 @@ class Ledger:
             _store_digest(transaction, last)
         return Appended(accepted, len(rows) - accepted, last)
 
-    def bury(self, letters: Sequence[DeadLetter]) -> None:
+    def add_dead_letters(self, letters: Sequence[DeadLetter]) -> None:
         """Store refused events; those that are stored already stay unchanged."""
         rows = [
             {
@@ -208,7 +208,7 @@ class Ledger:
         ]
         if rows:
             with self.writing() as transaction:
-                transaction.connection.execute(insert_new(transaction, LETTERS), rows)
+                transaction.connection.execute(insert_new(transaction, DEAD_LETTERS), rows)
 
     def revert(
         self,
@@ -373,7 +373,7 @@ class Ledger:
 
     def dead_letters(self) -> pl.DataFrame:
         """Return the refused events (the table `dead_letters`)."""
-        return self._table("dead_letters", sa.select(*LETTERS.c), None)
+        return self._table("dead_letters", sa.select(*DEAD_LETTERS.c), None)
 
     def _table(self, name: str, query: sa.Select[Any], profiles: Collection[str] | None) -> pl.DataFrame:
         """Return the result of a query as the table whose columns it selects."""

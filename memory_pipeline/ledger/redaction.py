@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from memory_pipeline.ledger import catalog
 from memory_pipeline.ledger.catalog import Mark
-from memory_pipeline.ledger.database import DECISIONS, EVENTS, LETTERS, META, Transaction
+from memory_pipeline.ledger.database import DEAD_LETTERS, DECISIONS, EVENTS, META, Transaction
 from memory_pipeline.ledger.event import COLUMNS, Event
 from memory_pipeline.ledger.ledger import position_in
 
@@ -48,7 +48,7 @@ def apply(transaction: Transaction, redaction: Redaction) -> None:
     if redaction.decisions:
         _update_decisions(transaction, redaction.decisions)
     for letter_id in redaction.dead_letters:
-        connection.execute(LETTERS.delete().where(LETTERS.c.letter_id == letter_id))
+        connection.execute(DEAD_LETTERS.delete().where(DEAD_LETTERS.c.letter_id == letter_id))
     connection.execute(EVENTS.insert(), [dict(zip(COLUMNS, event.row(), strict=True)) for event in redaction.events])
     catalog.set_mark(transaction, Mark.ERASED, position_in(transaction))
     connection.execute(META.insert().values(key=_PENDING, value=redaction.pending))

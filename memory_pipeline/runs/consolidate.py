@@ -26,7 +26,7 @@ def consolidate(lake: Lake, settings: Settings, profiles: pl.DataFrame, *, run_i
     Args:
         lake: the store.
         settings: policy of each profile, and where a language model answers.
-        profiles: who takes part (see `inputs.chosen`).
+        profiles: who takes part (see `inputs.select_profiles`).
         run_id: id of the run.
 
     Returns:
@@ -54,7 +54,7 @@ def preview(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str,
     """
     policies = inputs.policies(settings, profiles)
     tables = {"profiles": profiles} | {
-        name: inputs.known(lake, name, profiles) for name in pipeline.SOURCES if name != "profiles"
+        name: inputs.read_table(lake, name, profiles) for name in pipeline.SOURCES if name != "profiles"
     }
     return pipeline.run(
         tables, policies, last_run=last_run(lake, profiles), complete=completer(settings, policies.values())

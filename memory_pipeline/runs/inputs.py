@@ -1,6 +1,6 @@
-"""Who takes part in a run, from which state of the ledger, and what the ledger knows at that state.
+"""Selects the profiles of a run and the ledger state that it reads, and reads the tables of that state.
 
-What is not here: what is done with it (`consolidation.pipeline`), and how it is committed (`history`).
+Not here: what a run does with them (`consolidation.pipeline`), and how its result is committed (`runs/commit.py`).
 """
 
 from collections.abc import Collection, Mapping
@@ -19,10 +19,10 @@ from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.settings import Policy, Settings
 
 AUTOMATIC: Final = frozenset({"schedule", "sensor"})
-"""Triggers whose instant may lie before a profile's last commit: such a tick has nothing left to do for it."""
+"""Triggers whose instant may lie before a profile's last commit; such a profile is skipped, for nothing is due."""
 
 
-def chosen(
+def select_profiles(
     lake: Lake,
     settings: Settings,
     *,
@@ -35,19 +35,19 @@ def chosen(
     max_archived_share: float | None = None,
     retry_reverted: bool = False,
 ) -> pl.DataFrame:
-    """Return the table `profiles` of a run: every profile with a memory, or those that are named.
+    """Return the table `profiles` of a run: every profile with a memory, or the named ones.
 
     Args:
         lake: the store.
-        settings: policy of each profile.
-        as_of: the one clock of the run.
+        settings: settings with the policy of each profile.
+        as_of: instant at which the run evaluates everything.
         seq: ledger position to read up to; 0: the head.
-        profiles: who takes part; none: all.
-        task: what may be decided.
-        scope: all, or recent: only what concerns sessions touched since the last reflection.
+        profiles: ids of the profiles; empty: all.
+        task: task of the run, which limits what it may decide.
+        scope: `all`, or `recent`: only decisions about sessions with new memories since the last reflection.
         trigger: what started the run.
-        max_archived_share: quota instead of the policy's.
-        retry_reverted: propose again what was undone.
+        max_archived_share: quota that replaces the policy's.
+        retry_reverted: whether decisions that were undone may be proposed again.
 
     Raises:
         ValueError: task or scope is unknown, or a named profile has no memory.
@@ -58,24 +58,23 @@ def chosen(
         raise ValueError(f"scope {shown(scope)} is unknown; known are all, recent")
     ledger = lake.ledger
     stored = dict(ledger.profiles().filter(pl.col("memories") > 0).select("profile_id", "memories").iter_rows())
-    known = sorted(stored)
-    if unknown := sorted(set(profiles) - set(known)):
-        raise ValueError(f"profile {unknown[0]!r} has no memory; known are {', '.join(known) or 'none'}")
+    if unknown := sorted(set(profiles) - set(stored)):
+        raise ValueError(f"profile {unknown[0]!r} has no memory; known are {', '.join(sorted(stored)) or 'none'}")
     past = status.progress(lake)
-    own = sorted(set(profiles) or set(known))
+    selected = sorted(set(profiles) or set(stored))
     if trigger in AUTOMATIC:
         later = set(past.filter(pl.col("last_as_of") > as_of)["profile_id"])
-        own = [profile_id for profile_id in own if profile_id not in later]
+        selected = [profile_id for profile_id in selected if profile_id not in later]
     position = seq or ledger.position()
-    runs = ledger.runs().filter(pl.col("as_of") < as_of)  # so that a second run at an instant is limited as the first
-    limits = _row_limits(settings, runs, {profile_id: stored[profile_id] for profile_id in own})
+    runs = ledger.runs().filter(pl.col("as_of") < as_of)  # a second run at an instant has the limits of the first
+    limits = _row_limits(settings, runs, {profile_id: stored[profile_id] for profile_id in selected})
     return pipeline.participants(
-        {profile_id: settings.policy_of(profile_id) for profile_id in own},
+        {profile_id: settings.policy_of(profile_id) for profile_id in selected},
         ledger_digest=ledger.digest(position),
         as_of=as_of,
         seq=position,
-        # A head beyond the state that is read is no base of a plan: the commit of such a plan is refused.
-        heads={profile_id: min(head, position) for profile_id, head in ledger.heads(own).items()},
+        # Capped, so that the commit refuses a plan made from an earlier state than the head.
+        heads={profile_id: min(head, position) for profile_id, head in ledger.heads(selected).items()},
         since=dict(past.select("profile_id", "reflected_seq").iter_rows()),
         task=task,
         scope=scope,
@@ -88,7 +87,7 @@ def chosen(
 
 
 def _row_limits(settings: Settings, runs: pl.DataFrame, stored: Mapping[str, int]) -> dict[str, int]:
-    """How many memories of each profile the run's time budget allows; no profile is named if it allows them all."""
+    """Return how many memories of each profile the time budget allows; empty if it allows all."""
     limit = triggers.row_limit(settings.time_budget_seconds, runs)
     total = sum(stored.values())
     if limit is None or total <= limit:
@@ -97,23 +96,24 @@ def _row_limits(settings: Settings, runs: pl.DataFrame, stored: Mapping[str, int
 
 
 def _caught_up(lake: Lake, runs: pl.DataFrame, profiles: Collection[str]) -> dict[str, int]:
-    """Position of the last commit of each profile that compared and grouped all its memories: nothing waits since."""
+    """Return for each profile the position of its last commit that deferred no memory."""
     if not profiles:
         return {}
     tasks = [task for task, actions in TASKS.items() if Action.DEFER in actions]
     whole = pl.col("task").is_in(tasks) & (pl.col("scope") == "all") & (pl.col("outcome") == "committed")
     runs = runs.filter(pl.col("profile_id").is_in(sorted(profiles)), whole)
-    late = lake.ledger.decisions(profiles=sorted(profiles)).filter(pl.col("action") == Action.DEFER.value)
-    left = runs.join(late, on=["profile_id", "plan_id"], how="semi")
-    done = runs.join(left, on=["profile_id", "as_of"], how="anti")  # another run at that instant had nothing to add
-    return dict(done.group_by("profile_id").agg(pl.col("commit_seq").max()).iter_rows())
+    deferrals = lake.ledger.decisions(profiles=sorted(profiles)).filter(pl.col("action") == Action.DEFER.value)
+    incomplete = runs.join(deferrals, on=["profile_id", "plan_id"], how="semi")
+    # A later run at the instant of an incomplete one has no deferrals of its own, but is not complete either.
+    complete = runs.join(incomplete, on=["profile_id", "as_of"], how="anti")
+    return dict(complete.group_by("profile_id").agg(pl.col("commit_seq").max()).iter_rows())
 
 
-def planned(lake: Lake, settings: Settings, document: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the table `profiles` of a written plan, if nothing it was made from has moved.
+def profiles_of_plan(lake: Lake, settings: Settings, document: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the table `profiles` of a plan document, if the plan is still current.
 
     Raises:
-        ValueError: it is no plan, was changed, or a profile or its policy has changed since.
+        ValueError: the document is not a plan or was changed, or a profile or its policy has changed since.
     """
     _, profiles = plan_document.read(document)
     heads = lake.ledger.heads(profiles["profile_id"].to_list())
@@ -130,10 +130,10 @@ def planned(lake: Lake, settings: Settings, document: Mapping[str, Any]) -> pl.D
 
 
 def check_agreed(plan: pl.DataFrame, document: Mapping[str, Any]) -> None:
-    """Refuse a plan that differs from the one that was written.
+    """Refuse a plan that differs from the plan of a document.
 
     Raises:
-        ValueError: it differs.
+        ValueError: the plans differ.
     """
     written, _ = plan_document.read(document)
     if not TABLES["consolidation_plan"].conform(plan).equals(TABLES["consolidation_plan"].conform(written)):
@@ -141,16 +141,16 @@ def check_agreed(plan: pl.DataFrame, document: Mapping[str, Any]) -> None:
 
 
 def policies(settings: Settings, profiles: pl.DataFrame) -> dict[str, Policy]:
-    """Policies of the profiles of a run, by hash."""
-    own = [settings.policy_of(profile_id) for profile_id in profiles["profile_id"]]
-    return {policy.digest: policy for policy in own}
+    """Return the policies of the profiles of a run, by hash."""
+    of_profiles = (settings.policy_of(profile_id) for profile_id in profiles["profile_id"])
+    return {policy.digest: policy for policy in of_profiles}
 
 
-def known(lake: Lake, name: str, profiles: pl.DataFrame) -> pl.DataFrame:
-    """Read a table that a run is given, as of its state: `events`, `decisions`, `reverted`, or one of `RECORDED`.
+def read_table(lake: Lake, name: str, profiles: pl.DataFrame) -> pl.DataFrame:
+    """Read an input table of a run at its state: `events`, `decisions`, `reverted`, or a table of the lake.
 
-    An undo counts from its position in the ledger on, whatever the clock of the run: what was taken back does not hold
-    at an earlier instant either.
+    An undo applies from its position in the ledger on, whatever the instant of the run: a decision that was undone is
+    not in force at an earlier instant either.
     """
     if profiles.is_empty():
         return TABLES[name].empty()

@@ -1,6 +1,6 @@
-"""Log lines of a run, in AutoMem's words: what each task did, and what was switched off.
+"""Builds the log lines of a run in AutoMem's format: what each task did, and which features are switched off.
 
-Not here: the logger; whoever commits a run writes the lines (`runs/commit.py`, `assets/consolidation_commit.py`).
+Not here: the logger; the code that commits a run writes the lines (`runs/commit.py`, `assets/consolidation_commit.py`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ _TEXTS: Final = (
     ("Blocks", ((Action.COMPILE, "compiled {} core memory blocks"),)),
     ("Facts", ((Action.CLOSE, "closed {} facts that changed"),)),
 )
-"""Texts for the decisions of each action, by the task that they belong to."""
+"""Texts for the decisions of each action, by task."""
 
 _SWITCHES: Final = (
     ("core_blocks", Action.COMPILE),
@@ -45,7 +45,7 @@ _SWITCHES: Final = (
     ("methods", Action.SUMMARISE),
     ("forgetting", Action.ARCHIVE),
 )
-"""Settings that switch a feature off when false or empty, and the action of its decisions."""
+"""Settings that switch a feature off if false or empty, with the action of its decisions."""
 
 
 def lines(
@@ -59,11 +59,11 @@ def lines(
     """Return the log lines of a committed run.
 
     Args:
-        profiles: the profiles that took part, with `task` and `policy_hash` (the table `profiles`).
-        plan: decisions, and those held back (the table `consolidation_plan`).
-        live: live memories of each profile before the run.
-        policies: policies in play, by hash.
-        seconds: how long the run took.
+        profiles: table `profiles` of the run.
+        plan: table `consolidation_plan`, including decisions held back.
+        live: number of live memories of each profile before the run.
+        policies: policies of the profiles, by hash.
+        seconds: duration of the run.
     """
     messages: list[str] = []
     for (task,), group in profiles.sort("profile_id").group_by(["task"], maintain_order=True):

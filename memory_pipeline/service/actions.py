@@ -152,7 +152,7 @@ def dry_run(settings: Settings, *, as_of: datetime | None = None, **asked: Any) 
     Args:
         settings: the deployment.
         as_of: the one clock of the run; default: now.
-        asked: the other arguments of `inputs.chosen`.
+        asked: the other arguments of `inputs.select_profiles`.
 
     Returns:
         What a plan file holds (see `runs.consolidate.dry_run`).
@@ -166,5 +166,5 @@ def dry_run(settings: Settings, *, as_of: datetime | None = None, **asked: Any) 
 
     with Lake(settings.home) as lake:
         position = lake.ledger.position()  # before the clock: what comes between is later than both
-        profiles = inputs.chosen(lake, settings, as_of=as_of or datetime.now(UTC), seq=position, **asked)
+        profiles = inputs.select_profiles(lake, settings, as_of=as_of or datetime.now(UTC), seq=position, **asked)
         return runs_consolidate.dry_run(lake, settings, profiles)

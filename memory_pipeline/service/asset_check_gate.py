@@ -1,4 +1,4 @@
-"""The asset-check gate: the outcome of every check that a run should have evaluated."""
+"""Implements the asset-check gate: lists the outcome of every check that a run should have evaluated."""
 
 from typing import Any, Final
 
@@ -9,15 +9,15 @@ from memory_pipeline.service import launch
 from memory_pipeline.settings import Settings
 
 COMMITTING: Final = ("full", "apply")
-"""Jobs that commit a full plan: one planned in the same run, or one that was reviewed before."""
+"""Jobs that commit a full plan: planned in the same run, or reviewed before."""
 
 
 def evaluate(settings: Settings, run_id: str | None = None) -> list[dict[str, Any]]:
     """Compare the checks that a run should have evaluated with those it did.
 
     Args:
-        settings: the deployment.
-        run_id: the run; default: the last finished run of the jobs in `COMMITTING`.
+        settings: settings of the deployment.
+        run_id: id of the run; default: the last finished run of the jobs in `COMMITTING`.
 
     Returns:
         One row per check: `asset`, `check`, `outcome` (passed, failed or missing), `detail`.

@@ -1,6 +1,6 @@
-"""Runs that a server makes in the background: one after the other, in a process of their own, so that it can answer.
+"""Executes a server's runs in the background: one at a time, in a separate process, so that it keeps answering.
 
-What is not here: what a run does (`actions.consolidate`), and who may ask for it (`http_server`).
+Not here: what a run does (`actions.consolidate`), and who may request one (`http_server`).
 """
 
 import multiprocessing
@@ -18,31 +18,31 @@ from memory_pipeline.service import actions
 from memory_pipeline.service.actions import Consolidation
 
 REMEMBERED: Final = 20
-"""Finished runs that a server can still tell of."""
+"""Number of finished runs whose outcome a server keeps."""
 
 
 class Refused(RuntimeError):
-    """A run failed because of what it found, such as a check; the message says what."""
+    """A run failed for a reason that it reports, such as a failed check; the message is the reason."""
 
 
-class Waiting(ValueError):
-    """The same run waits already; the message names it."""
+class AlreadyQueued(ValueError):
+    """The same run is queued already; the message names it."""
 
 
 @dataclass
-class Asked:
-    """A run that was asked for."""
+class RequestedRun:
+    """A run that was requested, and its result once it is finished."""
 
     run_id: str
-    wanted: Consolidation
+    request: Consolidation
     asked_at: datetime
     result: Future[dict[str, Any]] = field(repr=False)
 
-    def told(self, *, running: bool) -> dict[str, Any]:
-        """Say what became of it: `state` is queued, running, succeeded or failed."""
+    def status(self, *, running: bool) -> dict[str, Any]:
+        """Return the status as JSON types; `state` is queued, running, succeeded or failed."""
         state, error, committed = "running" if running else "queued", None, None
         if self.result.cancelled():
-            state, error = "failed", "the server ended before the run began"
+            state, error = "failed", "the server stopped before the run began"
         elif self.result.done():
             problem = self.result.exception()
             state, error = ("failed", reason(problem)) if problem else ("succeeded", None)
@@ -50,9 +50,9 @@ class Asked:
         return {
             "run_id": self.run_id,
             "state": state,
-            "task": self.wanted.kind,
-            "scope": self.wanted.scope.value,
-            "profile_id": self.wanted.profile_id,
+            "task": self.request.kind,
+            "scope": self.request.scope.value,
+            "profile_id": self.request.profile_id,
             "asked_at": self.asked_at,
             "committed_run_id": committed,
             "error": error,
@@ -60,56 +60,58 @@ class Asked:
 
 
 class Runs:
-    """The runs of one server over one data folder.
+    """The runs of one server on one data folder.
 
-    Runs that write wait for one another; what is only planned has a process of its own and waits for no run. Whatever
-    else writes to the folder meanwhile, such as a schedule, the earlier commit wins and the later run starts anew.
+    Runs that commit are executed one at a time; dry runs have a separate process and wait for no run. If anything else
+    commits meanwhile, such as a schedule, the earlier commit wins and the later run starts again.
     """
 
     def __init__(self, home: Path) -> None:
-        """Name the data folder; processes start with the first run."""
+        """Store the data folder; processes start with the first run."""
         self._home = home
         self._lock = threading.Lock()
         self._pools: dict[str, ProcessPoolExecutor] = {}
-        self._asked: deque[Asked] = deque()
+        self._requested: deque[RequestedRun] = deque()
 
-    def start(self, wanted: Consolidation, *, trigger: str) -> Asked:
+    def start(self, request: Consolidation, *, trigger: str) -> RequestedRun:
         """Put a run into the queue and return at once.
 
         Raises:
-            Waiting: the very same run waits and has not begun; it will see whatever this one would.
+            AlreadyQueued: the same run is queued and has not begun; it will read everything that this one would.
         """
         with self._lock:
-            open_runs = [asked for asked in self._asked if not asked.result.done()]
-            same = next((asked for asked in open_runs[1:] if asked.wanted == wanted), None)
+            open_runs = [run for run in self._requested if not run.result.done()]
+            same = next((run for run in open_runs[1:] if run.request == request), None)
             if same is not None:
-                raise Waiting(f"the same run waits already: {same.run_id}; it will see all that is stored by then")
+                raise AlreadyQueued(
+                    f"the same run is queued already: {same.run_id}; it will see all that is stored by then"
+                )
             run_id = str(uuid4())
-            asked = Asked(run_id, wanted, datetime.now(UTC), self._submit("runs", wanted, trigger, run_id))
-            self._asked.append(asked)
-            while len(self._asked) > REMEMBERED and self._asked[0].result.done():
-                self._asked.popleft()
-            return asked
+            run = RequestedRun(run_id, request, datetime.now(UTC), self._submit("runs", request, trigger, run_id))
+            self._requested.append(run)
+            while len(self._requested) > REMEMBERED and self._requested[0].result.done():
+                self._requested.popleft()
+            return run
 
-    def plan(self, wanted: Consolidation, *, trigger: str) -> dict[str, Any]:
-        """Return the plan of a dry run, when it is made.
+    def plan(self, request: Consolidation, *, trigger: str) -> dict[str, Any]:
+        """Wait for a dry run and return its plan.
 
         Raises:
-            Refused: it could not be made; says why.
+            Refused: the run failed; the message is the reason.
             ValueError: settings or request do not fit the store.
         """
         with self._lock:
-            result = self._submit("plans", wanted, trigger, None)
+            result = self._submit("plans", request, trigger, None)
         return result.result()
 
-    def told(self) -> list[dict[str, Any]]:
-        """Say what became of the runs that were asked for, newest first."""
+    def statuses(self) -> list[dict[str, Any]]:
+        """Return the status of each requested run, newest first."""
         with self._lock:
-            first = next((asked for asked in self._asked if not asked.result.done()), None)
-            return [asked.told(running=asked is first) for asked in reversed(self._asked)]
+            first = next((run for run in self._requested if not run.result.done()), None)
+            return [run.status(running=run is first) for run in reversed(self._requested)]
 
     def close(self) -> None:
-        """Finish the run that is under way, drop those that wait, and end the processes."""
+        """Finish the run in progress, cancel the queued ones, and stop the processes."""
         with self._lock:
             for pool in self._pools.values():
                 pool.shutdown(cancel_futures=True)
@@ -121,37 +123,37 @@ class Runs:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _submit(self, pool: str, wanted: Consolidation, trigger: str, run_id: str | None) -> Future[dict[str, Any]]:
+    def _submit(self, pool: str, request: Consolidation, trigger: str, run_id: str | None) -> Future[dict[str, Any]]:
         for _ in range(2):
             if pool not in self._pools:
                 context = multiprocessing.get_context("spawn")
-                self._pools[pool] = ProcessPoolExecutor(1, mp_context=context, initializer=_deaf)
+                self._pools[pool] = ProcessPoolExecutor(1, mp_context=context, initializer=_ignore_interrupts)
             try:
-                return self._pools[pool].submit(_perform, self._home, wanted, trigger, run_id)
-            except BrokenExecutor:  # its process was killed; the next one gets a new process
+                return self._pools[pool].submit(_perform, self._home, request, trigger, run_id)
+            except BrokenExecutor:  # its process was killed; the next attempt starts a new one
                 del self._pools[pool]
-        raise RuntimeError("the process for runs ended twice at its start; see the log of the server")
+        raise RuntimeError("the process for runs stopped twice while starting; see the log of the server")
 
 
 def reason(error: BaseException) -> str:
-    """Say in one line why a run failed."""
+    """Return why a run failed, as one line."""
     if isinstance(error, BrokenExecutor):
-        return "the process of the run was ended from outside; nothing was half written, ask again"
-    said = " ".join(str(error).split())
-    return said if isinstance(error, ValueError | RuntimeError) else f"{type(error).__name__}: {said}"
+        return "the process of the run was killed; nothing was half written, request the run again"
+    message = " ".join(str(error).split())
+    return message if isinstance(error, ValueError | RuntimeError) else f"{type(error).__name__}: {message}"
 
 
-def _deaf() -> None:
+def _ignore_interrupts() -> None:
     """Leave Ctrl-C to the server, which lets the run finish."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _perform(home: Path, wanted: Consolidation, trigger: str, run_id: str | None) -> dict[str, Any]:
-    """Run in the process for runs; an error crosses to the server as its message alone, since not every error can."""
+def _perform(home: Path, request: Consolidation, trigger: str, run_id: str | None) -> dict[str, Any]:
+    """Execute a run in the process for runs; raise errors with their message alone, since not every error pickles."""
     from memory_pipeline.service.launch import RunFailed  # noqa: PLC0415
 
     try:
-        return actions.consolidate(home, wanted, trigger=trigger, run_id=run_id)
+        return actions.consolidate(home, request, trigger=trigger, run_id=run_id)
     except RunFailed as error:
         raise Refused(reason(error)) from error
     except ValueError as error:

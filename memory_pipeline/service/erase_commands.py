@@ -31,12 +31,12 @@ from memory_pipeline.service.report import flat, line, many, prose
 app = typer.Typer()
 
 SHOWN = 5
-"""Texts that a preview shows."""
+"""Number of texts that a preview shows."""
 
 
 @dataclass(frozen=True)
 class Preview:
-    """What an erasure will reach, as far as it is known beforehand."""
+    """Memories and summaries that an erasure will affect."""
 
     profile_id: str
     memories: tuple[tuple[str, str], ...]
@@ -45,7 +45,7 @@ class Preview:
     """Summaries that quote them; they are reworded without them, or dropped."""
 
     def phrase(self) -> str:
-        """Return it as the end of a sentence."""
+        """Return the preview as the end of a sentence."""
         summaries = many(self.summaries, "summary")
         rest = f"; {summaries} that quote them will be reworded or dropped" if self.summaries else ""
         return f"{many(len(self.memories), 'memory')} of profile {self.profile_id}{rest}"
@@ -113,7 +113,7 @@ def erase(
 
 
 def preview(lake: Lake, profile_id: str, *, memory_id: str | None, user: str | None) -> Preview:
-    """Return what an erasure will reach, without memories that are unknown or erased already."""
+    """Return what an erasure will affect, without memories that are unknown or erased already."""
     stored = lake.events(profiles=[profile_id]).filter(
         pl.col("event_type") == EventType.STORED.value, pl.col("erased_at").is_null()
     )

@@ -23,7 +23,7 @@ from memory_pipeline.ledger.database import LakeError, UnknownMemory
 from memory_pipeline.runs import metrics, status
 from memory_pipeline.service import docs_page, http_memories
 from memory_pipeline.service.actions import Consolidation
-from memory_pipeline.service.background_runs import Refused, Runs, Waiting
+from memory_pipeline.service.background_runs import AlreadyQueued, Refused, Runs
 from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.http_guard import (
     Authorized,
@@ -42,7 +42,7 @@ _STORE_WIDE: Final = ("home", "position", "dead_letters", "disk_bytes")
 """Fields of the status that concern the whole store; hidden from agents."""
 
 _CODES: Final = {
-    Waiting: 409,
+    AlreadyQueued: 409,
     Refused: 409,
     Conflict: 409,
     UnknownMemory: 404,
@@ -150,7 +150,7 @@ def consolidate_status(
     require_memories(lake, owner)
     summary = status.summary(lake, _settings(request), now=datetime.now(UTC), profile_id=owner)
     hidden = () if grant.profile_id is None else _STORE_WIDE
-    requests = [row for row in request.app.state.runs.told() if owner in {None, row["profile_id"]}]
+    requests = [row for row in request.app.state.runs.statuses() if owner in {None, row["profile_id"]}]
     visible = {name: value for name, value in summary.items() if name not in hidden} | {"requests": requests}
     return JSONResponse(jsonable_encoder(visible))
 

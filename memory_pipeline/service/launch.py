@@ -1,4 +1,4 @@
-"""Starts a Dagster job in this process, on the home's own Dagster instance, so that the run shows in the UI."""
+"""Executes Dagster jobs in this process, on the Dagster instance of the data folder, so that runs appear in the UI."""
 
 import logging
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from memory_pipeline.definitions import build_defs
 from memory_pipeline.settings import Settings
 
 ATTEMPTS: Final = 3
-"""Whole runs tried when another run commits first."""
+"""Number of whole runs tried while other runs commit first."""
 
 
 class RunFailed(RuntimeError):
-    """A run failed; the message is the reason, the run's events stand in Dagster."""
+    """A run failed; the message is the reason, and Dagster has the run's events."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Launched:
 
 
 def dagster_home(home: Path) -> Path:
-    """Return the folder of the home's Dagster instance, made ready on first use."""
+    """Return the folder of the data folder's Dagster instance; create and configure it on first use."""
     folder = home / "dagster"
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "dagster.yaml"
@@ -39,21 +39,21 @@ def dagster_home(home: Path) -> Path:
 
 
 def instance(home: Path) -> dg.DagsterInstance:
-    """Open the home's Dagster instance."""
+    """Open the Dagster instance of the data folder."""
     return dg.DagsterInstance.from_config(str(dagster_home(home)))
 
 
 def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str | None = None) -> Launched:
-    """Run a job to its end, on the Dagster instance of the home, so that the run shows in the UI.
+    """Execute a job on the Dagster instance of the data folder, and wait for it.
 
     Args:
-        settings: the deployment.
+        settings: settings of the deployment.
         job: name of the job.
         run: state and task of the run.
-        run_id: id of its first attempt; default: a new one, as for every later attempt.
+        run_id: id of the first attempt; None: a new one, as for every later attempt.
 
     Raises:
-        RunFailed: the run failed; says why.
+        RunFailed: the run failed; the message is the reason.
     """
     run = run or Run()
     definition = build_defs(settings=settings, key_prefix="").resolve_job_def(job)
@@ -63,14 +63,14 @@ def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str
     }
     logging.getLogger("dagster").setLevel(logging.CRITICAL)
     with instance(settings.home) as dagster:
-        for left in reversed(range(ATTEMPTS)):
+        for attempts_left in reversed(range(ATTEMPTS)):
             result = definition.execute_in_process(
                 instance=dagster,
                 run_config=config,
                 raise_on_error=False,
-                run_id=run_id if left == ATTEMPTS - 1 else None,
+                run_id=run_id if attempts_left == ATTEMPTS - 1 else None,
             )
-            if result.success or not (left and _late(dagster, result.run_id)):
+            if result.success or not (attempts_left and _lost_race(dagster, result.run_id)):
                 break
     if not result.success:
         raise RunFailed(_reason(result))
@@ -80,29 +80,29 @@ def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str
     )
 
 
-def _late(dagster: dg.DagsterInstance, run_id: str) -> bool:
-    """Whether a run failed only because another one committed first."""
+def _lost_race(dagster: dg.DagsterInstance, run_id: str) -> bool:
+    """Return whether a run failed only because another run committed first."""
     run = dagster.get_run_by_id(run_id)
     return run is not None and run.tags.get(RETRY) == "true"
 
 
 def _reason(result: dg.ExecuteInProcessResult) -> str:
-    """Why a run failed, in one line."""
+    """Return why a run failed, as one line."""
     for check in result.get_asset_check_evaluations():
         if check.blocking and not check.passed:
             return f"check {check.check_name} of {check.asset_key.to_user_string()} failed: {check.description}"
     for event in result.all_events:
         if event.is_step_failure:
             failure = event.step_failure_data
-            said = failure.user_failure_data.description if failure.user_failure_data else None
-            return said or f"step {event.step_key} failed: {_innermost(failure.error)}"
+            description = failure.user_failure_data.description if failure.user_failure_data else None
+            return description or f"step {event.step_key} failed: {_innermost(failure.error)}"
         if event.is_run_failure:
             return f"the run failed: {_innermost(event.job_failure_data.error)}"
     return "the run did not finish; see it in the Dagster UI"
 
 
 def _innermost(error: Any) -> str:
-    """First line of what lies at the bottom of an error that Dagster kept."""
+    """Return the first line of the root cause of an error that Dagster recorded."""
     while error is not None and error.cause is not None:
         error = error.cause
     return error.message.strip().splitlines()[0] if error else "no reason was recorded"

@@ -35,7 +35,7 @@ def settings(lake, **policy):
 def run(lake, task, at, *, fails=False):
     """Run a task through to its commit; one that fails stops before it."""
     own = settings(lake)
-    profiles = inputs.chosen(lake, own, as_of=at, task=task)
+    profiles = inputs.select_profiles(lake, own, as_of=at, task=task)
     if fails:
         consolidate.preview(lake, own, profiles)
     else:

@@ -45,7 +45,9 @@ def due(lake, *, at=NOW, **policy):
 
 def run(lake, task, *, at=NOW, **policy):
     own = settings(lake, **policy)
-    return consolidate.consolidate(lake, own, inputs.chosen(lake, own, as_of=at, task=task), run_id=f"{task} {at}")
+    return consolidate.consolidate(
+        lake, own, inputs.select_profiles(lake, own, as_of=at, task=task), run_id=f"{task} {at}"
+    )
 
 
 def fired_at(lake, stores, **policy):

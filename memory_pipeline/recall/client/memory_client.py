@@ -538,7 +538,7 @@ class MemoryClient:
     def _run(self, task: str, scope: str, *, dry_run: bool) -> Consolidated:
         """Plan a run on the current state, and commit it unless it is dry."""
         now = self._now()
-        profiles = inputs.chosen(
+        profiles = inputs.select_profiles(
             self._lake, self._settings, as_of=now, profiles=[self._profile], task=task, scope=scope
         )
         run_id = None if dry_run else str(uuid7())
