@@ -31,60 +31,61 @@ class Row:
 
 _HEAD: Final = """# Quality
 
-Made by `make quality SHARED=<folder>`: four LoCoMo and eight BEAM conversations, which the project does not hold, and
-chats and pairs that it makes up. The embedder is the built-in one, no model is loaded. The ranking is fitted on BEAM
-and on made-up chats, so the BEAM figures are of conversations that it has seen; LoCoMo only measures. Questions are
+Recall before and after forgetting, measured against targets.
+
+`make quality SHARED=<folder>` writes this page. It uses four LoCoMo and eight BEAM conversations, which are not part of
+the project, and chats and pairs that the project generates. The embedder is the built-in one; no model is loaded. The
+ranking is fitted on BEAM and on generated chats, so the BEAM figures are in-sample; LoCoMo is held out. Questions are
 asked a day after the last turn, all of them that have evidence; adversarial ones and abstentions are left out. Six
-nights are spread over each conversation. Brackets hold the 95 % interval of a bootstrap over questions, which says how
-sure a figure is of these conversations, not of others: how far one is from another, the column beside it shows by the
-least and the most of a single conversation among those that have such questions.
+nights are spread over each conversation. Brackets hold the 95 % interval of a bootstrap over questions: it says how
+certain a figure is for these conversations, not for others. How much conversations differ is in the next column, as the
+minimum and maximum over single conversations that have such questions.
 
 ## What recall finds
 
 """
 _PAIRS: Final = """
-Rows of made pairs measure judgements of generated pairs of texts, not merges in a store. Duplicates are there one text
-twice: as it was, decorated, or with a slip of the pen; the same in other words is not among them.
+Rows of made pairs measure judgements of generated pairs of texts, not merges in a store. Duplicates there are one text
+twice: unchanged, decorated, or with a typo; paraphrases are not among them.
 
 ## What was tried where figures were missed
 
-Each was measured once, not anew with the table.
+Each figure was measured once, and not again with the table.
 
 - **The share under plain BM25 at 50 % and 30 % of tokens.** Other weights of the model of what to keep gave .976 to
-  .983 at 50 %. By the evaluation kit's own retriever, over 460 questions, the shares were 1.014 and .969. With plain
-  statements about oneself kept before small talk it was .970, and .977 before; of 20 such among 160 turns 19 stay at
-  50 %, where 11 stayed.
-- **gold@10.** Between fits that differ by chance it moves from 122 to 124 of 144 questions. Most that are missed ask
-  for a summary or an order of all talks, or need a rule that shares no word with them.
-- **both@10.** Three questions missed a side; in them one side of the contradiction shares hardly a word with the
-  question, such as null checks with bugs of the autocomplete. Links found beyond those that are used were wrong as
-  often as right.
+  .983 at 50 %. With the evaluation kit's own retriever, over 460 questions, the shares were 1.014 and .969. With plain
+  statements about oneself kept before small talk it was .970, without .977; of 20 such statements among 160 turns, 19
+  stay at 50 %, where 11 did before.
+- **gold@10.** Fits that differ by chance find between 122 and 124 of 144 questions. Most of the missed ones ask for a
+  summary or an order over all talks, or need a rule that shares no word with them.
+- **both@10.** Three questions missed a side; in each, one side of the contradiction shares hardly any word with the
+  question, such as null checks with bugs of the autocomplete. Additional links were wrong as often as right.
 """
 _COSTS: Final = """
 ## What each preset keeps, and what it costs
 
-LoCoMo under the default ranking, each preset at its defaults, its quota not applied. A figure's share is to that of
-nothing consolidated, over the same questions. Nothing was recalled between the nights, which is hardest on designs
-that forget what is not used. Tokens count summaries too. Seconds are of all six nights of a conversation on one core.
+LoCoMo under the default ranking, with each preset at its defaults and its quota not applied. Ratios are to nothing
+consolidated, over the same questions. Nothing was recalled between the nights, which is hardest on designs that forget
+unused memories. Tokens include summaries. Seconds are for all six nights of a conversation on one core.
 
 """
 _CHECK: Final = """
-## Checked from outside
+## Checking from outside
 
 Any scorer that reads Parquet can check the figures: a replay writes `hot.parquet` (id, text, member_ids, t_start,
 t_end) and `results.parquet` (query_id, rank, id). With the evaluation kit that exports such events and questions:
 
 ```sh
 python run_kit.py export TASK && python beam_kit.py export BEAM
-memory-pipeline evaluate replay TASK/26/events.parquet TASK/26/queries.parquet OUT/26 --budget 0.5   # and so on
+memory-pipeline evaluate replay TASK/26/events.parquet TASK/26/queries.parquet OUT/26 --budget 0.5   # likewise for each
 memory-pipeline evaluate replay BEAM/1/events.parquet BEAM/1/queries.parquet ANSWERS/1
 python run_kit.py score OUT          # the project's own ranking
-rm OUT/*/results.parquet && python run_kit.py score OUT   # the kit's retriever over what is kept
+rm OUT/*/results.parquet && python run_kit.py score OUT   # the kit's retriever over the kept memories
 python beam_kit.py score ANSWERS
 ```
 
-The kit asks 70 % of LoCoMo's questions and takes the others for earlier use, so its figures differ by what chance makes
-of fewer questions.
+The kit asks 70 % of LoCoMo's questions and uses the others as earlier queries, so its figures differ by the noise of
+fewer questions.
 """
 
 

@@ -348,22 +348,23 @@ def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
 
 _INTRODUCTION: Final = f"""# Events
 
-An event is one JSON object; a file of events holds one a line (JSON Lines, UTF-8).
+The format of events, which agents send and files import. An event is one JSON object; a file of events has one per line
+(JSON Lines, UTF-8).
 
-- A null field counts as left out. An instant without an offset is UTC.
+- A null field counts as absent. An instant without an offset is UTC.
 - An invalid event is refused with a reason and stored as a dead letter; nothing is guessed.
-- A live event may lie at most {CLOCK_SKEW.seconds // 60} minutes in the future. An imported one that lies in the future
-  counts as having happened when it was imported.
-- An event without `event_id` gets a new one. In an imported file its bytes identify it: the same line twice is one
-  event.
-- Every event about one memory needs its `memory_id`, which may also stand in the payload. A stored memory without one
+- A live event may be at most {CLOCK_SKEW.seconds // 60} minutes in the future. An imported event from the future is
+  dated to its import.
+- An event without `event_id` gets a new one. In an imported file the bytes of the line identify it: the same line twice
+  is one event.
+- Every event about one memory needs its `memory_id`, which may also be in the payload. A stored memory without one
   takes the id of its event.
-- Sessions need their `session_id`.
-- A memory is stored once. Storing the same again is harmless. Another text, or other fields, under its `memory_id` are
-  refused: change it with `memory.updated`, or choose another id.
-- Nothing can be stored under the id of an erased memory; its dead letter holds the reason only. Any other event about
-  it is accepted, so that a second delivery is recognised, but its payload is not stored. Only the pipeline writes
-  `memory.erased` and `run.*`.
+- Session events need their `session_id`.
+- A memory is stored once, and storing the same again is harmless. A different text, or different fields, under its
+  `memory_id` is refused: change it with `memory.updated`, or choose another id.
+- Nothing can be stored under the id of an erased memory; the dead letter contains only the reason. Any other event
+  about it is accepted, so that a repeated delivery is recognised, but its payload is not stored.
+- Only the pipeline writes `memory.erased` and `run.*`.
 
 ## Every event
 """
