@@ -1,6 +1,6 @@
 """An agent with a memory: two conversations, and a consolidation between them. Needs no key and no network.
 
-Where a language model would word the answer, this agent says what the model would be shown.
+Where a real agent would ask a language model, this one prints what the model would be shown.
 """
 
 from tempfile import TemporaryDirectory
@@ -12,13 +12,13 @@ SECOND = ["When is the launch?", "What is Ana allergic to?"]
 
 
 def converse(memory: MemoryClient, session: str, lines: list[str]) -> None:
-    """Hold one conversation: read what is known, answer questions, remember the rest."""
+    """Hold one conversation: read the memories at its start, answer questions, remember the rest."""
     print(*filter(None, (f"== {session}", memory.session_start(session_id=session).text())), sep="\n")
     for line in lines:
-        known = memory.recall(line, k=2).text() if line.endswith("?") else ""
-        if not known:
+        recalled = memory.recall(line, k=2).text() if line.endswith("?") else ""
+        if not recalled:
             memory.remember(line, session_id=session, speaker="Ana")
-        print(f"Ana: {line}", known or "agent: I will remember that.", sep="\n")
+        print(f"Ana: {line}", recalled or "agent: I will remember that.", sep="\n")
     memory.end_session(session)
 
 

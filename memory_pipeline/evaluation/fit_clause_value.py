@@ -104,18 +104,18 @@ def fit(lessons: Sequence[Lesson], penalty: float) -> dict[str, float]:
 def answered(chat: Lesson, weights: Mapping[str, float], budget: float) -> float:
     """Return the share of questions that some memory still answers after trimming to a budget."""
     order = trimming.ordered(clause_value.score(chat.read, weights), chat.rows)
-    kept = order.filter(pl.col("cost").cum_sum() <= budget * chat.tokens).select(
+    selected = order.filter(pl.col("cost").cum_sum() <= budget * chat.tokens).select(
         "row", "place", kept=pl.lit(value=True)
     )
-    at = chat.read.select("at", "row", "place").join(kept, on=["row", "place"], how="left")
-    found = (
+    at = chat.read.select("at", "row", "place").join(selected, on=["row", "place"], how="left")
+    questions = (
         chat.needed.join(at.select("at", "kept"), on="at", how="left")
         .group_by("question", "row")
         .agg(share=pl.col("words").filter(pl.col("kept").fill_null(value=False)).sum() / pl.col("words").sum())
         .group_by("question")
         .agg(pl.col("share").max() >= ENOUGH)
     )
-    return float(found["share"].to_numpy().mean()) if len(found) else 0.0
+    return float(questions["share"].to_numpy().mean()) if len(questions) else 0.0
 
 
 def choose(lessons: Sequence[Lesson]) -> tuple[float, dict[float, float]]:
@@ -177,13 +177,13 @@ def _needed(chat: conversations.Chat | chats.Chat, rows: pl.DataFrame, read: pl.
         .unique()
     )
     names = tokens.content_stems(rows["speaker"].fill_null("")).explode().unique()
-    said = read.select("at", "row", word=tokens.content_stems(read["clause"])).explode("word").drop_nulls().unique()
-    rarity = said.group_by("word").agg(words=1.0 - pl.col("row").n_unique().log() / np.log1p(len(rows)))
+    words = read.select("at", "row", word=tokens.content_stems(read["clause"])).explode("word").drop_nulls().unique()
+    rarity = words.group_by("word").agg(words=1.0 - pl.col("row").n_unique().log() / np.log1p(len(rows)))
     evidence = asked.select("question", memory_id="evidence").explode("memory_id").drop_nulls()
     return (
         evidence.join(rows.select("row", "memory_id"), on="memory_id")
         .join(wanted.filter(~pl.col("word").is_in(names.to_list())), on="question")
-        .join(said, on=["row", "word"])
+        .join(words, on=["row", "word"])
         .join(rarity, on="word")
         .group_by("question", "row", "at")
         .agg(pl.col("words").sum())
@@ -196,8 +196,8 @@ def lessons(beam: Path) -> list[Lesson]:
     read = [lesson(conversations.load(path), "beam") for path in sorted(beam.glob("*.json"))]
     if not read:
         raise SystemExit(f"{beam}: has no *.json; give the folder of the BEAM conversations")
-    made = [lesson(chats.generate(seed, kind=kind), kind) for kind, seeds in SEEDS.items() for seed in seeds]
-    return read + made
+    generated = [lesson(chats.generate(seed, kind=kind), kind) for kind, seeds in SEEDS.items() for seed in seeds]
+    return read + generated
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -225,8 +225,8 @@ def _document(
     equal: pl.DataFrame,
 ) -> str:
     lines = [
-        "# What a clause of a memory is worth: the weight of each feature (`text/score/clause_value.py`).",
-        "# Written by the fit below; a file of your own in its place is read as well.",
+        "# Value of a clause of a memory: the weight of each feature (`memory_pipeline/text/score/clause_value.py`).",
+        "# Written by the fit below; a file of your own can replace it.",
         "",
         "[coefficients]",
         *(f"{name} = {weights[name]:.3f}" for name in clause_value.FEATURES),
@@ -238,13 +238,15 @@ def _document(
         f"penalty = {penalty:g}",
         "",
         "[fit.penalties]",
-        "# Answered on average where weights were learned from the other kinds of conversations.",
+        "# Mean share of questions answered, with weights fitted on the other kinds of conversations.",
         *(f'"{tried:g}" = {score:.3f}' for tried, score in scores.items()),
         "",
         *_figures(
-            "answered", "Questions answered at each budget by weights learned from all other conversations.", held
+            "answered",
+            "Share of questions answered at each budget, with weights fitted on all other conversations.",
+            held,
         ),
-        *_figures("equal", "The same by equal weights, which learned nothing.", equal),
+        *_figures("equal", "The same with equal weights, without a fit.", equal),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -255,7 +257,7 @@ def _data(held: pl.DataFrame) -> str:
 
 
 def _figures(name: str, heading: str, rows: pl.DataFrame) -> list[str]:
-    lines = [f"# {heading}", "# Mean over the conversations of a kind, least and most."]
+    lines = [f"# {heading}", "# Mean, minimum and maximum over the conversations of a kind."]
     for kind, of_kind in sorted(rows.group_by("kind"), key=lambda pair: str(pair[0])):
         lines.append(f"[fit.{name}.{kind[0]}]")
         for budget in BUDGETS:

@@ -58,7 +58,7 @@ class Example:
     chat_id: str
     source: str
     kind: str
-    found: Candidates
+    candidates: Candidates
     gold: NDArray[np.bool_]
 
 
@@ -96,13 +96,13 @@ def examples(chat: Chat, source: str) -> list[Example]:
     ids = index.memories["memory_id"]
     asked = chat.questions.filter(pl.col("evidence").list.len() > 0)
     vectors = embedder(index.model).embed(asked["text"].to_list())
-    made = []
+    result = []
     for row, vector in zip(asked.iter_rows(named=True), vectors, strict=True):
         question = parse(row["text"], now=now, speakers=index.speakers)
-        found = select_candidates(index, question, index.live, vector)
-        gold = ids.gather(found.rows).is_in(row["evidence"]).to_numpy()
-        made.append(Example(chat.chat_id, source, row["kind"], found, gold))
-    return made
+        candidates = select_candidates(index, question, index.live, vector)
+        gold = ids.gather(candidates.rows).is_in(row["evidence"]).to_numpy()
+        result.append(Example(chat.chat_id, source, row["kind"], candidates, gold))
+    return result
 
 
 def fit(training: Sequence[Example], ridge: float) -> Floats:
@@ -113,7 +113,7 @@ def fit(training: Sequence[Example], ridge: float) -> Floats:
     shares *= 1.0 / shares.sum()
     weights = np.ones(len(FEATURES))
     for _ in range(_ROUNDS):
-        values = np.concatenate([example.found.scored(weights)[1] for example in usable])
+        values = np.concatenate([example.candidates.scored(weights)[1] for example in usable])
         weights = _softmax(values, usable, shares, ridge)
     return weights
 
@@ -132,10 +132,10 @@ def _softmax(values: Floats, training: Sequence[Example], shares: Floats, ridge:
         score -= np.maximum.reduceat(score, starts)[owner]
         power = np.exp(score)
         others = np.add.reduceat(np.where(gold, 0.0, power), starts)
-        own = power[answers]
-        whole = others[belongs] + own
+        of_answer = power[answers]
+        whole = others[belongs] + of_answer
         pulled = np.where(gold, 0.0, power) * np.bincount(belongs, weight / whole, len(training))[owner]
-        pulled[answers] = weight * (own / whole - 1.0)
+        pulled[answers] = weight * (of_answer / whole - 1.0)
         apart = weights - weights.mean()
         value = float(weight @ (np.log(whole) - score[answers]) + ridge * (apart @ apart))
         return value, values.T @ pulled + 2.0 * ridge * apart
@@ -143,14 +143,14 @@ def _softmax(values: Floats, training: Sequence[Example], shares: Floats, ridge:
     return np.asarray(minimize(loss, np.ones(len(FEATURES)), jac=True, method="L-BFGS-B", options=_ACCURACY).x)
 
 
-def places(training: Sequence[Example], weights: Floats) -> Floats:
+def ranks(training: Sequence[Example], weights: Floats) -> Floats:
     """Return the rank of the first answer of each question, from 1; infinite if no candidate answers it."""
-    found = []
+    first = []
     for example in training:
-        score = example.found.scored(weights)[0]
+        score = example.candidates.scored(weights)[0]
         answers = np.flatnonzero(example.gold[np.argsort(-score, kind="stable")])
-        found.append(float(answers[0]) + 1.0 if len(answers) else np.inf)
-    return np.array(found, dtype=np.float64)
+        first.append(float(answers[0]) + 1.0 if len(answers) else np.inf)
+    return np.array(first, dtype=np.float64)
 
 
 def training_examples(beam: Path) -> list[Example]:
@@ -158,8 +158,8 @@ def training_examples(beam: Path) -> list[Example]:
     paths = sorted(beam.glob("*.json"))
     if not paths:
         raise SystemExit(f"{beam}: has no *.json; give the folder of the BEAM conversations")
-    made = [(generate(seed, kind=kind), kind) for kind, seeds in SEEDS.items() for seed in seeds]  # type: ignore[arg-type]
-    chats = [(load(path), "beam") for path in paths] + made
+    generated = [(generate(seed, kind=kind), kind) for kind, seeds in SEEDS.items() for seed in seeds]  # type: ignore[arg-type]
+    chats = [(load(path), "beam") for path in paths] + generated
     return [example for chat, source in chats for example in examples(chat, source)]
 
 
@@ -171,15 +171,15 @@ def folds(training: Sequence[Example], ridge: float) -> pl.DataFrame:
     """
     rows = []
     for source, chat in dict.fromkeys(map(_conversation, training)):
-        own = [example for example in training if _conversation(example) == (source, chat)]
+        held_out = [example for example in training if _conversation(example) == (source, chat)]
         weights = fit([example for example in training if _conversation(example) != (source, chat)], ridge)
-        found, equal = places(own, weights), places(own, np.ones(len(FEATURES)))
+        fitted, equal = ranks(held_out, weights), ranks(held_out, np.ones(len(FEATURES)))
         rows.append(
             {
                 "source": source,
                 "chat": chat,
-                "questions": len(own),
-                "fitted": float((found <= _HITS).mean()),
+                "questions": len(held_out),
+                "fitted": float((fitted <= _HITS).mean()),
                 "equal": float((equal <= _HITS).mean()),
             }
         )
@@ -205,13 +205,13 @@ def generalisation(training: Sequence[Example], ridge: float, group_of: Callable
     Returns:
         Mean reciprocal rank of the first answer, averaged over sources.
     """
-    found: dict[str, list[float]] = {}
+    reciprocal: dict[str, list[float]] = {}
     for group in dict.fromkeys(map(group_of, training)):
-        own = [example for example in training if group_of(example) == group]
+        held_out = [example for example in training if group_of(example) == group]
         weights = fit([example for example in training if group_of(example) != group], ridge)
-        for example, place in zip(own, places(own, weights), strict=True):
-            found.setdefault(example.source, []).append(1.0 / place)
-    return float(np.mean([np.mean(values) for values in found.values()]))
+        for example, rank in zip(held_out, ranks(held_out, weights), strict=True):
+            reciprocal.setdefault(example.source, []).append(1.0 / rank)
+    return float(np.mean([np.mean(values) for values in reciprocal.values()]))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -251,16 +251,16 @@ def document(weights: Floats, ridge: float, tried: Mapping[float, float], held: 
         f"questions = {held['questions'].sum()}",
         "",
         "[fit.ridges]",
-        "# Mean reciprocal place of the first answer in conversations, and in kinds of them, that were left out.",
+        "# Mean reciprocal rank of the first answer, in conversations and kinds of conversations left out of the fit.",
         *(f'"{candidate:g}" = {score:.4f}' for candidate, score in tried.items()),
         "",
-        "# Questions answered within the first ten, by weights fitted on all other conversations and by equal weights:",
-        "# mean over the conversations of a kind, least and most.",
+        "# Share of questions answered within the first ten, fitted on all other conversations and with equal weights:",
+        "# mean, minimum and maximum over the conversations of a kind.",
     ]
-    for source, own in sorted(held.group_by("source"), key=lambda pair: str(pair[0])):
-        lines += ["", f"[fit.{source[0]}]", f"conversations = {own.height}"]
+    for source, of_source in sorted(held.group_by("source"), key=lambda pair: str(pair[0])):
+        lines += ["", f"[fit.{source[0]}]", f"conversations = {of_source.height}"]
         for name in ("fitted", "equal"):
-            figures = (float(own[name].to_numpy().mean()), min(own[name]), max(own[name]))
+            figures = (float(of_source[name].to_numpy().mean()), min(of_source[name]), max(of_source[name]))
             lines.append(f"{name} = [{', '.join(f'{figure:.3f}' for figure in figures)}]")
     return "\n".join(lines) + "\n"
 

@@ -80,22 +80,22 @@ def jobs(shared: Path) -> list[Job]:
     Raises:
         ValueError: a folder is missing or empty.
     """
-    found = {part: sorted((shared / part).glob("*.json")) for part in ("locomo", "beam")}
-    for part, paths in found.items():
+    files = {part: sorted((shared / part).glob("*.json")) for part in ("locomo", "beam")}
+    for part, paths in files.items():
         if not paths:
             raise ValueError(f"{shared / part}: has no *.json; give the folder with locomo/ and beam/")
     budgets = [str(budget) for budget in BUDGETS]
-    made = [
+    generated = [
         Job("made", f"{kind} {seed}", variant)
         for kind in ("assistant", "two_person")
         for seed in SEEDS
         for variant in (_RAW, _BLIND)
     ]
     return [
-        *(Job("locomo", str(path), variant) for variant in (_RAW, *budgets) for path in found["locomo"]),
-        *(Job("beam", str(path), variant) for variant in (_RAW, _BLIND) for path in found["beam"]),
-        *made,
-        *(Job("locomo", str(path), name) for name in preset_names() for path in found["locomo"]),
+        *(Job("locomo", str(path), variant) for variant in (_RAW, *budgets) for path in files["locomo"]),
+        *(Job("beam", str(path), variant) for variant in (_RAW, _BLIND) for path in files["beam"]),
+        *generated,
+        *(Job("locomo", str(path), name) for name in preset_names() for path in files["locomo"]),
     ]
 
 
@@ -104,12 +104,12 @@ def run_job(job: Job) -> JobResult:
     chat = job.chat()
     queries = experiment.queries(chat)
     result = replay.run(chat.turns, queries, job.policy())
-    own = experiment.answerable(chat)
+    questions = experiment.answerable(chat)
     plain = bm25_baseline.results(result.hot, queries)
     return JobResult(
         job,
-        metrics.score(own, result.hot, result.results),
-        metrics.score(own, result.hot, plain),
+        metrics.score(questions, result.hot, result.results),
+        metrics.score(questions, result.hot, plain),
         experiment.size(chat, result.hot)["tokens_share"],
         result.seconds,
         result.largest_cluster,
@@ -124,39 +124,39 @@ class Measurements:
 
     def of(self, part: str, variant: str) -> list[JobResult]:
         """Return the results of one part and variant."""
-        return [one for one in self.results if (one.job.part, one.job.variant) == (part, variant)]
+        return [result for result in self.results if (result.job.part, result.job.variant) == (part, variant)]
 
     def scored(self, part: str, variant: str, *, plain: bool = False) -> pl.DataFrame:
         """Return the scored questions, by the default ranking or the BM25 baseline."""
-        return pl.concat([one.neutral if plain else one.scored for one in self.of(part, variant)])
+        return pl.concat([result.neutral if plain else result.scored for result in self.of(part, variant)])
 
     def mean(self, part: str, variant: str, figure: str, target: str, label: str) -> Row:
         """Return the row of a mean, with minimum and maximum over conversations."""
-        found = metrics.summary(self.scored(part, variant), by="chat").filter(pl.col("figure") == figure)
-        one, *each = found.to_dicts()
+        summary = metrics.summary(self.scored(part, variant), by="chat").filter(pl.col("figure") == figure)
+        total, *each = summary.to_dicts()
         return Row(
             label,
-            one["value"],
-            one["low"],
-            one["high"],
+            total["value"],
+            total["low"],
+            total["high"],
             target,
-            f"{one['n']} questions of {len(each)} conversations",
+            f"{total['n']} questions of {len(each)} conversations",
             _ends([row["value"] for row in each]),
         )
 
-    def ratio(self, own: pl.DataFrame, base: pl.DataFrame, figure: str, target: str, label: str) -> Row:
+    def ratio(self, scored: pl.DataFrame, base: pl.DataFrame, figure: str, target: str, label: str) -> Row:
         """Return the row of a ratio to another variant, with minimum and maximum over conversations."""
 
         def share(*chats: str) -> dict[str, Any]:
             among = pl.col("chat").is_in(chats)
-            held = metrics.against(own.filter(among), base.filter(among))
-            return held.filter(pl.col("figure") == figure).row(0, named=True)
+            ratios = metrics.against(scored.filter(among), base.filter(among))
+            return ratios.filter(pl.col("figure") == figure).row(0, named=True)
 
-        names = own["chat"].unique(maintain_order=True).to_list()
-        one, each = share(*names), [share(name) for name in names]
-        note = f"{one['value']:.3f} of {one['base']:.3f}, {one['n']} questions of {len(each)} conversations"
+        names = scored["chat"].unique(maintain_order=True).to_list()
+        total, each = share(*names), [share(name) for name in names]
+        note = f"{total['value']:.3f} of {total['base']:.3f}, {total['n']} questions of {len(each)} conversations"
         shares = [row["ratio"] for row in each if row["ratio"] is not None]
-        return Row(label, one["ratio"], one["low"], one["high"], target, note, _ends(shares))
+        return Row(label, total["ratio"], total["low"], total["high"], target, note, _ends(shares))
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
@@ -165,7 +165,7 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 def rows(measured: Measurements) -> list[Row]:
     """Return the rows of the recall table."""
-    found = [
+    table = [
         measured.mean("locomo", _RAW, "hit@10", "≥ .88", "LoCoMo, all kept: hit@10"),
         measured.mean("locomo", _RAW, "recall@512t", "≥ .82", "LoCoMo, all kept: recall@512t"),
     ]
@@ -173,9 +173,10 @@ def rows(measured: Measurements) -> list[Row]:
     plain = measured.scored("locomo", _RAW, plain=True)
     for budget, (hit, recall, share) in reach.items():
         name = str(budget)
-        kept = sum(one.tokens_share for one in measured.of("locomo", name)) / len(measured.of("locomo", name))
-        head = f"LoCoMo, {kept:.1%} of tokens"
-        found += [
+        of_budget = measured.of("locomo", name)
+        tokens_share = sum(result.tokens_share for result in of_budget) / len(of_budget)
+        head = f"LoCoMo, {tokens_share:.1%} of tokens"
+        table += [
             measured.mean("locomo", name, "hit@10", f"≥ {hit}", f"{head}: hit@10"),
             measured.mean("locomo", name, "recall@512t", f"≥ {recall}", f"{head}: recall@512t"),
             measured.ratio(
@@ -187,17 +188,19 @@ def rows(measured: Measurements) -> list[Row]:
             ),
         ]
     for figure, target in (("gold@10", ".85"), ("fresh-first", ".85"), ("fresh@3", ".85"), ("both@10", ".80")):
-        found.append(measured.mean("beam", _RAW, figure, f"≥ {target}", f"BEAM: {figure}"))
+        table.append(measured.mean("beam", _RAW, figure, f"≥ {target}", f"BEAM: {figure}"))
     for kind in ("information_extraction", "temporal_reasoning"):
-        own, base = (measured.scored("beam", name).filter(pl.col("kind") == kind) for name in (_RAW, _BLIND))
-        found.append(
-            measured.ratio(own, base, "gold_mrr", "≥ .97", f"BEAM: MRR of {kind}, share of it without the rule")
+        scored, base = (measured.scored("beam", name).filter(pl.col("kind") == kind) for name in (_RAW, _BLIND))
+        table.append(
+            measured.ratio(scored, base, "gold_mrr", "≥ .97", f"BEAM: MRR of {kind}, share of it without the rule")
         )
     then = pl.col("question").is_in(_about_then())
-    own, base = (measured.scored("made", name).filter(then) for name in (_RAW, _BLIND))
-    found.append(measured.ratio(own, base, "gold@5", "≥ .98", "Made chats: gold@5 of questions about the past, share"))
-    largest = max(one.largest_cluster for one in measured.results if one.job.part == "locomo")
-    return [*found, Row("LoCoMo: largest cluster by likeness, any preset", float(largest), None, None, "≤ 30", "turns")]
+    scored, base = (measured.scored("made", name).filter(then) for name in (_RAW, _BLIND))
+    table.append(
+        measured.ratio(scored, base, "gold@5", "≥ .98", "Made chats: gold@5 of questions about the past, share")
+    )
+    largest = max(result.largest_cluster for result in measured.results if result.job.part == "locomo")
+    return [*table, Row("LoCoMo: largest cluster by likeness, any preset", float(largest), None, None, "≤ 30", "turns")]
 
 
 def _about_then() -> list[str]:
@@ -218,19 +221,19 @@ def judged(*, seed: int = 0) -> list[Row]:
         low, high = metrics.interval(values)
         return Row(label, float(values.mean()), low, high, target, f"{len(values)} pairs")
 
-    sort, said = pl.col("sort"), pl.col("label")
-    same = said == "duplicate"
-    found = [
+    sort, judged_as = pl.col("sort"), pl.col("label")
+    same = judged_as == "duplicate"
+    table = [
         share(same, sort == "duplicate", "≥ .85", "Made pairs: the same text again, found"),
         share(same, sort == "other value", "≤ .01", "Made pairs: one fact differs, called duplicates"),
         share(sort == "duplicate", same, "≥ .95", "Made pairs: precision of duplicates"),
     ]
     for way in ("", ", freely worded"):
-        found += [
-            share(said == "update", sort == f"update{way}", "≥ .90", f"Made pairs: updates{way}, found"),
+        table += [
+            share(judged_as == "update", sort == f"update{way}", "≥ .90", f"Made pairs: updates{way}, found"),
             _f1(labelled, f"contradiction{way}", f"Made pairs: contradictions{way}, F1"),
         ]
-    return found
+    return table
 
 
 def _f1(labelled: pl.DataFrame, wanted: str, label: str) -> Row:
@@ -240,29 +243,29 @@ def _f1(labelled: pl.DataFrame, wanted: str, label: str) -> Row:
     """
     others = ("duplicate", "update", "update, freely worded", "one subject", "unrelated")
     counted = labelled.filter(pl.col("sort").is_in([wanted, *others]))
-    true, said = counted["sort"] == wanted, counted["label"] == "contradiction"
-    value = 2 * int((true & said).sum()) / max(1, int(true.sum()) + int(said.sum()))
+    true, judged_as = counted["sort"] == wanted, counted["label"] == "contradiction"
+    value = 2 * int((true & judged_as).sum()) / max(1, int(true.sum()) + int(judged_as.sum()))
     return Row(label, value, None, None, "≥ .80", f"{int(true.sum())} among {counted.height} pairs")
 
 
 def costs(measured: Measurements) -> pl.DataFrame:
     """Return what each preset keeps, costs and finds on LoCoMo, with ratios to consolidating nothing."""
     base = measured.scored("locomo", _RAW)
-    found = []
+    table = []
     for name in (_RAW, *preset_names()):
         done = measured.of("locomo", name)
         ratios = metrics.against(measured.scored("locomo", name), base)
         row = {
             "preset": "nothing consolidated" if name == _RAW else name,
-            "tokens": sum(one.tokens_share for one in done) / len(done),
-            "seconds": sum(one.seconds for one in done) / len(done),
-            "largest cluster": max(one.largest_cluster for one in done),
+            "tokens": sum(result.tokens_share for result in done) / len(done),
+            "seconds": sum(result.seconds for result in done) / len(done),
+            "largest cluster": max(result.largest_cluster for result in done),
         }
         for figure in ("hit@10", "recall@512t", "ndcg@10", "mrr"):
-            one = ratios.filter(pl.col("figure") == figure).row(0, named=True)
-            row |= {figure: one["value"], f"{figure} low": one["low"], f"{figure} high": one["high"]}
-        found.append(row)
-    return pl.DataFrame(found)
+            ratio = ratios.filter(pl.col("figure") == figure).row(0, named=True)
+            row |= {figure: ratio["value"], f"{figure} low": ratio["low"], f"{figure} high": ratio["high"]}
+        table.append(row)
+    return pl.DataFrame(table)
 
 
 def measure(shared: Path, *, workers: int = _WORKERS) -> Measurements:
@@ -274,8 +277,8 @@ def measure(shared: Path, *, workers: int = _WORKERS) -> Measurements:
     todo = jobs(shared)
     done = []
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for one in pool.map(run_job, todo):
-            done.append(one)
+        for result in pool.map(run_job, todo):
+            done.append(result)
             sys.stderr.write(f"\r{len(done)} of {len(todo)} replays")
     sys.stderr.write("\n")
     return Measurements(done)

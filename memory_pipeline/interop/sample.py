@@ -1,8 +1,8 @@
-"""Sample events: people who work, cook, travel and chat, with the duplicates, changes and contradictions of real life.
+"""Generates sample events: people who work, cook, travel and chat, with duplicates, changes and contradictions.
 
-Here: how stories are drawn and put in time. Not here: the words (`sample_words.py`). The same arguments always give
-the same bytes. What is true about the stories (which memories say the same, which fact took the place of which) goes
-to a second file that the pipeline never reads, so that what it finds can be measured.
+Equal arguments give equal bytes. The true relations of the memories (which state the same, which fact replaces which)
+go to a second file that the pipeline never reads, so that its findings can be measured. Not here: the vocabulary
+(`sample_words.py`) and the sentences (`sample_patterns.py`).
 """
 
 import hashlib
@@ -19,63 +19,63 @@ from memory_pipeline.interop import sample_patterns as patterns
 from memory_pipeline.interop import sample_words as words
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
-"""When the stories begin unless told otherwise."""
+"""Default start of the events."""
 
 CHAPTER: Final = 1000
-"""Memories of one profile that are drawn together: what belongs together lies within a chapter."""
+"""Memories of one profile that are generated together; related memories lie within one chapter."""
 
 _NAMES_A_CHAPTER: Final = 300
 _SCATTER: Final = 7919
-"""Step from one name to the next: a prime, so that every name comes before any comes again."""
+"""Step from one name to the next: a prime, so that every name is used before any is repeated."""
 _AGENTS: Final = ("planner", "researcher", "companion")
 _TURN: Final = timedelta(seconds=40)
-"""Time between two events of a session, unless the days are too full for it."""
+"""Time between two events of a session; shorter if the days are too full."""
 _EVENTS_A_TURN: Final = 7
-"""More events than a turn and its session's ends can cause."""
+"""Upper bound of the events that one turn and the ends of its session cause."""
 _FEW: Final = 5
-"""Memories there must be before any is recalled."""
+"""Minimum number of memories before the first recall."""
 _SINGLES: Final = {
     "Chat": 30, "Context": 30, "Preference": 10, "Decision": 8, "Insight": 7, "Habit": 7, "Pattern": 5, "Style": 3,
 }  # fmt: skip
-"""Share of each type among the memories that stand alone."""
+"""Share of each type among the unrelated memories."""
 _CATEGORIES: Final = {
     "Chat": "episodic", "Context": "semantic", "Preference": "opinion", "Decision": "episodic", "Insight": "semantic",
     "Habit": "procedural", "Pattern": "semantic", "Style": "procedural",
 }  # fmt: skip
 
 _TALKATIVE: Final = 0.75
-"""Chance that small talk has two sentences: single ones come again and again in a long life."""
+"""Probability that small talk has two sentences; single sentences repeat often."""
 _REWORDED: Final = 0.5
-"""Chance of each further change when a statement is told again."""
+"""Probability of each further change of wording when a statement is repeated."""
 _DATED: Final = 0.3
-"""Chance that a changing fact says since when it holds."""
+"""Probability that a changing fact states since when it holds."""
 _CLOSED: Final = 0.4
-"""Chance that the end of the older fact is recorded with the newer one."""
+"""Probability that the end of the older fact is recorded with the newer one."""
 _STAYS: Final = 0.9
-"""Chance that the session's main agent writes an event."""
+"""Probability that the session's main agent writes an event."""
 _RECALLED: Final = 0.12
-"""Chance of a recall after a stored memory."""
+"""Probability of a recall after a stored memory."""
 _NEWEST: Final = 0.5
-"""Chance that a recall finds something new rather than an old favourite."""
+"""Probability that a recall returns recent memories rather than frequently recalled ones."""
 _FED_BACK: Final = 0.15
-"""Chance of feedback after a recall."""
+"""Probability of feedback after a recall."""
 _HELPFUL: Final = 0.85
-"""Chance that the feedback is good."""
+"""Probability that feedback is positive."""
 _LINKED: Final = 0.12
-"""Chance that a recall leads to a link."""
+"""Probability that a recall leads to a link."""
 
 
 @dataclass(slots=True)
 class _Draft:
-    """A memory to be stored."""
+    """A memory to store."""
 
     at: float
-    """Place within the chapter, 0..1."""
+    """Position within the chapter, 0..1."""
     text: str
     memory_type: str
     speaker: str | None
     since: bool = False
-    """It says since when it holds."""
+    """Whether it states since when it holds."""
     cause: "_Draft | None" = None
     replaces: "_Draft | None" = None
     event_id: str = ""
@@ -84,14 +84,14 @@ class _Draft:
 
 @dataclass(frozen=True, slots=True)
 class _Truth:
-    """What is known about a group of memories: their kind, and the memories in the order in which they are told."""
+    """The true relation of a group of memories: its kind, and the memories in time order."""
 
     kind: str
     drafts: list[_Draft]
 
 
 class _World:
-    """Who and what one chapter is about. Names that `fresh_*` gives out are used for nothing else."""
+    """People and subjects of one chapter. Names returned by `fresh_*` are used for nothing else."""
 
     def __init__(self, rng: Random, *, chapter: int, offset: int, speakers: Sequence[str | None]) -> None:
         self.rng = rng
@@ -124,7 +124,7 @@ class _World:
         }
 
     def fresh(self, slot: str) -> str:
-        """Return a person, place or project that the profile has not seen yet."""
+        """Return a person, place or project that is new to the profile."""
         self._next += 1
         pattern, parts = words.NAMES[slot]
         number = self._next * _SCATTER + self._offset
@@ -135,16 +135,16 @@ class _World:
         return pattern.format(*chosen)
 
     def slots(self, *, fresh: bool = False) -> "_Slots":
-        """Return the words of one story; its people, places and projects are its own if `fresh`."""
+        """Return the words of one story; its people, places and projects occur nowhere else if `fresh`."""
         return _Slots(self, self.rng.choice(words.DOMAINS), fresh=fresh)
 
     def speaker(self) -> str | None:
-        """Return who says it."""
+        """Return the speaker."""
         return self.rng.choice(self._speakers)
 
 
 class _Slots(dict[str, str]):
-    """Words for the slots of a pattern, drawn when first asked for and then kept."""
+    """Words for the slots of a pattern; each is drawn once, on first use."""
 
     def __init__(self, world: _World, domain: words.Domain, *, fresh: bool) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ class _Slots(dict[str, str]):
         return draw() if draw else str(self._world.rng.choice(getattr(self._domain, base)))
 
     def change(self, slot: str, used: set[str]) -> None:
-        """Give a slot a word that is not in `used`, and note it there."""
+        """Draw a word for a slot that is not in `used`, and add it to `used`."""
         while self[slot] in used:
             self[slot] = self._draw(slot.rstrip("2"))
         used.add(self[slot])
@@ -183,7 +183,7 @@ def _places(rng: Random, count: int, span: float) -> list[float]:
 
 
 def _reword(rng: Random, text: str) -> str:
-    """Return the same statement in slightly other words."""
+    """Return the statement in slightly different words."""
     fitting = [(old, new) for old, new in patterns.REWORDINGS if old in text]
     if fitting and rng.random() < _REWORDED:
         old, new = rng.choice(fitting)
@@ -237,8 +237,8 @@ def _contradicting(world: _World) -> _Truth:
     rng, slots = world.rng, world.slots(fresh=True)
     texts = [slots.say(pattern) for pattern in rng.choice(patterns.CONTRADICTING)]
     rng.shuffle(texts)
-    told = zip(_places(rng, len(texts), 0.5), texts, strict=True)
-    return _Truth("contradiction", [_Draft(at, text, "Context", world.speaker()) for at, text in told])
+    placed = zip(_places(rng, len(texts), 0.5), texts, strict=True)
+    return _Truth("contradiction", [_Draft(at, text, "Context", world.speaker()) for at, text in placed])
 
 
 def _chain(world: _World) -> _Truth:
@@ -263,29 +263,29 @@ def _series(world: _World) -> _Truth:
 _STORIES: Final[tuple[tuple[int, Callable[[_World], _Truth]], ...]] = (
     (30, _duplicates), (15, _distinct), (20, _changing), (10, _contradicting), (15, _chain), (12, _series),
 )  # fmt: skip
-"""Stories of several memories: how many a chapter holds, and what draws one."""
+"""Stories of several memories: number per chapter, and the function that generates one."""
 
 
 def _chapter(world: _World, size: int) -> tuple[list[_Draft], list[_Truth]]:
-    """Return the memories of a chapter in time order, and what is true about them."""
+    """Return the memories of a chapter in time order, and their true relations."""
     rng = world.rng
-    told = [
+    stories = [
         story(world) for share, story in _STORIES for _ in range(round(share * size / CHAPTER + rng.random() - 0.5))
     ]
-    rng.shuffle(told)
+    rng.shuffle(stories)
     drafts, truths = list[_Draft](), list[_Truth]()
-    for truth in told:
+    for truth in stories:
         if len(drafts) + len(truth.drafts) <= size:
             truths.append(truth)
             drafts += truth.drafts
-    said = {draft.text for draft in drafts}
+    texts = {draft.text for draft in drafts}
     kinds, weights = list(_SINGLES), list(_SINGLES.values())
     while len(drafts) < size:
         kind = rng.choices(kinds, weights)[0]
         slots, longer = world.slots(), kind == "Chat" and rng.random() < _TALKATIVE
         text = " ".join(map(slots.say, rng.sample(patterns.PATTERNS[kind], 1 + longer)))
-        if text not in said:
-            said.add(text)
+        if text not in texts:
+            texts.add(text)
             drafts.append(_Draft(rng.random(), text, kind, world.speaker()))
     drafts.sort(key=lambda draft: draft.at)
     return drafts, truths
@@ -293,7 +293,7 @@ def _chapter(world: _World, size: int) -> tuple[list[_Draft], list[_Truth]]:
 
 @dataclass(frozen=True)
 class _Session:
-    """One session as it is told; every event takes the next instant."""
+    """A session being generated; every event takes the next instant."""
 
     rng: Random
     profile: str
@@ -319,7 +319,7 @@ class _Session:
         }
 
     def stored(self, draft: _Draft) -> Iterator[dict[str, Any]]:
-        """Yield the event of a memory that is stored, and at times the end of the fact that it replaces."""
+        """Yield the event that stores a memory, and sometimes the end of the fact that it replaces."""
         payload: dict[str, Any] = {"content": draft.text}
         if draft.speaker is not None:
             payload["speaker"] = draft.speaker
@@ -334,7 +334,7 @@ class _Session:
             yield self.event("memory.updated", closed, memory_id=draft.replaces.memory_id)
 
     def recall(self, known: Sequence[_Draft]) -> Iterator[dict[str, Any]]:
-        """Yield an access to some earlier memories, and now and then what came of it."""
+        """Yield an access to some earlier memories, and sometimes feedback or a link."""
         rng = self.rng
         places = sorted({_place(rng, len(known)) for _ in range(rng.randrange(2, 6))})
         rng.shuffle(places)
@@ -352,7 +352,7 @@ class _Session:
 
 
 def _given(rng: Random, draft: _Draft) -> dict[str, Any]:
-    """Return what else an agent says about a memory: mostly nothing."""
+    """Return optional fields that an agent sets on a memory; usually none."""
     chances: tuple[tuple[float, str, Callable[[], Any]], ...] = (
         (0.2, "memory_type", lambda: draft.memory_type if draft.memory_type != "Chat" else "Memory"),
         (0.08, "category", lambda: _CATEGORIES[draft.memory_type]),
@@ -377,7 +377,7 @@ def _new_id(rng: Random) -> str:
 
 
 class _Profile:
-    """The story of one profile, told in time order."""
+    """The events of one profile, generated in time order."""
 
     def __init__(self, number: int, *, memories: int, days: float, seed: int, start: datetime) -> None:
         self._name = f"sample-{number}"
@@ -392,7 +392,7 @@ class _Profile:
         self._known: list[_Draft] = []
 
     def tell(self) -> Iterator[tuple[bool, dict[str, Any]]]:
-        """Yield each event as (True, event) and each truth as (False, truth); holds two chapters in memory."""
+        """Yield each event as (True, event), each true relation as (False, relation); holds two chapters in memory."""
         speakers = (self._user, self._user, self._user, _AGENTS[0], None)
         for chapter, first in enumerate(range(0, self._memories, CHAPTER)):
             rng = Random(f"{self._key}/{chapter}")  # noqa: S311 - stories, not secrets
@@ -425,12 +425,12 @@ class _Profile:
             place += len(said)
 
     def _clock(self, place: int) -> datetime:
-        """Return when memory number `place` is told: evenly over the days, between 07:00 and 23:00."""
+        """Return the instant of memory number `place`: evenly over the days, between 07:00 and 23:00."""
         whole, part = divmod(self._days * place / self._memories, 1)
         return self._start + timedelta(days=whole, hours=7 + 16 * part)
 
 
-def _tell(
+def _generate(
     *, profiles: int, memories: int, days: float, seed: int, start: datetime
 ) -> Iterator[tuple[bool, dict[str, Any]]]:
     for name, value in (("profiles", profiles), ("memories", memories), ("days", days)):
@@ -449,40 +449,40 @@ def generate(
     """Return sample events as JSON objects, profile by profile (`sample-1`, `sample-2`, ...), each in time order.
 
     Args:
-        profiles: how many tenants.
-        memories: memories that each profile stores; sessions, recalls, links and feedback come on top.
-        days: how many days they are spread over.
-        seed: another seed, other stories.
+        profiles: number of profiles.
+        memories: number of memories per profile; sessions, recalls, links and feedback are added.
+        days: number of days over which they are spread.
+        seed: seed of the generator; equal arguments give equal events.
         start: midnight of the first day, timezone-aware.
 
     Raises:
         ValueError: an argument is not above 0.
 
-    Cost: some 20 microseconds an event and core; holds two chapters (2,000 memories) at a time.
+    Cost: about 20 µs per event; holds two chapters (2,000 memories) at a time.
     """
-    told = _tell(profiles=profiles, memories=memories, days=days, seed=seed, start=start)
-    return (line for is_event, line in told if is_event)
+    lines = _generate(profiles=profiles, memories=memories, days=days, seed=seed, start=start)
+    return (line for is_event, line in lines if is_event)
 
 
 def write(path: Path, *, profiles: int, memories: int, days: float, seed: int, start: datetime = START) -> int:
-    """Write sample events as JSON Lines, and what is true about them to `<name>.truth.jsonl` beside; return the events.
+    """Write sample events as JSON Lines and their true relations to `<name>.truth.jsonl`; return the number of events.
 
-    A line of truth holds `profile_id`, `kind` and `memory_ids` in the order in which they are told. The kinds:
-    `duplicate` (all say the same), `distinct` (alike, but each says something else), `superseded` (one fact, the last
-    holds), `contradiction` (both cannot be), `chain` (each was caused by the one before), `topic` (one subject).
-    Small talk may come again from one thousand memories to the next and is not in it.
+    A line of that file has `profile_id`, `kind` and `memory_ids` in time order. Kinds: `duplicate` (all state the
+    same), `distinct` (similar, but each states something else), `superseded` (one fact, of which the last value
+    holds), `contradiction` (both cannot be true), `chain` (each caused the next), `topic` (one subject). Small talk
+    may repeat between chapters and is not listed.
 
     Raises:
         ValueError: an argument is not above 0.
         OSError: a file cannot be written.
     """
     events, encode = 0, json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-    told = _tell(profiles=profiles, memories=memories, days=days, seed=seed, start=start)
+    lines = _generate(profiles=profiles, memories=memories, days=days, seed=seed, start=start)
     with (
-        path.open("w", encoding="utf-8", newline="\n") as said,
-        path.with_name(f"{path.stem}.truth.jsonl").open("w", encoding="utf-8", newline="\n") as truths,
+        path.open("w", encoding="utf-8", newline="\n") as events_file,
+        path.with_name(f"{path.stem}.truth.jsonl").open("w", encoding="utf-8", newline="\n") as truth_file,
     ):
-        for is_event, line in told:
-            (said if is_event else truths).write(encode(line) + "\n")
+        for is_event, line in lines:
+            (events_file if is_event else truth_file).write(encode(line) + "\n")
             events += is_event
     return events

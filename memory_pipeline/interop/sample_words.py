@@ -1,7 +1,6 @@
-"""Words of the sample generator: what its people do, own and are called.
+"""Vocabulary of the sample generator, written for this project: names, places, things and activities.
 
-Here: vocabulary, written for this project. Not here: sentences (`sample_patterns.py`) and how they are drawn
-(`sample.py`).
+Not here: sentences (`sample_patterns.py`) and the generation of stories (`sample.py`).
 """
 
 from dataclasses import dataclass

@@ -74,17 +74,17 @@ def label(pairs: pl.DataFrame) -> pl.DataFrame:
             raise ValueError(f"pairs lack column {side!r}; give both texts of each pair as 'first' and 'second'")
         if pairs[side].null_count():
             raise ValueError(f"column {side!r} has a null in row {pairs[side].is_null().arg_max()}; give its text")
-    given = {f"{side}_{name}": kind for name, kind in (("at", INSTANT), ("speaker", pl.String)) for side in _SIDES}
-    known = [
+    optional = {f"{side}_{name}": kind for name, kind in (("at", INSTANT), ("speaker", pl.String)) for side in _SIDES}
+    columns = [
         (pairs[name] if name in pairs.columns else pl.Series([None] * len(pairs))).cast(kind).alias(name)
-        for name, kind in given.items()
+        for name, kind in optional.items()
     ]
-    told = pl.DataFrame([pairs[side].cast(pl.String) for side in _SIDES] + known)
+    dated = pl.DataFrame([pairs[side].cast(pl.String) for side in _SIDES] + columns)
     at_once = pl.col("first_at") == pl.col("second_at")
-    told = told.with_columns(second_at=pl.when(at_once).then(pl.col("second_at") + _TICK).otherwise("second_at"))
+    dated = dated.with_columns(second_at=pl.when(at_once).then(pl.col("second_at") + _TICK).otherwise("second_at"))
     judged = changes.relations(
-        told.rename({"first": "left_content", "second": "right_content"}).rename(
-            {name: name.replace("first", "left").replace("second", "right") for name in given}
+        dated.rename({"first": "left_content", "second": "right_content"}).rename(
+            {name: name.replace("first", "left").replace("second", "right") for name in optional}
         )
     )
     reversed_ = (pl.col("left_at") > pl.col("right_at")).fill_null(value=False)
@@ -158,34 +158,34 @@ def dumps(labelled: pl.DataFrame) -> Iterator[str]:
     An original field with one of these four names is renamed to `given_<name>`.
     """
     for row in labelled.select("fields", *_ADDED).iter_rows(named=True):
-        given = json.loads(row.pop("fields"))
-        fields = given if isinstance(given, dict) else {"texts": given}
-        kept = {f"given_{name}" if name in _ADDED else name: value for name, value in fields.items()}
-        yield json.dumps(kept | row, ensure_ascii=False)
+        original = json.loads(row.pop("fields"))
+        fields = original if isinstance(original, dict) else {"texts": original}
+        renamed = {f"given_{name}" if name in _ADDED else name: value for name, value in fields.items()}
+        yield json.dumps(renamed | row, ensure_ascii=False)
 
 
 def _pair(line: str) -> dict[str, Any]:
     """Return the texts, times and speakers of one line."""
     try:
-        given = json.loads(line)
+        value = json.loads(line)
     except json.JSONDecodeError as fault:
         raise ValueError(f"no JSON ({fault.msg} at character {fault.pos}); write one object per line") from None
-    fields = {"texts": given} if isinstance(given, list) else given
+    fields = {"texts": value} if isinstance(value, list) else value
     if not isinstance(fields, dict):
         raise ValueError(f"an object is needed, such as {_EXAMPLE}")  # noqa: TRY004 - of a file, not of a call
     names, tags, sides = _texts(fields)
-    found: dict[str, Any] = {}
+    pair: dict[str, Any] = {}
     for at, (side, name) in enumerate(zip(_SIDES, names, strict=True)):
-        own = sides[at] if isinstance(sides[at], dict) else {}
-        text = next((own[key] for key in _TEXTS if key in own), None) if own else sides[at]
+        inner = sides[at] if isinstance(sides[at], dict) else {}
+        text = next((inner[key] for key in _TEXTS if key in inner), None) if inner else sides[at]
         if not isinstance(text, str):
             raise ValueError(f"field {name!r} is {_shown(text)}; give a text")  # noqa: TRY004 - likewise
         if not text.strip():
             raise ValueError(f"field {name!r} is empty; give a text or leave the line out")
-        found[side] = text
-        found[f"{side}_at"] = _instant(*_beside(fields, own, _TIMES, tags, at))
-        found[f"{side}_speaker"] = _speaker(*_beside(fields, own, _SPEAKERS, tags, at))
-    return found
+        pair[side] = text
+        pair[f"{side}_at"] = _instant(*_beside(fields, inner, _TIMES, tags, at))
+        pair[f"{side}_speaker"] = _speaker(*_beside(fields, inner, _SPEAKERS, tags, at))
+    return pair
 
 
 def _texts(fields: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...], list[Any]]:
@@ -217,15 +217,15 @@ def _forms(nouns: tuple[str, ...], *, bare: bool) -> Iterator[str]:
 
 
 def _beside(
-    fields: Mapping[str, Any], own: Mapping[str, Any], nouns: tuple[str, ...], tags: tuple[str, ...], at: int
+    fields: Mapping[str, Any], inner: Mapping[str, Any], nouns: tuple[str, ...], tags: tuple[str, ...], at: int
 ) -> tuple[str, Any]:
     """Return name and value of a field of one text: in its own object, by its own name, in a list, or shared."""
     names = [form.format(tag) for tag in tags[at : at + 1] for form in _forms(nouns, bare=False)]
-    for place, found in ((own, list(nouns)), (fields, names)):
-        for name in found:
-            if place.get(name) is not None:
-                return name, place[name]
-    for name in (one for noun in nouns for one in (f"{noun}s", noun)):
+    for source, candidates in ((inner, list(nouns)), (fields, names)):
+        for name in candidates:
+            if source.get(name) is not None:
+                return name, source[name]
+    for name in (form for noun in nouns for form in (f"{noun}s", noun)):
         value = fields.get(name)
         if isinstance(value, list):
             if len(value) != len(_SIDES):

@@ -88,7 +88,7 @@ def _distinct(rng: Random, make: Callable[[Random], tuple[str, str]], each: int)
 
 
 def _duplicate(rng: Random) -> tuple[str, str]:
-    """One statement, and the same again: decorated, with a slip of the pen, or as it was."""
+    """Return a statement and its repetition: decorated, with a typo, or unchanged."""
     text = _statement(rng)
     drawn = rng.randrange(4)
     if drawn == 0:
@@ -104,7 +104,7 @@ def _duplicate(rng: Random) -> tuple[str, str]:
 
 
 def _other_value(rng: Random) -> tuple[str, str]:
-    """One statement with two values: the same words, another fact."""
+    """Return a statement with two values: the same words, another fact."""
     form, values = _form(rng)
     old, new = rng.sample(values, 2)
     return form.replace("{x}", old), form.replace("{x}", new)
@@ -114,10 +114,10 @@ def _update(rng: Random) -> tuple[str, str]:
     """Return a value and a new value in the same words, stated as a change."""
     form, values = _form(rng)
     old, new = rng.sample(values, 2)
-    said, way = form.replace("{x}", new), rng.choice(_CHANGES)
-    if not way.startswith("{new}") and ". {new}" not in way and not said.startswith("I"):
-        said = said[0].lower() + said[1:]
-    return form.replace("{x}", old), way.replace("{old}", old).replace("{new}", said)
+    statement, pattern = form.replace("{x}", new), rng.choice(_CHANGES)
+    if not pattern.startswith("{new}") and ". {new}" not in pattern and not statement.startswith("I"):
+        statement = statement[0].lower() + statement[1:]
+    return form.replace("{x}", old), pattern.replace("{old}", old).replace("{new}", statement)
 
 
 def _update_freely(rng: Random) -> tuple[str, str]:
@@ -125,23 +125,25 @@ def _update_freely(rng: Random) -> tuple[str, str]:
     if rng.randrange(2):
         about = rng.choice([life for life in world("friends")["life"].values() if "changed" in life])
         old, new = rng.sample(about["values"], 2)
-        told = rng.choice(about["changed"]).replace("{old}", old)
-        return rng.choice(about["said"]).replace("{x}", old), told.replace("{x}", new)
-    said, changed, _, values = rng.choice(_project(rng)["metrics"])
-    known = values.split("; ")
-    place = rng.randrange(len(known) - 1)
-    return _sentence(said.replace("{x}", known[place])), f"Things moved: {changed.replace('{x}', known[place + 1])}."
+        change = rng.choice(about["changed"]).replace("{old}", old)
+        return rng.choice(about["said"]).replace("{x}", old), change.replace("{x}", new)
+    stated, changed, _, joined = rng.choice(_project(rng)["metrics"])
+    values = joined.split("; ")
+    place = rng.randrange(len(values) - 1)
+    return _sentence(
+        stated.replace("{x}", values[place])
+    ), f"Things moved: {changed.replace('{x}', values[place + 1])}."
 
 
 def _contradiction(rng: Random) -> tuple[str, str]:
     """Return something done and its later denial in the same words; in reverse order it would be an update."""
     topics = world("friends")["topics"].values()
-    said = rng.choice([event[0] for topic in topics for event in topic["events"] if _is_participle(event[0])])
-    return f"I {said}.", f"I have never {said}."
+    deed = rng.choice([event[0] for topic in topics for event in topic["events"] if _is_participle(event[0])])
+    return f"I {deed}.", f"I have never {deed}."
 
 
-def _is_participle(said: str) -> bool:
-    verb = said.split(" ", maxsplit=1)[0]
+def _is_participle(clause: str) -> bool:
+    verb = clause.split(" ", maxsplit=1)[0]
     return verb.endswith("ed") or verb in _PARTICIPLES
 
 
@@ -152,7 +154,7 @@ def _contradiction_freely(rng: Random) -> tuple[str, str]:
 
 
 def _one_subject(rng: Random) -> tuple[str, str]:
-    """Two independent statements about one subject."""
+    """Return two independent statements about one subject."""
     topic = rng.choice(list(world("friends")["topics"].values()))
     first, second = rng.sample(topic["events"], 2)
     return f"I {first[0]}.", f"I {second[0]}."
@@ -176,10 +178,10 @@ def _form(rng: Random) -> tuple[str, list[str]]:
         about = rng.choice(list(world("friends")["life"].values()))
         return rng.choice(about["said"]), about["values"]
     if drawn == 1:
-        said, _, values = rng.choice(_project(rng)["facts"])
-        return _sentence(said), values.split("; ")
-    said, _, _, values = rng.choice(_project(rng)["metrics"])
-    return _sentence(said), values.split("; ")
+        stated, _, values = rng.choice(_project(rng)["facts"])
+        return _sentence(stated), values.split("; ")
+    stated, _, _, values = rng.choice(_project(rng)["metrics"])
+    return _sentence(stated), values.split("; ")
 
 
 def _project(rng: Random) -> dict[str, Any]:
