@@ -33,13 +33,13 @@ _HEAD: Final = """# Quality
 
 Recall before and after forgetting, measured against targets.
 
-`make quality SHARED=<folder>` writes this page. It uses four LoCoMo and eight BEAM conversations, which are not part of
-the project, and chats and pairs that the project generates. The embedder is the built-in one; no model is loaded. The
-ranking is fitted on BEAM and on generated chats, so the BEAM figures are in-sample; LoCoMo is used only to measure.
-Questions are asked a day after the last turn, all of them that have evidence; adversarial ones and abstentions are left
-out. Six nights are spread over each conversation. Brackets hold the 95 % interval of a bootstrap over questions: it says how
-certain a figure is for these conversations, not for others. How much conversations differ is in the next column, as the
-minimum and maximum over single conversations that have such questions.
+`make quality SHARED=<folder>` writes this page. It uses four LoCoMo and eight BEAM conversations, which are not part
+of the project, and chats and pairs that the project generates. The embedder is the built-in one; no model is loaded.
+The ranking is fitted on BEAM and on generated chats, so the BEAM figures are in-sample; LoCoMo is used only to
+measure. Questions are asked a day after the last turn, all of them that have evidence; adversarial ones and
+abstentions are left out. Six nights are spread over each conversation. Brackets hold the 95 % interval of a bootstrap
+over questions: it says how certain a figure is for these conversations, not for others. How much conversations differ
+is in the next column, as the minimum and maximum over single conversations that have such questions.
 
 ## What recall finds
 
