@@ -182,11 +182,10 @@ def test_maintenance_and_alerts_leave_the_runs_of_the_host_alone():
 
 def job_of_environment():
     """The job `full` of the home that the environment names, every step in a process of its own."""
-    forked = {"start_method": {"forkserver": {"preload_modules": ["memory_pipeline.definitions"]}}, "max_concurrent": 2}
     definitions = build_defs(
         settings=Settings(home=Path(os.environ["MEMORY_PIPELINE_HOME"])),
         key_prefix=PREFIX,
-        executor=dg.multiprocess_executor.configured(forked),
+        executor=dg.multiprocess_executor.configured({"max_concurrent": 2}),
     )
     return definitions.resolve_job_def("memory_full")
 
@@ -195,8 +194,11 @@ def config(**run):
     return launches.QUIET | {"resources": {"memory_run": {"config": {"as_of": AS_OF} | run}}}
 
 
+@pytest.mark.drill
 def test_steps_in_processes_of_their_own_give_the_same_tables(tmp_path, lake, expected, monkeypatch):
+    """Each step imports everything anew, which takes minutes; a push proves the same of steps that share only files."""
     monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(lake.home))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     with (
         dg.DagsterInstance.local_temp(str(tmp_path)) as instance,
         dg.execute_job(dg.reconstructable(job_of_environment), instance, run_config=config()) as result,

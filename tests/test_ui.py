@@ -114,7 +114,7 @@ def shows_every_asset(page, address, home):
 
 def documents_an_asset(page, address):
     page.goto(f"{address}/assets/clusters")
-    expect(page.get_by_text("Groups of near duplicates and of similar memories.").first).to_be_visible()
+    expect(page.get_by_text(TABLES["clusters"].description).first).to_be_visible()
     for name, column in TABLES["clusters"].schema.columns().items():
         expect(page.get_by_text(name, exact=True).first).to_be_visible()
         expect(page.get_by_text(column.description, exact=True).first).to_be_visible()
