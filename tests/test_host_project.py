@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -118,10 +119,15 @@ def test_a_wrong_attribute_is_refused_by_name(attributes, message):
             },
         )  # fmt: skip
         with (
-            pytest.raises(Exception, match=message),
+            pytest.raises(Exception, match="MemoryPipelineComponent") as caught,
             sandbox.load_component_and_build_defs(defs_path=folder),
         ):
             pass
+    error, chain = caught.value, []
+    while error is not None:
+        chain.append(str(error))
+        error = error.__cause__
+    assert re.search(message, "\n".join(chain))
 
 
 def test_a_component_gives_policies_and_schedules(tmp_path):
