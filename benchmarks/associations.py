@@ -40,7 +40,7 @@ def timed(function):
 
 
 def memories(count):
-    """Live memories of one profile, one a minute."""
+    """Return live memories of one profile, one a minute."""
     names = pl.select(pl.int_range(count).cast(pl.String).str.zfill(7).alias("memory_id"))
     rest = {
         name: pl.lit(
@@ -64,7 +64,7 @@ def memories(count):
 
 
 def accesses(count):
-    """Ten accesses a memory: sessions of 22, answers of five, each session about one region of the store."""
+    """Return ten accesses a memory: sessions of 22, answers of five, each session about one region of the store."""
     rng = np.random.default_rng(count)
     total = ACCESSES_EACH * count
     place = np.arange(total)
@@ -87,7 +87,7 @@ def accesses(count):
 
 
 def vectors(count):
-    """Texts about topics of twenty memories each; about half of the pairs of a topic are alike."""
+    """Return texts about topics of twenty memories each; about half of the pairs of a topic are alike."""
     rng = np.random.default_rng(count)
     centres = rng.standard_normal((1 + count // TOPIC, DIMENSION), dtype=np.float32)
     points = centres[np.arange(count) // TOPIC] + 0.65 * rng.standard_normal((count, DIMENSION), dtype=np.float32)
@@ -110,7 +110,7 @@ def counted(rows, group):
 
 
 def used(count):
-    """Seconds of ours and of the peer for what follows from accesses."""
+    """Return the seconds of ours and of the peer for what follows from accesses."""
     live, made = memories(count), accesses(count)
     part = made.head(NAIVE_ACCESSES)
     share = len(part) / len(made)
@@ -128,7 +128,7 @@ def used(count):
 
 
 def linked(count):
-    """Seconds of ours and of the peer for auto-links and reinforcements together."""
+    """Return the seconds of ours and of the peer for auto-links and reinforcements together."""
     live = memories(count)
     embedded, points = vectors(count)
     none = TABLES["association_edges"].empty(), embedded, TABLES["tier_changes"].empty()

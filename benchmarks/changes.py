@@ -49,7 +49,7 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 
 
 def texts(count: int) -> tuple[list[str], set[tuple[int, int]]]:
-    """So many memories, of which every tenth is changed by a later one; and those pairs."""
+    """Return memories of which every tenth is changed by a later one, and those pairs."""
     rng = Random(count)  # noqa: S311 - the same texts every time
     said: list[str | None] = [None] * count
     pairs = set()

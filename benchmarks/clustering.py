@@ -59,7 +59,7 @@ OTHER_WORDS = {"bought": "purchased", "needs": "requires", "repairs": "fixes", "
 
 
 def made(n: int) -> tuple[pl.DataFrame, np.ndarray]:
-    """Memories, and the number of the statement that each of them makes."""
+    """Return memories, and the number of the statement that each of them makes."""
     rng = np.random.default_rng(n)
     contents, statement = [], []
     while len(contents) < n:
@@ -121,7 +121,7 @@ def timed(function: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def grouped(n: int) -> dict[str, float]:
-    """CPU seconds of grouping n memories and of the join alone; prints how well the statements were told apart."""
+    """Return the CPU seconds of grouping n memories and of the join alone; print precision and recall of copies."""
     of, statement = made(n)
     texts = enrich.texts(of)
     enrichment = enrich.enrich(texts)
@@ -172,7 +172,7 @@ def grouped(n: int) -> dict[str, float]:
 
 
 def looped(space: np.ndarray, policy: Policy) -> float:
-    """CPU seconds of the greedy loop over all pairs."""
+    """Return the CPU seconds of the greedy loop over all pairs."""
 
     def loop() -> None:
         taken: set[int] = set()
@@ -193,7 +193,7 @@ def looped(space: np.ndarray, policy: Policy) -> float:
 
 
 def flooded(n: int) -> dict[str, float]:
-    """CPU seconds of grouping n copies of one text, and of summing them up."""
+    """Return the CPU seconds of grouping n copies of one text, and of summing them up."""
     of = memories(["The build has passed on all 3 servers"] * n)
     texts = enrich.texts(of)
     enrichment = enrich.enrich(texts)
@@ -232,7 +232,7 @@ def guarded(n: int) -> None:
 
 
 def summed_up(count: int) -> None:
-    """Summaries of clusters of 5 to 30 memories, beside a mere joining of their texts."""
+    """Return summaries of clusters of 5 to 30 memories, beside a mere joining of their texts."""
     rng = np.random.default_rng(count)
     sizes = rng.integers(5, 31, count)
     of, _ = made(int(sizes.sum()))

@@ -42,7 +42,7 @@ SHAPES = (
 
 
 def made(n: int) -> pl.DataFrame:
-    """Texts from a few shapes and a vocabulary of made-up words whose frequencies fall as in a language."""
+    """Return texts from a few shapes and a vocabulary of made-up words whose frequencies fall as in a language."""
     rng = np.random.default_rng(n)
     coined = [a + b + c for a in STARTS for b in ENDS for c in ("", *ENDS)]
     ranks = np.minimum(rng.zipf(1.2, (n, 3)) - 1, len(coined) - 1)
@@ -67,7 +67,7 @@ def timed(function: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def measures(texts: pl.DataFrame) -> dict[str, float]:
-    """CPU seconds of each part and of its peer."""
+    """Return the CPU seconds of each part and of its peer."""
     contents = texts["content"].to_list()
     word = re.compile(r"\w+|[^\w\s]")
     peer = HashingVectorizer(n_features=384, ngram_range=(1, 2))

@@ -32,7 +32,7 @@ def timed(function: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def planted(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Communities of 25 rows with about 8 edges a row inside and 1 outside; weights .3 to 1."""
+    """Return communities of 25 rows with about 8 edges a row inside and 1 outside; weights .3 to 1."""
     rng = np.random.default_rng(n)
     inside = rng.integers(0, n, 4 * n)
     source = np.concatenate([inside, rng.integers(0, n, n // 2)])
@@ -50,14 +50,14 @@ def peer_of(n: int, source: np.ndarray, target: np.ndarray, weight: np.ndarray) 
 
 
 def modularity(n: int, source: np.ndarray, target: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> float:
-    """Share of the weight inside communities beyond what chance would put there (Newman, 2004)."""
+    """Return the share of the weight inside communities beyond what chance would put there (Newman, 2004)."""
     strength = np.bincount(source, weight, n) + np.bincount(target, weight, n)
     inside = weight[labels[source] == labels[target]].sum() / weight.sum()
     return float(inside - ((np.bincount(labels, strength, n) / (2 * weight.sum())) ** 2).sum())
 
 
 def measures(n: int) -> dict[str, tuple[float, float, str]]:
-    """Seconds of ours and of the peer, and how the results compare, for each measure of one graph."""
+    """Return the seconds of ours and of the peer, and how the results compare, for each measure of one graph."""
     source, target, weight = planted(n)
     edges, peer = (n, source, target), peer_of(n, source, target, weight)
     rows = np.zeros(n, dtype=np.int64)
@@ -84,7 +84,7 @@ def measures(n: int) -> dict[str, tuple[float, float, str]]:
 
 
 def linkages(n: int) -> dict[str, tuple[float, float, str]]:
-    """Average linkage of one loose component, without and with a limit, against SciPy's tree and its cut."""
+    """Return the average linkage of one loose component, without and with a limit, against SciPy's tree and its cut."""
     vectors = (1.0 + np.random.default_rng(n).standard_normal((n, 48))).astype(np.float32)
     pairs = similarity.threshold_join(vectors, np.zeros(n, dtype=np.int64), 0.6)
 

@@ -82,7 +82,7 @@ def write_many(home: Path, origin: str, count: int, size: int, gate: "multiproce
 
 
 def together(writers: int, count: int, size: int) -> float:
-    """Seconds that some processes take to append `count` events each, in batches of `size`."""
+    """Return the seconds that some processes take to append `count` events each, in batches of `size`."""
     gate = PROCESSES.Barrier(writers + 1)
     with TemporaryDirectory() as folder:
         Lake(Path(folder)).close()
@@ -143,7 +143,7 @@ def bench_projection() -> None:
 
 
 def table_rows(name: str, own: list[str], plan_id: str, each: int) -> pl.DataFrame:
-    """Rows of a table, different in every row where it is a key, a text of usual length elsewhere."""
+    """Return the rows of a table, different in every row where it is a key, a text of usual length elsewhere."""
     kept = TABLES[name]
     count = len(own) * each
     ids = pl.Series([f"{number % each:032x}" for number in range(count)])

@@ -34,7 +34,7 @@ def filled(home, memories):
 
 
 def stages(lake):
-    """CPU seconds of each stage of a first run, and of its commit."""
+    """Return the CPU seconds of each stage of a first run, and of its commit."""
     settings = load(lake.home, environment={})
     profiles = inputs.select_profiles(lake, settings, as_of=NIGHT)
     policies = inputs.policies(settings, profiles)

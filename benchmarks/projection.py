@@ -25,7 +25,7 @@ WORDS = ("budget", "tiles", "we decided", "flight", "Ana", "usually", "prefers",
 
 
 def ledger(count):
-    """Events of ten profiles in the order of arrival: a fifth stores, most of the rest recalls, some change or link."""
+    """Return events of ten profiles in order of arrival: a fifth stores, most others recall, some change or link."""
     row = pl.int_range(count)
     stores, turn = row % 5 == 0, row // 5 % 20
     about = pl.when(stores).then(row).otherwise((row * 7919) // 5 * 5 % count)

@@ -32,7 +32,7 @@ ENDINGS = (
 
 
 def vocabulary():
-    """Words that the thesaurus knows, in no order, then made ones of two syllables and an ending."""
+    """Return words that the thesaurus knows, in no order, then made ones of two syllables and an ending."""
     known = sorted({word for line in thesaurus_lines() if line[:1] != "#" for word in re.findall(r"\w+", line)})
     syllables = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "bdfgklmnprstvz"]
     made = [syllable + ending for syllable in syllables for ending in ENDINGS]
@@ -40,7 +40,7 @@ def vocabulary():
 
 
 def store(count, seed=7):
-    """Memories of two speakers in sessions of twenty; words as frequent as in language (Zipf)."""
+    """Return memories of two speakers in sessions of twenty; words as frequent as in language (Zipf)."""
     chance, words = np.random.default_rng(seed), vocabulary()
     ranks = np.minimum(chance.zipf(1.3, (count, 18)) + 20, len(words)) - 1
     texts = [f"I {' '.join(row)} on {2000 + place % 25}." for place, row in enumerate(words[ranks].tolist())]
@@ -71,7 +71,7 @@ def store(count, seed=7):
 
 
 def scan(texts, query):
-    """BM25-like scores, one text after the other."""
+    """Return BM25-like scores, one text after the other."""
     wanted = set(re.findall(r"\w+", query.lower()))
     scores = []
     for place, text in enumerate(texts):
@@ -81,7 +81,7 @@ def scan(texts, query):
 
 
 def timed(call, rounds=1):
-    """Seconds that each call takes."""
+    """Return the seconds that each call takes."""
     times = []
     for _ in range(rounds):
         begin = time.perf_counter()
@@ -91,7 +91,7 @@ def timed(call, rounds=1):
 
 
 def grown(index, memories, vectors):
-    """Seconds that three new rows take, three with other counts, three with another text; one after the other."""
+    """Return the seconds that three new rows take, three with other counts, and three with another text."""
     size, times = memories.height, []
     for kind in range(3):
         took = []
@@ -108,7 +108,7 @@ def grown(index, memories, vectors):
 
 
 def through_client(memories, queries):
-    """Seconds of opening, of recalls, of a recall after a `remember`, of `get` and `feedback` of a memory just used."""
+    """Return the seconds of opening, recalls, a recall after a `remember`, and `get` and `feedback` of one memory."""
     rows = memories.select(text="content", memory_id="memory_id", speaker="speaker", session_id="session_id")
     with TemporaryDirectory() as home:
         with MemoryClient(home) as client:

@@ -34,7 +34,7 @@ def filled(name, count, **columns):
 
 
 def store(count):
-    """Memories of ten profiles with their importance, and a chain of causes through a tenth of them."""
+    """Return memories of ten profiles with their importance, and a chain of causes through a tenth of them."""
     row = pl.col("row")
     key = {"profile_id": pl.format("p{}", row % 10), "memory_id": pl.format("m{}", row.cast(pl.String).str.zfill(9))}
     age = pl.duration(seconds=(row * 7919) % (400 * 86_400))
@@ -92,7 +92,7 @@ def arithmetic(age, idle, count, importance, confidence, neighbours, gain, base)
 
 
 def cpu(work):
-    """CPU seconds of the best of three."""
+    """Return the CPU seconds of the best of three."""
     best = math.inf
     for _ in range(3):
         start = time.process_time()

@@ -34,7 +34,7 @@ def clustered(n: int, seed: int = 0) -> np.ndarray:
 
 
 def hashed(n: int, seed: int = 0) -> np.ndarray:
-    """Twelve words a row, each hashed with a sign into two places: sparse and of full rank, every fourth row retold."""
+    """Return rows of twelve words, each hashed with a sign into two places: sparse, of full rank, a fourth repeated."""
     rng = np.random.default_rng(seed)
     chance = np.arange(1, 20_001) ** -0.9
     chance /= chance.sum()
@@ -64,7 +64,7 @@ def dense(vectors: np.ndarray, minimum: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def loop(vectors: np.ndarray, minimum: float) -> int:
-    """One pair at a time, as the systems that this pipeline replaces do."""
+    """Compare one pair at a time, as the systems that this pipeline replaces do."""
     rows = [row.tolist() for row in vectors]
     return sum(
         sum(x * y for x, y in zip(one, other, strict=True)) >= minimum
@@ -80,7 +80,7 @@ def timed(function: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def same_pairs(vectors: np.ndarray, minimum: float, one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two sets of pairs are equal, but for pairs on the threshold."""
+    """Return whether two sets of pairs are equal, but for pairs on the threshold."""
     differing = np.setxor1d(*(pairs[0] * len(vectors) + pairs[1] for pairs in (one, other)))
     return bool((np.abs(pair_similarity(vectors, *np.divmod(differing, len(vectors))) - minimum) < 1e-6).all())
 

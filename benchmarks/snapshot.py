@@ -33,7 +33,7 @@ def filled(name, count, **columns):
 
 
 def store(count):
-    """Tables of `count` memories in ten profiles, each with its scores, four edges, a tenth decided on."""
+    """Return tables of `count` memories in ten profiles, each with its scores, four edges, a tenth decided on."""
     row = pl.col("row")
     profile = pl.format("p{}", row % 10)
     memory = pl.format("memory-{}", row.cast(pl.String).str.zfill(9))
@@ -74,7 +74,7 @@ def store(count):
 
 
 def linked(folder, memories):
-    """Immutable files of 100,000 vectors each, and one of what every memory scored once."""
+    """Return immutable files of 100,000 vectors each, and one of what every memory scored once."""
     random = np.random.default_rng(0)
     folder.mkdir(parents=True)
     scores = folder.parent / "scores.parquet"
@@ -97,7 +97,7 @@ def seconds(work):
 
 
 def one_by_one(memories):
-    """Seconds that inserting `memories` row by row would take, extrapolated from the first rows."""
+    """Return the seconds that inserting `memories` row by row would take, extrapolated from the first rows."""
     rows = memories.head(ROWS_ONE_BY_ONE).rows()
     with duckdb.connect() as connection:
         connection.register("given", memories.head(0))

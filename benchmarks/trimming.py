@@ -30,7 +30,7 @@ SAID = (
 
 
 def store(count):
-    """Memories of ten profiles, sessions of twenty turns by two who speak in turn."""
+    """Return memories of ten profiles, sessions of twenty turns by two who speak in turn."""
     row = pl.int_range(count)
     texts = [SAID[at % len(SAID)].format(at * 7919 % 1000, at * 31 % 29) for at in range(count)]
     given = pl.select(

@@ -52,6 +52,6 @@ def commit_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
 
 
 def _started(context: dg.AssetExecutionContext) -> datetime | None:
-    """When the run started, as Dagster recorded it."""
+    """Return when the run started, as Dagster recorded it."""
     record = context.instance.get_run_record_by_id(context.run.run_id)
     return datetime.fromtimestamp(record.start_time, UTC) if record and record.start_time else None

@@ -64,7 +64,7 @@ _LARGE: Final = 1000.0
 
 
 def describe(name: str, frame: pl.DataFrame) -> dict[str, dg.MetadataValue]:
-    """Metadata of a materialisation: rows, profiles, key figures and a picture."""
+    """Return metadata of a materialisation: rows, profiles, key figures and a picture."""
     figures: dict[str, dg.MetadataValue] = {"dagster/row_count": dg.MetadataValue.int(frame.height)}
     if "profile_id" in frame.columns:
         figures["profiles"] = dg.MetadataValue.int(frame["profile_id"].n_unique())
@@ -78,7 +78,7 @@ def describe(name: str, frame: pl.DataFrame) -> dict[str, dg.MetadataValue]:
 
 
 def column_schema(name: str) -> dg.TableSchema:
-    """Columns of a table with types and meaning, as the UI shows them."""
+    """Return the columns of a table with types and meaning, as the UI shows them."""
     table = TABLES[name]
     return dg.TableSchema(
         columns=[

@@ -49,7 +49,7 @@ JOBS: Final = (
 
 
 def is_own(run: dg.DagsterRun, names: Namespace) -> bool:
-    """Whether a run is one of the pipeline's, and not one of the project that it lives in."""
+    """Return whether a run is one of the pipeline's, and not one of the project that it lives in."""
     steps = run.asset_selection or frozenset()
     return run.job_name in {names.name(job) for job in JOBS} or (
         bool(steps) and all(tuple(key.path[:-1]) == names.prefix and key.path[-1] in ASSETS for key in steps)

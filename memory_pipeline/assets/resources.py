@@ -105,7 +105,7 @@ class Store:
             self.lake.close()
 
     def policies(self, profiles: pl.DataFrame) -> dict[str, Policy]:
-        """Policies of the profiles of a run, by hash."""
+        """Return the policies of the profiles of a run, by hash."""
         return inputs.policies(self.settings, profiles)
 
     def completer(self, policies: Mapping[str, Policy]) -> Complete:

@@ -95,19 +95,19 @@ def _points(memories: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
 
 
 def _parts(count: int, size: int = _PAIRS_AT_ONCE) -> list[slice]:
-    """Slices of at most `size` items; at least one slice, even of nothing."""
+    """Return slices of at most `size` items; at least one slice, even of nothing."""
     return [slice(start, start + size) for start in range(0, max(count, 1), size)]
 
 
 def _candidates(reading: changes.ParsedTexts, points: pl.DataFrame, edges: pl.DataFrame) -> tuple[Rows, Rows]:
-    """Pairs worth comparing, (older, newer) rows, each once."""
+    """Return pairs worth comparing, (older, newer) rows, each once."""
     pairs = np.concatenate([_sharing(reading, len(points)), _similar(points, edges)])
     older, newer = np.unique(pairs, axis=0).T
     return older, newer
 
 
 def _sharing(reading: changes.ParsedTexts, count: int) -> Rows:
-    """Pairs of rows that share informative words, [n, 2], older first."""
+    """Return pairs of rows that share informative words, [n, 2], older first."""
     terms = (
         reading.terms.select("row", "group", "root", "weight")
         .unique()
@@ -133,7 +133,7 @@ def _sharing(reading: changes.ParsedTexts, count: int) -> Rows:
 
 
 def _latest(rows: Rows, key: Rows, weight: Rows, count: int) -> Rows:
-    """Pairs formed by frequent words, by memory: each memory with the latest ones before it, and the word's weight."""
+    """Return pairs by frequent words, by memory: each memory with the latest ones before it, and the word's weight."""
     blocks = [np.empty((0, 3), dtype=np.int64)]
     for lag in range(1, NEAREST_BEFORE + 1):
         same = key[lag:] == key[:-lag]
@@ -155,7 +155,7 @@ def _most(older: Rows, newer: Rows, weight: NDArray[np.float64], count: int) -> 
 
 
 def _similar(points: pl.DataFrame, edges: pl.DataFrame) -> Rows:
-    """Pairs of rows joined by SIMILAR_TO, [n, 2], older first: for each newer row the most similar ones."""
+    """Return pairs of rows joined by SIMILAR_TO, [n, 2], older first: for each newer row the most similar ones."""
     place = points.select("profile_id", "memory_id", "row")
     joined = (
         edges.filter(pl.col("edge_type") == "SIMILAR_TO")

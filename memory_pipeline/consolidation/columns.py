@@ -15,5 +15,5 @@ DAY: Final = 86_400_000_000
 
 
 def days_between(earlier: pl.Expr, later: pl.Expr) -> pl.Expr:
-    """Fractional days from `earlier` to `later`, never negative; whole days are exact for up to a century."""
+    """Return fractional days from `earlier` to `later`, never negative; whole days are exact for up to a century."""
     return ((later - earlier).dt.total_microseconds() * (1.0 / DAY)).clip(lower_bound=0.0)

@@ -30,7 +30,7 @@ def check_distinct(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.int
 
 
 def distinct(n: int, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Each pair of two different rows once, [2, pairs], the smaller row first."""
+    """Return each pair of two different rows once, [2, pairs], the smaller row first."""
     low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
     keys = np.unique((low * n + high)[low < high])
     return np.stack(np.divmod(keys, max(n, 1)))

@@ -139,7 +139,7 @@ def compile_blocks(
     as_of: datetime,
     plan_id: str,
 ) -> pl.DataFrame:
-    """Compiles the core memory blocks and returns those whose text changes.
+    """Compile the core memory blocks and return those whose text changes.
 
     Each block holds at most `block_char_limit` characters, and all blocks of a profile together at most
     `core_memory_char_limit`, separators included; they are filled in the order of `BLOCKS`.
@@ -223,7 +223,7 @@ def _facts(
 
 
 def _with_member_dates(memories: pl.DataFrame) -> pl.DataFrame:
-    """Dates each summary by its newest member, regardless of when a run made it."""
+    """Date each summary by its newest member, regardless of when a run made it."""
     member_dates = memories.select("profile_id", members="memory_id", dated_at="created_at")
     summaries = memories.filter(pl.col("kind") != folding.ORIGINAL).select(*KEY, "members").explode("members")
     newest = summaries.join(member_dates, on=["profile_id", "members"]).group_by(KEY).agg(pl.col("dated_at").max())
@@ -281,7 +281,7 @@ def _fill_block(facts: Iterable[Fact], limit: int, room: int) -> tuple[list[str]
 
 
 def _clipped(line: str, room: int) -> str:
-    """Shortens a line to at most `room` characters, at a word boundary where there is one."""
+    """Shorten a line to at most `room` characters, at a word boundary where there is one."""
     if len(line) <= room:
         return line
     head = line[: max(0, room - 1)]

@@ -81,7 +81,7 @@ def select(
 
 
 def _superseded(scored: pl.DataFrame, memories: pl.DataFrame, summaries: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Members of superseding summaries; of two such summaries the one with the smaller id wins."""
+    """Return members of superseding summaries; of two such summaries the one with the smaller id wins."""
     members = (
         summaries.filter("supersedes")
         .select("profile_id", "members", target_id="summary_id", others=pl.col("members").list.len() - 1)
@@ -107,7 +107,7 @@ def _superseded(scored: pl.DataFrame, memories: pl.DataFrame, summaries: pl.Data
 
 
 def _handed_on(memories: pl.DataFrame, summaries: pl.DataFrame) -> pl.DataFrame:
-    """Memories that left for a summary which is now replaced by another summary of theirs."""
+    """Return memories that left for a summary which is now replaced by another summary of theirs."""
     replacements = summaries.filter(~pl.col("supersedes")).select(
         "profile_id", "members", superseded_by="replaces", target_id="summary_id"
     )
@@ -130,7 +130,7 @@ def _handed_on(memories: pl.DataFrame, summaries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _irrelevant(unprotected: pl.DataFrame, action: Action, threshold: float) -> pl.DataFrame:
-    """Memories with a relevance below the threshold."""
+    """Return memories with a relevance below the threshold."""
     return unprotected.filter(pl.col("relevance") < threshold).select(
         *KEY,
         action=pl.lit(action.value),
@@ -151,7 +151,7 @@ def _irrelevant(unprotected: pl.DataFrame, action: Action, threshold: float) -> 
 
 
 def _spent(unprotected: pl.DataFrame, promotions: pl.DataFrame | None, policy: Policy) -> pl.DataFrame:
-    """Working memories whose energy is below the threshold."""
+    """Return working memories whose energy is below the threshold."""
     minimum = policy.expire_energy
     spent = unprotected.filter((pl.col("tier") == "working") & (pl.col("energy") < minimum))
     if promotions is not None:
@@ -167,7 +167,7 @@ def _spent(unprotected: pl.DataFrame, promotions: pl.DataFrame | None, policy: P
 
 
 def _faded(unprotected: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFrame:
-    """Memories that have been at the floor of their forgetting curve for `cold_after_days`."""
+    """Return memories that have been at the floor of their forgetting curve for `cold_after_days`."""
     now = pl.lit(as_of, dtype=INSTANT)
     days = days_between(pl.col("floored_at"), now)
     return unprotected.filter(
@@ -188,7 +188,7 @@ def _faded(unprotected: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.Dat
 
 
 def _stubs(memories: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFrame:
-    """Memories that have been cold for `stub_after_days`.
+    """Return memories that have been cold for `stub_after_days`.
 
     Cold memories have no score, so only protections that need none apply. A superseded memory comes back when its
     summary leaves, so its text is cut only while the summary is live.
@@ -222,7 +222,7 @@ def _stubs(memories: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFr
 
 
 def _protected_without_score(policy: Policy) -> pl.Expr:
-    """Whether a row of `memories` is protected by what an agent stated about it."""
+    """Return whether a row of `memories` is protected by what an agent stated about it."""
     types = [name.lower() for name in policy.protected_types]
     important = pl.col("importance_given") >= pl.lit(policy.protected_importance, pl.Float64)
     typed = pl.col("memory_type").str.to_lowercase().is_in(types)
@@ -230,7 +230,7 @@ def _protected_without_score(policy: Policy) -> pl.Expr:
 
 
 def _covered(memories: pl.DataFrame, summaries: pl.DataFrame, leaving: pl.DataFrame) -> pl.DataFrame:
-    """Members of the summaries that are live after this run, each with its smallest summary: KEY, target_id."""
+    """Return the members of summaries that are live after this run, each with its smallest summary: KEY, target_id."""
     live = memories.filter(pl.col("lifecycle").is_in(LIVE) & (pl.col("kind") != "original"))
     replaced = summaries.select("profile_id", memory_id="replaces").explode("memory_id").drop_nulls()
     after = pl.concat(
@@ -248,7 +248,7 @@ def _covered(memories: pl.DataFrame, summaries: pl.DataFrame, leaving: pl.DataFr
 
 
 def _aged(unprotected: pl.DataFrame, covered: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Covered memories that are old and not important, used or strong enough for their age."""
+    """Return covered memories that are old and not important, used or strong enough for their age."""
     cold = pl.col("age_tier") == "cold"
     bound = pl.when(cold).then(policy.cold_keep_importance).otherwise(policy.archive_keep_importance)
     unused = ~cold | (pl.col("access_count") < policy.cold_keep_access)

@@ -75,7 +75,7 @@ def requests(
 
 
 def answers_from(answers: pl.DataFrame, requests: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
-    """Answers requests from what a plan carries, without asking a model.
+    """Return answers requests from what a plan carries, without asking a model.
 
     Args:
         answers: rows of `completions` that a plan carries.
@@ -113,7 +113,7 @@ class ModelAnswers:
         self._usage = Usage()
 
     def __call__(self, requests: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
-        """Answers requests.
+        """Return answers requests.
 
         Args:
             requests: the columns of `prompting.REQUESTS`, in the order of asking.

@@ -89,7 +89,7 @@ def promote(
 
 
 def holds(as_of: datetime) -> pl.Expr:
-    """Whether a memory is valid at an instant: valid_from <= as_of < valid_until."""
+    """Return whether a memory is valid at an instant: valid_from <= as_of < valid_until."""
     now = pl.lit(as_of, dtype=INSTANT)
     begun = pl.col("valid_from").is_null() | (pl.col("valid_from") <= now)
     ended = pl.col("valid_until").is_not_null() & (pl.col("valid_until") <= now)
@@ -97,7 +97,7 @@ def holds(as_of: datetime) -> pl.Expr:
 
 
 def _contradicted(memories: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """Memories in conflict with a live memory; CONTRADICTS/contrast does not count."""
+    """Return memories in conflict with a live memory; CONTRADICTS/contrast does not count."""
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(KEY)
     conflicts = edges.filter(pl.col("edge_type") == "CONTRADICTS", pl.col("kind").ne_missing(pl.lit("contrast")))
     ends = [("source", "target"), ("target", "source")]
@@ -156,7 +156,7 @@ def _tiers(
 
 
 def _session_ends(starts: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
-    """Return ends of the session of each working memory since its creation; a session can end more than once."""
+    """Return the ends of the session of each working memory since its creation; a session can end more than once."""
     ends = events.filter(pl.col("event_type") == EventType.SESSION_ENDED.value).select(
         "profile_id", "session_id", at=pl.min_horizontal("occurred_at", "recorded_at")
     )
@@ -168,7 +168,7 @@ def _session_ends(starts: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _warm(undisputed: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFrame:
-    """Active memories that are used often enough, trusted and valid."""
+    """Return active memories that are used often enough, trusted and valid."""
     return undisputed.filter(
         pl.col("lifecycle") == Lifecycle.ACTIVE.value,
         pl.col("access_count") >= policy.promotion_min_access,
@@ -185,7 +185,7 @@ def _warm(undisputed: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataF
 
 
 def _core(undisputed: pl.DataFrame, scored: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Memories used often enough over enough sessions."""
+    """Return memories used often enough over enough sessions."""
     return (
         undisputed.filter(
             pl.col("category") != "core",

@@ -54,7 +54,7 @@ def score(
     as_of: datetime,
     plan_id: str,
 ) -> pl.DataFrame:
-    """Scores every live memory.
+    """Score every live memory.
 
     Args:
         memories: table `memories`.
@@ -115,7 +115,7 @@ def _ages(as_of: datetime) -> list[pl.Expr]:
 
 
 def _relevance_factors(policy: Policy) -> list[pl.Expr]:
-    """Factors of AutoMem's relevance.
+    """Return factors of AutoMem's relevance.
 
     AutoMem's design has access_base 0 and access_weight 1; its release 0.16 has 0.3 and 0.3. A memory below the
     importance threshold does not decay further: it keeps the age and idle time of its last use.
@@ -134,7 +134,7 @@ def _relevance_factors(policy: Policy) -> list[pl.Expr]:
 
 
 def _relevance(policy: Policy) -> pl.Expr:
-    """AutoMem's relevance: the product of its factors, at least the importance floor and at most 1."""
+    """Return AutoMem's relevance: the product of its factors, at least the importance floor and at most 1."""
     product = pl.col("age_factor") * pl.col("access_factor") * pl.col("relationship_factor")
     product = product * pl.col("importance_factor") * pl.col("confidence_factor")
     floor = policy.importance_floor_factor * pl.col("importance")
@@ -142,7 +142,7 @@ def _relevance(policy: Policy) -> pl.Expr:
 
 
 def _curves(policy: Policy) -> list[pl.Expr]:
-    """Stability (cognitive-memory), recency (ADR-0008), energy (three-tier) and age tier."""
+    """Return the stability (cognitive-memory), recency (ADR-0008), energy (three-tier) and age tier."""
     initial = pl.coalesce("stability_given", 0.1 + 0.3 * pl.col("importance"))
     decay = pl.col("tier").replace_strict(ENERGY_DECAY, return_dtype=pl.Float64)
     access_count = pl.col("access_count")
@@ -158,7 +158,7 @@ def _curves(policy: Policy) -> list[pl.Expr]:
 
 
 def _retention(policy: Policy) -> list[pl.Expr]:
-    """Forgetting curve of cognitive-memory, and when it reaches its floor if the memory is not used.
+    """Return the forgetting curve of cognitive-memory, and when it reaches its floor if the memory is not used.
 
     The rate is S * B * scale days. The exponential curve exp(-days / rate) reaches a floor f after rate * ln(1 / f)
     days; the power curve (1 + days / rate) ** -POWER does so after rate * (f ** (-1 / POWER) - 1) days.
@@ -205,12 +205,12 @@ def _protection(policy: Policy) -> pl.Expr:
 
 
 def _firm(policy: Policy) -> pl.Expr:
-    """Whether a protection reason applies that a token budget must respect."""
+    """Return whether a protection reason applies that a token budget must respect."""
     return pl.any_horizontal(holds.fill_null(value=False) for _, holds, _ in _reasons(policy))
 
 
 def _reasons(policy: Policy) -> list[tuple[pl.Expr, pl.Expr, pl.Expr]]:
-    """Protection reasons in order: whether each applies, whether it holds against a token budget, and its text.
+    """Return protection reasons in order: whether each applies, whether it holds against a token budget, its text.
 
     A token budget is set by a person, so age does not protect from it (a young store could never meet its budget), nor
     does anything inferred from a text. An unset bound compares to null and protects nothing.
@@ -237,7 +237,7 @@ def _reasons(policy: Policy) -> list[tuple[pl.Expr, pl.Expr, pl.Expr]]:
 
 
 def bars_supersession(policy: Policy) -> pl.Expr:
-    """Whether a row of `memories` must not be superseded even by a summary: explicitly protected, or core."""
+    """Return whether a row of `memories` must not be superseded even by a summary: explicitly protected, or core."""
     return _flagged(policy) | _core(policy)
 
 
@@ -259,7 +259,7 @@ def _effects(live: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:
 
 
 def _supersedes(memories: pl.DataFrame) -> pl.DataFrame:
-    """Summaries that superseded a memory, which would have to return if the summary left."""
+    """Return summaries that superseded a memory, which would have to return if the summary left."""
     return (
         memories.filter(pl.col("superseded_kind") == "summary")
         .select("profile_id", memory_id="superseded_by", supersedes=pl.lit(True))

@@ -62,7 +62,7 @@ class Pairs:
 
 
 def matrix(vectors: pl.Series) -> NDArray[np.float32]:
-    """Stacks a column of vectors into a float32 matrix [n, d], where d is the most frequent length.
+    """Stack a column of vectors into a float32 matrix [n, d], where d is the most frequent length.
 
     A vector that is missing, has another length or lacks a number becomes a row of NaN (unknown).
     """
@@ -77,7 +77,7 @@ def matrix(vectors: pl.Series) -> NDArray[np.float32]:
 
 
 def lengths(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Euclidean length of each row; 0 marks an unknown row (zero, or with NaN or infinity). Costs O(n·d).
+    """Return the Euclidean length of each row; 0 marks an unknown row (zero, or with NaN or infinity). Costs O(n·d).
 
     Raises:
         ValueError: `vectors` is not a float32 matrix.
@@ -146,7 +146,7 @@ def threshold_join(
     *,
     memory_budget_mb: int = 1024,
 ) -> Pairs:
-    """All pairs of rows within a group whose stored similarity reaches `minimum`; exact.
+    """Return all pairs of rows within a group whose stored similarity reaches `minimum`; exact.
 
     Large groups are rotated to their principal axes. The leading coordinates of two rows and the lengths of their
     remainders bound the cosine from above (Cauchy-Schwarz on the remainder), so a narrow matrix product finds the few
@@ -344,7 +344,7 @@ def _nearest(rows: _Rows, queried: NDArray[np.int64], places: NDArray[np.int64],
 
 
 def _prefix(rows: _Rows, places: NDArray[np.int64], minimum: float, budget: int) -> NDArray[np.float32] | None:
-    """Leading principal coordinates of each row and the length of its remainder; None if whole rows are cheaper.
+    """Return leading principal coordinates per row and the length of the remainder; None if whole rows are cheaper.
 
     By the Cauchy-Schwarz inequality, the product of two such rows is at least the cosine of the whole rows.
     """
@@ -388,7 +388,7 @@ def _bounding(rotated: NDArray[np.float64], width: int) -> NDArray[np.float32]:
 
 
 def _margin(width: int) -> float:
-    """Twice the error bound of a float32 product of two unit rows of `width` numbers, rounding included."""
+    """Return twice the error bound of a float32 product of two unit rows of `width` numbers, rounding included."""
     return (width + 8) * 2.0**-23
 
 
@@ -409,12 +409,12 @@ def _check_minimum(minimum: float) -> None:
 
 
 def _spread(places: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """At most `most` of the rows, evenly spaced."""
+    """Return at most `most` of the rows, evenly spaced."""
     return places[:: -(-len(places) // most)]
 
 
 def _chunks(count: int, dimension: int) -> Iterator[slice]:
-    """Slices of `count` rows that hold about `_CHUNK` numbers each."""
+    """Return slices of `count` rows that hold about `_CHUNK` numbers each."""
     step = max(1, _CHUNK // max(1, dimension))
     return (slice(start, start + step) for start in range(0, count, step))
 

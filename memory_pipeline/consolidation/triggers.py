@@ -137,7 +137,7 @@ def due(
 
 
 def reflection(memories: pl.DataFrame, reflected: Mapping[str, int], *, threshold: float) -> pl.DataFrame:
-    """Profiles that stored more than `threshold` importance since their last reflection (ADR-0008; Park et al., 2023).
+    """Return profiles that stored over `threshold` importance since the last reflection (ADR-0008; Park et al., 2023).
 
     Args:
         memories: `profile_id`, `kind`, `seq` (ledger position) and `importance` (0..1) of stored memories; only
@@ -225,7 +225,7 @@ def row_limit(budget_seconds: int, runs: pl.DataFrame) -> int | None:
 
 
 def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
-    """All rules, as expressions over the joined rows of `due`."""
+    """Return all rules, as expressions over the joined rows of `due`."""
     pause, present = pl.duration(seconds="idle_timeout_seconds"), pl.lit(now, INSTANT)
     every, ended, cycles = pl.col("scheduled_sessions"), pl.col("sessions_ended"), pl.col("ingestion_cycles")
     step, stored, batches = pl.col("step_count_trigger"), pl.col("stored"), pl.col("batches")
@@ -272,7 +272,7 @@ def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
 
 
 def _timed(present: pl.Expr, night: datetime | None) -> Iterable[_Rule]:
-    """Rules that depend on time alone."""
+    """Return rules that depend on time alone."""
     if night is not None:
         tick = pl.lit(night, INSTANT)
         missed = pl.coalesce(_last("full"), "first_event_at") < tick
@@ -290,12 +290,12 @@ def _timed(present: pl.Expr, night: datetime | None) -> Iterable[_Rule]:
 
 
 def _last(task: str) -> pl.Expr:
-    """As_of of the last run that counts as `task`."""
+    """Return the as_of of the last run that counts as `task`."""
     return pl.max_horizontal(f"{settler}_at" for settler in settled_by(task))
 
 
 def _switches(policies: Mapping[str, Policy]) -> pl.DataFrame:
-    """Return settings of the policies that concern triggers, one row per profile."""
+    """Return the settings of the policies that concern triggers, one row per profile."""
     rows = [
         {"profile_id": profile_id}
         | {name: getattr(policy, name) for name in _SWITCHES}
@@ -310,7 +310,7 @@ def _switches(policies: Mapping[str, Policy]) -> pl.DataFrame:
 
 
 def _settled(progress: pl.DataFrame) -> pl.DataFrame:
-    """As_of of the last run of each task, one row per profile."""
+    """Return the as_of of the last run of each task, one row per profile."""
     return (
         progress.match_to_schema(PROGRESS)
         .group_by("profile_id")

@@ -89,7 +89,7 @@ def select(
 
 
 def _waiting(after: pl.DataFrame, spare: pl.DataFrame) -> pl.DataFrame:
-    """Originals without a clause left that must wait for a later run: row. Those of least worth leave first."""
+    """Return originals without a clause left that must wait for a later run: row. Those of least worth leave first."""
     gone = after.filter(_without_text(), pl.col("kind") == ORIGINAL).join(spare, on="profile_id", how="left")
     worst_first = gone.sort(
         "profile_id",
@@ -103,12 +103,12 @@ def _waiting(after: pl.DataFrame, spare: pl.DataFrame) -> pl.DataFrame:
 
 
 def _without_text() -> pl.Expr:
-    """Whether a memory has no text left and need not keep any."""
+    """Return whether a memory has no text left and need not keep any."""
     return (pl.col("left_text").fill_null("") == "") & ~pl.col("stands")
 
 
 def _shown(memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Every memory with the text it shows and its cost, by session and time."""
+    """Return every memory with the text it shows and its cost, by session and time."""
     replacing = memories.filter(pl.col("superseded_kind") == "summary").select("profile_id", memory_id="superseded_by")
     standing = pl.concat([replacing, scored.filter("budget_protected").select(KEY)]).unique()
     ordered = (
@@ -146,7 +146,7 @@ def priced(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rooms(shown: pl.DataFrame, budget: float) -> pl.DataFrame:
-    """Profiles over budget: profile_id, budget, and room (what protected memories leave of it), in tokens."""
+    """Return profiles over budget: profile_id, budget, and room (what protected memories leave of it), in tokens."""
     barred = pl.col("tokens_before").filter(pl.col("live") & pl.col("barred")).sum()
     used = shown.group_by("profile_id").agg(*_used(budget), barred=barred)
     over = used.filter(pl.col("shown") > pl.col("budget"))
@@ -154,7 +154,7 @@ def _rooms(shown: pl.DataFrame, budget: float) -> pl.DataFrame:
 
 
 def _used(budget: float) -> list[pl.Expr]:
-    """Tokens that a profile has stored, shows, and may show."""
+    """Return tokens that a profile has stored, shows, and may show."""
     stored = pl.col("whole_cost").filter(pl.col("kind") == ORIGINAL).sum()
     limit = (stored * budget if budget <= 1.0 else pl.lit(budget)).floor().cast(pl.Int64)
     shown = pl.col("tokens_before").filter("live").sum()
@@ -176,7 +176,7 @@ def used(memories: pl.DataFrame, budget: float) -> pl.DataFrame:
 
 
 def ordered(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Orders clauses so that every budget is a prefix: the order in which a growing budget admits them.
+    """Order clauses so that every budget is a prefix: the order in which a growing budget admits them.
 
     Within a memory the best clauses come first, and the first one carries the cost of the speaker's name. Following
     clauses that would raise the mean are merged with it, so that worth per token decreases from each item to the next;
@@ -247,7 +247,7 @@ def _texts(clauses: pl.DataFrame) -> pl.DataFrame:
 
 
 def _trims(after: pl.DataFrame) -> pl.DataFrame:
-    """Table `trims`: memories of which some but not all clauses are left."""
+    """Return table `trims`: memories of which some but not all clauses are left."""
     cut = after.filter((pl.col("left_text") != "") & (pl.col("left") < pl.col("clauses")))
     return TABLES["trims"].conform(
         cut.with_columns(
@@ -266,7 +266,7 @@ def _trims(after: pl.DataFrame) -> pl.DataFrame:
 
 
 def _archived(after: pl.DataFrame) -> pl.DataFrame:
-    """Table `archived_set`: memories without a clause left that need not wait."""
+    """Return table `archived_set`: memories without a clause left that need not wait."""
     leaving = after.filter(_without_text(), ~pl.col("waits"))
     why = (
         pl.when(pl.col("kind") != ORIGINAL)

@@ -178,7 +178,7 @@ class _Scope:
         )
 
     def emptied(self) -> set[int]:
-        """Return positions of the events that lose all content: about the memories, or without content otherwise."""
+        """Return positions of events that lose all content: about the memories, or without content otherwise."""
         target = pl.col("target_id").is_in(sorted(self.erased)).fill_null(value=False)
         about = (self._named | target) & ~_is(EventType.ACCESSED, EventType.ERASED)
         session = _is(EventType.SESSION_STARTED, EventType.SESSION_ENDED) & self._quotes()
@@ -334,7 +334,7 @@ def _events(receipt: Receipt, rows: list[tuple[Any, ...]], salt: bytes) -> Itera
 
 
 def _dead_letters(lake: Lake, scope: _Scope, rows: list[tuple[Any, ...]]) -> list[str]:
-    """Return ids of the refused events that name or quote the memories, unless they are another profile's."""
+    """Return the ids of the refused events that name or quote the memories, unless they are another profile's."""
     place = 1 + COLUMNS.index("event_id")
     names = scope.erased | {row[place] for row in rows}
     reasons = tuple(references.about(scope.profile_id, memory_id) for memory_id in scope.erased)

@@ -129,7 +129,7 @@ class _Redaction:
         return row | self._digested(row, "signature", "reason", *DOCUMENTS)
 
     def _digested(self, row: Row, *names: str) -> Row:
-        """Return columns of a decision with digests in place of their content."""
+        """Return the columns of a decision with digests in place of their content."""
         digests = {name: payloads.digest(row[name], salt=self.salt) for name in names}
         documents = {
             name: payloads.canonical_json({payloads.ERASED: digest})

@@ -47,7 +47,7 @@ def nearest(memories: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -> pl
 
 
 def quantiles(cosines: pl.Series) -> pl.DataFrame:
-    """Return quantiles of the cosines: `share` of the memories and the `cosine` that they stay below."""
+    """Return the quantiles of the cosines: `share` of the memories and the `cosine` that they stay below."""
     values = [cosines.quantile(share, "lower") for share in QUANTILES]
     return pl.DataFrame({"share": QUANTILES, "cosine": values}, schema={"share": pl.Float64, "cosine": pl.Float64})
 

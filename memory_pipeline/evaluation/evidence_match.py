@@ -105,14 +105,14 @@ def _windows(stems: Sequence[str], whole: frozenset[str]) -> list[frozenset[str]
 
 
 def _is_prose(text: str) -> bool:
-    """Whether a text reads like sentences: a long text without function words is a list of keywords."""
+    """Return whether a text reads like sentences: a long text without function words is a list of keywords."""
     count = len(tokenize(pl.Series([text]))[0])
     content = len(content_stems(pl.Series([text]))[0])
     return count <= _SENTENCE or count - content >= _PROSE * count
 
 
 def _states_day(at: datetime, record: Mapping[str, Any]) -> bool:
-    """Whether a record states the day of a turn, by its own time span of at most a day or in its text."""
+    """Return whether a record states the day of a turn, by its own time span of at most a day or in its text."""
     start, end = record["t_start"], record["t_end"]
     if start is not None and end is not None and end - start <= _DAY and start - _DAY <= at <= end + _DAY:
         return True

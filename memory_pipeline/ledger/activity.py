@@ -245,7 +245,7 @@ def _count(
 
 
 def _frame(rows: Sequence[Any], types: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Return rows of the ledger, whose instants are microseconds, as a frame."""
+    """Return the rows of the ledger, whose instants are microseconds, as a frame."""
     integers = {name: pl.Int64() if isinstance(kind, pl.Datetime) else kind for name, kind in types.items()}
     frame = pl.DataFrame([tuple(row) for row in rows], schema=integers, orient="row")
     return frame.cast({name: kind for name, kind in types.items() if isinstance(kind, pl.Datetime)})

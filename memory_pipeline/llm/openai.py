@@ -164,7 +164,7 @@ class OpenAICompletionClient:
 
 
 def _read_error(error: "openai.APIStatusError") -> tuple[Completion, float | None]:
-    """Outcome of a server error, and seconds until a retry; None if a retry is useless."""
+    """Return the outcome of a server error, and seconds until a retry; None if a retry is useless."""
     is_server_error = error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
     outcome = _OUTCOMES.get(error.status_code, Outcome.SERVER_ERROR if is_server_error else Outcome.REJECTED)
     if _QUOTA in {error.code, error.type}:
@@ -175,7 +175,7 @@ def _read_error(error: "openai.APIStatusError") -> tuple[Completion, float | Non
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds that a server asks to wait; 0 if it says nothing readable."""
+    """Return the seconds that a server asks to wait; 0 if it says nothing readable."""
     try:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)
@@ -188,7 +188,7 @@ def _retry_after(headers: Mapping[str, str]) -> float:
 
 
 def _read_response(response: Any, prompt: Prompt) -> Completion:
-    """Completion from a response, tolerating deviations from the API."""
+    """Return the completion from a response, tolerating deviations from the API."""
     usage, choices = getattr(response, "usage", None), getattr(response, "choices", None)
     input_tokens = _tokens(getattr(usage, "prompt_tokens", None), prompt.input_tokens)
     if not isinstance(choices, list):
@@ -206,7 +206,7 @@ def _read_response(response: Any, prompt: Prompt) -> Completion:
 
 
 def _outcome(choices: list[Any], message: Any, content: str) -> Outcome:
-    """Outcome of a response."""
+    """Return the outcome of a response."""
     if len(choices) > 1:
         return Outcome.WRONG_COUNT
     reason = getattr(choices[0], "finish_reason", None) if choices else None
@@ -220,5 +220,5 @@ def _outcome(choices: list[Any], message: Any, content: str) -> Outcome:
 
 
 def _tokens(count: Any, fallback: int) -> int:
-    """Token count from the server if it is plausible, else a fallback."""
+    """Return the token count from the server if it is plausible, else a fallback."""
     return count if isinstance(count, int) and 0 <= count <= _MAX_TOKENS else fallback

@@ -90,25 +90,25 @@ class Usage:
         return Usage(self.tokens + other.tokens, self.money + other.money)
 
     def within(self, settings: LanguageModel) -> bool:
-        """Whether the budget of one run covers this usage."""
+        """Return whether the budget of one run covers this usage."""
         tokens, money = settings.llm_token_budget, settings.llm_money_budget
         return (tokens is None or self.tokens <= tokens) and (money is None or self.money <= money)
 
 
 def cost(settings: LanguageModel, input_tokens: int, output_tokens: int) -> float:
-    """Price of input and output tokens, in the currency of the settings."""
+    """Return the price of input and output tokens, in the currency of the settings."""
     return (input_tokens * settings.llm_price_input + output_tokens * settings.llm_price_output) * _MILLION
 
 
 def max_usage(settings: LanguageModel, input_tokens: int) -> Usage:
-    """Upper bound of the usage of one request: every attempt charged, every completion of maximal length."""
+    """Return the upper bound of the usage of one request: every attempt charged, every completion of maximal length."""
     attempts = settings.llm_retries + 1
     input_total, output_total = attempts * input_tokens, attempts * settings.llm_max_output_tokens
     return Usage(input_total + output_total, cost(settings, input_total, output_total))
 
 
 def total_usage(completions: Sequence[Completion]) -> Usage:
-    """Total usage of completions."""
+    """Return the total usage of completions."""
     return Usage(
         sum(completion.input_tokens + completion.output_tokens for completion in completions),
         sum(completion.cost for completion in completions),
@@ -134,5 +134,5 @@ def within_budget(requests: Sequence[Usage], so_far: Usage, settings: LanguageMo
 
 
 def estimated_tokens(text: str) -> int:
-    """Estimates the tokens of a text, on the high side: a third of its bytes, plus the overhead of a message."""
+    """Estimate the tokens of a text, on the high side: a third of its bytes, plus the overhead of a message."""
     return -(-len(text.encode("utf-8", "surrogatepass")) // _BYTES_PER_TOKEN) + _MESSAGE_TOKENS

@@ -161,7 +161,7 @@ def snapshot_at(lake: Lake, as_of: datetime) -> Path:
 
 
 def _last_run(lake: Lake, profiles: pl.DataFrame, earlier: pl.DataFrame, reverted: pl.DataFrame) -> pipeline.LastRun:
-    """What a run found published: each table as the last earlier run that needed it made it, else the first run."""
+    """Return the tables that a run found published: each as the last earlier run that needed it, else the first, made it."""
     before = earlier.join(profiles, on="profile_id", how="semi")
     tables: dict[str, pl.DataFrame] = {}
     computed: dict[tuple[int, ...], dict[str, pl.DataFrame]] = {}

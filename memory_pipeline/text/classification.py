@@ -194,7 +194,7 @@ _MAX_CHARACTERS: Final = 400
 
 
 def memory_type(content: pl.Expr) -> pl.Expr:
-    """Infers the type of a text: the first of Decision, Preference, Style, Habit, Pattern, Insight, Context with a cue.
+    """Infer the type of a text: the first of Decision, Preference, Style, Habit, Pattern, Insight, Context with a cue.
 
     Questions are ignored. `Memory` if there is no cue, and for null.
     """
@@ -203,7 +203,7 @@ def memory_type(content: pl.Expr) -> pl.Expr:
 
 
 def category(content: pl.Expr) -> pl.Expr:
-    """Infers the category of a text: core, procedural, opinion or semantic by its cues, else `episodic`.
+    """Infer the category of a text: core, procedural, opinion or semantic by its cues, else `episodic`.
 
     Core is inferred only from explicit statements of importance, since core memories are never forgotten. A text about
     a one-time event is not semantic.
@@ -215,12 +215,12 @@ def category(content: pl.Expr) -> pl.Expr:
 
 
 def canonical_type(given: pl.Expr) -> pl.Expr:
-    """Canonical spelling of a given type; null for an unknown one, so that it is inferred."""
+    """Return the canonical spelling of a given type; null for an unknown one, so that it is inferred."""
     return _canonical(given, MEMORY_TYPES)
 
 
 def canonical_category(given: pl.Expr) -> pl.Expr:
-    """Canonical spelling of a given category; null for an unknown one, so that it is inferred."""
+    """Return the canonical spelling of a given category; null for an unknown one, so that it is inferred."""
     return _canonical(given, CATEGORIES)
 
 
@@ -236,7 +236,7 @@ def _searchable(content: pl.Expr) -> pl.Expr:
 
 
 def _contains(text: pl.Expr, cues: str) -> pl.Expr:
-    """Whether a text contains a cue as whole words."""
+    """Return whether a text contains a cue as whole words."""
     return text.str.contains(rf"(?-u:\b)(?:{'|'.join(line.strip() for line in cues.strip().splitlines())})(?-u:\b)")
 
 

@@ -33,7 +33,7 @@ _MARKUP: Final = " \t\r*#>|`_-•"
 
 
 def texts(memories: pl.DataFrame) -> pl.DataFrame:
-    """Distinct texts of memories, one row per profile and text.
+    """Return distinct texts of memories, one row per profile and text.
 
     Leaves out stubs, which hold only the beginning of their text.
 
@@ -49,7 +49,7 @@ def texts(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def enrich(texts: pl.DataFrame) -> pl.DataFrame:
-    """Enriches texts with keywords, facts, gist and rule importance.
+    """Enrich texts with keywords, facts, gist and rule importance.
 
     Args:
         texts: profile_id, content_hash, content; duplicates are ignored.
@@ -79,7 +79,7 @@ def _enrich(chunk: pl.DataFrame) -> pl.DataFrame:
 
 
 def _features(content: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Facts and rule importance of each text, and its distinct stems: row, form, count, rarity, small_talk.
+    """Return facts and rule importance of each text, and its distinct stems: row, form, count, rarity, small_talk.
 
     Counts only what a text states; questions count in a text that only asks.
     """
@@ -106,7 +106,7 @@ def _features(content: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _gists(content: pl.Series) -> pl.Series:
-    """One line per text: the text itself, or the most important sentence of a long one, truncated at a word."""
+    """Return one line per text: the text itself, or the most important sentence of a long one, truncated at a word."""
     lines = content.str.replace_all(r"\s+", " ").str.strip_chars(" ")
     rows = pl.int_range(len(content), dtype=pl.UInt32, eager=True)
     long = lines.str.len_chars() > GIST_LENGTH

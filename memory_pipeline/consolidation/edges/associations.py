@@ -103,7 +103,7 @@ def discover(
     as_of: datetime,
     plan_id: str,
 ) -> pl.DataFrame:
-    """Proposes the edges that a plan decides, as far as the policy enables them.
+    """Propose the edges that a plan decides, as far as the policy enables them.
 
     - DISCOVERED and CONTRADICTS/contrast by the rules in `creative`;
     - ASSOCIATED and REINFORCES by those in `links`;
@@ -150,7 +150,7 @@ def discover(
 
 
 def union(*edges: pl.DataFrame) -> pl.DataFrame:
-    """All edges of several tables; of equal edges, the one in the first table is kept."""
+    """Return all edges of several tables; of equal edges, the one in the first table is kept."""
     table = TABLES["association_edges"]
     return table.conform(pl.concat(edges).unique(table.key, keep="first", maintain_order=True))
 
@@ -220,17 +220,17 @@ def decay(edges: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFra
 
 
 def faded(edges: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Edges whose present weight is below `edge_prune_weight`; the decided ones among them are pruned."""
+    """Return edges whose present weight is below `edge_prune_weight`; the decided ones among them are pruned."""
     return edges.filter(has_faded(policy))
 
 
 def has_faded(policy: Policy) -> pl.Expr:
-    """Whether an edge, at its present weight, has become too light to count."""
+    """Return whether an edge, at its present weight, has become too light to count."""
     return _can_fade() & (pl.col("weight") < policy.edge_prune_weight)
 
 
 def is_usable(policy: Policy) -> pl.Expr:
-    """Whether an edge, at its present weight, can be followed.
+    """Return whether an edge, at its present weight, can be followed.
 
     A faded edge cannot. With `link_lifetime_days`, neither can an ASSOCIATED link below `link_usable_weight`, which
     stays in the table because recalls can strengthen it again.
@@ -246,7 +246,7 @@ def _can_fade() -> pl.Expr:
 
 
 def _share(idle: pl.Expr, is_link: pl.Expr, policy: Policy) -> pl.Expr:
-    """Share of the weight that a decaying edge retains after a number of idle days."""
+    """Return the share of the weight that a decaying edge retains after a number of idle days."""
     slow = pl.when(idle >= policy.edge_decay_days).then((-policy.edge_decay_rate * idle).exp()).otherwise(1.0)
     if policy.link_lifetime_days is None:
         return slow
@@ -256,7 +256,7 @@ def _share(idle: pl.Expr, is_link: pl.Expr, policy: Policy) -> pl.Expr:
 def _strengths(
     base: NDArray[np.float64], link: NDArray[np.int64], recalls: pl.DataFrame, policy: Policy
 ) -> NDArray[np.float64]:
-    """Strengths of links after `recalls` (`at` and `since` in microseconds, by link and time)."""
+    """Return strengths of links after `recalls` (`at` and `since` in microseconds, by link and time)."""
     before = pl.when(pl.Series(link) == pl.Series(link).shift(1)).then(pl.col("at").shift(1)).otherwise("since")
     idle = (pl.col("at") - before) * (1.0 / DAY)
     share = recalls.select(_share(idle, pl.lit(value=True), policy)).to_series().to_numpy()
@@ -270,7 +270,7 @@ def _not_faded(edges: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.Da
 def _used_together(
     live: pl.DataFrame, accesses: pl.DataFrame, edges: pl.DataFrame, policy: Policy, *, as_of: datetime
 ) -> pl.DataFrame:
-    """COACTIVATED and SHORTCUT edges; paths are searched over the `edges` that can be followed."""
+    """Return COACTIVATED and SHORTCUT edges; paths are searched over the `edges` that can be followed."""
     parts = [TABLES["association_edges"].empty()]
     if {"coactivation", "shortcut"} & set(policy.associations):
         co_occurrences = coactivation.sessions(live, accesses)
@@ -286,7 +286,7 @@ def _used_together(
 def _recalled_together(
     live: pl.DataFrame, accesses: pl.DataFrame, decided: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
-    """ASSOCIATED links that recalls alone have made; asserted or decided ones are strengthened instead."""
+    """Return ASSOCIATED links that recalls alone have made; asserted or decided ones are strengthened instead."""
     no_links = edge_rows.between(live, np.empty(0, np.int64), np.empty(0, np.int64))
     if "co_recall" not in policy.associations or policy.link_lifetime_days is None:
         return no_links
@@ -309,7 +309,7 @@ def _recalled_together(
 
 
 def _follows(present: pl.DataFrame) -> pl.DataFrame:
-    """FOLLOWS edges between consecutive originals of a session."""
+    """Return FOLLOWS edges between consecutive originals of a session."""
     session = ["profile_id", "session_id"]
     ordered = present.filter((pl.col("kind") == "original") & pl.col("session_id").is_not_null()).sort(
         *session, "created_at", "seq", "memory_id"
@@ -331,7 +331,7 @@ def _follows(present: pl.DataFrame) -> pl.DataFrame:
 
 
 def _caused_by(present: pl.DataFrame) -> pl.DataFrame:
-    """CAUSED_BY edges from a memory to the memory that its parent event stored."""
+    """Return CAUSED_BY edges from a memory to the memory that its parent event stored."""
     causes = present.select("profile_id", parent_event_id="event_id", target="memory_id", caused_at="created_at")
     return (
         present.join(causes, on=["profile_id", "parent_event_id"])

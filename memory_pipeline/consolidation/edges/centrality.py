@@ -31,7 +31,7 @@ RAISED: Final[dict[int, float]] = {3: 0.6, 5: 0.8, 10: 1.0}
 def measure(
     memories: pl.DataFrame, importance: pl.DataFrame, edges: pl.DataFrame, policy: Policy, *, as_of: datetime
 ) -> pl.DataFrame:
-    """Measures every live memory in the graph of the live memories of its profile.
+    """Measure every live memory in the graph of the live memories of its profile.
 
     Args:
         memories: table `memories`.
@@ -90,14 +90,14 @@ def measure(
 
 
 def _floor(in_degree: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Minimum importance for each in-degree."""
+    """Return the minimum importance for each in-degree."""
     steps = np.array([0.0, *RAISED.values()])
     floor: NDArray[np.float64] = steps[np.searchsorted(list(RAISED), in_degree, side="right")]
     return floor
 
 
 def _ends(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """Edges between two live memories, with the node numbers of their ends (`from`, `to`); no loops."""
+    """Return edges between two live memories, with the node numbers of their ends (`from`, `to`); no loops."""
     for end, name in (("source", "from"), ("target", "to")):
         numbers = nodes.select("profile_id", pl.col("memory_id").alias(end), pl.col("node").cast(pl.Int64).alias(name))
         edges = edges.join(numbers, on=["profile_id", end])

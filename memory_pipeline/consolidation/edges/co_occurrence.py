@@ -67,7 +67,7 @@ def meetings(rows: NDArray[np.int64], groups: NDArray[np.int64], *, count: int, 
 
 
 def lagged(groups: NDArray[np.integer[Any]], reach: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Pairs of places at most `reach` apart in the same group, lag by lag.
+    """Return pairs of places at most `reach` apart in the same group, lag by lag.
 
     Args:
         groups: code of each place; the places of a group are contiguous.
@@ -93,7 +93,7 @@ def _ahead(groups: NDArray[np.integer[Any]], reach: int) -> NDArray[np.int64]:
 
 
 def _lagged(ahead: NDArray[np.int64], block: slice) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Pairs whose earlier place lies in a block, lag by lag."""
+    """Return pairs whose earlier place lies in a block, lag by lag."""
     earlier, left = np.arange(block.start, block.stop), ahead[block]
     for lag in range(1, int(left.max(initial=0)) + 1):
         inside = left >= lag
@@ -104,7 +104,7 @@ def _lagged(ahead: NDArray[np.int64], block: slice) -> Iterator[tuple[NDArray[np
 def _counted(
     rows: NDArray[np.int64], order: NDArray[np.int64], ahead: NDArray[np.int64], block: slice, count: int
 ) -> tuple[NDArray[np.int64], ...]:
-    """Each pair of a block once, as left * count + right, with its count, first and last place in the block."""
+    """Return each pair of a block once, as left * count + right, with its count, first and last place in the block."""
     codes, places = np.empty((2, int(ahead[block].sum())), dtype=np.int64)
     start = 0
     for earlier, later in _lagged(ahead, block):
@@ -119,7 +119,7 @@ def _counted(
 
 
 def _sorted(major: NDArray[np.int64], minor: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sorts pairs of numbers by both; overwrites the array `major`.
+    """Sort pairs of numbers by both; overwrite the array `major`.
 
     Where both numbers fit in one integer, sorting that is several times faster than an indirect sort.
     """

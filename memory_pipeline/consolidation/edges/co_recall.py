@@ -55,7 +55,7 @@ def recalls(ends: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
 def strengths(
     base: NDArray[np.float64], link: NDArray[np.int64], share: NDArray[np.float64], *, gain: float
 ) -> NDArray[np.float64]:
-    """Strength of each link after its last recall; each recall makes it min(1, remaining strength + gain).
+    """Return the strength of each link after its last recall; each recall makes it min(1, remaining strength + gain).
 
     Args:
         base: strength of each link before its first recall.

@@ -60,7 +60,7 @@ def sessions(live: pl.DataFrame, accesses: pl.DataFrame) -> tuple[Meetings, NDAr
 
 
 def coactivated(live: pl.DataFrame, met: Meetings, at: NDArray[np.int64]) -> pl.DataFrame:
-    """COACTIVATED edges (three-tier): `co_count` common sessions, weight min(1, co_count / 10).
+    """Return COACTIVATED edges (three-tier): `co_count` common sessions, weight min(1, co_count / 10).
 
     `discovered_at` is when a session had first accessed both, `last_strengthened_at` when the latest one had.
     """
@@ -70,7 +70,7 @@ def coactivated(live: pl.DataFrame, met: Meetings, at: NDArray[np.int64]) -> pl.
 def shortcuts(
     live: pl.DataFrame, met: Meetings, at: NDArray[np.int64], edges: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
-    """SHORTCUT edges (ADR-0008) between memories that are used together but far apart in the graph.
+    """Return SHORTCUT edges (ADR-0008) between memories that are used together but far apart in the graph.
 
     A pair gets one if at least `shortcut_accesses` sessions accessed both and every path between them over `edges` has
     more than `shortcut_hops` hops. Weight, count and instants are those of the co-activation.

@@ -31,7 +31,7 @@ def propose(
     *,
     as_of: datetime,
 ) -> pl.DataFrame:
-    """Proposes edges among a sample of each profile's live originals.
+    """Propose edges among a sample of each profile's live originals.
 
     The sample has the `creative_sample` smallest SHA-256 of (profile, interval, seed, memory) among originals with
     relevance above `creative_min_relevance`, so it changes with each interval of the creative task and not with each
@@ -82,7 +82,7 @@ def propose(
 
 
 def _sample(eligible: pl.DataFrame, salt: str, size: int) -> pl.DataFrame:
-    """Draws the memories with the smallest hashes of each profile."""
+    """Draw the memories with the smallest hashes of each profile."""
     tickets = [
         hashlib.sha256(f"{profile_id}|{salt}|{memory_id}".encode()).hexdigest()
         for profile_id, memory_id in eligible.select(KEY).iter_rows()
@@ -95,7 +95,7 @@ def _sample(eligible: pl.DataFrame, salt: str, size: int) -> pl.DataFrame:
 
 
 def _unlinked_pairs(sample: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of a profile's sample, each once, that no edge joins in either direction; with their rows in `sample`."""
+    """Return pairs of a profile's sample, each once, that no edge joins either way, with their rows in `sample`."""
     drawn = sample.with_row_index("row").select("row", *KEY, "memory_type", "created_at")
     pairs = drawn.join(drawn, on="profile_id").filter(pl.col("memory_id") < pl.col("memory_id_right"))
     ends = ["profile_id", "memory_id", "memory_id_right"]

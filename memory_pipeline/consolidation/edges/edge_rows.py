@@ -38,7 +38,7 @@ def complete(found: pl.DataFrame, *, origin: str = "derived", plan_id: str = "")
 
 
 def between(live: pl.DataFrame, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> pl.DataFrame:
-    """Return ends of the edges between two lists of rows of `live`, dated by the creation of the later memory.
+    """Return the ends of the edges between two lists of rows of `live`, dated by the creation of the later memory.
 
     `live` is sorted by profile and memory and each left row is the smaller one, so source < target.
     """
@@ -52,7 +52,7 @@ def between(live: pl.DataFrame, left: NDArray[np.integer[Any]], right: NDArray[n
 
 
 def unordered(edges: pl.DataFrame) -> pl.DataFrame:
-    """Profile, type and ends of edges, the ends sorted as `low` and `high`."""
+    """Return the profile, type and ends of edges, the ends sorted as `low` and `high`."""
     return edges.select(
         "profile_id",
         "edge_type",
@@ -62,13 +62,13 @@ def unordered(edges: pl.DataFrame) -> pl.DataFrame:
 
 
 def profiles(memories: pl.DataFrame) -> NDArray[np.int64]:
-    """One number per profile for each of `memories`, which are sorted by profile."""
+    """Return one number per profile for each of `memories`, which are sorted by profile."""
     numbers: NDArray[np.int64] = memories["profile_id"].rle_id().cast(pl.Int64).to_numpy()
     return numbers
 
 
 def matrix(memories: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -> NDArray[np.float32]:
-    """One vector per memory, in order; zero (unknown) if it is missing or not of its profile's usual length."""
+    """Return one vector per memory, in order; zero (unknown) if it is missing or not of its profile's usual length."""
     text = ["profile_id", "content_hash"]
     embedded = vectors.filter(pl.col("model") == policy.embedder).select(
         *text, "vector", size=pl.col("vector").list.len()

@@ -28,7 +28,7 @@ def pagerank(
     tolerance: float = 1e-10,
     max_iterations: int = 100,
 ) -> NDArray[np.float64]:
-    """PageRank of each row within its group; the ranks of a group sum to 1.
+    """Return the PageRank of each row within its group; the ranks of a group sum to 1.
 
     A walker follows an edge in proportion to its weight with probability `damping`, else jumps to a random row of its
     group; from a row without edges it always jumps (Page, Brin, Motwani and Winograd, 1999). On an undirected graph the
@@ -88,7 +88,7 @@ def label_propagation(
     *,
     max_iterations: int = 50,
 ) -> NDArray[np.int64]:
-    """Communities: each row adopts the label of largest weight among its neighbours, until none changes.
+    """Return communities: each row adopts the label of largest weight among its neighbours, until none changes.
 
     All rows move at once (Raghavan, Albert and Kumara, 2007), except that of two neighbours of which one wants the
     label the other is leaving only the smaller moves. The weight inside communities therefore grows with every step and
@@ -160,7 +160,7 @@ def _wanted(
 def _adjacency(
     n: int, source: NDArray[np.integer[Any]], target: NDArray[np.integer[Any]], weight: NDArray[np.float64]
 ) -> csr_array:
-    """Symmetric matrix of the summed weights, neighbours ascending; independent of the order of the edges."""
+    """Return the symmetric matrix of summed weights, neighbours ascending; independent of the order of edges."""
     check_ends(n, source, target)
     if not (np.isfinite(weight) & (weight >= 0)).all():
         message = "a weight is negative, NaN or infinite; leave such edges out"

@@ -28,7 +28,7 @@ RISEN: Final = ("short_term", "long_term")
 def propose(
     memories: pl.DataFrame, edges: pl.DataFrame, vectors: pl.DataFrame, tier_changes: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
-    """Proposes auto-links and reinforcements among live memories, each once, whether or not it exists already.
+    """Propose auto-links and reinforcements among live memories, each once, whether or not it exists already.
 
     - ASSOCIATED (SuperLocalMemory): each memory, original or summary, with its `auto_link_neighbours` nearest older
       memories of a cosine of at least `auto_link_similarity`. A summary is not linked to its own members.
@@ -70,7 +70,7 @@ def propose(
 
 
 def conflicts(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """CONTRADICTS/conflict edges between memories that state different values of a fact, neither being an update.
+    """Return CONTRADICTS/conflict edges between memories that state different values of a fact, neither an update.
 
     Args:
         fact_changes: table `fact_changes`; updates make no edge.
@@ -126,7 +126,7 @@ def _summarised(live: pl.DataFrame, pairs: Pairs, edges: pl.DataFrame) -> NDArra
 def _reinforcements(
     live: pl.DataFrame, pairs: Pairs, rank: NDArray[np.int64], tier_changes: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
-    """REINFORCES edges from new originals to similar memories of a higher tier."""
+    """Return REINFORCES edges from new originals to similar memories of a higher tier."""
     risen = tier_changes.filter(pl.col("to_tier").is_in(RISEN)).group_by(KEY).agg(pl.col("at").min())
     timing = live.join(risen, on=KEY, how="left", maintain_order="left").select(
         risen=pl.col("at").dt.epoch("us").fill_null(np.iinfo(np.int64).max),

@@ -29,7 +29,7 @@ ROUNDING: Final = 1e-9
 def derive(
     live: pl.DataFrame, enrichment: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, *, as_of: datetime
 ) -> pl.DataFrame:
-    """SIMILAR_TO and Return REFERENCES edges between live memories; see `associations.derive`.
+    """Return SIMILAR_TO and REFERENCES edges between live memories; see `associations.derive`.
 
     One exact join finds the pairs of all rules that need a similarity.
     """
@@ -54,7 +54,7 @@ def derive(
 
 
 def _similar(live: pl.DataFrame, pairs: Pairs, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
-    """SIMILAR_TO edges: pairs strictly above the threshold, compared in float32 like the stored similarity."""
+    """Return SIMILAR_TO edges: pairs strictly above the threshold, compared in float32 like the stored similarity."""
     chosen = pairs.similarity > np.float32(policy.similar_to_threshold)
     if policy.warm_prune_weight is not None:
         age = live.select(days_between(pl.col("created_at"), pl.lit(as_of, dtype=INSTANT))).to_series().to_numpy()
@@ -72,7 +72,7 @@ def _similar(live: pl.DataFrame, pairs: Pairs, policy: Policy, *, as_of: datetim
 def _mentions(
     live: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of `live` and codes of the rare entities that they mention, by entity and time."""
+    """Return rows of `live` and codes of the rare entities that they mention, by entity and time."""
     text = ["profile_id", "content_hash"]
     mentions = (
         live.with_row_index("row")
@@ -98,13 +98,13 @@ def _references(live: pl.DataFrame, rows: NDArray[np.int64], entities: NDArray[n
 
 
 def _mentioned(rows: NDArray[np.int64], entities: NDArray[np.int64], count: int) -> csr_array:
-    """Sparse matrix of memories by entities."""
+    """Return the sparse matrix of memories by entities."""
     shape = (count, int(entities.max(initial=-1)) + 1)
     return csr_array((np.ones(len(rows), dtype=np.int64), (rows, entities)), shape=shape)
 
 
 def _across_sessions(live: pl.DataFrame, pairs: Pairs, mentioned: csr_array, policy: Policy) -> pl.DataFrame:
-    """REFERENCES/cross_session edges (ADR-0008): similar memories of two sessions that mention the same rare entity."""
+    """Return REFERENCES/cross_session edges (ADR-0008): similar memories of two sessions that share a rare entity."""
     code = live["session_id"].rank("dense").cast(pl.Int64).fill_null(-1).to_numpy()
     linkable = (code >= 0) & (np.diff(mentioned.indptr) > 0)
     left, right = pairs.left, pairs.right
@@ -127,5 +127,5 @@ def _across_sessions(live: pl.DataFrame, pairs: Pairs, mentioned: csr_array, pol
 
 
 def _shared_weight(count: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Weight of a number of shared entities: 1 - 1 / (1 + count)."""
+    """Return the weight of a number of shared entities: 1 - 1 / (1 + count)."""
     return 1.0 - 1.0 / (1.0 + count.astype(np.float64))

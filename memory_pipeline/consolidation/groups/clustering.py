@@ -107,7 +107,7 @@ def cluster(
 
 
 def cluster_id(method: str, members: Iterable[str], level: str | None = None) -> str:
-    """Id of a cluster: 32 hex digits of the SHA-256 of its method, its level if it has one, and its sorted members."""
+    """Return the id of a cluster: 32 hex digits of the SHA-256 of its method, level if any, and sorted members."""
     parts = [method, *([level] if level else []), *members]
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
 
@@ -120,7 +120,7 @@ def _points(
     policy: Policy,
     as_of: datetime,
 ) -> pl.DataFrame:
-    """Originals that can be in a group, with the features of their texts, by profile and age; `row` numbers them."""
+    """Return originals that can be grouped, with the features of their texts, by profile and age, numbered by `row`."""
     live = pl.col("lifecycle").is_in(LIVE)
     stub = pl.col("lifecycle") == Lifecycle.STUB.value  # its text is cut, so its facts are unknown
     summaries = memories.filter(live).select("profile_id", superseded_by="memory_id", stands="kind")
@@ -151,7 +151,7 @@ def _points(
 
 
 def _named(points: pl.DataFrame, members: pl.DataFrame, method: str) -> pl.DataFrame:
-    """Members with the columns of `_KNOWN`, the id of their cluster and that of its parent.
+    """Return members with the columns of `_KNOWN`, the id of their cluster and that of its parent.
 
     Raises:
         RuntimeError: a group spans two profiles; no result may be built on it.
@@ -176,7 +176,7 @@ def _named(points: pl.DataFrame, members: pl.DataFrame, method: str) -> pl.DataF
 
 
 def _described(members: pl.DataFrame, space: Space) -> pl.DataFrame:
-    """Members with a description of their cluster: label, dominant type, size, time span and cohesion."""
+    """Return members with a description of their cluster: label, dominant type, size, time span and cohesion."""
     cohesion = linkage.cohesion(members["group"].to_numpy(), space[members["row"].to_numpy()])
     types = members.group_by("group", "memory_type").len().sort("len", "memory_type", descending=[True, False])
     dominant = types.group_by("group", maintain_order=True).agg(dominant_type=pl.col("memory_type").first())

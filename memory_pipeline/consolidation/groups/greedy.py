@@ -126,7 +126,7 @@ def _conflicts(
     counts: NDArray[np.int64],
     apart: tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]] | None,
 ) -> dict[int, set[int]]:
-    """For each row, the rows that it must stay apart from."""
+    """Return for each row the rows that it must stay apart from."""
     conflicts: dict[int, set[int]] = defaultdict(set)
     if apart is None:
         return conflicts

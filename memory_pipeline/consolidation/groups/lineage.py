@@ -67,7 +67,7 @@ def due(
 
 
 def summary_id(method: str, kind: str, members: Iterable[str], content_hashes: Iterable[str]) -> str:
-    """Id of a summary: 32 hex digits of the SHA-256 of method, kind, and its members' sorted ids and texts."""
+    """Return the id of a summary: 32 hex digits of the SHA-256 of method, kind, and members' sorted ids and texts."""
     parts = ["\x1f".join(part) for part in ((method, kind), members, content_hashes)]
     return hashlib.sha256("\x1e".join(parts).encode()).hexdigest()[:32]
 
@@ -135,7 +135,7 @@ def without_shared_speaker(members: pl.DataFrame) -> pl.DataFrame:
 
 
 def _members(clusters: pl.DataFrame, cluster_members: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """One row per cluster and member, by cluster and age."""
+    """Return one row per cluster and member, by cluster and age."""
     originals = memories.filter(pl.col("kind") == "original").drop("kind", "cluster_id", "plan_id", "members")
     if unknown := cluster_members.join(originals, on=KEY, how="anti").rows(named=True):
         raise ValueError(

@@ -34,7 +34,7 @@ def united(
     max_size: int | None = None,
     sizes: NDArray[np.integer[Any]] | None = None,
 ) -> NDArray[np.int64]:
-    """Components of pairs, split so that none contains a pair of `apart` or exceeds `max_size`.
+    """Return components of pairs, split so that none contains a pair of `apart` or exceeds `max_size`.
 
     Where one would, the closest pairs are united first, ties to the smallest rows, and a pair that would violate a
     limit is skipped.
@@ -90,7 +90,7 @@ def average_linkage(
     sizes: NDArray[np.integer[Any]] | None = None,
     memory_budget_mb: int = 1024,
 ) -> NDArray[np.int64]:
-    """Clusters by average linkage: the closest two clusters merge while their mean cosine reaches `minimum`.
+    """Return clusters by average linkage: the closest two clusters merge while their mean cosine reaches `minimum`.
 
     The mean runs over all pairs between the two clusters, including those below the threshold. Two clusters that would
     exceed `max_size` together never merge. For equal means, the cluster with the smallest member merges first, with the
@@ -144,7 +144,7 @@ def average_linkage(
 
 
 def cohesion(labels: NDArray[np.integer[Any]], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Mean cosine over all pairs of each group, for each row that of its group.
+    """Return the mean cosine over all pairs of each group, for each row that of its group.
 
     With s the sum of a group's m unit vectors, the mean is (s·s - m) / (m·(m - 1)). Unknown vectors are ignored; a
     group with fewer than two known ones has NaN. Costs O(n·d).
@@ -172,7 +172,7 @@ def cohesion(labels: NDArray[np.integer[Any]], vectors: NDArray[np.float32]) -> 
 def _roots(
     left: list[int], right: list[int], conflicts: dict[int, set[int]], weights: NDArray[np.int64], limit: int
 ) -> dict[int, int]:
-    """Unites the ends of pairs in order unless a limit would be violated; returns the root of each row."""
+    """Unite the ends of pairs in order unless a limit would be violated; return the root of each row."""
     parents: dict[int, int] = {}
     sizes = weights.tolist()
 
@@ -223,13 +223,13 @@ class _Clusters:
         return cls(heads, place, sizes, points, scales)
 
     def means(self, ends: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Mean cosine over all pairs between two clusters, for pairs of clusters [2, pairs]."""
+        """Return the mean cosine over all pairs between two clusters, for pairs of clusters [2, pairs]."""
         cosines = vector_similarity.pair_similarity(self.points, ends[0], ends[1])
         means: NDArray[np.float64] = cosines * (self.scales[ends[0]] * self.scales[ends[1]])
         return means
 
     def matrix(self, selected: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Mean cosines between all pairs of the selected clusters."""
+        """Return the mean cosines between all pairs of the selected clusters."""
         cosines = vector_similarity.similarity_matrix(self.points[selected])
         means: NDArray[np.float64] = cosines * np.outer(self.scales[selected], self.scales[selected])
         return means
@@ -265,7 +265,7 @@ class _Pieces:
 
 
 def _merge(clusters: _Clusters, pieces: _Pieces, limit: int) -> NDArray[np.int64]:
-    """Average linkage of every piece: the smallest cluster that each cluster is now part of."""
+    """Return the average linkage of every piece: the smallest cluster that each cluster is now part of."""
     n = len(pieces.labels)
     counts = np.bincount(pieces.labels, minlength=n)
     members = np.zeros(n, dtype=np.int64)
@@ -281,7 +281,7 @@ def _merge(clusters: _Clusters, pieces: _Pieces, limit: int) -> NDArray[np.int64
 
 
 def _link(means: NDArray[np.float64], sizes: NDArray[np.int64], minimum: float, limit: int) -> NDArray[np.int64]:
-    """Average linkage from the means of all pairs, which it overwrites: the first position of each cluster.
+    """Return the average linkage from the means of all pairs, which it overwrites: the first position of each cluster.
 
     The mean of two means never exceeds the larger one, so the best partner that a row once had remains an upper bound.
     A row is examined again only when its bound is the highest of all; two clusters too large for each other are
@@ -316,7 +316,7 @@ def _link(means: NDArray[np.float64], sizes: NDArray[np.int64], minimum: float, 
 def _sums(
     vectors: NDArray[np.float32], rows: NDArray[np.int64], counts: NDArray[np.int64], weights: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Weighted sums of unit vectors over runs of known rows, `counts` rows each."""
+    """Return weighted sums of unit vectors over runs of known rows, `counts` rows each."""
     sums = np.empty((len(counts), vectors.shape[1]))
     lengths = vector_similarity.lengths(vectors)[rows, None] / weights[:, None]
     starts = np.cumsum(counts) - counts

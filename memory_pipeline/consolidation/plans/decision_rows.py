@@ -262,7 +262,7 @@ def promotions(risen: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rise(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Return changes of one kind; `place` is the position of its rule and sentence among those of the memory."""
+    """Return the changes of one kind; `place` is the position of its rule and sentence among those of the memory."""
 
     def own_part(column: str) -> pl.Expr:
         parts = pl.col(f"{column}s").list

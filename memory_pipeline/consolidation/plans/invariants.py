@@ -92,7 +92,7 @@ def retrievable(memories: pl.DataFrame, vectors: pl.DataFrame, model: str) -> pl
 
 
 def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Decisions against protected memories."""
+    """Return decisions against protected memories."""
     moved = plan.join(memories.select(*KEY, "kind", barred=bars_supersession(policy)), on=KEY).join(
         scored.select(*KEY, "is_protected", "budget_protected", "protection_reason"), on=KEY, how="left"
     )
@@ -109,7 +109,7 @@ def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.Dat
 
 
 def _foreign(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl.DataFrame]:
-    """Decisions and edges that name an unknown memory, plan or instant."""
+    """Return decisions and edges that name an unknown memory, plan or instant."""
     created = plan.filter(pl.col("action") == Action.SUMMARISE.value)
     existing = pl.concat([post.memories.select(KEY), created.select(KEY)])
     compiled = plan.filter(pl.col("action") == Action.COMPILE.value)
@@ -136,7 +136,7 @@ def _foreign(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl
 
 
 def _without_summary(plan: pl.DataFrame, memories: pl.DataFrame, retrievable: pl.DataFrame) -> list[pl.DataFrame]:
-    """Superseded originals whose summary is not live, or not found by any search."""
+    """Return superseded originals whose summary is not live, or not found by any search."""
     named = ["profile_id", "superseded_by"]
     summaries = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", superseded_by="memory_id")
     # A summary that was replaced holds nothing of its own: only what agents stored must be found in some summary.
@@ -154,7 +154,7 @@ def _without_summary(plan: pl.DataFrame, memories: pl.DataFrame, retrievable: pl
 
 
 def _not_finite(plan: pl.DataFrame, scored: pl.DataFrame, post: State) -> list[pl.DataFrame]:
-    """Numbers that are NaN, infinite or missing, in the plan and in the tables after it."""
+    """Return numbers that are NaN, infinite or missing, in the plan and in the tables after it."""
     texts = pl.concat_str("factors", "before", "after", separator=" ")
     unwritable = plan.filter(texts.str.contains(r"[:\[,]\s*-?(?:NaN|Infinity)"))
     summaries = post.memories.filter(pl.col("kind") != "original")
@@ -170,7 +170,7 @@ def _not_finite(plan: pl.DataFrame, scored: pl.DataFrame, post: State) -> list[p
 
 
 def _nonfinite(rows: pl.DataFrame, memory_id: str, *, required: tuple[str, ...], optional: cs.Selector) -> pl.DataFrame:
-    """Rows with a number that is not finite, or null although it is required."""
+    """Return rows with a number that is not finite, or null although it is required."""
     invalid = [~column.is_finite() for column in (pl.col(name) for name in rows.select(optional).columns)]
     invalid += [pl.col(name).is_null() for name in required]
     bad = rows.filter(pl.any_horizontal(pl.lit(value=False), *invalid))
@@ -178,7 +178,7 @@ def _nonfinite(rows: pl.DataFrame, memory_id: str, *, required: tuple[str, ...],
 
 
 def _not_conserved(plan: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> list[pl.DataFrame]:
-    """Memories lost, created from nothing, duplicated, in no lifecycle, or without text."""
+    """Return memories lost, created from nothing, duplicated, in no lifecycle, or without text."""
     lost = before.join(after, on=KEY, how="anti")
     new = after.filter(pl.col("kind") == "original").join(before, on=KEY, how="anti")
     unplanned = plan.filter(pl.col("action") == Action.SUMMARISE.value, pl.col("status") != "held").join(
@@ -197,7 +197,7 @@ def _not_conserved(plan: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame
 
 
 def _decided_twice(plan: pl.DataFrame) -> pl.DataFrame:
-    """Memories moved by more than one decision."""
+    """Return memories moved by more than one decision."""
     moves = plan.filter(pl.col("action").is_in(projection.MOVES)).sort(*KEY, "ordinal")
     twice = moves.group_by(KEY, maintain_order=True).agg("action").filter(pl.col("action").list.len() > 1)
     return _bad(

@@ -58,7 +58,7 @@ def carried(document: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def _rows(name: str, frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """Rows as JSON values; decisions in order of application."""
+    """Return rows as JSON values; decisions in order of application."""
     instants = cs.datetime().dt.strftime(decision_json.INSTANT_FORMAT)
     rows = TABLES[name].conform(frame)
     return (rows.sort("profile_id", "ordinal") if "ordinal" in rows.columns else rows).with_columns(instants).to_dicts()

@@ -137,7 +137,7 @@ def _consistent(permitted: pl.DataFrame, state: State) -> pl.DataFrame:
 
 
 def _barred(profiles: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
-    """Undone decisions that were not made again since, in profiles that do not retry reverted decisions."""
+    """Return undone decisions that were not made again since, in profiles that do not retry reverted decisions."""
     undone = decisions.join(reverted, on=["profile_id", "decision_id"], how="semi")
     again = profiles.filter("retry_reverted")
     in_force = projection.unmasked(decisions, reverted)
@@ -145,7 +145,7 @@ def _barred(profiles: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFr
 
 
 def _pruned_before(earlier: pl.DataFrame) -> pl.DataFrame:
-    """Links decided by earlier runs: if proposed again they were pruned since, and return only for a new text.
+    """Return links decided by earlier runs: if proposed again they were pruned since, and return only for a new text.
 
     Auto-links are exempt: they are proposed again only after both memories were recalled together again.
     """
@@ -154,7 +154,7 @@ def _pruned_before(earlier: pl.DataFrame) -> pl.DataFrame:
 
 
 def _forgotten_summaries(desired: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
-    """Summaries that were forgotten earlier: made again, they would be forgotten again by the next run."""
+    """Return summaries that were forgotten earlier: made again, they would be forgotten again by the next run."""
     moves = earlier.filter(pl.col("action").is_in(projection.MOVES)).sort("as_of", "seq", "ordinal")
     forgotten = moves.unique(KEY, keep="last").filter(
         pl.col("action").is_in(list(decision_json.LEAVES)), pl.col("rule") != "stale_summary"
@@ -164,7 +164,7 @@ def _forgotten_summaries(desired: pl.DataFrame, earlier: pl.DataFrame) -> pl.Dat
 
 
 def _restored_texts(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
-    """Trims of texts whose trim somebody has undone, whatever the new trim would leave."""
+    """Trim of texts whose trim somebody has undone, whatever the new trim would leave."""
     text = decision_json.read("after", {"content_hash": pl.String()})
     restored = barred.filter(pl.col("action") == Action.TRIM.value).select(*KEY, *text)
     cut = desired.filter(pl.col("action") == Action.TRIM.value).select(*KEY, *text, "signature")
@@ -183,7 +183,7 @@ def _permitted(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
 
 
 def _without_members(permitted: pl.DataFrame, summaries: pl.DataFrame) -> pl.DataFrame:
-    """Superseding summaries that may supersede none of their members."""
+    """Return the superseding summaries that may supersede none of their members."""
     superseded = permitted.filter(pl.col("action") == Action.SUPERSEDE.value).select(
         "profile_id", summary_id="target_id"
     )
@@ -192,7 +192,7 @@ def _without_members(permitted: pl.DataFrame, summaries: pl.DataFrame) -> pl.Dat
 
 
 def _unfounded(permitted: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Blocks compiled from a summary that is not made, and trims of such a summary."""
+    """Return blocks compiled from a summary that is not made, and trims of such a summary."""
     existing = pl.concat(
         [state.memories.select(KEY), permitted.filter(pl.col("action") == Action.SUMMARISE.value).select(KEY)]
     )
@@ -225,7 +225,7 @@ def _numbered(changes: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _digests(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.Series:
-    """SHA-256 of the given columns, one per row."""
+    """Return the SHA-256 of the given columns, one per row."""
     return pl.Series(
         [_digest(*("" if value is None else value for value in row)) for row in rows.select(columns).iter_rows()],
         dtype=pl.String,
@@ -233,7 +233,7 @@ def _digests(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.Series:
 
 
 def _digest(*parts: str) -> str:
-    """SHA-256 of parts joined by the unit separator, which no id or name contains."""
+    """Return the SHA-256 of parts joined by the unit separator, which no id or name contains."""
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
 
 
@@ -356,7 +356,7 @@ def spare(decided: pl.DataFrame, profiles: pl.DataFrame, state: State, *, floor:
 
 
 def _most(floor: int) -> pl.Expr:
-    """Maximum number of originals that may leave; a share that is a whole number but for rounding counts as whole."""
+    """Return the maximum number of originals that may leave; a share that is whole but for rounding is rounded."""
     share = (pl.col("live") * pl.col("max_archived_share") + 1e-9).floor().cast(pl.Int64)
     return pl.max_horizontal(share, pl.lit(floor, pl.Int64))
 
@@ -384,7 +384,7 @@ def dependants(decisions: pl.DataFrame, chosen: pl.DataFrame) -> pl.DataFrame:
 
 
 def _built_on(decisions: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
-    """Decisions that directly build on a decision of `base`."""
+    """Return decisions that directly build on a decision of `base`."""
     summaries = base.filter(pl.col("action") == Action.SUMMARISE.value).select("profile_id", "memory_id", since="seq")
     building = [
         decisions.join(summaries.rename({"memory_id": end}), on=["profile_id", end]).filter(

@@ -81,12 +81,12 @@ BLOCK: Final = _fields("core_memory_blocks", "content", "members", "version", "c
 
 
 def write(fields: Fields, *, suffix: str = "") -> pl.Expr:
-    """Columns of a row as canonical JSON; `suffix` is the end of their names."""
+    """Return the columns of a row as canonical JSON; `suffix` is the end of their names."""
     return pl.struct(_written(name, kind, suffix) for name, kind in sorted(fields.items())).struct.json_encode()
 
 
 def read(column: str, fields: Fields) -> list[pl.Expr]:
-    """Columns held by the JSON in `column`; null where it has no value."""
+    """Return columns held by the JSON in `column`; null where it has no value."""
     json_types = {name: pl.String() if kind == INSTANT else _wide(kind) for name, kind in fields.items()}
     decoded = pl.col(column).str.json_decode(pl.Struct(json_types)).struct
     return [

@@ -41,7 +41,7 @@ class _Touches:
     keys: pl.DataFrame
     """Key of each memory; `row` is its position here."""
     starts: tuple[NDArray[np.int64], ...]
-    """When each memory enters each tier above the lowest."""
+    """Return when each memory enters each tier above the lowest."""
     row: NDArray[np.int64]
     rank: NDArray[np.int64]
     """Position of a touch among those of its memory, from 0."""
@@ -163,7 +163,7 @@ def latest(
 def _touches(
     memories: pl.DataFrame, accesses: pl.DataFrame, edges: pl.DataFrame, tier_changes: pl.DataFrame
 ) -> _Touches:
-    """All touches of the memories, with the energy after each."""
+    """Return all touches of the memories, with the energy after each."""
     keys = memories.select(*_KEY, created=pl.col("created_at").dt.epoch("us"))
     numbered = keys.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
     starts = _starts(numbered, tier_changes)
@@ -193,7 +193,7 @@ def _touches(
 
 
 def _starts(numbered: pl.DataFrame, tier_changes: pl.DataFrame) -> tuple[NDArray[np.int64], ...]:
-    """When each memory enters each tier above the lowest; a tier that it skips lasts no time."""
+    """Return when each memory enters each tier above the lowest; a tier that it skips lasts no time."""
     starts: list[NDArray[np.int64]] = []
     above = np.full(len(numbered), _NEVER)
     for tier in reversed(_TIERS[1:]):
@@ -210,7 +210,7 @@ def _starts(numbered: pl.DataFrame, tier_changes: pl.DataFrame) -> tuple[NDArray
 def _decay_exponent(
     touched: _Touches, row: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Decay exponent between two instants: each tier's rate times the hours spent in it."""
+    """Return the decay exponent between two instants: each tier's rate times the hours spent in it."""
     folds = np.zeros(len(row))
     bounds = [begin, *(start[row] for start in touched.starts), end]
     for rate, since, until in zip(ENERGY_DECAY.values(), bounds[:-1], bounds[1:], strict=True):
@@ -225,7 +225,7 @@ def _tiers(touched: _Touches, row: NDArray[np.int64], now: NDArray[np.int64]) ->
 
 
 def _energies(share: NDArray[np.float64], amount: NDArray[np.float64], rank: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Energy after each touch: what it adds, plus the share of the previous energy that is left.
+    """Return the energy after each touch: what it adds, plus the share of the previous energy that is left.
 
     A scan by doubling: after each pass every touch has the sum over twice as many. Only shares between 0 and 1 are
     multiplied, so nothing overflows at any age; and the order of additions depends only on a touch's position among

@@ -69,7 +69,7 @@ class Written:
 
 
 def fold(events: pl.DataFrame, summaries: pl.DataFrame) -> Written:
-    """Folds events about originals, and about summaries that decisions made.
+    """Fold events about originals, and about summaries that decisions made.
 
     An event about an original counts at the creation at the earliest, whenever it occurred. An event about a summary
     counts if it occurred after the summary was made: an earlier one concerned a summary undone since. An erased memory
@@ -125,7 +125,7 @@ def _of(kind: EventType) -> pl.Expr:
 
 
 def _stored(dated: pl.DataFrame) -> pl.DataFrame:
-    """One memory per id, from the first event that stored it; columns to be inferred from the text are null."""
+    """Return one memory per id, from the first event that stored it; columns to be inferred from the text are null."""
     first = (
         dated.filter(_of(EventType.STORED) & pl.col("memory_id").is_not_null())
         .sort("at", "seq")
@@ -142,13 +142,13 @@ def _stored(dated: pl.DataFrame) -> pl.DataFrame:
 
 
 def _erased(dated: pl.DataFrame) -> pl.DataFrame:
-    """Erased memories and when they were erased; no event about them counts."""
+    """Return erased memories and when they were erased; no event about them counts."""
     gone = dated.filter(_of(EventType.STORED), pl.col("erased_at").is_not_null())
     return gone.group_by(KEY).agg(gone_at=pl.col("erased_at").min())
 
 
 def _tombstones(erased: pl.DataFrame) -> pl.DataFrame:
-    """Rows of erased memories: only that there was one, and when it came and went."""
+    """Return rows of erased memories: only that there was one, and when it came and went."""
     rows = erased.select(
         *KEY,
         *("seq", "created_at"),
@@ -167,7 +167,7 @@ def _tombstones(erased: pl.DataFrame) -> pl.DataFrame:
 
 
 def _about(dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
-    """Events about known memories that count, dated by the creation at the earliest."""
+    """Return events about known memories that count, dated by the creation at the earliest."""
     return (
         dated.join(creations, on=KEY)
         .filter(pl.col("original") | (pl.col("at") > pl.col("created_at")))
@@ -234,7 +234,7 @@ def _used(memories: pl.DataFrame, accesses: pl.DataFrame, wrong: pl.DataFrame) -
 
 
 def _gains(used: pl.DataFrame) -> NDArray[np.float64]:
-    """Stability gained by each access, from the days since the previous access or the creation.
+    """Return the stability gained by each access, from the days since the previous access or the creation.
 
     `DIRECT_GAIN` or `EXPANDED_GAIN` times min(2, days / 7) (cognitive-memory 0.4.0).
 
@@ -283,7 +283,7 @@ def _described(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def _asserted(dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
-    """Edges that agents asserted between known memories; the last assertion of an edge sets its weight."""
+    """Return edges that agents asserted between known memories; the last assertion of an edge sets its weight."""
     undirected = pl.col("edge_type").is_in(UNDIRECTED)
     smaller, larger = pl.min_horizontal("memory_id", "target_id"), pl.max_horizontal("memory_id", "target_id")
     ends = creations.rename({"memory_id": "target_id"})

@@ -152,14 +152,14 @@ def _restored(moved: pl.DataFrame) -> pl.DataFrame:
 
 
 def _woken(slept_at: str) -> pl.Expr:
-    """Whether an agent changed a resting memory, or used one that no summary superseded."""
+    """Return whether an agent changed a resting memory, or used one that no summary superseded."""
     used = (pl.col("last_accessed_at") > pl.col(slept_at)) & pl.col("superseded_by").is_null()
     touched = used.fill_null(value=False) | (pl.col("updated_at") > pl.col("moved_at")).fill_null(value=False)
     return pl.col("action").is_in(_RESTING).fill_null(value=False) & touched
 
 
 def _changed() -> pl.Expr:
-    """Whether an original states something else than when it was merged (`_after`), apart from closings."""
+    """Return whether an original states something else than when it was merged (`_after`), apart from closings."""
     until, stated = pl.col("valid_until_after"), pl.col("valid_until_given")
     ended = until.ne_missing(stated) & until.ne_missing(pl.min_horizontal(stated, "closed_until"))
     differs = [pl.col(name).ne_missing(pl.col(f"{name}_after")) for name in decision_json.SAID if name != "valid_until"]
@@ -167,7 +167,7 @@ def _changed() -> pl.Expr:
 
 
 def _shown(restored: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
-    """Restores the lifecycle of memories that came back, and cuts the text of stubs.
+    """Restore the lifecycle of memories that came back, and cut the text of stubs.
 
     A stub stays one, whatever else is decided, until it is woken, deleted or summarised anew, since it has no other
     text. A stub that has lost its summary waits for an agent to use it.

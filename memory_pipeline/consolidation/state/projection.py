@@ -130,7 +130,7 @@ def _applied(state: State, ordered: pl.DataFrame) -> State:
 
 
 def _ordered(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Decisions in order of application, numbered by `turn` from 0."""
+    """Return decisions in order of application, numbered by `turn` from 0."""
     place = pl.col("action").replace_strict(decision_json.ORDER, return_dtype=pl.Int64)
     return (
         decisions.sort("as_of", "seq", place, "ordinal", "profile_id", "decision_id")
@@ -170,7 +170,7 @@ def _connected(edges: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFram
 
 
 def _decided(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Edges that decisions make between memories that existed by then, with their `turn`."""
+    """Return edges that decisions make between memories that existed by then, with their `turn`."""
     links = ordered.filter(_is(Action.LINK)).select(
         "profile_id", "plan_id", "turn", "as_of", *decision_json.read("after", decision_json.EDGE)
     )
@@ -262,7 +262,7 @@ def _charged(after: State, before: State) -> pl.DataFrame:
 
 
 def _reinforcements(edges: pl.DataFrame) -> pl.DataFrame:
-    """Which memory reinforced which, when and how much."""
+    """Return which memory reinforced which, when and how much."""
     reinforcing = edges.filter(pl.col("edge_type") == "REINFORCES", pl.col("similarity").is_finite())
     return reinforcing.select("profile_id", "source", "discovered_at", "similarity", memory_id="target")
 

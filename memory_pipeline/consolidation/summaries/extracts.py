@@ -80,7 +80,7 @@ class Draft:
     _named: set[str | int] = field(default_factory=set)
 
     def cost(self, sentence: Sentence) -> int:
-        """Tokens that a sentence adds: its own, a full stop, and its day and speaker where they must be named."""
+        """Return the tokens that a sentence adds: its own, a full stop, and day and speaker if they must be named."""
         day = 0 if sentence.day in self._named else _DAY_TOKENS
         speaker = 0 if sentence.member in self._named or not sentence.speaker else len(sentence.speaker.split()) + 1
         return sentence.tokens + 1 + day + speaker
@@ -163,7 +163,7 @@ def _chosen(ordered: pl.DataFrame) -> pl.DataFrame:
 
 
 def missing_facts(kept: pl.DataFrame, owed: pl.DataFrame) -> pl.DataFrame:
-    """Facts of members that their summary lacks.
+    """Return facts of members that their summary lacks.
 
     Args:
         kept: profile_id, summary_id, and numbers, dates and entities of each summary's text.
@@ -183,7 +183,7 @@ def missing_facts(kept: pl.DataFrame, owed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _all_facts() -> pl.Expr:
-    """All facts of a row in one list, each prefixed with its kind."""
+    """Return all facts of a row in one list, each prefixed with its kind."""
     return pl.concat_list(pl.col(name).list.eval(pl.format("{} {}", pl.lit(name), pl.element())) for name in FACTS)
 
 
@@ -227,7 +227,7 @@ def _sentences(ordered: pl.DataFrame) -> dict[int, list[Sentence]]:
 
 
 def _features(texts: pl.Series) -> pl.DataFrame:
-    """Features of distinct sentences: text, tokens, facts, words with their weights, passing."""
+    """Return features of distinct sentences: text, tokens, facts, words with their weights, passing."""
     parsed = facts.add_facts(pl.DataFrame({"content": texts}))
     lemmatized = lemmatize(texts)
     vocabulary = tokens.vocabulary(lemmatized["words"].explode(empty_as_null=False)).filter(
@@ -262,7 +262,7 @@ def _features(texts: pl.Series) -> pl.DataFrame:
 
 
 def _digest(members: list[list[Sentence]], owed: list[frozenset[str]], budget: int) -> str:
-    """Sentences selected from many memories, in order of time."""
+    """Return sentences selected from many memories, in order of time."""
     draft = Draft()
     _keep_facts(draft, members, owed)
     draft.fill(
@@ -305,7 +305,7 @@ def _version(members: list[list[Sentence]], owed: list[frozenset[str]], budget: 
 
 
 def _fullness(sentences: list[Sentence]) -> tuple[int, int, int]:
-    """How much a memory says: number of facts, weight of its words, and brevity."""
+    """Return how much a memory says: number of facts, weight of its words, and brevity."""
     words = {word: weight for sentence in sentences for word, weight in sentence.words.items()}
     facts_held = {fact for sentence in sentences for fact in sentence.facts}
     return len(facts_held), sum(words.values()), -sum(sentence.tokens for sentence in sentences)
@@ -334,7 +334,7 @@ def _fresh(draft: Draft, sentence: Sentence, least: float) -> float:
 
 
 def _rendered(sentences: Iterable[Sentence], *, dated: bool) -> str:
-    """Sentences as text: one line per day if `dated`, with the speaker's name where the speaker changes."""
+    """Return sentences as text: one line per day if `dated`, with the speaker's name where the speaker changes."""
     lines: list[list[str]] = []
     day, speaker = None, ""
     for sentence in sentences:

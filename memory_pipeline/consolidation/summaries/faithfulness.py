@@ -123,7 +123,7 @@ def _meant(said: str, day: date) -> list[str]:
 
 
 def _invented(text: dict[str, Any], sources: list[Source]) -> list[str]:
-    """Facts of a text that no source states."""
+    """Return the facts of a text that no source states."""
     numbers = {fact for source in sources for fact in source.numbers}
     stated = {fact for source in sources for ways in source.dates.values() for fact in ways}
     allowed = (
@@ -139,13 +139,13 @@ def _invented(text: dict[str, Any], sources: list[Source]) -> list[str]:
 
 
 def _named(name: str, sources: list[Source]) -> bool:
-    """Whether one source has all words of a name, or they are not a name."""
+    """Return whether one source has all words of a name, or they are not a name."""
     words = _words(name)
     return _NO_NAMES.issuperset(words) or any(source.words.issuperset(words) for source in sources)
 
 
 def _lost(text: dict[str, Any], sources: list[Source]) -> list[str]:
-    """Facts of the sources that a text does not state."""
+    """Return the facts of the sources that a text does not state."""
     numbers, stated = set(text["numbers"]), set(text["dates"])
     words = f" {' '.join(_words(text['content']))} "
     years = stated | numbers
@@ -167,7 +167,7 @@ def _lost(text: dict[str, Any], sources: list[Source]) -> list[str]:
 
 
 def _states_date(wanted: str, stated: set[str]) -> bool:
-    """Whether dates state one date: in one place, or its year or month in one place and the rest in another."""
+    """Return whether dates state one date: in one place, or its year or month in one place and the rest in another."""
     if any(_covers(other, wanted) for other in stated):
         return True
     parts = _parts(wanted)
@@ -178,7 +178,7 @@ def _states_date(wanted: str, stated: set[str]) -> bool:
 
 
 def _covers(full: str, part: str) -> bool:
-    """Whether a date in normal form equals another or names all parts that the other names."""
+    """Return whether a date in normal form equals another or names all parts that the other names."""
     if full == part:
         return True
     ours, theirs = _parts(full), _parts(part)
@@ -190,7 +190,7 @@ def _covers(full: str, part: str) -> bool:
 
 
 def _parts(said: str) -> Parts | None:
-    """Year, month and day of a date in normal form; None for anything with other words."""
+    """Return the year, month and day of a date in normal form; None for anything with other words."""
     found = _DATE.fullmatch(said)
     return None if found is None else (found["year"].strip("-"), found["month"] or "", found["day"] or "")
 

@@ -186,7 +186,7 @@ def accepted_blocks(candidates: pl.DataFrame, completions: pl.DataFrame, policy:
 
 
 def _facts(candidates: pl.DataFrame) -> pl.DataFrame:
-    """Facts of the blocks that a model words, one row each, in order: profile_id, block, content."""
+    """Return the facts of the blocks that a model words, one row each, in order: profile_id, block, content."""
     return (
         candidates.filter(pl.col("block").is_in(WORDED))
         .sort(_BLOCK)
@@ -201,7 +201,7 @@ def _numbered(lines: Iterable[str]) -> str:
 
 
 def _groups(members: pl.DataFrame) -> pl.DataFrame:
-    """One row per group: its memories as numbered lines, and the maximum number of tokens of its summary."""
+    """Return one row per group: its memories as numbered lines, and the maximum number of tokens of its summary."""
     ordered = members.select(*_CLUSTER, "created_at", "memory_id", "speaker", "content").sort(
         *_CLUSTER, "created_at", "memory_id"
     )
@@ -238,7 +238,7 @@ def _requests(subjects: pl.DataFrame, prompts: list[str], purpose: str, model: s
 
 
 def request_hash(model: str, purpose: str, prompt: str) -> str:
-    """First 32 hex digits of the SHA-256 of model, purpose and prompt, joined by the unit separator."""
+    """Return the first 32 hex digits of the SHA-256 of model, purpose and prompt, joined by the unit separator."""
     asked = f"{model}\x1f{purpose}\x1f{prompt}"
     return hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]
 

@@ -84,7 +84,7 @@ def summarise(
 
 
 def stale(memories: pl.DataFrame, clusters: pl.DataFrame, cluster_members: pl.DataFrame) -> pl.DataFrame:
-    """Live summaries whose cluster is gone and whose members no present cluster of their kind shares by half.
+    """Return live summaries whose cluster is gone and whose members no present cluster of their kind shares by half.
 
     A superseding summary is never stale, and one of an episode, a session, an agent or a unit is not while one of its
     members has left the live set: it may be all that remains of it.
@@ -118,7 +118,7 @@ def stale(memories: pl.DataFrame, clusters: pl.DataFrame, cluster_members: pl.Da
 
 
 def _with_departed_member(memories: pl.DataFrame) -> pl.DataFrame:
-    """Summaries of episodes, sessions, agents and units with a member that is neither live nor deleted."""
+    """Return summaries of episodes, sessions, agents and units with a member that is neither live nor deleted."""
     departed = memories.filter(~pl.col("lifecycle").is_in([*LIVE, Lifecycle.DELETED.value])).select(
         "profile_id", members="memory_id"
     )
@@ -157,7 +157,7 @@ def _by_rules(members: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def _sentences(members: pl.DataFrame) -> pl.DataFrame:
-    """One sentence per group, with the gist of the member that matches its theme best (the oldest of several)."""
+    """Return one sentence per group, with the gist of the member that best matches its theme (the oldest on a tie)."""
     theme = pl.col("keywords").list.set_intersection(pl.col("label").str.split(", ")).list.len()
     best = members.sort(theme, descending=True, maintain_order=True).group_by(SUMMARY).first()
     columns = ("cluster_size", "label", "temporal_span_days", "dominant_type", "gist")
@@ -234,5 +234,5 @@ def _shared(groups: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:
 
 
 def _half() -> pl.Expr:
-    """Whether the Jaccard index is at least one half, in integer arithmetic."""
+    """Return whether the Jaccard index is at least one half, in integer arithmetic."""
     return 3 * pl.col("shared") >= pl.col("size") + pl.col("old_size")

@@ -118,7 +118,7 @@ class Explanation:
         yield f"lifecycle: {memory['lifecycle']} since {memory['lifecycle_since'].isoformat()}, tier {memory['tier']}"
 
     def _succession(self) -> Iterator[str]:
-        """Lines on what replaced it, what a recall returns of it, and its validity."""
+        """Return lines on what replaced it, what a recall returns of it, and its validity."""
         memory = self.memory
         moves = [row for row in self.decisions if row["after"].get("lifecycle") == memory["lifecycle"]]
         if memory["lifecycle"] not in LIVE and moves and not moves[-1]["reverted"]:
@@ -132,7 +132,7 @@ class Explanation:
             yield f"valid: from {start} until {end}"
 
     def _ranked(self) -> list[str]:
-        """Lines on its rank in the answer asked about."""
+        """Return lines on its rank in the answer asked about."""
         if self.recalled is None:
             return []
         parts = self.recalled.get("parts") or ()

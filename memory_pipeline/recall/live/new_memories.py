@@ -34,7 +34,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
 
 
 def memory_rows(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
-    """Return rows of the table `memories`, by id, for memories about which there is one event only.
+    """Return the rows of the table `memories`, by id, for memories about which there is one event only.
 
     Args:
         rows: for each memory the ledger row (`seq`, then `events.COLUMNS`) that stores it.

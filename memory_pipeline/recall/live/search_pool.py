@@ -82,7 +82,7 @@ class SearchPool:
         return admitted
 
     def rows(self, memory_ids: Sequence[str], columns: Sequence[str]) -> list[dict[str, Any]]:
-        """Return columns of the table `memories` for these ids, in their order."""
+        """Return the columns of the table `memories` for these ids, in their order."""
         return self.index.memories.select(columns)[self.row_ids.rows(memory_ids)].to_dicts()
 
 

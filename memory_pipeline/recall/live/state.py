@@ -100,7 +100,7 @@ class StateCache:
             return self._state
 
     def exact(self, state: State, memory_ids: Collection[str]) -> pl.DataFrame:
-        """Return rows of the table `memories` with recent uses counted.
+        """Return the rows of the table `memories` with recent uses counted.
 
         Cost: a fold of the memories used since the last run, some tens of milliseconds.
         """

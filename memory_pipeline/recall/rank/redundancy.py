@@ -169,5 +169,5 @@ def _repeated(index: Index, sources: frozenset[str]) -> frozenset[str]:
 
 
 def _stands_alone() -> pl.Expr:
-    """Originals, and summaries that replaced their members."""
+    """Return originals, and summaries that replaced their members."""
     return (pl.col("kind") == ORIGINAL) | pl.col("said_at").is_not_null()

@@ -59,7 +59,7 @@ _GROUPS_OF_WORD: Final = {
 
 
 def findings(pair: StatementPair) -> Iterator[Finding]:
-    """All findings of the safe rules about a pair of statements."""
+    """Return all findings of the safe rules about a pair of statements."""
     old, new = pair.old, pair.new
     if old.hypothetical or new.hypothetical or not same_people(old, new):
         return
@@ -98,7 +98,7 @@ def _value_findings(pair: StatementPair) -> Iterator[Finding]:
 
 
 def same_people(old: Statement, new: Statement) -> bool:
-    """Whether the statements may be about the same people, not two relatives or the speaker and a third person."""
+    """Return whether the statements may be about the same people, not two relatives or the speaker and another."""
     if any(
         cues.STARTS_WITH_SPEAKER.match(one.low) and cues.STARTS_WITH_THIRD_PERSON.match(other.low)
         for one, other in ((old, new), (new, old))
@@ -113,7 +113,7 @@ def same_people(old: Statement, new: Statement) -> bool:
 
 
 def same_subject(old: Statement, new: Statement) -> bool:
-    """Whether the statements may be about one thing: no different names at the start, no different labels."""
+    """Return whether the statements may be about one thing: no different names at the start, no different labels."""
     for one, other in ((old, new), (new, old)):
         unmentioned = bool(one.lead) and not any(name in other.low for name in one.lead)
         if unmentioned and (other.lead or _SPEAKER.intersection(other.roots[:1])):
@@ -122,13 +122,13 @@ def same_subject(old: Statement, new: Statement) -> bool:
 
 
 def same_labels(old: Statement, new: Statement) -> bool:
-    """Whether the statements give no different labels to things of one kind (sprint 1 and 2)."""
+    """Return whether the statements give no different labels to things of one kind (sprint 1 and 2)."""
     label_of = {noun: label for noun, label in old.labels if noun not in words.RANKED}
     return all(label_of.get(noun, label) == label for noun, label in new.labels)
 
 
 def _about_different_things(pair: StatementPair, without: Roots = frozenset()) -> bool:
-    """Whether each statement is about something that the other does not mention."""
+    """Return whether each statement is about something that the other does not mention."""
     counted_things = frozenset(one.head for side in (pair.old, pair.new) for one in side.amounts)
     left, right = (side.topic - pair.shared - words.GENERIC - counted_things - without for side in (pair.old, pair.new))
     if not left or not right:
@@ -138,7 +138,7 @@ def _about_different_things(pair: StatementPair, without: Roots = frozenset()) -
 
 
 def _claim_changes(pair: StatementPair) -> Iterator[Finding]:
-    """Both assign a value to one attribute of one subject."""
+    """Detect that both assign a value to one attribute of one subject."""
     old, new = pair.old, pair.new
     is_past_event = any(side.past and not side.changing for side in (old, new))
     for old_claim in old.claims:
@@ -163,7 +163,7 @@ def _claim_changes(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _same_claim_subject(old_claim: Claim, new_claim: Claim, pair: StatementPair) -> bool:
-    """Whether two claims are about one subject."""
+    """Return whether two claims are about one subject."""
     left, right = old_claim.subject, new_claim.subject
     if left and right:
         return (left <= right or right <= left) and _no_other_subject(old_claim, new_claim, pair)
@@ -174,7 +174,7 @@ def _same_claim_subject(old_claim: Claim, new_claim: Claim, pair: StatementPair)
 
 
 def _no_other_subject(old_claim: Claim, new_claim: Claim, pair: StatementPair) -> bool:
-    """Whether the extra words of one subject do not make it another subject.
+    """Return whether the extra words of one subject do not make it another subject.
 
     A name does not; the head noun does ("API docs" are not the API), and a modifier ("from college") may, unless both
     statements share a name or the newer announces a change.
@@ -189,7 +189,7 @@ def _no_other_subject(old_claim: Claim, new_claim: Claim, pair: StatementPair) -
 
 
 def _values_differ(old_claim: Claim, new_claim: Claim) -> bool:
-    """Whether each claim has a value word that the other lacks, in compatible contexts."""
+    """Return whether each claim has a value word that the other lacks, in compatible contexts."""
     if old_claim.context and new_claim.context and not old_claim.context & new_claim.context:
         return False
     unshared = old_claim.value - new_claim.value, new_claim.value - old_claim.value
@@ -201,7 +201,7 @@ def _values_differ(old_claim: Claim, new_claim: Claim) -> bool:
 
 
 def _is_single_valued(old_claim: Claim, new_claim: Claim, pair: StatementPair) -> bool:
-    """Whether the attribute has one value at a time, or the newer statement says that its value is new."""
+    """Return whether the attribute has one value at a time, or the newer statement says that its value is new."""
     if old_claim.attribute in {"work", "study"}:
         values_named = _both_values_named(old_claim, new_claim, pair)
         return values_named or (old_claim.attribute == "study" and (pair.new.changing or "major" in pair.shared))
@@ -211,7 +211,7 @@ def _is_single_valued(old_claim: Claim, new_claim: Claim, pair: StatementPair) -
 
 
 def _is_single_identity(old_claim: Claim, new_claim: Claim, pair: StatementPair) -> bool:
-    """Likewise, for what a subject is said to be."""
+    """Detect another value of what a subject is said to be."""
     subject = old_claim.subject & new_claim.subject
     if (
         subject & words.SINGLE_VALUED
@@ -228,14 +228,14 @@ def _is_single_identity(old_claim: Claim, new_claim: Claim, pair: StatementPair)
 
 
 def _both_values_named(old_claim: Claim, new_claim: Claim, pair: StatementPair) -> bool:
-    """Whether the differing values are names in both statements."""
+    """Return whether the differing values are names in both statements."""
     return bool(
         _names(pair.old) & old_claim.value - new_claim.value and _names(pair.new) & new_claim.value - old_claim.value
     )
 
 
 def _names(statement: Statement) -> Roots:
-    """Roots of the names in a statement."""
+    """Return the roots of the names in a statement."""
     return frozenset().union(*(words.roots(name.replace("-", " ")) for name in statement.names))
 
 
@@ -294,7 +294,7 @@ def _version_changes(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _is_attributable(amount: Amount, statement: Statement) -> bool:
-    """Whether a number is a quantity and not one of a list."""
+    """Return whether a number is a quantity and not one of a list."""
     same_kind = [other for other in statement.amounts if amount.kind == other.kind and other.head in {"", amount.head}]
     return (
         amount.kind in _QUANTITY_KINDS
@@ -305,7 +305,7 @@ def _is_attributable(amount: Amount, statement: Statement) -> bool:
 
 
 def _count_confidence(old_amount: Amount, new_amount: Amount, pair: StatementPair) -> float:
-    """Confidence that two numbers count the same things; 0 if they do not seem to."""
+    """Return the confidence that two numbers count the same things; 0 if they do not seem to."""
     old, new = pair.old, pair.new
     is_announced = new_amount.is_new or new.changing
     is_named = bool(old_amount.head or new_amount.head)
@@ -336,7 +336,7 @@ def _count_confidence(old_amount: Amount, new_amount: Amount, pair: StatementPai
 
 
 def _same_counted_thing(old_amount: Amount, new_amount: Amount, pair: StatementPair) -> bool:
-    """Whether both numbers count the same kind of thing, as far as named."""
+    """Return whether both numbers count the same kind of thing, as far as named."""
     if not old_amount.head or not new_amount.head:
         is_terse = max(len(pair.old.topic), len(pair.new.topic)) <= _TERSE_TOPICS
         unnamed = new_amount if old_amount.head else old_amount
@@ -363,7 +363,7 @@ def _same_counted_thing(old_amount: Amount, new_amount: Amount, pair: StatementP
 
 
 def _comparable(old_amount: Amount, new_amount: Amount, pair: StatementPair, *, is_announced: bool) -> bool:
-    """Whether two numbers can be an older and a newer count of something."""
+    """Return whether two numbers can be an older and a newer count of something."""
     old, new = pair.old, pair.new
     is_known = old_amount.head or new_amount.head or pair.shared & words.SINGLE_VALUED
     if old_amount.kind == "count" and not (is_known or new_amount.is_new):
@@ -380,7 +380,7 @@ def _comparable(old_amount: Amount, new_amount: Amount, pair: StatementPair, *, 
 
 
 def _shares_enough(old_amount: Amount, new_amount: Amount, pair: StatementPair) -> bool:
-    """Whether the statements share enough besides the thing counted."""
+    """Return whether the statements share enough besides the thing counted."""
     counted_things = frozenset({old_amount.head, new_amount.head})
     shared_topic, context = pair.shared - counted_things - words.GENERIC, pair.context_weight(counted_things)
     is_named = bool(old_amount.head or new_amount.head)
@@ -455,7 +455,7 @@ def _date_changes(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _is_scheduled(one: Statement) -> bool:
-    """Whether a thing, not a person, is at some time, or begins or ends then."""
+    """Return whether a thing, not a person, is at some time, or begins or ends then."""
     if not one.persons.intersection(one.roots[:1]) and words.SCHEDULED.intersection(one.roots):
         return True
     at = next((at for at, word in enumerate(one.roots) if word in {"be", "is"}), 0)
@@ -463,7 +463,7 @@ def _is_scheduled(one: Statement) -> bool:
 
 
 def was_over_by_then(pair: StatementPair) -> bool:
-    """Whether all dates of the older had passed when the newer was said; a bare weekday may recur."""
+    """Return whether all dates of the older had passed when the newer was said; a bare weekday may recur."""
     before, after = pair.times
     if before is None or after is None or before >= after or not pair.old.dates or pair.old.dates & frozenset(WEEKDAYS):
         return False
@@ -509,7 +509,7 @@ def _group_numbers(exclusive_words: frozenset[str]) -> frozenset[int]:
 
 
 def _is_self_description(statement: Statement) -> bool:
-    """Whether the speaker begins with an exclusive word about themselves: "I'm single"."""
+    """Return whether the speaker begins with an exclusive word about themselves: "I'm single"."""
     opening = (word.strip(".,!") for word in statement.low.split()[:_OPENING_WORDS])
     return bool(cues.STARTS_WITH_SPEAKER.match(statement.low)) and not statement.exclusive.isdisjoint(opening)
 

@@ -82,7 +82,7 @@ class ParsedTexts:
 
 
 def relations(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Classifies how the newer text of each pair relates to the older.
+    """Classify how the newer text of each pair relates to the older.
 
     Args:
         pairs: left_content and right_content; optionally left_at and right_at (instants; the later text is the newer,
@@ -125,7 +125,7 @@ def relations(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def explanation() -> pl.Expr:
-    """Expression for a sentence that explains a result of `relations` or `judge`."""
+    """Return the expression for a sentence that explains a result of `relations` or `judge`."""
     about = pl.format(" ({})", "attribute").fill_null("")
     newer = pl.format("The newer says '{}' where the older says '{}'{}.", "other_value", "value", about)
     both = pl.format("'{}' and '{}' contradict each other{}.", "value", "other_value", about)
@@ -191,7 +191,7 @@ def judge(
     related: bool = False,
     cache: dict[int, Statement] | None = None,
 ) -> pl.DataFrame:
-    """Classifies pairs of parsed texts, except for duplicates.
+    """Classify pairs of parsed texts, except for duplicates.
 
     Args:
         parsed: the texts.
@@ -234,7 +234,7 @@ def judge(
 
 
 def _same_matter(old: Statement, new: Statement) -> bool:
-    """Whether statements of two speakers are about one thing and not about each of them."""
+    """Return whether statements of two speakers are about one thing and not about each of them."""
     personal = (old.persons | new.persons) & _FIRST_AND_SECOND
     return not personal and statements.is_impersonal(old) and statements.is_impersonal(new)
 
@@ -262,7 +262,7 @@ def _row(best: tuple[Finding, Statement] | None) -> tuple[str | float | None, ..
 
 
 def _time_order(pairs: pl.DataFrame) -> Rows:
-    """1 where the right text is newer, -1 where the left one is, 0 where they are of one time."""
+    """Return 1 where the right text is newer, -1 where the left one is, 0 where they are of one time."""
     if "left_at" not in pairs.columns or "right_at" not in pairs.columns:
         return np.ones(len(pairs), dtype=np.int64)
     left, right = (pairs[f"{side}_at"].cast(INSTANT).dt.epoch("us") for side in _SIDES)
@@ -278,7 +278,7 @@ def _stacked(pairs: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
 
 
 def _weights(occurrences: pl.DataFrame, sizes: Rows) -> pl.DataFrame:
-    """Weight of each root per group, in hundredths; low for roots of many texts."""
+    """Return the weight of each root per group, in hundredths; low for roots of many texts."""
     generic = pl.col("word").is_in(sorted(words.GENERIC))
     weight = (
         pl.when(generic)
@@ -301,7 +301,7 @@ def _weights(occurrences: pl.DataFrame, sizes: Rows) -> pl.DataFrame:
 
 
 def _clause_pairs(parsed: ParsedTexts, older: Rows, newer: Rows, *, related: bool) -> tuple[Rows, Rows, Rows]:
-    """Pairs of clauses that share enough: index of the pair of texts, old clause, new clause.
+    """Return pairs of clauses that share enough: index of the pair of texts, old clause, new clause.
 
     Of short related texts, all pairs that may match: their neighbours may supply the shared words.
     """
@@ -324,7 +324,7 @@ def _clause_pairs(parsed: ParsedTexts, older: Rows, newer: Rows, *, related: boo
 
 
 def _promising(parsed: ParsedTexts, left: Rows, right: Rows, *, short: Mask) -> Mask:
-    """Which pairs of clauses of related texts the low-confidence rules may apply to."""
+    """Return which pairs of clauses of related texts the low-confidence rules may apply to."""
     used = np.unique(np.concatenate([left, right]))
     features = parsed.clauses[used].select(
         "low", "negation", "hypothetical", "declared", near=pl.col("topic").list.eval(_HAS_NEAR_SYNONYM).list.any()
@@ -343,7 +343,7 @@ def _promising(parsed: ParsedTexts, left: Rows, right: Rows, *, short: Mask) -> 
 
 
 def _required_weight(clauses: pl.DataFrame, left: Rows, right: Rows) -> Rows:
-    """Weight that a pair of clauses must share for a rule to apply; 0 where none can."""
+    """Return the weight that a pair of clauses must share for a rule to apply; 0 where none can."""
     features = clauses.select(
         *(pl.col(name).list.len() > 0 for name in ("numbers", "dates", "exclusive", "labels")),
         "assigns",

@@ -74,7 +74,7 @@ def endings(pair: StatementPair) -> Iterator[Finding]:
 
 
 def contradictions(pair: StatementPair) -> Iterator[Finding]:
-    """One statement negates what the other states."""
+    """Detect that one statement negates what the other states."""
     old, new = pair.old, pair.new
     denying, stating = (new, old) if new.negation else (old, new)
     negated_topic, stated_topic = denying.topic, stating.topic
@@ -134,7 +134,7 @@ def contradictions(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _same_subject(denying: Statement, stating: Statement) -> bool:
-    """Whether both are about the speaker, or neither is; a statement about the person addressed is no claim."""
+    """Return whether both are about the speaker, or neither is; a statement about the person addressed is no claim."""
     if any(side.persons == {"you"} for side in (denying, stating)):
         return False
     if denying.negation == "not" and denying.persons & _SPEAKER and not stating.persons:
@@ -147,7 +147,7 @@ def _same_subject(denying: Statement, stating: Statement) -> bool:
 
 
 def _at_another_time(denying: Statement, stating: Statement) -> bool:
-    """Whether the negation holds for a date or circumstance that the other does not mention."""
+    """Return whether the negation holds for a date or circumstance that the other does not mention."""
     if denying.dates and stating.dates and not denying.dates & stating.dates and denying.negation == "did_not":
         return True
     circumstances = [words.roots(text) for text in cues.CIRCUMSTANCE.findall(denying.low) if text not in stating.low]
@@ -155,18 +155,18 @@ def _at_another_time(denying: Statement, stating: Statement) -> bool:
 
 
 def _of_another_place(denying: Statement, stating: Statement, shared: Roots) -> bool:
-    """Whether what did not happen is about one thing or place, and what happened about another."""
+    """Return whether what did not happen is about one thing or place, and what happened about another."""
     unshared = denying.topic - shared, stating.topic - shared - words.GENERIC
     return all(unshared) and (denying.past or denying.negation in {"did_not", "undone"} or denying.past != stating.past)
 
 
 def _is_actual(denying: Statement, stating: Statement) -> bool:
-    """Whether the statement is about the past or present, not about the future or an obligation."""
+    """Return whether the statement is about the past or present, not about the future or an obligation."""
     return not stating.planned or denying.planned
 
 
 def _about_other_names(denying: Statement, stating: Statement) -> bool:
-    """Whether negation and statement are about different names, each unmentioned by the other."""
+    """Return whether negation and statement are about different names, each unmentioned by the other."""
     unshared = denying.names - stating.names, stating.names - denying.names
     return all(
         any(name not in other.low for name in names) for names, other in zip(unshared, (stating, denying), strict=True)
@@ -174,13 +174,13 @@ def _about_other_names(denying: Statement, stating: Statement) -> bool:
 
 
 def _on_later_day(pair: StatementPair) -> bool:
-    """Whether the newer was said on a later day, when "never" may no longer hold."""
+    """Return whether the newer was said on a later day, when "never" may no longer hold."""
     before, after = pair.times
     return before is not None and after is not None and before.date() < after.date()
 
 
 def _long_since(pair: StatementPair) -> bool:
-    """Whether what the newer states held before the older was said."""
+    """Return whether what the newer states held before the older was said."""
     before = pair.times[0]
     spans = [span(date.rpartition("/")[2], before.date()) for date in sorted(pair.new.dates)] if before else []
     was_earlier = bool(before) and any(
@@ -190,7 +190,7 @@ def _long_since(pair: StatementPair) -> bool:
 
 
 def _began_earlier(statement: Statement, *, times_known: bool) -> bool:
-    """Whether a statement dates its content to long before it was said, or at all if times are unknown."""
+    """Return whether a statement dates its content to long before it was said, or at all if times are unknown."""
     is_dated = any(_YEAR.fullmatch(date) for date in statement.dates) or (
         not times_known and bool(statement.dates) and statement.past
     )
@@ -199,13 +199,13 @@ def _began_earlier(statement: Statement, *, times_known: bool) -> bool:
 
 
 def _is_most_of(stating: Statement, denying: Statement) -> bool:
-    """Whether what is negated in one word is most of the statement, by the same persons."""
+    """Return whether what is negated in one word is most of the statement, by the same persons."""
     same_topic = stating.topic == denying.topic
     return same_topic or bool(stating.persons & denying.persons and len(stating.topic) <= _MAX_VALUE_WORDS)
 
 
 def _is_instance(pair: StatementPair, shared: Roots, overlap: float, word_count: int) -> bool:
-    """Whether what is stated is an instance of a "never"."""
+    """Return whether what is stated is an instance of a "never"."""
     is_named = bool(pair.old.names & pair.new.names)
     if len(shared) < _NEVER_WORDS * word_count and not is_named:
         return False
@@ -218,7 +218,7 @@ def _is_instance(pair: StatementPair, shared: Roots, overlap: float, word_count:
 def _is_update(
     denying: Statement, stating: Statement, shared: Roots, *, negated_first: bool, times: Times
 ) -> bool | None:
-    """Whether the later of negation and statement updates the other (True) or contradicts it (False).
+    """Return whether the later of negation and statement updates the other (True) or contradicts it (False).
 
     None if neither follows.
     """

@@ -92,7 +92,7 @@ _PREPOSITION: Final = re.compile(r" (?:for|of|in|at|with|about|on|to|from|into|b
 
 
 def findings(pair: StatementPair) -> Iterator[Finding]:
-    """All findings of the low-confidence rules about a pair of statements."""
+    """Return all findings of the low-confidence rules about a pair of statements."""
     old, new = pair.old, pair.new
     if old.hypothetical or new.hypothetical or words.names_counterparts(old.low, new.low):
         return
@@ -121,7 +121,7 @@ def findings(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _about_two_things(pair: StatementPair) -> bool:
-    """Whether the statements have different subjects, or opposite positions."""
+    """Return whether the statements have different subjects, or opposite positions."""
     old, new = pair.old, pair.new
     if not slots.similarly_worded(old, new):
         return False
@@ -136,7 +136,7 @@ def _about_two_things(pair: StatementPair) -> bool:
 
 
 def _subjects_differ(old: Statement, new: Statement) -> bool:
-    """Whether both begin with a definite thing that the other does not mention."""
+    """Return whether both begin with a definite thing that the other does not mention."""
     for one, other in ((old, new), (new, old)):
         match = _SUBJECT.match(one.low)
         if not match or match[1] in other.low or words.word_root(match[1]) in other.topic | other.context_topic:
@@ -145,7 +145,7 @@ def _subjects_differ(old: Statement, new: Statement) -> bool:
 
 
 def _successions(pair: StatementPair) -> Iterator[Finding]:
-    """Somebody else does what one person does at a time."""
+    """Detect that somebody else does what one person does at a time."""
     old, new = pair.old, pair.new
     if not (old.lead and new.lead) or old.lead & new.lead or old.past:
         return
@@ -197,14 +197,14 @@ def _silent_changes(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _same_in_other_spelling(slot: slots.Slot) -> bool:
-    """Whether both sides are one thing in two spellings, or units."""
+    """Return whether both sides are one thing in two spellings, or units."""
     one, other = sorted(("".join(slot.old), "".join(slot.new)), key=len)
     units = not UNITS.isdisjoint({*slot.old, *slot.new})
     return not slot.is_numeric and (units or other.startswith(one))
 
 
 def _ends_differently(slot: slots.Slot, new: Statement) -> bool:
-    """Whether the newer ends in another way and says that it is so now."""
+    """Return whether the newer ends in another way and says that it is so now."""
     content = frozenset(slot.before) - _UNINFORMATIVE - _SPEAKER
     is_multi_valued = words.MULTI_VALUED & content and new.persons
     at_end = not slot.after and len(content) >= _MIN_CONTENT_WORDS and not is_multi_valued
@@ -212,7 +212,7 @@ def _ends_differently(slot: slots.Slot, new: Statement) -> bool:
 
 
 def _is_single_valued_slot(slot: slots.Slot, pair: StatementPair) -> bool:
-    """Whether the slot is a home, a tool in use, a vehicle, a time or a place."""
+    """Return whether the slot is a home, a tool in use, a vehicle, a time or a place."""
     roots_before = frozenset(slot.before)
     lows = pair.old.low, pair.new.low
     is_owned = all(map(_DEFINITE.search, lows))
@@ -233,7 +233,7 @@ def _is_single_valued_slot(slot: slots.Slot, pair: StatementPair) -> bool:
 
 
 def _is_day_or_hour(slot: slots.Slot, lows: tuple[str, str]) -> bool:
-    """Whether the slot is a day or an hour."""
+    """Return whether the slot is a day or an hour."""
     return slots.is_date_or_time(slot) and (not slot.is_numeric or all(":" in low for low in lows))
 
 
@@ -249,7 +249,7 @@ def _frequency_changes(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _named_identity_changes(pair: StatementPair) -> Iterator[Finding]:
-    """One thing or role is given another name."""
+    """Detect that one thing or role is given another name."""
     for old_claim, new_claim in product(pair.old.claims, pair.new.claims):
         are_identities = (
             old_claim.attribute == new_claim.attribute == "is" and old_claim.is_definite and new_claim.is_definite
@@ -267,12 +267,12 @@ def _named_identity_changes(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _is_name(value: Roots, statement: Statement) -> bool:
-    """Whether a value consists of names in the statement."""
+    """Return whether a value consists of names in the statement."""
     return bool(value) and value <= words.roots(" ".join(statement.names))
 
 
 def _kind_changes(pair: StatementPair) -> Iterator[Finding]:
-    """One thing is said to be of another kind."""
+    """Detect that one thing is said to be of another kind."""
     old_match, new_match = _KIND.match(pair.old.low), _KIND.match(pair.new.low)
     if (
         old_match
@@ -319,7 +319,7 @@ def _next_stages(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _progress(pair: StatementPair) -> Iterator[Finding]:
-    """Somebody has reached another part than before: chapter three, chapter five."""
+    """Detect that somebody has reached another part than before: chapter three, chapter five."""
     old, new = pair.old, pair.new
     old_labels = dict(old.labels)
     for noun, label in new.labels:
@@ -329,7 +329,7 @@ def _progress(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _state_changes_of_own_things(pair: StatementPair) -> Iterator[Finding]:
-    """Somebody has a thing in another state than before: my coffee black, my notes on paper."""
+    """Detect that somebody has a thing in another state than before: my coffee black, my notes on paper."""
     old_match, new_match = _OWN_IN_STATE.search(pair.old.low), _OWN_IN_STATE.search(pair.new.low)
     if (
         old_match
@@ -354,7 +354,7 @@ def _state_changes_of_own_things(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _life_circumstances(pair: StatementPair) -> Iterator[Finding]:
-    """Both are about one circumstance of somebody's life, in whatever words."""
+    """Detect that both are about one circumstance of somebody's life, in whatever words."""
     old, new = pair.old, pair.new
     if new.persons - old.persons - _SPEAKER or (new.lead and not new.lead & old.lead):
         return
@@ -370,7 +370,7 @@ def _life_circumstances(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _shared_roots(pair: StatementPair) -> Roots:
-    """Specific roots that both have, near synonyms merged.
+    """Return specific roots that both have, near synonyms merged.
 
     Of a newer statement that only says "it", its neighbours count, too.
     """
@@ -382,7 +382,7 @@ def _shared_roots(pair: StatementPair) -> Roots:
 
 
 def _shares_enough(pair: StatementPair, shared: Roots) -> bool:
-    """Whether these roots are a good part of one of the statements, and of its context."""
+    """Return whether these roots are a good part of one of the statements, and of its context."""
     sides = pair.old, pair.new
     smaller_topic = min(pair.weight(side.topic - words.GENERIC) for side in sides)
     smaller_context = min(pair.weight((side.topic | side.context_topic) - words.GENERIC) for side in sides)
@@ -458,13 +458,13 @@ def _endings(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _named_agents(pair: StatementPair, before: str) -> Roots:
-    """Roots of names before a verb with another object: what Ana has sold ends nothing else about Ana."""
+    """Return roots of names before a verb with another object: what Ana has sold ends nothing else about Ana."""
     agents = frozenset().union(*(words.roots(name) for name in pair.new.names if name in before))
     return agents if pair.new.topic - agents - words.ENDING_WORDS - words.GENERIC else frozenset()
 
 
 def _governed_roots(low: str, match: re.Match[str]) -> Roots:
-    """Roots of the words next to a verb."""
+    """Return the roots of the words next to a verb."""
     following = low[match.end() :].strip()
     following = re.sub(r"^(?:out of|from|of|with|off|up|as|doing|the|my|our|a|an|being) ", "", following)
     following = _PREPOSITION.split(f" {following}")[0]
@@ -502,7 +502,7 @@ def _number_changes(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _same_quantity(old_amount: Amount, new_amount: Amount) -> bool:
-    """Whether two amounts can count the same."""
+    """Return whether two amounts can count the same."""
     if (
         old_amount.kind != new_amount.kind
         or old_amount.is_start
@@ -551,7 +551,7 @@ def _one_time_conflicts(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _kind_negations(pair: StatementPair) -> Iterator[Finding]:
-    """One negates a kind of thing of which the other has an instance."""
+    """Detect that one negates a kind of thing of which the other has an instance."""
     old, new = pair.old, pair.new
     if bool(old.negation) == bool(new.negation):
         return
@@ -571,7 +571,7 @@ def _kind_negations(pair: StatementPair) -> Iterator[Finding]:
 
 
 def _negates_only_kind(denying: Statement, stating: Statement, kind: str) -> bool:
-    """Whether nothing else is negated that the other does not state as well."""
+    """Return whether nothing else is negated that the other does not state as well."""
     other_roots = (
         denying.topic
         - {kind, words.word_root("family")}

@@ -107,7 +107,7 @@ _PHRASE_OPENERS: Final = (
 
 
 def disagreements(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Decides for each pair of texts whether they state different facts.
+    """Decide for each pair of texts whether they state different facts.
 
     Args:
         pairs: for both sides (`left_`, `right_`): content, numbers, dates, entities, negated (as in `enrichment`),
@@ -205,7 +205,7 @@ def _parsed_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _parsed_side(pairs: pl.DataFrame, texts: pl.DataFrame, side: str) -> pl.DataFrame:
-    """Facts and lemmas of one side of each pair, with that side as prefix."""
+    """Return the facts and lemmas of one side of each pair, with that side as prefix."""
     facts = pairs.select(pl.col(f"{side}_{name}").alias(name) for name in _FACT_COLUMNS)
     return (
         facts.with_columns(names=tokenize(facts["entities"].list.join(" ")))
@@ -216,12 +216,12 @@ def _parsed_side(pairs: pl.DataFrame, texts: pl.DataFrame, side: str) -> pl.Data
 
 
 def _both_differ(column: str) -> pl.Expr:
-    """Whether each side has a value that the other lacks."""
+    """Return whether each side has a value that the other lacks."""
     return pl.all_horizontal(pl.col(f"{side}_only_{column}").list.len() > 0 for side in _SIDES)
 
 
 def _reason() -> pl.Expr:
-    """Reason as far as column operations can tell; null where the wording must be aligned."""
+    """Return the reason as far as column operations can tell; null where the wording must be aligned."""
     same_negations = pl.col("left_negations") == pl.col("right_negations")
     negation_differs = ~same_negations | (
         (pl.col("left_negated") != pl.col("right_negated")) & (pl.col("left_negations") == 0)
@@ -243,7 +243,7 @@ def _reason() -> pl.Expr:
 
 
 def _may_agree() -> pl.Expr:
-    """Whether differing words may be typos or other spellings of figures, so that they need a closer look."""
+    """Return whether differing words may be typos or other spellings of figures, so that they need a closer look."""
     figure = pl.element().str.contains("^[0-9]") | pl.element().is_in(sorted(DATE_LEMMAS | NUMBER_LEMMAS))
     initials = [pl.col(f"{side}_only_words").list.eval(pl.element().str.head(1)) for side in _SIDES]
     figures = [pl.col(f"{side}_only_content_lemmas").list.eval(figure).list.any() for side in _SIDES]
@@ -277,7 +277,7 @@ def _detail() -> pl.Expr:
 
 
 def _dates_differ(both: pl.DataFrame) -> pl.Series:
-    """Whether each text of a pair has a date that is compatible with no date of the other."""
+    """Return whether each text of a pair has a date that is compatible with no date of the other."""
     rows = both.filter(_both_differ("dates")).select("row", "left_dates", "right_dates")
     differ = [
         not _all_match(left, right) and not _all_match(right, left)
@@ -288,12 +288,12 @@ def _dates_differ(both: pl.DataFrame) -> pl.Series:
 
 
 def _all_match(ones: Lemmas, others: Lemmas) -> bool:
-    """Whether each date of the first list is compatible with one of the second."""
+    """Return whether each date of the first list is compatible with one of the second."""
     return all(any(_dates_compatible(one, other) for other in others) for one in ones)
 
 
 def _dates_compatible(one: str, other: str) -> bool:
-    """Whether two dates in normal form can be one: 2024-03 and 2024-03-12 can, --03-12 and 2024-03-12 can."""
+    """Return whether two dates in normal form can be one: 2024-03 and 2024-03-12 can, --03-12 and 2024-03-12 can."""
     matches = [re.fullmatch(r"([0-9]{4}|-)(?:-([0-9]{2}))?(?:-([0-9]{2}))?", text) for text in (one, other)]
     if one == other or not all(matches):
         return one == other
@@ -349,7 +349,7 @@ def _distinguishing_lemmas(sides: TextPair) -> tuple[Lemmas, Lemmas] | None:
 
 
 def differing_limits(one: Lemmas, other: Lemmas) -> tuple[Lemmas, Lemmas] | None:
-    """Limits ("before 5") that only one of two texts sets on something both name, from all their lemmas in order."""
+    """Return limits ("before 5") that only one of two texts sets on something both name, from all lemmas in order."""
     limits = _limits(one), _limits(other)
     left, right = (
         [" ".join(limit) for limit in sorted(limits_here - limits_there) if limit[1] in other_lemmas]
@@ -359,13 +359,13 @@ def differing_limits(one: Lemmas, other: Lemmas) -> tuple[Lemmas, Lemmas] | None
 
 
 def differing_places(one: Iterable[str], other: Iterable[str]) -> bool:
-    """Whether the connectives that only one text has, and those of the other, denote different places or times."""
+    """Return whether the connectives that only one text has, on either side, denote different places or times."""
     left, right = _PREPOSITIONS.intersection(one), _PREPOSITIONS.intersection(other)
     return bool(left and right) and not _FIXED_CONNECTIVES.isdisjoint(left | right)
 
 
 def _limits(sequence: Lemmas) -> set[tuple[str, str]]:
-    """Limits and what they limit: ("before", "5"), ("every", "hour")."""
+    """Return limits and what they limit: ("before", "5"), ("every", "hour")."""
     limits = set()
     for position, word in enumerate(sequence[:-1]):
         if word in _BOUND_WORDS:
@@ -383,7 +383,7 @@ def _limits(sequence: Lemmas) -> set[tuple[str, str]]:
 
 
 def _unknown_words(side: dict[str, Any], unmatched: Lemmas) -> list[str]:
-    """Words of one text alone that are in no word list: their effect on the statement is unknown."""
+    """Return the words of one text alone that are in no word list: their effect on the statement is unknown."""
     sentence_starts = {word.lower() for word in _SENTENCE_STARTS.findall(side["content"] or "")}
     return [
         word
@@ -396,7 +396,7 @@ def _unknown_words(side: dict[str, Any], unmatched: Lemmas) -> list[str]:
 
 
 def _bracketed(left: Lemmas, right: Lemmas) -> str:
-    """Two lists of lemmas as "[a] / [b]"."""
+    """Return two lists of lemmas as "[a] / [b]"."""
     return f"[{', '.join(left)}] / [{', '.join(right)}]"
 
 
@@ -415,12 +415,12 @@ def _as_written(left: str, right: str, detail: str) -> str:
 
 
 def _has_opposites(left: Lemmas, right: Lemmas) -> bool:
-    """Whether a connective of one side excludes one of the other."""
+    """Return whether a connective of one side excludes one of the other."""
     return any(frozenset((one, other)) in OPPOSITES for one in left for other in right)
 
 
 def _replacement_differs(left: Lemmas, right: Lemmas) -> bool:
-    """Whether words that replace each other in an alignment, each more frequent on its side, make a difference."""
+    """Return whether aligned words that differ, each more frequent on its side, make a difference."""
     if not left or not right or _has_opposites(left, right):
         return bool(left and right)
     if _PREPOSITIONS.issuperset((*left, *right)) and differing_places(left, right):
@@ -431,7 +431,7 @@ def _replacement_differs(left: Lemmas, right: Lemmas) -> bool:
 
 
 def _equivalent_figures(sides: TextPair) -> set[str]:
-    """Figures that the two texts write differently although their numbers and dates agree."""
+    """Return figures that the two texts write differently although their numbers and dates agree."""
     unmatched = [side["only_content_lemmas"] for side in sides]
     figures = {
         word
@@ -444,7 +444,7 @@ def _equivalent_figures(sides: TextPair) -> set[str]:
 
 
 def _typos(sides: TextPair, surplus: Sequence[Counter[str]]) -> set[str]:
-    """Lemmas of words that are typos of a word of the other text, or the same word written as two; names are exempt."""
+    """Return the lemmas of typos of a word of the other text, or of one word written as two; names excepted."""
     names = {name for side in sides for name in side["names"]}
     left, right = (
         [word for word in side["only_words"] if word not in names and count[lemma(word)]]
@@ -462,7 +462,7 @@ def _typos(sides: TextPair, surplus: Sequence[Counter[str]]) -> set[str]:
 
 
 def _reordered(sides: TextPair, operations: EditOperations) -> tuple[Lemmas, Lemmas] | None:
-    """Shared words in another order, unless only sentences, conjuncts or adverbial phrases changed places."""
+    """Return shared words in another order, unless only sentences, conjuncts or adverbial phrases changed places."""
     one, other = _shared_in_order(sides, operations)
     date_parts = {
         part for side in sides for date in side["dates"] for part in re.findall("[1-9][0-9]*", date)
@@ -487,7 +487,7 @@ def _reordered(sides: TextPair, operations: EditOperations) -> tuple[Lemmas, Lem
 
 
 def _shared_in_order(sides: TextPair, operations: EditOperations) -> tuple[list[str], list[str]]:
-    """Both texts reduced to the words they share, each as often as both have it."""
+    """Return both texts reduced to the words they share, each as often as both have it."""
     spans = [
         [
             (side["lemmas"][position], tag == "equal")

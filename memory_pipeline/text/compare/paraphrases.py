@@ -151,7 +151,7 @@ def _parse(texts: pl.Series) -> list[dict[str, Any]]:
 
 
 def _is_past(before: str, word: str) -> bool:
-    """Whether a lemma is a past event; after "is" it is a state."""
+    """Return whether a lemma is a past event; after "is" it is a state."""
     return (
         word.endswith(PAST)
         and before not in {"is", "be"}
@@ -161,13 +161,13 @@ def _is_past(before: str, word: str) -> bool:
 
 
 def _canonical(word: str) -> str:
-    """Root of a lemma, with near synonyms merged."""
+    """Return the root of a lemma, with near synonyms merged."""
     root = words.root(word)
     return _NEAR_SYNONYMS.get(root, root)
 
 
 def _overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two texts share most of their words, by weight."""
+    """Return whether two texts share most of their words, by weight."""
     if one["low"] == other["low"]:
         return True
     left, right = one["roots"], other["roots"]
@@ -181,7 +181,7 @@ def _overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _typo_pairs(one: Sequence[str], other: Sequence[str]) -> set[str]:
-    """Words of one text alone that look like typos of a word of the other: both spellings."""
+    """Return the words of one text alone that look like typos of a word of the other: both spellings."""
     alone = set(one).difference(other), set(other).difference(one)
     if max(map(len, alone)) > _MAX_TYPOS:
         return set()
@@ -189,20 +189,20 @@ def _typo_pairs(one: Sequence[str], other: Sequence[str]) -> set[str]:
 
 
 def _reasons(texts: pl.Series, older: Rows, newer: Rows) -> Sequence[str | None]:
-    """Reason of the merge guard against each pair, or None."""
+    """Return the reason of the merge guard against each pair, or None."""
     unbounded = pl.lit(None, dtype=INSTANT)
     facts = add_facts(pl.DataFrame({"content": texts})).with_columns(valid_from=unbounded, valid_until=unbounded)
     return disagreements(_as_pairs(facts, older, newer))["reason"].to_list()
 
 
 def _as_pairs(texts: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
-    """Rows of both texts of each pair side by side, as `left_` and `right_` columns."""
+    """Return the rows of both texts of each pair side by side, as `left_` and `right_` columns."""
     indices = zip(_SIDES, (older, newer), strict=True)
     return pl.concat([texts[rows].select(pl.all().name.prefix(f"{side}_")) for side, rows in indices], how="horizontal")
 
 
 def _same_content(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether the guard's objection is only about the wording."""
+    """Return whether the guard's objection is only about the wording."""
     structural = _STRUCTURAL | _ROLE if any(_WORKS_AS.search(side["low"]) for side in (one, other)) else _STRUCTURAL
     counts = [Counter(_canonical(word) for word in side["lemmas"] if word not in structural) for side in (one, other)]
     if counts[0] != counts[1] or (one["past"] ^ other["past"]) & one["roots"].keys() & other["roots"].keys():
@@ -219,7 +219,7 @@ def _same_content(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _modifiers_swapped(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two adjacent pairs exchanged partners: a big garden and a small pool, a small garden and a big pool."""
+    """Return whether adjacent pairs exchanged partners: a big garden and small pool, a small garden and big pool."""
     content = [
         [word for word in side["lemmas"] if word not in _STRUCTURAL and word not in FUNCTION_LEMMAS]
         for side in (one, other)
@@ -230,7 +230,7 @@ def _modifiers_swapped(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _sides_exchanged(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether the two sides of a relation changed places: Ann is taller than Ben, Ben is taller than Ann."""
+    """Return whether the two sides of a relation changed places: Ann is taller than Ben, Ben is taller than Ann."""
     left, right = ([word for word in side["lemmas"] if word not in _SYMMETRIC_LINKS] for side in (one, other))
     while left and right and left[0] == right[0]:
         left, right = left[1:], right[1:]
@@ -248,7 +248,7 @@ def _sides_exchanged(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _order_agrees(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether persons, names and figures come in one order, or a passive or cleft explains the other order."""
+    """Return whether persons, names and figures come in one order, or a passive or cleft explains the other order."""
     referents = _PERSONS | (one["names"] & other["names"])
     positions = [_referent_positions(side["lemmas"], referents) for side in (one, other)]
     shared = sorted(positions[0].keys() & positions[1].keys())
@@ -264,7 +264,7 @@ def _order_agrees(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _referent_positions(lemmas: Sequence[str], referents: frozenset[str]) -> dict[str, int]:
-    """Position of the first mention of each referent; adjacent ones share a position."""
+    """Return the position of the first mention of each referent; adjacent ones share a position."""
     positions: dict[str, int] = {}
     position = 0
     for word in lemmas:

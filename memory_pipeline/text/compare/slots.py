@@ -91,7 +91,7 @@ def restatements(pair: StatementPair) -> Iterator[Finding]:
 
 
 def creations(pair: StatementPair) -> Iterator[Finding]:
-    """Both say by whom, where or from what one thing was made."""
+    """Detect that both say by whom, where or from what one thing was made."""
     old, new = pair.old, pair.new
     if not words.CREATION_VERBS & pair.shared or not all(map(is_impersonal, (old, new))):
         return
@@ -109,7 +109,7 @@ def creations(pair: StatementPair) -> Iterator[Finding]:
 
 
 def are_parallel(old: Statement, new: Statement) -> bool:
-    """Whether the statements give comparable values of two things: their subjects differ, too."""
+    """Return whether the statements give comparable values of two things: their subjects differ, too."""
     opcodes = _opcodes(old.frame, new.frame)
     pairs = [(old.frame[i:j], new.frame[k:m]) for tag, i, j, k, m in opcodes if tag == "replace"]
     equal = sum(j - i for tag, i, j, _, _ in opcodes if tag == "equal")
@@ -124,7 +124,7 @@ def are_parallel(old: Statement, new: Statement) -> bool:
 
 
 def is_date_or_time(slot: Slot) -> bool:
-    """Whether both sides hold only days or hours."""
+    """Return whether both sides hold only days or hours."""
     return all(
         all(word in DATE_LEMMAS | NUMBER_LEMMAS | FUNCTION_LEMMAS or _is_number(word) for word in side)
         for side in (slot.old, slot.new)
@@ -132,14 +132,14 @@ def is_date_or_time(slot: Slot) -> bool:
 
 
 def have_opposites(old: Statement, new: Statement) -> bool:
-    """Whether in one position the statements have words that exclude each other: to, from."""
+    """Return whether in one position the statements have words that exclude each other: to, from."""
     opcodes = _opcodes(old.roots, new.roots)
     pairs = [product(old.roots[i:j], new.roots[k:m]) for tag, i, j, k, m in opcodes if tag == "replace"]
     return any(frozenset(pair) in OPPOSITES for options in pairs for pair in options)
 
 
 def similarly_worded(old: Statement, new: Statement, *, other: bool = False) -> bool:
-    """Whether the statements have mostly the same words; with `other`, and different names in one position."""
+    """Return whether the statements have mostly the same words; with `other`, and different names in one position."""
     opcodes = _opcodes(old.frame, new.frame)
     equal = sum(j - i for tag, i, j, _, _ in opcodes if tag == "equal")
     pairs = [(old.frame[i:j], new.frame[k:m]) for tag, i, j, k, m in opcodes if tag == "replace"]
@@ -175,7 +175,7 @@ def single_slot(old: Statement, new: Statement) -> Slot | None:
 
 
 def _is_informative(slot: Slot, pair: StatementPair) -> bool:
-    """Whether the frame says what the slot is a value of, and the slot is not another thing of the same kind."""
+    """Return whether the frame says what the slot is a value of, and the slot is not another thing of the same kind."""
     old, new = pair.old, pair.new
     shared = (*slot.before, *slot.after)
     longest = max(len(slot.old), len(slot.new))
@@ -197,18 +197,18 @@ def _is_informative(slot: Slot, pair: StatementPair) -> bool:
 
 
 def about_two_subjects(slot: Slot, old: Statement, new: Statement) -> bool:
-    """Whether each side of the slot names a subject and describes it: "Dorn is closed", "Kell has reopened"."""
+    """Return whether each side of the slot names a subject and describes it: "Dorn is closed", "Kell has reopened"."""
     return all(_names_and_describes(side, statement) for side, statement in ((slot.old, old), (slot.new, new)))
 
 
 def _names_and_describes(side: Sequence[str], statement: Statement) -> bool:
-    """Whether a side begins with a name and says something about it."""
+    """Return whether a side begins with a name and says something about it."""
     names = words.roots(" ".join(statement.names))
     return side[0] in names and any(_is_name(word) and word not in names for word in side)
 
 
 def _numbers_several(slot: Slot, pair: StatementPair) -> bool:
-    """Whether the slot holds the number of one of several things, described after it."""
+    """Return whether the slot holds the number of one of several things, described after it."""
     labels_of = dict(pair.old.labels)
     noun = "".join(slot.before)
     return names_something(slot.after) and any(
@@ -217,7 +217,7 @@ def _numbers_several(slot: Slot, pair: StatementPair) -> bool:
 
 
 def comparable(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two sides of a slot can be values of one attribute: both numbers, or both names of something."""
+    """Return whether two sides of a slot can be values of one attribute: both numbers, or both names of something."""
     if _has_number(one) and _has_number(other):
         return True
     prepositions = [side[0] if side[0] in FUNCTION_LEMMAS else "" for side in (one, other)]
@@ -234,7 +234,7 @@ def _without_repetition(word: str, frame: Sequence[str]) -> str:
 
 
 def as_written(slot: Slot, old: Statement, new: Statement) -> tuple[str, str]:
-    """Both sides of a slot as written."""
+    """Return both sides of a slot as written."""
     return _written(slot.old, old), _written(slot.new, new)
 
 
@@ -252,7 +252,7 @@ def _has_number(side: Sequence[str]) -> bool:
 
 
 def names_something(side: Sequence[str]) -> bool:
-    """Whether a side has a word that names something."""
+    """Return whether a side has a word that names something."""
     return any(word not in FUNCTION_LEMMAS | words.GENERIC | _PERSONS and not _is_number(word) for word in side)
 
 

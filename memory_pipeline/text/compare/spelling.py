@@ -123,7 +123,7 @@ def _difference(left: str, right: str) -> str | None:
 
 
 def _may_differ(one: Sequence[_Forms], other: Sequence[_Forms]) -> bool:
-    """Whether these chunks may be one word in two spellings, wherever they stand."""
+    """Return whether these chunks may be one word in two spellings, wherever they stand."""
     if any(forms.signs for side in (one, other) for forms in side):
         return True
     if all(any(forms.codes for forms in side) for side in (one, other)):
@@ -133,7 +133,7 @@ def _may_differ(one: Sequence[_Forms], other: Sequence[_Forms]) -> bool:
 
 
 def _case_is_uninformative(left: str, right: str) -> bool:
-    """Whether a text is all in one case and the other starts with a capital as usual."""
+    """Return whether a text is all in one case and the other starts with a capital as usual."""
     single_case = [text in (text.lower(), text.upper()) for text in (left, right)]
     capitalised = [
         uniform or not _LOWER_START.match(text) for uniform, text in zip(single_case, (left, right), strict=True)
@@ -142,12 +142,12 @@ def _case_is_uninformative(left: str, right: str) -> bool:
 
 
 def _bracketed(left: Words, right: Words) -> str:
-    """Two lists as "[a] / [b]"; an empty one as "nothing"."""
+    """Return two lists as "[a] / [b]"; an empty one as "nothing"."""
     return "[{}] / [{}]".format(*(", ".join(side) or "nothing" for side in (left, right)))
 
 
 def _text_forms(text: str, chunks_asked: set[str], *, literal: bool) -> _Forms:
-    """Forms of some chunks in their context; `literal` if the exact spelling matters."""
+    """Return the forms of some chunks in their context; `literal` if the exact spelling matters."""
     chunks = ["\n", *_CHUNK.findall(text), ""]
     forms = [_NO_FORMS]
     for at, chunk in enumerate(chunks):
@@ -164,7 +164,7 @@ def _text_forms(text: str, chunks_asked: set[str], *, literal: bool) -> _Forms:
 
 
 def _may_be_capitalised(chunk: str, previous: str, *, opening: bool) -> bool:
-    """Whether a chunk may have its capital from its position after the previous one."""
+    """Return whether a chunk may have its capital from its position after the previous one."""
     ended = (
         _SENTENCE_END.search(previous) or (opening and previous.endswith(",")) or not any(map(str.isalnum, previous))
     )
@@ -175,7 +175,7 @@ def _may_be_capitalised(chunk: str, previous: str, *, opening: bool) -> bool:
 def _chunk_forms(
     chunk: str, *, first: bool = False, money: bool = False, before: bool = False, literal: bool = False
 ) -> _Forms:
-    """Forms of one chunk.
+    """Return the forms of one chunk.
 
     Args:
         chunk: the word with adjacent punctuation.
@@ -232,7 +232,7 @@ def _strip_punctuation(word: str) -> str:
 
 
 def _is_pictograph(letter: str) -> bool:
-    """Whether a character is an emoji or another pictograph."""
+    """Return whether a character is an emoji or another pictograph."""
     return (unicodedata.category(letter) == "So" and letter != "°") or letter in "→←↔⇒⇐"
 
 
@@ -271,7 +271,7 @@ def _common_case(form: str) -> str:
 
 
 def _is_code(form: str) -> bool:
-    """Whether a word is a file name, an address, an identifier or a single capital letter."""
+    """Return whether a word is a file name, an address, an identifier or a single capital letter."""
     if form.isalpha():
         return len(form) == 1 and form.isupper() and form != "I" and form.isascii()
     if not any(map(str.isalpha, form)) or _PLAIN_SLASHED.fullmatch(form) or "'" in form:
@@ -282,7 +282,7 @@ def _is_code(form: str) -> bool:
 
 @lru_cache(maxsize=_CACHED_CHUNKS)
 def _spelling_key(form: str) -> str:
-    """Equal for all ways to write one word or number."""
+    """Return a key that is equal for all spellings of a word or number."""
     low = unicodedata.normalize("NFKC", form).lower()
     if any(map(str.isalpha, low)):
         return "".join(letter for letter in low if letter.isalnum()) or low

@@ -72,13 +72,13 @@ class StatementPair:
         return sum(self.weights.get(root, RARE_WEIGHT) for root in roots)
 
     def overlap(self, without: Roots = frozenset()) -> float:
-        """Overlap coefficient of the two topics by weight: shared weight over that of the smaller topic."""
+        """Return the overlap coefficient of the two topics by weight: shared weight over that of the smaller topic."""
         one, other = self.old.topic - without, self.new.topic - without
         smaller = min(self.weight(one), self.weight(other))
         return self.weight(one & other) / smaller if smaller else 1.0
 
     def context_weight(self, without: Roots = frozenset()) -> int:
-        """Weight of the shared topic, plus that of shared neighbouring topics (half) and of shared dates."""
+        """Return the weight of the shared topic, plus that of shared neighbouring topics (half) and of shared dates."""
         old, new = self.old, self.new
         neighbouring = ((old.topic | old.context_topic) & (new.topic | new.context_topic)) - self.shared - without
         return (
@@ -101,5 +101,5 @@ class StatementPair:
 
 
 def has_specific_root(roots: Roots) -> bool:
-    """Whether any of these roots is not generic."""
+    """Return whether any of these roots is not generic."""
     return bool(roots - words.GENERIC)

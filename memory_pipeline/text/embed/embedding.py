@@ -91,7 +91,7 @@ def embedder(name: str) -> Embedder:
 
 
 def embed_texts(texts: pl.DataFrame, model: str) -> pl.DataFrame:
-    """Embeds texts together with their speakers.
+    """Embed texts together with their speakers.
 
     Args:
         texts: profile_id, content_hash, speaker, content; one row per profile and text.
@@ -120,7 +120,7 @@ def embed_texts(texts: pl.DataFrame, model: str) -> pl.DataFrame:
 
 
 def _sums(occurrences: pl.DataFrame, height: int, dimension: int) -> NDArray[np.float64]:
-    """Weighted sums of hashed features, [height, dimension]; whole numbers."""
+    """Return weighted sums of hashed features, [height, dimension]; whole numbers."""
     if occurrences.is_empty():
         return np.zeros((height, dimension))
     stems = occurrences.select("term", "stem").unique().sort("term")["stem"].to_list()
@@ -137,7 +137,7 @@ def _sums(occurrences: pl.DataFrame, height: int, dimension: int) -> NDArray[np.
 
 
 def _stem_features(stems: list[str], dimension: int) -> tuple[sparse.csr_array, NDArray[np.uint64]]:
-    """Hashed features of each stem, [stems, dimension], and the hash of the stem itself."""
+    """Return hashed features of each stem, [stems, dimension], and the hash of the stem itself."""
     grams = [_grams(stem) for stem in stems]
     sizes = np.array([len(stem_grams) for stem_grams in grams])
     hashes = _mix(np.array([code for stem_grams in grams for code in stem_grams], dtype=np.uint64))
@@ -152,7 +152,7 @@ def _stem_features(stems: list[str], dimension: int) -> tuple[sparse.csr_array, 
 
 
 def _grams(stem: str) -> list[int]:
-    """Checksums of a stem and of its character n-grams; a number has no n-grams, as shared digits mean nothing."""
+    """Return checksums of a stem and its character n-grams; a number has none, as shared digits mean nothing."""
     checksums = [zlib.crc32(stem.encode())]
     if len(stem) <= _GRAM_SIZES[0] or stem[0].isdigit():
         return checksums
@@ -182,13 +182,13 @@ def _pair_sums(
 
 
 def _slots_and_signs(hashes: NDArray[np.uint64], dimension: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Dimension and sign of each feature."""
+    """Return the dimension and sign of each feature."""
     slots = ((hashes >> np.uint64(32)) % np.uint64(dimension)).astype(np.int64)
     return slots, 1.0 - 2.0 * (hashes & np.uint64(1)).astype(np.float64)
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spreads every bit over all (finaliser of SplitMix64, Steele et al. 2014)."""
+    """Spread every bit over all (finaliser of SplitMix64, Steele et al. 2014)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

@@ -22,7 +22,7 @@ class LocalEmbedder:
     """A sentence encoder. Cost: some milliseconds per text on one core."""
 
     def __init__(self, name: str, model: str) -> None:
-        """Names an encoder; nothing is loaded before the first text.
+        """Name an encoder; nothing is loaded before the first text.
 
         Args:
             name: name under which its vectors are stored.

@@ -205,7 +205,7 @@ def extract_claims(low: str, candidates: Collection[str], *, assigns: bool) -> t
 
 
 def _claims(name: str, subject: str, shown: str) -> list[Claim]:
-    """Claims of one match: none if the value says nothing, two where subject and value may be exchanged."""
+    """Return the claims of one match: none if the value says nothing, two where subject and value may be exchanged."""
     if _NO_VALUE.match(shown):
         return []
     shown = _VALUE_END.sub("", f" {shown.removeprefix('with ').removeprefix('by ')}").strip()
@@ -240,13 +240,13 @@ def _claims(name: str, subject: str, shown: str) -> list[Claim]:
 
 
 def _head(phrase: str) -> str:
-    """Root of the last content word before a preposition; empty if there is none."""
+    """Return the root of the last content word before a preposition; empty if there is none."""
     nucleus = _POSTMODIFIER.split(phrase.strip(), maxsplit=1)[0]
     return next((root for word in reversed(_TOKEN.findall(nucleus)) for root in _roots(word)), "")
 
 
 def _roots(text: str) -> frozenset[str]:
-    """Roots of the content words of a phrase."""
+    """Return the roots of the content words of a phrase."""
     tokens = (word.strip("'").removesuffix("'s") for word in _TOKEN.findall(text))
     content = (word for word in tokens if word and word not in STOP_WORDS and word not in _PRONOUNS_AND_TITLES)
     return frozenset(words.word_root(word) for word in content) - _UNINFORMATIVE

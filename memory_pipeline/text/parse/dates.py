@@ -50,7 +50,7 @@ _NAMED_DAYS: Final = {
 
 
 def _alternatives(words: Iterable[str]) -> str:
-    """Alternation of words, longest first."""
+    """Return the alternation of words, longest first."""
     return "|".join(sorted(sorted(words), key=len, reverse=True))
 
 
@@ -120,7 +120,7 @@ def span(text: str, day: date, *, past: bool = False) -> Span | None:
 
 
 def _absolute_span(text: str, day: date, *, past: bool) -> Span | None:
-    """Span of a calendar date, or None."""
+    """Return the span of a calendar date, or None."""
     if match := re.fullmatch(r"([0-9]{4})s", text):
         return _unit_span("decade", date(int(match[1]), 1, 1))
     if match := re.fullmatch(r"([0-9]{4})(?:-([0-9]{2}))?(?:-([0-9]{2}))?", text):
@@ -139,7 +139,7 @@ def _absolute_span(text: str, day: date, *, past: bool) -> Span | None:
 
 
 def _relative_span(text: str, day: date, *, past: bool) -> Span | None:
-    """Span of a relative date, or None."""
+    """Return the span of a relative date, or None."""
     if text in _NAMED_DAYS:
         return _unit_span("day", day, _NAMED_DAYS[text])
     if text in WEEKDAYS:
@@ -157,7 +157,7 @@ def _relative_span(text: str, day: date, *, past: bool) -> Span | None:
 
 
 def _modified_span(modifier: str, name: str, day: date) -> Span | None:
-    """Span of "last", "this" or "next" something."""
+    """Return the span of "last", "this" or "next" something."""
     if name in WEEKDAYS:
         if modifier == "this":
             return _unit_span("day", day, WEEKDAYS.index(name) - day.weekday())
@@ -205,7 +205,7 @@ def _season_span(name: str, year: int) -> Span:
 
 
 def _weekday_of(day: date, shift: int) -> str:
-    """Weekday `shift` days after `day`."""
+    """Return the weekday `shift` days after `day`."""
     return WEEKDAYS[(day.weekday() + shift) % 7]
 
 
@@ -216,12 +216,12 @@ def _nearest(candidates: list[Span], day: date, *, past: bool) -> Span:
 
 
 def _month_number(match: Match) -> int:
-    """Month of a match, 1..12."""
+    """Return the month of a match, 1..12."""
     return next(at for at, name in enumerate(MONTHS, start=1) if name.startswith(match["month"][:3]))
 
 
 def _calendar_date(match: Match) -> list[str]:
-    """Year, month and day as far as given; an impossible day yields nothing."""
+    """Return the year, month and day as far as given; an impossible day yields nothing."""
     groups = match.groupdict()
     month = int(groups["digits"]) if groups.get("digits") else _month_number(match)
     year, days = groups.get("year"), [int(day) for day in (groups.get("day"), groups.get("last")) if day]
@@ -253,7 +253,7 @@ def _numeric_date(match: Match) -> list[str]:
 
 
 def _years(match: Match) -> list[str]:
-    """One or two years."""
+    """Return one or two years."""
     return [year for year in (match["year"], match.groupdict().get("last")) if year]
 
 

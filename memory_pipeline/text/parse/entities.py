@@ -74,7 +74,7 @@ def names(texts: pl.Series) -> pl.Series:
 
 
 def _names_in_match(text: str) -> list[str]:
-    """Names in one match of the scan; the text before the capitals tells whether they begin a sentence."""
+    """Return the names in one match of the scan; the text before the capitals tells whether they begin a sentence."""
     match = _MATCH_PARTS.fullmatch(text)
     if match is None:
         return []
@@ -113,6 +113,6 @@ def _name(words: list[str], *, initial: bool) -> list[str]:
 
 
 def _starts_with_common_word(words: list[str]) -> bool:
-    """Whether a run at the start of a sentence begins with a common word that is not part of the name after it."""
+    """Return whether a run at the start of a sentence begins with a common word that is not part of the name."""
     first, *rest = (word.lower() for word in words)
     return bool(rest) and rest[0] not in _JOINERS and first not in NAME_BEGINNINGS and is_common(first)

@@ -102,7 +102,7 @@ def extract(content: pl.Series, low: pl.Series) -> pl.DataFrame:
 
 
 def dates_in(low: str) -> dict[str, list[str]]:
-    """Dates in one text normalised by `tokens.fold`, as written, each with its normal forms."""
+    """Return the dates in one text normalised by `tokens.fold`, as written, each with its normal forms."""
     return {text: forms for text in _scanner().findall(low) if (forms := _parse_match(text)[1])}
 
 
@@ -113,17 +113,17 @@ def _scanner() -> Pattern[str]:
 
 
 def without_questions(low: pl.Series) -> pl.Series:
-    """Texts normalised by `tokens.fold`, without their questions."""
+    """Return texts normalised by `tokens.fold`, without their questions."""
     return low.str.replace_all(_QUESTION_SENTENCE, "$1 ")
 
 
 def are_questions(low: pl.Series) -> pl.Series:
-    """Whether each text normalised by `tokens.fold` ends in a question, or begins like one and states nothing."""
+    """Return whether each text in `tokens.fold` form ends in a question, or begins like one and states nothing."""
     return low.str.contains(_QUESTION_END) | (low.str.contains(_QUESTION_START) & ~low.str.contains(_STATEMENT_END))
 
 
 def _numbers_and_dates(low: pl.Series) -> pl.DataFrame:
-    """Numbers and dates of each text normalised by `tokens.fold`: lists of normal forms, distinct and sorted."""
+    """Return numbers and dates of each text normalised by `tokens.fold`: normal forms, distinct and sorted."""
     matches = (
         pl.DataFrame({"row": pl.int_range(len(low), dtype=pl.UInt32, eager=True), "match": low.str.extract_all(_SCAN)})
         .explode("match")
@@ -147,7 +147,7 @@ def _numbers_and_dates(low: pl.Series) -> pl.DataFrame:
 
 
 def _parse_match(text: str) -> tuple[list[str], list[str]]:
-    """Numbers and dates in one match of the scan."""
+    """Return the numbers and dates in one match of the scan."""
     for pattern, normalise in dates.RULES:
         if match := re.fullmatch(pattern, text):
             return [], normalise(match)
@@ -215,7 +215,7 @@ def _range(match: Match) -> list[str]:
 
 
 def _number_word_value(words: str) -> int:
-    """Value of a number word such as twelve or forty-two."""
+    """Return the value of a number word such as twelve or forty-two."""
     return sum(_VALUES[word] for word in words.replace("-", " ").split())
 
 

@@ -59,7 +59,7 @@ _REWRITES: Final = (
 
 
 def lemmatize(texts: pl.Series) -> pl.DataFrame:
-    """Lemmatizes each distinct text.
+    """Lemmatize each distinct text.
 
     Args:
         texts: strings; null counts as empty.
@@ -116,7 +116,7 @@ def lemmatize(texts: pl.Series) -> pl.DataFrame:
 
 
 def _rewrite(texts: pl.Series) -> pl.Series:
-    """Folds texts and applies the rewrites."""
+    """Fold texts and apply the rewrites."""
     texts = fold(texts)
     for pattern, replacement in _REWRITES:
         texts = texts.str.replace_all(pattern, replacement)
@@ -124,7 +124,7 @@ def _rewrite(texts: pl.Series) -> pl.Series:
 
 
 def _moods(texts: pl.Series) -> list[pl.Series]:
-    """Whether each text only asks (`asks`) and whether it contains no question (`states`)."""
+    """Return whether each text only asks (`asks`) and whether it contains no question (`states`)."""
     folded = fold(texts)
     has_question_mark = folded.str.contains("?", literal=True)
     questions = are_questions(folded)
@@ -135,7 +135,7 @@ def _moods(texts: pl.Series) -> list[pl.Series]:
 
 
 def _resolve_auxiliaries(sequence: pl.DataFrame) -> pl.DataFrame:
-    """Tells auxiliaries from full verbs by the words after them.
+    """Tell auxiliaries from full verbs by the words after them.
 
     As an auxiliary, `have` is dropped, `be` becomes the function lemma `is` (past `was`) and `do` becomes `does` (past
     `did`).
@@ -164,7 +164,7 @@ def _resolve_auxiliaries(sequence: pl.DataFrame) -> pl.DataFrame:
 
 
 def _word_after(sequence: pl.DataFrame, positions: pl.Series, step: int) -> pl.DataFrame:
-    """Lemma and word `step` positions later in the same text; null past its end."""
+    """Return the lemma and word `step` positions later in the same text; null past its end."""
     targets = (positions + step).clip(upper_bound=max(len(sequence) - 1, 0))
     same_text = (sequence["row"].gather(targets) == sequence["row"].gather(positions)) & (targets > positions)
     return sequence[targets].select(pl.when(same_text).then(pl.col("lemma", "word")))

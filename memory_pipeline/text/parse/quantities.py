@@ -150,7 +150,7 @@ def clause_amounts(low: str, places: list[str], numbers: list[str], parsed: dict
 
 
 def labels(places: list[str], amounts: tuple[Amount, ...]) -> frozenset[Label]:
-    """Labels that distinguish things of one kind: (sprint, 2) of "sprint 2", (draft, first) of "first draft".
+    """Return labels that distinguish things of one kind: (sprint, 2) of "sprint 2", (draft, first) of "first draft".
 
     Args:
         places: the clause's entries of `labels`.
@@ -200,7 +200,7 @@ def _amount(match: re.Match[str], after: list[str], values: list[str]) -> Amount
 
 
 def _kind(number: str, follower: str, named_thing: list[str]) -> str:
-    """Kind of a number, by its form and the words around it."""
+    """Return the kind of a number, by its form and the words around it."""
     if "%" in number or "percent" in number or follower in {"percent", "percentage"}:
         return "percent"
     if re.match("[$€£¥₹]", number) or follower in _MONEY:
@@ -233,7 +233,7 @@ def _is_plural(word: str) -> bool:
 
 
 def _is_wanted(low: str, place: str) -> bool:
-    """Whether the words before a number say that it is a wish or a goal."""
+    """Return whether the words before a number say that it is a wish or a goal."""
     start = low.find(place)
     digit = re.search("[0-9]", place)
     before = low[: start + (digit.start() if digit else 0)]

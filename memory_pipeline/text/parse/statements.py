@@ -337,25 +337,25 @@ def _negated_root(low: str, topic: frozenset[str]) -> str:
 
 
 def _people_at_start(low: str) -> frozenset[str]:
-    """People by relation at the start of a clause: the sister of "my older sister lives here"."""
+    """Return the people by relation at the start of a clause: the sister of "my older sister lives here"."""
     match = None if _CAUSATIVE.match(low) else _OWNED.match(low)
     return words.PEOPLE & words.roots(match[1]) if match else frozenset()
 
 
 def is_impersonal(statement: Statement) -> bool:
-    """Whether a statement begins with a name or "the", so that it means the same whoever says it."""
+    """Return whether a statement begins with a name or "the", so that it means the same whoever says it."""
     return bool(statement.lead) or bool(_DEFINITE.match(statement.low))
 
 
 def _names_at_start(row: dict[str, Any]) -> frozenset[str]:
-    """Names at the start of a clause."""
+    """Return names at the start of a clause."""
     low = _CLAUSE_LEAD_IN.sub("", row["low"])
     starts = low, low.partition(" ")[2]  # "Anna", "Doctor Anna", "project Falcon"
     return frozenset(name.lower() for name in row["names"] if any(start.startswith(name.lower()) for start in starts))
 
 
 def _ended_things(row: dict[str, Any]) -> tuple[frozenset[str], ...]:
-    """Roots of each thing that a clause says is over, and of names that somebody left."""
+    """Return the roots of each thing that a clause says is over, and of names that somebody left."""
     if cues.INTENDED.search(row["low"]):
         return ()
     left = cues.LEFT_PLACE.search(row["low"])
@@ -365,7 +365,7 @@ def _ended_things(row: dict[str, Any]) -> tuple[frozenset[str], ...]:
 
 
 def _ended_thing(text: str) -> frozenset[str]:
-    """Roots of the thing in one match of an ending expression."""
+    """Return the roots of the thing in one match of an ending expression."""
     match = _ENDED_PATTERN.search(text)
     if match is None:
         return frozenset()

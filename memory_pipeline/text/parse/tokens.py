@@ -37,7 +37,7 @@ def content_stems(texts: pl.Series) -> pl.Series:
 
 
 def fold(texts: pl.Series) -> pl.Series:
-    """Normalises texts: lower case, NFKC, straight apostrophes; null becomes empty."""
+    """Normalise texts: lower case, NFKC, straight apostrophes; null becomes empty."""
     low = pl.first().fill_null("").str.normalize("NFKC").str.to_lowercase()
     return texts.to_frame().select(low.str.replace_all("[\u2018\u2019\u02bc`]", "'")).to_series()
 
@@ -66,7 +66,7 @@ def occurrences(low: pl.Series) -> pl.DataFrame:
 
 
 def rarities(low: pl.Series) -> dict[str, int]:
-    """Content stems of one text normalised by `fold`, in order, with their rarity in hundredths.
+    """Return the content stems of one text normalised by `fold`, in order, with their rarity in hundredths.
 
     The single-text form of `occurrences`. Cost: about 0.1 ms.
     """
@@ -104,7 +104,7 @@ def vocabulary(tokens: pl.Series) -> pl.DataFrame:
 
 
 def align_rows(lists: pl.DataFrame, height: int) -> pl.DataFrame:
-    """Aligns a frame with rows 0 to `height`; rows without values get zeros and empty lists."""
+    """Align a frame with rows 0 to `height`; rows without values get zeros and empty lists."""
     rows = pl.DataFrame({"row": pl.int_range(height, dtype=pl.UInt32, eager=True)})
     filled = rows.join(lists, on="row", how="left", maintain_order="left")
     return filled.with_columns(cs.list().fill_null([]), cs.numeric().fill_null(0))

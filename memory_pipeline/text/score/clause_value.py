@@ -108,7 +108,7 @@ model multiplies the weight of the words by the kind of clause, and adds somethi
 
 
 def follows_question(memories: pl.DataFrame) -> pl.Series:
-    """Whether the previous memory of the session is a question by another speaker.
+    """Return whether the previous memory of the session is a question by another speaker.
 
     Args:
         memories: profile_id, session_id, speaker, question (as in `enrichment`); in order of time within each session.
@@ -147,7 +147,7 @@ def features(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def standalone_values(texts: pl.Series) -> pl.DataFrame:
-    """Values of the clauses of each text by themselves, without its context, its speaker or its store.
+    """Return the values of the clauses of each text by themselves, without its context, its speaker or its store.
 
     Args:
         texts: any texts; null has no clause.
@@ -186,7 +186,7 @@ def _with_features(
 
 
 def values(memories: pl.DataFrame) -> pl.DataFrame:
-    """Values of the clauses of each memory, by the model `models/keep.toml`.
+    """Return the values of the clauses of each memory, by the model `models/keep.toml`.
 
     Args:
         memories: profile_id, speaker, text (as shown), follows_question (see `follows_question`).
@@ -198,7 +198,7 @@ def values(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def score(clauses: pl.DataFrame, weights: Mapping[str, float]) -> pl.DataFrame:
-    """Values of clauses by their `features`: the weighted sum, at least `MIN_VALUE`."""
+    """Return values of clauses by their `features`: the weighted sum, at least `MIN_VALUE`."""
     value = reduce(
         add, (pl.col(name) * pl.lit(float(weights[name])) for name in FEATURES)
     )  # a fixed order: sums of floats depend on it
@@ -206,7 +206,7 @@ def score(clauses: pl.DataFrame, weights: Mapping[str, float]) -> pl.DataFrame:
 
 
 def _store_weights(low: pl.Series, profiles: pl.Series, rows: pl.Series) -> pl.Series:
-    """Weight of the distinct content words of each clause.
+    """Return the weight of the distinct content words of each clause.
 
     A word in df of the n memories of its profile weighs 1 - log(df) / log(n + 1), reduced for words common in the
     language.
@@ -228,7 +228,7 @@ def _store_weights(low: pl.Series, profiles: pl.Series, rows: pl.Series) -> pl.S
 
 
 def _language_weights(low: pl.Series) -> pl.Series:
-    """Rarity in the language of the distinct content words of each clause, 0..1 each."""
+    """Return the rarity in the language of the distinct content words of each clause, 0..1 each."""
     content = occurrences(low).filter(~pl.col("stop") & ~pl.col("small_talk")).unique(["row", "term"])
     return _sum_by_clause(content.select(at="row", units=pl.col("rarity").cast(pl.Int64)), len(low), 0.01)
 

@@ -30,7 +30,7 @@ SMALL_TALK: Final = -0.20
 
 
 def rule() -> pl.Expr:
-    """Rule importance, 0..1: an expression over the features of a text.
+    """Return the rule importance, 0..1: an expression over the features of a text.
 
     A weighted sum: rarity mass (saturating), first person, dates, names, numbers, negation and a cue raise it; a mere
     question and small talk lower it. Columns: `mass` (hundredths of rarity over distinct words), `small_talk` (share of
@@ -53,7 +53,7 @@ def rule() -> pl.Expr:
 
 
 def effective(memories: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:
-    """Effective importance: as given, else the mean of hint and rule, else the rule, else 0.5.
+    """Return the effective importance: as given, else the mean of hint and rule, else the rule, else 0.5.
 
     Args:
         memories: rows of `memories`.

@@ -15,7 +15,7 @@ from memory_pipeline.consolidation.groups.strategies.strategy import Strategy
 
 
 def _discovered() -> dict[str, Strategy]:
-    """Every method by its name, in the order in which they run.
+    """Return every method by its name, in the order in which they run.
 
     Superseding methods come first, so that the memories they take are unavailable to the others in this run as they
     will be in the next.
@@ -37,5 +37,5 @@ SUCCESSORS: Final = frozenset(KINDS[name] for name in SUPERSEDING)
 
 
 def summary_kind() -> pl.Expr:
-    """Kind of the summary of a row of `clusters`."""
+    """Return the kind of the summary of a row of `clusters`."""
     return pl.coalesce("level", pl.col("method").replace_strict(KINDS, return_dtype=pl.String))

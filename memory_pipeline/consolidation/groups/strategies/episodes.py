@@ -59,7 +59,7 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
 
 
 def _numbered(points: pl.DataFrame, pause: timedelta, longest: int | None) -> pl.DataFrame:
-    """Memories with a session, in order of time, with the numbers of their episode, session and agent.
+    """Return memories with a session, in order of time, with the numbers of their episode, session and agent.
 
     A group is numbered by its first row; numbers of different levels are distinct.
     """

@@ -97,18 +97,18 @@ def _near_duplicates(
 
 
 def _between(node: Rows, ends: tuple[Rows, Rows]) -> Pairs:
-    """Pairs of nodes from pairs of rows, the lower first, with similarity 0."""
+    """Return pairs of nodes from pairs of rows, the lower first, with similarity 0."""
     low, high = np.minimum(node[ends[0]], node[ends[1]]), np.maximum(node[ends[0]], node[ends[1]])
     return Pairs(low[low < high], high[low < high], np.zeros(np.count_nonzero(low < high), dtype=np.float32))
 
 
 def _denied(pairs: Pairs) -> pl.DataFrame:
-    """Pairs joined by a conflict edge, with the columns of `_disagreeing`."""
+    """Return pairs joined by a conflict edge, with the columns of `_disagreeing`."""
     return _frame(pairs).with_columns(reason=pl.lit("conflict"), detail=pl.lit("", pl.String))
 
 
 def _stated(points: pl.DataFrame) -> pl.DataFrame:
-    """Points with what a memory states beyond its text: the speaker is a name, and "yesterday" is a certain day."""
+    """Return points with facts beyond the text: the speaker is a name, and "yesterday" is a certain day."""
     spoken = pl.when(pl.col("speaker").is_not_null()).then(pl.concat_list("speaker")).otherwise([])
     settled = merge_guard.absolute_dates(points["dates"], points["created_at"])
     return points.with_columns(settled.alias("dates"), pl.col("entities").list.set_union(spoken)).with_columns(
@@ -152,7 +152,7 @@ def _disagreeing(stated: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
 
 
 def _refusals(stated: pl.DataFrame, refused: pl.DataFrame, plain: Pairs) -> pl.DataFrame:
-    """Table `merge_refusals`: the refused pairs, and of the plainly different ones those nearest to a memory."""
+    """Return table `merge_refusals`: the refused pairs, and of the plainly different ones those nearest to a memory."""
     kept = _frame(_take(plain, slice(0)))
     for start in range(0, len(plain), _REFUSED_AT_ONCE):
         kept = _nearest(pl.concat([kept, _frame(_take(plain, slice(start, start + _REFUSED_AT_ONCE)))]))
@@ -186,7 +186,7 @@ def _differing_words(one: str, other: str) -> str:
 
 
 def _nearest(refused: pl.DataFrame) -> pl.DataFrame:
-    """Pairs that are among the nearest of one of their two nodes, nearest first."""
+    """Return pairs that are among the nearest of one of their two nodes, nearest first."""
     ordered = refused.sort("similarity", "left", "right", descending=[True, False, False]).with_row_index("pair")
     ends = pl.concat([ordered.select("pair", node=side) for side in ("left", "right")]).sort("pair")
     near = ends.filter(pl.col("pair").cum_count().over("node") <= NEAREST_REFUSALS)
@@ -194,7 +194,7 @@ def _nearest(refused: pl.DataFrame) -> pl.DataFrame:
 
 
 def _inside(labels: Rows) -> Pairs:
-    """All pairs of rows within a group, without similarities: rows `lag` positions apart, for every lag."""
+    """Return all pairs of rows within a group, without similarities: rows `lag` positions apart, for every lag."""
     order = np.argsort(labels, kind="stable")
     grouped = labels[order]
     parts = [np.empty((2, 0), dtype=np.int64)]

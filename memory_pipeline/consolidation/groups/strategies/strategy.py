@@ -45,12 +45,12 @@ class ClusteringInput:
     policy: Policy
 
     def rows(self, which: pl.Expr, *, compared: bool = True) -> Rows:
-        """Numbers of the free memories that match `which`; with `compared`, only those with a comparable vector."""
+        """Return numbers of free memories that match `which`; with `compared`, only those with a comparable vector."""
         chosen = self.points.select(which.fill_null(value=False)).to_series().to_numpy() & self.free
         return np.flatnonzero(chosen & self.comparable if compared else chosen)
 
     def links(self, rows: Rows, which: pl.Expr) -> pl.DataFrame:
-        """Edges that match `which` between two of the given memories; `left` < `right` are positions in `rows`."""
+        """Return edges that match `which` between two of the memories; `left` < `right` are positions in `rows`."""
         positions = self.points[rows].select("profile_id", "memory_id", place=pl.int_range(pl.len(), dtype=pl.Int64))
         linked = self.edges.filter(which)
         for end in ("source", "target"):
@@ -94,10 +94,10 @@ class Strategy:
 
 
 def profiles(points: pl.DataFrame) -> Rows:
-    """Profile number of each row; only memories with the same number are compared."""
+    """Return the profile number of each row; only memories with the same number are compared."""
     return points["profile_id"].rank("dense").cast(pl.Int64).to_numpy()
 
 
 def grouped(rows: Rows, labels: Rows, least: int) -> pl.DataFrame:
-    """Members (`row`, `group`) of the groups of at least `least` rows, from a label per row."""
+    """Return members (`row`, `group`) of the groups of at least `least` rows, from a label per row."""
     return pl.DataFrame({"row": rows, "group": rows[labels]}).filter(pl.len().over("group") >= least)

@@ -215,5 +215,5 @@ live; lives; living; settled; based; home; flat; apartment; house; room; place; 
 
 
 def detect(low: pl.Series) -> pl.DataFrame:
-    """Whether each clause may be about a change (`changed`) and whether about a circumstance of life (`life`)."""
+    """Return whether each clause may be about a change (`changed`) and about a circumstance of life (`life`)."""
     return pl.DataFrame({"changed": low.str.contains(_ANY_CHANGE), "life": low.str.contains(_ANY_CIRCUMSTANCE)})

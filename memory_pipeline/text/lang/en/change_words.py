@@ -34,7 +34,7 @@ _SUFFIXES: Final = (
 
 @lru_cache(maxsize=_CACHED_ROOTS)
 def root(lemma: str) -> str:
-    """Root of a lemma: the common part of integrate, integration and integrator."""
+    """Return the root of a lemma: the common part of integrate, integration and integrator."""
     word = lemma.removesuffix(PAST)
     word = _FIRST_OF_GROUP.get(word, word)
     if word.endswith("ing") and len(word) > _MIN_ROOT_LETTERS:
@@ -51,12 +51,12 @@ def root(lemma: str) -> str:
 
 
 def word_root(word: str) -> str:
-    """Root of a word as written."""
+    """Return the root of a word as written."""
     return root(lemma(word))
 
 
 def roots(text: str) -> frozenset[str]:
-    """Roots of words separated by spaces."""
+    """Return roots of words separated by spaces."""
     return frozenset(word_root(word) for word in text.split())
 
 
@@ -268,7 +268,7 @@ _COUNTERPARTS: Final = tuple(
 
 
 def names_counterparts(one: str, other: str) -> bool:
-    """Whether two folded clauses are each about one of a pair of things: my left knee, my right knee."""
+    """Return whether two folded clauses are each about one of a pair of things: my left knee, my right knee."""
     return any(
         first.search(one if first_in_one else other) and second.search(other if first_in_one else one)
         for first, second in _COUNTERPARTS

@@ -16,12 +16,12 @@ _BOUNDARY: Final = r"(?-u:\b)"
 
 
 def compile_cue(pattern: str) -> re.Pattern[str]:
-    """Compiles a pattern of this module for Python."""
+    """Compile a pattern of this module for Python."""
     return re.compile(pattern.replace(_BOUNDARY, r"\b"))
 
 
 def any_of(expressions: str) -> str:
-    """Pattern of whole-word expressions separated by semicolons."""
+    """Return the pattern of whole-word expressions separated by semicolons."""
     parts = (" ".join(expression.split()) for expression in expressions.split(";"))
     return rf"{_BOUNDARY}(?:{'|'.join(parts)}){_BOUNDARY}"
 
@@ -300,7 +300,7 @@ _EXCLUSIVE_WORDS: Final = any_of(
 
 
 def are_requests(low: pl.Series) -> pl.Series:
-    """Whether each clause asks or requests instead of stating something."""
+    """Return whether each clause asks or requests instead of stating something."""
     asks = low.str.contains(_REQUEST) | (low.str.contains(_QUESTION_MARK) & ~low.str.contains(_FIRST_PERSON_START))
     return asks & ~low.str.contains(_STATEMENT_CUES)
 

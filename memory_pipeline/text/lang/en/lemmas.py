@@ -214,7 +214,7 @@ _MIN_TYPO_LETTERS: Final = 5
 
 
 def lemmas(word: str) -> tuple[str, ...]:
-    """Lemmas of one lower-case word: usually one, two for a contraction, none for an article or a filler."""
+    """Return the lemmas of one lower-case word: usually one, two for a contraction, none for an article or a filler."""
     base, clitic = split_clitic(word)
     expansion = _CLITICS.get(clitic, ())
     if clitic == "'s" and base in _BE_AFTER:
@@ -232,7 +232,7 @@ def lemmas(word: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=_CACHED_WORDS)
 def lemma(word: str) -> str:
-    """Lemma of a plain word: the stem of its first synonym, with `PAST` if it is a past form."""
+    """Return the lemma of a plain word: the stem of its first synonym, with `PAST` if it is a past form."""
     if word in _FIXED_LEMMAS:
         return _FIXED_LEMMAS[word]
     base = _IRREGULAR_PAST.get(word)
@@ -242,7 +242,7 @@ def lemma(word: str) -> str:
 
 
 def is_known_word(word: str) -> bool:
-    """Whether a lower-case word is a common word or one that this module lists."""
+    """Return whether a lower-case word is a common word or one that this module lists."""
     base = split_clitic(word)[0]
     listed = (
         _EMPTY_WORDS,
@@ -259,7 +259,7 @@ def is_known_word(word: str) -> bool:
 
 
 def may_be_typo(one: str, other: str) -> bool:
-    """Whether one of two words looks like a typo of the other: a letter added, dropped or swapped, or another vowel."""
+    """Return whether a word looks like a typo of another: a letter added, dropped or swapped, or another vowel."""
     short, long = sorted((one, other), key=len)
     first = next((at for at, pair in enumerate(zip(short, long, strict=False)) if pair[0] != pair[1]), len(short))
     if len(short) < _MIN_TYPO_LETTERS or not 0 < first < len(short) - 1 or frozenset((short, long)) in _LOOKALIKES:
@@ -283,7 +283,7 @@ def split_clitic(word: str) -> tuple[str, str]:
 
 
 def _american_spelling(root: str) -> str:
-    """American spelling of a stem."""
+    """Return the American spelling of a stem."""
     if len(root) <= 4:  # noqa: PLR2004
         return root
     root = root.replace("our", "or")

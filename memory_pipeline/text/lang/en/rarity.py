@@ -28,13 +28,13 @@ _STEM_RARITIES: Final = {
 
 
 def is_common(word: str) -> bool:
-    """Whether a word, in any case, is an ordinary word rather than a name."""
+    """Return whether a word, in any case, is an ordinary word rather than a name."""
     low = word.lower().replace("\u2019", "'")
     return low in STOP_WORDS or low in SMALL_TALK or stem(low) in _STEM_RARITIES
 
 
 def rarity(word: str, root: str) -> int:
-    """Rarity of a lower-case word with this stem, in hundredths; 0 for a stop word."""
+    """Return the rarity of a lower-case word with this stem, in hundredths; 0 for a stop word."""
     if word in STOP_WORDS:
         return 0
     if word in SMALL_TALK:

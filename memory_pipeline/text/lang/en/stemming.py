@@ -56,7 +56,7 @@ _VOWELS: Final = frozenset("aeiouy")
 
 
 def stem(word: str) -> str:
-    """Reduces a lower-case word to its stem.
+    """Reduce a lower-case word to its stem.
 
     Strips clitics, plural, -ed, -ing, -ly and a final e, unless the rest would be another word (hop of hope); "don't"
     becomes "not" and "two" becomes "2". Words with a digit are names or numbers and are returned unchanged.
@@ -73,7 +73,7 @@ def stem(word: str) -> str:
 
 
 def base_form(word: str) -> str:
-    """Readable base form: without possessive and plural ending."""
+    """Return the readable base form: without possessive and plural ending."""
     word = _without_clitic(word)
     if len(word) <= 3 or not word.isascii():  # noqa: PLR2004
         return word
@@ -114,7 +114,7 @@ def _without_suffix(word: str) -> tuple[str, bool]:
 
 
 def _restore_root(root: str, silent_e: bool) -> str:
-    """Undoes doubled consonants and y→i, and drops or restores a final e where the root would be another word."""
+    """Undo doubled consonants and y→i, and drop or restore a final e where the root would be another word."""
     if len(root) > _MIN_LETTERS:
         if root[-1] == root[-2] and (root[-1] not in "lsz" or (root[-1] == "l" and _SEVERAL_SYLLABLES.search(root))):
             root, silent_e = root[:-1], False
