@@ -41,7 +41,7 @@ class _Touches:
     keys: pl.DataFrame
     """Key of each memory; `row` is its position here."""
     starts: tuple[NDArray[np.int64], ...]
-    """Return when each memory enters each tier above the lowest."""
+    """When each memory enters each tier above the lowest."""
     row: NDArray[np.int64]
     rank: NDArray[np.int64]
     """Position of a touch among those of its memory, from 0."""
