@@ -29,7 +29,7 @@ def agrees(real):
         found = set().union(*(paths(value) for value in values))
         unsaid = {path for path in found if not any(fits(path, known) for known in written[command])}
         unseen = {known for known in written[command] if not any(fits(path, known) for path in found)}
-        assert (command, unsaid, unseen) == (command, set(), set())
+        assert (command, unsaid, unseen) == (command, set(), set()), (command, unsaid, unseen)
 
 
 def documented():

@@ -384,7 +384,14 @@ def test_ctrl_c_ends_a_run_in_one_line_and_changes_nothing(copy):
 
 
 @pytest.mark.parametrize(
-    "args", [("remember", "one"), ("status",), ("import", "jsonl", "sample"), ("config", "show"), ("profiles",)]
+    "args",
+    [
+        ("remember", "one", "-p", "sample-1"),
+        ("status",),
+        ("import", "jsonl", "sample"),
+        ("config", "show"),
+        ("profiles",),
+    ],
 )
 def test_light_commands_load_nothing_heavy(fresh, sample, tmp_path, args):
     shutil.copytree(fresh, tmp_path / "data")
@@ -459,7 +466,7 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample):
     ]
     real = {
         "import": [told("import", "jsonl", sample, home=copy)],
-        "remember": [told("remember", "one", home=copy)],
+        "remember": [told("remember", "one", "-p", "sample-1", home=copy)],
         "consolidate, apply": [run],
         "consolidate --dry-run": [plan[0]],
         "compare-presets": [told("compare-presets", "--preset", "engram", "--as-of", NIGHT, home=home)],

@@ -152,7 +152,7 @@ def test_pairs_come_back_line_by_line_with_labels(tmp_path):
         (("replay", "{events}", "{queries}"), 2, ("Missing argument 'OUT'",)),
         (("pairs", "no.jsonl"), 1, ("no.jsonl: cannot be read",)),
         (("pairs", "{talk}"), 1, ("line 1",)),
-        (("pairs", "/dev/null"), 1, ("/dev/null: holds no pair; give two texts a line",)),
+        (("pairs", "/dev/null"), 1, ("/dev/null: holds no pair; give two texts per line",)),
         (("pairs", "{talk}", "--out", "/no/x"), 2, ("--out /no/x", "no folder /no")),
     ],
 )

@@ -18,6 +18,7 @@ from memory_pipeline.service import launch
 SECONDS = 120
 POLICY = """
 alert_url = "{address}"
+start_automation = true
 [policy]
 nightly_run = false
 reflection_threshold = 20

@@ -120,7 +120,7 @@ def test_undo_within_a_profile_leaves_the_run_of_the_others_as_it_is(lake):
         "sample-2": "committed",
     }
     assert all(frame.equals(lake.read(name, profiles=["sample-2"])) for name, frame in stays.items())
-    with pytest.raises(ValueError, match="no run, plan or decision that stands is about 'run'"):
+    with pytest.raises(ValueError, match="no run, plan or decision in force is about 'run'"):
         undo.undo(lake, "run", profile_id="nobody", now=NOW)
 
 
