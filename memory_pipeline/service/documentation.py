@@ -85,12 +85,16 @@ def settings() -> str:
     )
 
 
-_STAGES: Final = """# Stages of a run
+_INTRODUCTION_TO_STAGES: Final = """# Stages of a run
 
 A stage is a typed function of [`consolidation/stages.py`](../memory_pipeline/consolidation/stages.py): its parameters
 are the tables that it takes, its return type names the tables that it gives. This page, the order of a run, the assets,
 the rebuild and the undo are made from those signatures. To add a table to a stage, add a parameter.
 
+Every asset, with the arrows that follow from no others:
+"""
+
+_STAGES: Final = """
 | stage | does | takes | gives |
 |---|---|---|---|"""
 
@@ -103,6 +107,8 @@ def stages() -> str:
     ]
     return "\n".join(
         [
+            _INTRODUCTION_TO_STAGES,
+            *_diagram(),
             _STAGES,
             *rows,
             "",
@@ -110,6 +116,36 @@ def stages() -> str:
             "",
         ]
     )
+
+
+def _diagram() -> list[str]:
+    """Draw all assets, those of one step in one box, with the arrows that follow from no others."""
+    gives = {
+        "events": ("profiles", "events", "decisions", "reverted"),
+        **{stage.name: stage.gives for stage in pipeline.ORDER},
+        "consolidation_commit": ("consolidation_commit",),
+        "snapshot": ("snapshot",),
+    }
+    step_of = {table: step for step, tables in gives.items() for table in tables}
+    before = {
+        stage.name: {step_of[name] for name in ("profiles", *stage.takes)} - {stage.name} for stage in pipeline.ORDER
+    }
+    before |= {
+        "events": set(),
+        "consolidation_commit": {stage.name for stage in pipeline.ORDER},
+        "snapshot": {"consolidation_commit"},
+    }
+    reached: dict[str, set[str]] = {}
+    for step in gives:
+        reached[step] = before[step].union(*(reached[other] for other in before[step]))
+    boxes = [f'  {step}["{"<br/>".join(tables)}"]' for step, tables in gives.items()]
+    arrows = [
+        f"  {other} --> {step}"
+        for step in gives
+        for other in sorted(before[step])
+        if not any(other in reached[nearer] for nearer in before[step])
+    ]
+    return ["```mermaid", "flowchart TD", *boxes, *arrows, "```"]
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
