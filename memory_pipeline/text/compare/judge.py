@@ -1,0 +1,73 @@
+"""Judges of how the newer of two memories relates to the older: what each one takes and gives.
+
+Not here: the choice of the pairs and what a run makes of a judgement (`consolidation/change_detection`).
+"""
+
+from typing import Final, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.schemas import INSTANT
+
+Rows = NDArray[np.int64]
+
+RELATIONS: Final = ("update", "duplicate", "conflict", "unrelated")
+"""Relations of the newer memory to the older, most consequential first.
+
+- update: what the older states, or one of its statements, no longer holds: the newer gives its subject another value of
+  the same attribute, or ends it.
+- duplicate: both state the same fact in other words.
+- conflict: both cannot be true, and neither is the newer state of things.
+- unrelated: anything else, including two facts of one subject.
+"""
+
+MEMORY_COLUMNS: Final = {
+    "profile_id": pl.String(),
+    "content": pl.String(),
+    "content_hash": pl.String(),
+    "speaker": pl.String(),
+    "session_id": pl.String(),
+    "since": INSTANT,
+}
+"""What a judge sees of each memory; `speaker` and `session_id` may be null."""
+
+JUDGEMENT_COLUMNS: Final = {
+    "relation": pl.String(),
+    "confidence": pl.Float64(),
+    "statement": pl.String(),
+    "attribute": pl.String(),
+    "value": pl.String(),
+    "other_value": pl.String(),
+    "rule": pl.String(),
+    "reason": pl.String(),
+}
+"""What a judge says of each pair.
+
+`confidence` is the probability of `relation` in stores that the judge was not fitted to; `statement` the sentence of
+the older memory that no longer holds, or null where that is all of it; `attribute`, `value` (in the older) and
+`other_value` (in the newer) may be null; `rule` names what decided, and `reason` is one sentence for a reader.
+"""
+
+
+class RelationJudge(Protocol):
+    """Judge of pairs of memories. Pure: equal memories and pairs give equal judgements, in any order of the pairs."""
+
+    @property
+    def name(self) -> str:
+        """Name that the policy selects it by."""
+        ...
+
+    def judge(self, memories: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
+        """Judge pairs of memories of one profile each.
+
+        Args:
+            memories: all memories of the store that are compared, with `MEMORY_COLUMNS`.
+            older: index of the older memory of each pair.
+            newer: index of the newer one, as many.
+
+        Returns:
+            One row a pair, in their order, with `JUDGEMENT_COLUMNS`.
+        """
+        ...
