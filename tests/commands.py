@@ -9,6 +9,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
+import dagster_storage  # noqa: F401 - for its effect: runs in this process take less time
+
 from memory_pipeline.service import cli
 
 COMMAND = Path(sys.executable).parent / "memory-pipeline"

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import dagster as dg
+import dagster_storage  # noqa: F401 - for its effect: runs in this process take less time
 import homes
 
 from memory_pipeline import Settings, build_defs
