@@ -79,6 +79,8 @@ def fact_changes(given):
         "fact_changes",
         given,
         relation="update",
+        decided=True,
+        confidence=0.9,
         subject="Ada",
         attribute="home",
         value="Bath",

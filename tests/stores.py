@@ -85,7 +85,9 @@ def tables():
         "merge_refusals": rows("merge_refusals", [{"memory_id": "f", "other_id": "g", "reason": "numbers"}]),
         "core_memory_blocks": rows("core_memory_blocks", [{"block": "project_context", "content": "The port is 81"}]),
         "tier_changes": rows("tier_changes", [{"memory_id": "g", "to_tier": "short_term", "energy": 2.5}]),
-        "fact_changes": rows("fact_changes", [{"memory_id": "f", "other_id": "g", "relation": "update"}]),
+        "fact_changes": rows(
+            "fact_changes", [{"memory_id": "f", "other_id": "g", "relation": "update", "decided": True}]
+        ),
         "decisions": rows(
             "decisions",
             [

@@ -355,5 +355,5 @@ def test_neither_the_order_of_rows_nor_other_profiles_matter(lives, ends, random
 @pytest.mark.parametrize(("relation", "days", "risen"), [("update", 1, 0), ("update", -1, 1), ("conflict", 1, 1)])
 def test_a_fact_that_the_same_run_ends_makes_no_memory_warm(relation, days, risen):
     memories = frames.memories([{"memory_id": "old", "access_count": 5}, {"memory_id": "new"}])
-    change = {"memory_id": "old", "other_id": "new", "relation": relation, "at": ago(days)}
+    change = {"memory_id": "old", "other_id": "new", "relation": relation, "decided": True, "at": ago(days)}
     assert promoted(memories, WARM, facts=[change]).height == risen

@@ -213,5 +213,7 @@ def _described(pairs: pl.DataFrame, points: pl.DataFrame, vectors: pl.DataFrame,
     both = pl.format("'{}' and '{}' contradict each other{}.", "value", "other_value", about)
     return pairs.with_columns(
         similarity=pl.Series(cosine).fill_nan(None),
+        decided=pl.col("relation") == "update",
+        statement=pl.lit(None, pl.String),
         reason=pl.when(pl.col("relation") == "update").then(newer).otherwise(both),
     )

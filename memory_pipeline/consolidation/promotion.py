@@ -69,7 +69,7 @@ def promote(
         pl.col("lifecycle").is_in(LIVE), pl.col("superseded_kind").ne_missing(pl.lit("summary"))
     )
     current = candidates.filter(pl.col("superseded_by").is_null())
-    ended = fact_changes.filter(pl.col("relation") == "update", pl.col("at") <= pl.lit(as_of, dtype=INSTANT))
+    ended = fact_changes.filter(pl.col("relation") == "update", "decided", pl.col("at") <= pl.lit(as_of, dtype=INSTANT))
     disputed = pl.concat([_contradicted(memories, edges).select(KEY), ended.select(KEY)])
     undisputed = current.join(disputed, on=KEY, how="anti", maintain_order="left")
     rising = []

@@ -30,12 +30,22 @@ class Deferred(dy.Schema):
 
 
 class FactChanges(dy.Schema):
-    """Pairs of memories of which the newer states another value of the same fact."""
+    """Pairs of memories about the same fact: the newer updates, contradicts or repeats what the older states."""
 
     profile_id = profile()
     memory_id = text("The older memory.", key=True)
     other_id = text("The newer memory.", key=True)
-    relation = text("update (the newer holds from its time on) or conflict (both stand).")
+    relation = text(
+        "update (the newer holds from its time on), conflict (both stand) or duplicate (both say the same)."
+    )
+    decided = dy.Bool(
+        description="Whether the relation is sure enough to close or merge; where it is not, the plan links the two."
+    )
+    confidence = share("Confidence in the relation.")
+    statement = text(
+        "What the newer memory outdates: sentences of the older memory as it has them, one a line; null: all of it.",
+        nullable=True,
+    )
     subject = text("Subject of the fact.", nullable=True)
     attribute = text("Attribute of the subject.", nullable=True)
     value = text("Value that the older memory states.", nullable=True)

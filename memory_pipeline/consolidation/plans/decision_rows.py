@@ -182,13 +182,13 @@ def closings(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame
     """Return changes that end the validity of memories whose fact a newer memory updates; both keep their lifecycle.
 
     Args:
-        fact_changes: table `fact_changes`; conflicts close nothing.
+        fact_changes: table `fact_changes`; only updates that are decided close anything.
         memories: table `memories`.
     """
     present = memories.select(*KEY, "content_hash", pl.col("valid_until", "superseded_by", "superseded_kind"))
     newer = memories.select("profile_id", other_id="memory_id", other_hash="content_hash")
     rows = (
-        fact_changes.filter(pl.col("relation") == "update")
+        fact_changes.filter(pl.col("relation") == "update", "decided")
         .join(present.rename({name: f"{name}_before" for name in _ENDED}), on=KEY)
         .join(newer, on=["profile_id", "other_id"])
         .filter(pl.col("superseded_by_before").ne_missing(pl.col("other_id")))
