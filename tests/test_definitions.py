@@ -13,6 +13,7 @@ import yaml
 from memory_pipeline import Settings, build_defs
 from memory_pipeline.assets.consolidation_plan import PLAN, SETTLE
 from memory_pipeline.consolidation import pipeline, stages
+from memory_pipeline.consolidation.stage import tables_taken
 from memory_pipeline.definitions import GROUPS, code_version
 from memory_pipeline.runs import commit
 from memory_pipeline.schemas import TABLES
@@ -57,7 +58,7 @@ def test_every_stage_is_an_asset_with_the_inputs_of_its_signature(graph):
 def test_the_plan_and_the_state_after_it_are_made_in_one_step(graph):
     made = nodes(graph)
     planned = {*PLAN.gives, *SETTLE.gives}
-    takes = {*PLAN.takes, *SETTLE.takes, *stages.tables_taken(stages.violations)}
+    takes = {*PLAN.takes, *SETTLE.takes, *tables_taken(stages.violations)}
     for name in planned:
         assert parents(made[name]) == {"profiles", *takes} - planned, name
 

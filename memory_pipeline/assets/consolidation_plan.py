@@ -10,13 +10,14 @@ from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import refusing, store_of
 from memory_pipeline.assets.stage_assets import asset_ins, asset_outs, results
 from memory_pipeline.consolidation import pipeline, stages
+from memory_pipeline.consolidation.stage import tables_taken
 from memory_pipeline.runs import commit
 
 PLAN = stages.STAGES["consolidation_plan"]
 SETTLE = stages.STAGES["settled_memories"]
 INPUTS = tuple(
     name
-    for name in dict.fromkeys(("profiles", *PLAN.takes, *SETTLE.takes, *stages.tables_taken(stages.violations)))
+    for name in dict.fromkeys(("profiles", *PLAN.takes, *SETTLE.takes, *tables_taken(stages.violations)))
     if name not in (*PLAN.gives, *SETTLE.gives)
 )
 """Tables from which a plan is made, applied and checked."""

@@ -15,7 +15,7 @@ from memory_pipeline.assets.lineage import column_lineage
 from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import Store, refusing, store_of
 from memory_pipeline.consolidation import pipeline
-from memory_pipeline.consolidation.stages import Stage
+from memory_pipeline.consolidation.stage import Stage
 from memory_pipeline.llm.openai import CompletionUnavailable
 from memory_pipeline.schemas import TABLES
 

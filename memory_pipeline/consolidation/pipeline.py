@@ -13,7 +13,8 @@ import polars as pl
 
 from memory_pipeline.consolidation.context import TASKS, Complete, Context, recorded_only
 from memory_pipeline.consolidation.plans import planning
-from memory_pipeline.consolidation.stages import STAGES, Stage, tables_taken
+from memory_pipeline.consolidation.stage import Stage, tables_taken
+from memory_pipeline.consolidation.stages import STAGES
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
@@ -150,18 +151,18 @@ SETTLED: Final = {name.removeprefix("settled_"): name for name in STAGES["settle
 """Tables that a plan changes, with the names of their settled forms."""
 
 
-def settled(tables: Tables) -> dict[str, pl.DataFrame]:
+def settle(tables: Tables, policies: Mapping[str, Policy]) -> dict[str, pl.DataFrame]:
     """Return the tables of a run as they are once its plan is committed, by the names under which they are published.
 
     Args:
-        tables: all tables of a run (see `run`). Of `enrichment` and `vectors`, the rows that new summaries add.
+        tables: what the last stage takes; another plan or other decisions than the run's may stand among them.
+        policies: the policies in play, by hash.
+
+    Returns:
+        The tables named in `SETTLED`. Of `enrichment` and `vectors`, the rows that new summaries add.
     """
-    return {name: tables[form] for name, form in SETTLED.items()}
-
-
-def settle(tables: Tables, policies: Mapping[str, Policy]) -> dict[str, pl.DataFrame]:
-    """Apply another plan, or other decisions, to the tables of a run, and return what `settled` does."""
-    return settled(run_stage(STAGES["settled_memories"], tables, policies))
+    made = run_stage(STAGES["settled_memories"], tables, policies)
+    return {name: made[form] for name, form in SETTLED.items()}
 
 
 def by_policy(function: Callable[..., pl.DataFrame], tables: Tables, policies: Mapping[str, Policy]) -> pl.DataFrame:

@@ -4,13 +4,11 @@ A stage is a function decorated with `stage`. Its parameters after the context a
 schema; its return type says which tables it gives. The order of a run, the assets, the rebuild, the undo and the docs
 are all made from these signatures. A stage hands the policy's values to the module that knows how (`scoring`,
 `clustering`, ...).
-Not here: the order of stages, and several policies in one run (`pipeline`).
+Not here: what a signature declares (`stage`), the order of stages, and several policies in one run (`pipeline`).
 """
 
-import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeVar, get_args, get_type_hints
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -31,6 +29,7 @@ from memory_pipeline.consolidation.edges import associations, centrality
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING
 from memory_pipeline.consolidation.plans import invariants, planning
+from memory_pipeline.consolidation.stage import DECLARED, Stage, stage
 from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.consolidation.summaries import summarising
@@ -81,101 +80,13 @@ from memory_pipeline.schemas import (
     Vectors,
     conform,
     empty,
-    table_of,
 )
 from memory_pipeline.text import enrich
 from memory_pipeline.text.embed import embedding
 from memory_pipeline.text.score import importance
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 EDGES: Final = frozenset(Action) - {Action.PRUNE, Action.COMPILE}
 """Actions that read or change derived edges; a run that may decide none of them keeps the edges of the last one."""
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A stage, as its function's signature declares it."""
-
-    function: Callable[..., Any]
-    takes: tuple[str, ...]
-    """Names of the tables it takes."""
-    gives: tuple[str, ...]
-    """Names of the tables it gives; the first one names the stage."""
-    serves: frozenset[Action]
-    """Actions that need its tables: a run that may decide none of them keeps the tables of the last run."""
-
-    @property
-    def name(self) -> str:
-        """Name of the stage: its first table."""
-        return self.gives[0]
-
-    @property
-    def description(self) -> str:
-        """What the stage does, in one line."""
-        return (inspect.getdoc(self.function) or "").partition("\n")[0]
-
-    @property
-    def recorded(self) -> tuple[str, ...]:
-        """Tables that it both takes and gives: it takes the rows recorded so far, and gives the rows to add."""
-        return tuple(name for name in self.gives if name in self.takes)
-
-    def tables(self, result: Any) -> dict[str, pl.DataFrame]:
-        """Return what the function returned, by table name."""
-        frames = (result,) if isinstance(result, pl.DataFrame) else result
-        return dict(zip(self.gives, frames, strict=True))
-
-
-def tables_taken(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of the tables that a function takes after its context.
-
-    Raises:
-        TypeError: a parameter is no table, or its annotation names the schema of another table.
-    """
-    hints = get_type_hints(function)
-    names = tuple(inspect.signature(function).parameters)[1:]
-    for name in names:
-        schemas = get_args(hints[name])
-        if name not in TABLES or schemas != (TABLES[name].schema,):
-            raise TypeError(
-                f"{function.__name__}({name}: {hints[name]}): annotate it with the schema of a table so named"
-            )
-    return names
-
-
-def _tables_given(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of the tables that a stage returns.
-
-    Raises:
-        TypeError: a field of the return type is named after another table than its schema.
-    """
-    returned = get_type_hints(function)["return"]
-    if schemas := get_args(returned):
-        return (table_of(schemas[0]).name,)
-    fields = {name: table_of(get_args(hint)[0]).name for name, hint in get_type_hints(returned).items()}
-    if wrong := [name for name, table in fields.items() if name != table]:
-        raise TypeError(f"{returned.__name__}.{wrong[0]} holds the table {fields[wrong[0]]}; name the field after it")
-    return tuple(fields)
-
-
-_declared: list[Stage] = []
-
-
-def stage(*, serves: frozenset[Action] = frozenset(Action)) -> Callable[[F], F]:
-    """Declare a function as a stage of every run.
-
-    Args:
-        serves: actions that need its tables (see `Stage.serves`).
-
-    Raises:
-        TypeError: a parameter or the return type names no table.
-    """
-
-    def declare(function: F) -> F:
-        _declared.append(Stage(function, tables_taken(function), _tables_given(function), serves))
-        return function
-
-    return declare
 
 
 # --- the state of every memory
@@ -558,7 +469,7 @@ def forget(
     if context.policy.token_budget is None or Action.TRIM not in context.actions or context.scope != "all":
         return Forgotten(leaving, empty(Trims))
     state = State(memories, decided_edges, accesses, tier_changes)
-    decided = _decided(
+    decided, remaining = _decided(
         context,
         profiles,
         state,
@@ -569,7 +480,6 @@ def forget(
         fact_changes=fact_changes,
         promotions=promotions,
     )
-    remaining = projection.apply(state, decided).memories
     trims, dropped = trimming.select(
         remaining,
         scored_memories,
@@ -658,7 +568,7 @@ def compile_blocks(
     if not context.policy.core_blocks or Action.COMPILE not in context.actions:
         return empty(ProposedBlocks)
     state = State(memories, decided_edges, accesses, tier_changes)
-    decided = _decided(
+    _, remaining = _decided(
         context,
         profiles,
         state,
@@ -669,7 +579,6 @@ def compile_blocks(
         fact_changes=fact_changes,
         promotions=promotions,
     )
-    remaining = projection.apply(state, decided).memories
     compiled = decisions.filter(
         pl.col("action") == Action.COMPILE.value, pl.col("as_of") < pl.lit(context.as_of, INSTANT)
     )
@@ -773,12 +682,13 @@ def _decided(
     decisions: pl.DataFrame,
     reverted: pl.DataFrame,
     **proposals: pl.DataFrame,
-) -> pl.DataFrame:
-    """Return the decisions in force at this instant if a run decided these proposals alone."""
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the decisions in force at this instant if a run decided these proposals alone, and the memories then."""
     others = ("proposed_edges", "pruned_edges", "trims", "proposed_blocks", "deferred")
     nothing = {name: TABLES["decided_edges" if name == "pruned_edges" else name].empty() for name in others}
     proposal = _proposal(context, profiles, state, decisions, reverted, **(nothing | proposals))
-    return planning.effective(proposal, _committed_now(context, decisions, reverted))
+    decided = planning.effective(proposal, _committed_now(context, decisions, reverted))
+    return decided, projection.apply(state, decided).memories
 
 
 def _committed_now(context: Context, decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
@@ -851,7 +761,7 @@ def settle(
     )
 
 
-STAGES: Final[Mapping[str, Stage]] = {one.name: one for one in _declared}
+STAGES: Final[Mapping[str, Stage]] = {one.name: one for one in DECLARED}
 """Every stage by name, in the order of their declaration."""
 
 

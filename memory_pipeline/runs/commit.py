@@ -13,6 +13,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import pipeline, stages
 from memory_pipeline.consolidation.plans import planning
+from memory_pipeline.consolidation.stage import tables_taken
 from memory_pipeline.lake.tables import Commit, Lake
 from memory_pipeline.runs import log
 from memory_pipeline.schemas import TABLES
@@ -27,7 +28,7 @@ ACCUMULATED: Final = tuple(name for name, table in TABLES.items() if table.write
 COMMITTED_FROM: Final = tuple(
     dict.fromkeys(
         (
-            *stages.tables_taken(stages.violations),
+            *tables_taken(stages.violations),
             *pipeline.SETTLED.values(),
             *(name for name in PUBLISHED if name not in pipeline.SETTLED),
         )
