@@ -12,9 +12,9 @@ from frames import AS_OF
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.consolidation import model_requests
+from memory_pipeline.consolidation import model_prompts, model_requests
 from memory_pipeline.consolidation.groups import clustering
-from memory_pipeline.consolidation.summaries import prompting, summarising
+from memory_pipeline.consolidation.summaries import summarising
 from memory_pipeline.llm.openai import OpenAICompletionClient
 from memory_pipeline.llm.protocol import Completion, Outcome, Usage, estimated_tokens, within_budget
 from memory_pipeline.schemas import TABLES, Action
@@ -29,7 +29,7 @@ def requests(*texts, profile="p", model="m"):
     rows = [
         {
             "profile_id": profile,
-            "request_hash": prompting.request_hash(model, "summary", text),
+            "request_hash": model_prompts.request_hash(model, "summary", text),
             "model": model,
             "purpose": "summary",
             "subject": text,
@@ -38,7 +38,7 @@ def requests(*texts, profile="p", model="m"):
         }
         for text in texts
     ]
-    return pl.DataFrame(rows, schema=prompting.REQUESTS)
+    return pl.DataFrame(rows, schema=model_prompts.REQUESTS)
 
 
 def settings(server, **changed):

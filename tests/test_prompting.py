@@ -9,6 +9,7 @@ from frames import ago
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_pipeline.consolidation import model_prompts
 from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
@@ -95,7 +96,7 @@ def test_a_prompt_says_what_to_do_and_lists_the_memories_by_age():
         "Write one clear paragraph of at most 48 words. Preserve specific names, dates, numbers, and preferences. Say "
         "nothing that the memories do not say. Answer with the paragraph alone."
     )
-    assert request["request_hash"] == prompting.request_hash("m", "summary", request["prompt"])
+    assert request["request_hash"] == model_prompts.request_hash("m", "summary", request["prompt"])
     assert (request["profile_id"], request["model"], request["purpose"], request["subject"]) == (
         "p",
         "m",
@@ -125,7 +126,7 @@ def test_the_same_memories_give_the_same_request_in_any_order():
 
 def test_model_purpose_and_prompt_each_make_another_request():
     asked = ("m", "summary", "text"), ("n", "summary", "text"), ("m", "block", "text"), ("m", "summary", "other")
-    assert len({prompting.request_hash(*one) for one in asked}) == 4
+    assert len({model_prompts.request_hash(*one) for one in asked}) == 4
 
 
 @pytest.mark.parametrize(

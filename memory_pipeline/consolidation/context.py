@@ -27,8 +27,8 @@ TASKS: Final[dict[str, frozenset[Action]]] = {
 """The actions that each task may decide; every task scores, and computes what its decisions need."""
 
 Complete = Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
-"""Answers requests to a language model: takes requests (`prompting.REQUESTS`) and the table `completions` so far, and
-returns the rows to add to it."""
+"""Answers requests to a language model: takes requests (`model_prompts.REQUESTS`) and the table `completions` so far,
+and returns the rows to add to it."""
 
 
 def recorded_only(_requests: pl.DataFrame, _completions: pl.DataFrame) -> pl.DataFrame:

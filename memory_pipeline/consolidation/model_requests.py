@@ -11,8 +11,8 @@ import polars as pl
 
 from memory_pipeline.consolidation import core_memory
 from memory_pipeline.consolidation.groups import lineage
+from memory_pipeline.consolidation.model_prompts import HASH_DIGITS, KEY, REQUESTS
 from memory_pipeline.consolidation.summaries import prompting
-from memory_pipeline.consolidation.summaries.prompting import HASH_DIGITS, KEY, REQUESTS
 from memory_pipeline.llm.protocol import (
     Completion,
     CompletionClient,
@@ -51,8 +51,8 @@ def requests(
         actions: what the run may decide; only texts for these are requested.
 
     Returns:
-        The columns of `prompting.REQUESTS` in the order of asking: by profile, blocks first, then summaries, those with
-        the most important member first. Empty if no model is set.
+        The columns of `model_prompts.REQUESTS` in the order of asking: by profile, blocks first, then summaries, those
+        with the most important member first. Empty if no model is set.
 
     Raises:
         ValueError: a member is not an original memory.
@@ -79,7 +79,7 @@ def answers_from(answers: pl.DataFrame, requests: pl.DataFrame, recorded: pl.Dat
 
     Args:
         answers: rows of `completions` that a plan carries.
-        requests: the columns of `prompting.REQUESTS`.
+        requests: the columns of `model_prompts.REQUESTS`.
         recorded: table `completions` so far.
 
     Returns:
@@ -116,7 +116,7 @@ class ModelAnswers:
         """Return answers requests.
 
         Args:
-            requests: the columns of `prompting.REQUESTS`, in the order of asking.
+            requests: the columns of `model_prompts.REQUESTS`, in the order of asking.
             recorded: table `completions` so far.
 
         Returns:
