@@ -4,7 +4,7 @@ Here: turns become events, nights pass, and questions are asked at their times. 
 (`simulation.py`), the figures (`metrics.py`), and files (`replay_files.py`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, pairwise
@@ -129,7 +129,7 @@ def run(
         finished += [night] if night is not None else []
         due = questions.filter((pl.col("at") >= start) & (pl.col("at") < end))
         if due.height:
-            index = _LiveIndex(night, events, policy.embedder)
+            index = LiveIndex(night, events, policy.embedder)
             for row in due.iter_rows(named=True):
                 ranked = index.recall(row["text"], now=row["at"], k=depth, ranking=ranking)
                 if row["training"]:
@@ -231,6 +231,28 @@ def _accesses(row: Mapping[str, Any], ranked: pl.DataFrame, number: int) -> list
     return [ledger_events.frame([_row(EventType.ACCESSED, row, subject, {"payload": payload}, 10**6 + number)])]
 
 
+def used(row: Mapping[str, Any], ranked: pl.DataFrame, helpful: Sequence[str], number: int) -> list[pl.DataFrame]:
+    """Return the events of one question: its first results count as accessed, and some are marked helpful.
+
+    Args:
+        row: id, text and at of the question.
+        ranked: its results, best first.
+        helpful: memories marked helpful.
+        number: events before it, which makes their ids unique.
+    """
+    marks = [
+        _row(
+            EventType.FEEDBACK,
+            row,
+            f"{number} {row['id']} {memory}",
+            {"memory_id": memory, "payload": {"helpful": True}},
+            10**7 + number + place,
+        )
+        for place, memory in enumerate(helpful)
+    ]
+    return [*_accesses(row, ranked, number), *([ledger_events.frame(marks)] if marks else [])]
+
+
 def _originals(memory_id: str, members_by_summary: Mapping[str, Iterable[str]]) -> set[str]:
     """Return the turns behind a memory, resolving summaries of summaries."""
     members = list(members_by_summary.get(memory_id) or ())
@@ -239,7 +261,7 @@ def _originals(memory_id: str, members_by_summary: Mapping[str, Iterable[str]]) 
     return {turn for member in members for turn in _originals(member, members_by_summary)}
 
 
-class _LiveIndex:
+class LiveIndex:
     """Index between two nights: the state after the night plus the turns since."""
 
     def __init__(self, night: Night | None, events: pl.DataFrame, model: str) -> None:
@@ -254,7 +276,7 @@ class _LiveIndex:
         self._scored = after.get("scored_memories", TABLES["scored_memories"].empty())
         self._conflicts = contradictions(after.get("decided_edges", TABLES["decided_edges"].empty()))
 
-    def recall(self, query: str, *, now: datetime, k: int, ranking: str) -> pl.DataFrame:
+    def recall(self, query: str, *, now: datetime, k: int, ranking: str = "default") -> pl.DataFrame:
         """Rank the memories as of an instant (see `rank`); instants must not decrease."""
         index = self._at(now)
         return rank(index, query, now=now, k=k, ranking=ranking, scored=self._scored, conflicts=self._conflicts)

@@ -1,0 +1,338 @@
+"""Stores of memories with labelled relations and questions: what a run decides in them, and what recall finds.
+
+A folder holds `data/STORE.jsonl` (id, at, session, text, speaker), `relations.jsonl` (store, type, a, b, note) and
+`questions.jsonl` (id, store, qtype, question, gold, stale, at, answer). Not here: conversations that are replayed over
+several nights (`replay`), and the page (`quality_page`).
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import polars as pl
+
+from memory_pipeline.evaluation import bm25_baseline, replay
+from memory_pipeline.evaluation.conversations import TURNS
+from memory_pipeline.evaluation.replay import LiveIndex
+from memory_pipeline.evaluation.simulation import simulate
+from memory_pipeline.schemas import LIVE
+from memory_pipeline.settings import Policy
+from memory_pipeline.text.parse.tokens import count_tokens
+
+Pair = tuple[str, str]
+State = Literal["raw", "consolidated", "half", "half used"]
+
+STATES: Final[tuple[State, ...]] = ("raw", "consolidated", "half", "half used")
+"""As stored; after one run of the preset; after one at half the tokens; the same where every second question was asked
+before and the first answer to it marked helpful."""
+DEPTH: Final = 10
+_HALF: Final = 0.5
+_NIGHT: Final = time(2, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class LabelledStore:
+    """Memories of one profile with what is known of them."""
+
+    name: str
+    turns: pl.DataFrame
+    """Columns of `conversations.TURNS`."""
+    relations: Mapping[str, frozenset[Pair]]
+    """Pairs by type (update: older, newer; duplicate, contradiction, lookalike: sorted), those noted as partial or
+    arguable under `weak TYPE` only."""
+    questions: Sequence[Mapping[str, Any]]
+
+    @property
+    def last(self) -> datetime:
+        """Instant of the last question."""
+        instants: list[datetime] = [question["at"] for question in self.questions]
+        return max(instants)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a store is in one state, and what each question finds there."""
+
+    store: LabelledStore
+    state: State
+    memories: pl.DataFrame
+    """Table `memories`."""
+    edges: pl.DataFrame
+    """Table `association_edges`."""
+    results: Mapping[str, pl.DataFrame]
+    """Columns of `ranking.SCHEMA` by question, best first."""
+
+
+def load(folder: Path) -> list[LabelledStore]:
+    """Read all stores of a folder.
+
+    Raises:
+        ValueError: the folder holds no store.
+    """
+    paths = sorted((folder / "data").glob("*.jsonl"))
+    if not paths:
+        raise ValueError(f"{folder}: has no data/*.jsonl; give the folder of the labelled stores")
+    relations, questions = (_by_store(folder / name) for name in ("relations.jsonl", "questions.jsonl"))
+    return [
+        LabelledStore(
+            path.stem,
+            _turns(_rows(path)),
+            _relations(relations[path.stem]),
+            [question | {"at": _instant(question["at"])} for question in questions[path.stem]],
+        )
+        for path in paths
+    ]
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+
+
+def _by_store(path: Path) -> defaultdict[str, list[dict[str, Any]]]:
+    rows = defaultdict[str, list[dict[str, Any]]](list)
+    for row in _rows(path):
+        rows[row["store"]].append(row)
+    return rows
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def _turns(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    names = {"session": "session_id", "text": "content"}
+    turns = [{names.get(key, key): value for key, value in row.items()} | {"at": _instant(row["at"])} for row in rows]
+    return pl.DataFrame(turns, schema=TURNS)
+
+
+def _relations(rows: Iterable[Mapping[str, Any]]) -> dict[str, frozenset[Pair]]:
+    pairs = defaultdict[str, set[Pair]](set)
+    for row in rows:
+        kind = f"weak {row['type']}" if row.get("note") else row["type"]
+        pairs[kind].add((row["a"], row["b"]) if row["type"] == "update" else _sorted(row["a"], row["b"]))
+    return defaultdict(frozenset, {kind: frozenset(of_kind) for kind, of_kind in pairs.items()})
+
+
+def _sorted(one: str, other: str) -> Pair:
+    return (one, other) if one < other else (other, one)
+
+
+def run(store: LabelledStore, policy: Policy, state: State) -> Outcome:
+    """Bring a store into a state by one run in memory, and ask all its questions.
+
+    Args:
+        store: the store.
+        policy: the policy of the run, without a token budget.
+        state: one of `STATES`.
+    """
+    events = replay.stored(store.turns)
+    night = datetime.combine(store.last, _NIGHT)
+    if state == "raw":
+        policy = replay.policy_for(embedder=policy.embedder)
+    elif state != "consolidated":
+        policy = policy.model_copy(update={"token_budget": _HALF})
+    if state == "half used":
+        before = next(simulate(lambda _: events, replay.policy_for(embedder=policy.embedder), [store.last]))
+        events = pl.concat([events, *_uses(store, LiveIndex(before, events, policy.embedder))])
+        night = store.last
+    done = next(simulate(lambda _: events, policy, [night], max_archived_share=1.0))
+    index = LiveIndex(done, events, policy.embedder)
+    results = {one["id"]: index.recall(one["question"], now=one["at"], k=DEPTH) for one in store.questions}
+    return Outcome(store, state, done.after["memories"], done.after["association_edges"], results)
+
+
+def _uses(store: LabelledStore, index: LiveIndex) -> list[pl.DataFrame]:
+    """Return the events of asking every second question, and of marking the first answer to it helpful."""
+    events: list[pl.DataFrame] = []
+    for question in store.questions:
+        if question["gold"] and asked_before(question):
+            found = index.recall(question["question"], now=question["at"], k=DEPTH)
+            gold = found.filter(pl.col("memory_id").is_in(_gold(question)))["memory_id"].to_list()
+            events += replay.used({**question, "text": question["question"]}, found, gold[:1], len(events))
+    return events
+
+
+def asked_before(question: Mapping[str, Any]) -> bool:
+    """Return whether a question is among those asked before the run of `half used`: odd numbers."""
+    return int(re.sub(r"\D", "", question["id"])) % 2 == 1
+
+
+def _gold(question: Mapping[str, Any]) -> list[str]:
+    return sorted({memory for group in question["gold"] for memory in group})
+
+
+# --- figures
+
+
+def questions(outcome: Outcome) -> pl.DataFrame:
+    """Score every question of an outcome.
+
+    Returns:
+        store, question, qtype, asked_before; of questions with gold: rank (of the first gold among ten, else null), hit
+        (any gold among ten), mrr, says (the shown text of a gold among ten still holds the answer; null where none was
+        found); of those with an outdated value: fresh_first (the gold ranks before it); unmarked: a closed memory, or a
+        summary that quotes one, is shown without a mark.
+    """
+    standing = _standing(outcome.memories)
+    texts = dict(outcome.memories.select("memory_id", "content").iter_rows())
+    closed = set(outcome.memories.filter(pl.col("closed_by").is_not_null())["memory_id"])
+    members = {row[0]: row[1] or () for row in outcome.memories.select("memory_id", "members").iter_rows()}
+    rows = []
+    for question in outcome.store.questions:
+        found = outcome.results[question["id"]].to_dicts()
+        ids = [standing[row["memory_id"]] for row in found]
+        row = {
+            "store": outcome.store.name,
+            "question": question["id"],
+            "qtype": question["qtype"],
+            "asked_before": asked_before(question),
+            "unmarked": any(
+                row["current"] is not False
+                and (
+                    row["memory_id"] in closed
+                    or any(name in closed and texts[name][:25] in row["text"] for name in members[row["memory_id"]])
+                )
+                for row in found
+            ),
+        }
+        if question["gold"]:
+            row |= _ranks(question, found, ids)
+        rows.append(row)
+    return pl.DataFrame(rows, schema=_QUESTIONS)
+
+
+_QUESTIONS: Final = {
+    "store": pl.String(),
+    "question": pl.String(),
+    "qtype": pl.String(),
+    "asked_before": pl.Boolean(),
+    "unmarked": pl.Boolean(),
+    "rank": pl.Int64(),
+    "hit": pl.Float64(),
+    "mrr": pl.Float64(),
+    "says": pl.Float64(),
+    "fresh_first": pl.Float64(),
+}
+
+
+def _ranks(
+    question: Mapping[str, Any], found: Sequence[Mapping[str, Any]], ids: Sequence[frozenset[str]]
+) -> dict[str, Any]:
+    def first(wanted: Iterable[str]) -> int | None:
+        return next((place for place, names in enumerate(ids, 1) if names & set(wanted)), None)
+
+    gold = set(_gold(question))
+    new, old = first(gold), first(question["stale"])
+    row: dict[str, Any] = {"rank": new, "hit": float(new is not None), "mrr": 1 / new if new else 0.0}
+    if question.get("answer") and new is not None:
+        shown = [row["text"] for row, names in zip(found, ids, strict=True) if names & gold]
+        row["says"] = float(any(re.search(question["answer"], text, re.IGNORECASE) for text in shown))
+    if question["stale"]:
+        row["fresh_first"] = float(new is not None and (old is None or new < old))
+    return row
+
+
+def _standing(memories: pl.DataFrame) -> dict[str, frozenset[str]]:
+    """Return the memories that each memory stands for: itself, and those merged into it. A closed one is not merged."""
+    merged = memories.filter(pl.col("superseded_by").is_not_null(), pl.col("closed_by").is_null())
+    over = dict(merged.select("memory_id", "superseded_by").iter_rows())
+    stands: dict[str, set[str]] = {name: {name} for name in memories["memory_id"]}
+    for name in over:
+        end, seen = name, {name}
+        while (end := over.get(end, "")) and end not in seen:
+            stands.setdefault(end, {end}).add(name)
+            seen.add(end)
+    return {name: frozenset(names) for name, names in stands.items()}
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What a run decided and linked between labelled memories, as pairs by what they are called in the page."""
+
+    closed: frozenset[Pair]
+    """Older, newer."""
+    merged: frozenset[Pair]
+    may_update: frozenset[Pair]
+    may_repeat: frozenset[Pair]
+    contradicts: frozenset[Pair]
+
+
+def decided(outcome: Outcome) -> Decided:
+    """Return what a run decided and linked."""
+    known = set(outcome.store.turns["id"])
+    groups = [sorted(names & known) for names in _standing(outcome.memories).values()]
+    closed = outcome.memories.filter(pl.col("closed_by").is_not_null()).select("memory_id", "closed_by")
+
+    def linked(edge_type: str) -> frozenset[Pair]:
+        edges = outcome.edges.filter(pl.col("edge_type") == edge_type)
+        return frozenset(_sorted(*pair) for pair in edges.select("source", "target").iter_rows())
+
+    return Decided(
+        frozenset(closed.iter_rows()),
+        frozenset((one, other) for group in groups for one in group for other in group if one < other),
+        linked("MAY_UPDATE"),
+        linked("MAY_REPEAT"),
+        linked("CONTRADICTS"),
+    )
+
+
+def relations(outcome: Outcome) -> dict[str, tuple[int, int]]:
+    """Count what was right among what a run decided: figure to (right, of)."""
+    run, wanted = decided(outcome), outcome.store.relations
+    updates = wanted["update"]
+    pairs = frozenset(_sorted(*pair) for pair in updates)
+    any_update = pairs | frozenset(_sorted(*pair) for pair in wanted["weak update"])
+    duplicates = wanted["duplicate"]
+    any_duplicate = duplicates | wanted["weak duplicate"]
+    contradictions = wanted["contradiction"] | wanted["weak contradiction"]
+    closed = frozenset(_sorted(*pair) for pair in run.closed)
+
+    def share(right: frozenset[Pair], of: frozenset[Pair]) -> tuple[int, int]:
+        return len(right & of), len(of)
+
+    return {
+        "closings right": (len(run.closed & updates), len(run.closed)),
+        "updates found": share(closed | run.may_update, pairs),
+        "MAY_UPDATE right": share(any_update, run.may_update),
+        "duplicates found": share(run.merged | run.may_repeat, duplicates),
+        "merges right": share(any_duplicate, run.merged),
+        "MAY_REPEAT right": share(any_duplicate, run.may_repeat),
+        "contradictions found": share(run.contradicts, contradictions),
+        "CONTRADICTS right": share(contradictions, run.contradicts),
+    }
+
+
+def losses(outcome: Outcome) -> dict[str, int]:
+    """Count outdated memories kept, unmarked, without their correction, and facts of which both copies are gone."""
+    live = set(outcome.memories.filter(pl.col("lifecycle").is_in(LIVE))["memory_id"])
+    ended = set(outcome.memories.filter(pl.col("valid_until").is_not_null())["memory_id"])
+    wanted = outcome.store.relations
+    return {
+        "outdated without correction": sum(
+            old in live and new not in live and old not in ended for old, new in wanted["update"]
+        ),
+        "both copies lost": sum(one not in live and other not in live for one, other in wanted["duplicate"]),
+        "trimmed": outcome.memories.filter(pl.col("trimmed").is_not_null(), pl.col("lifecycle").is_in(LIVE)).height,
+    }
+
+
+def tokens_share(outcome: Outcome) -> float:
+    """Return the tokens of all live memories as a share of what was stored."""
+    live = outcome.memories.filter(pl.col("lifecycle").is_in(LIVE))
+    text = live.select(pl.coalesce("trimmed", "content")).to_series()
+    return float(count_tokens(text).sum()) / float(count_tokens(outcome.store.turns["content"]).sum())
+
+
+def baseline_hits(store: LabelledStore) -> pl.DataFrame:
+    """Return whether BM25 over the stored texts finds a gold among ten: question, hit."""
+    records = store.turns.select("id", text=pl.concat_str("speaker", "content", separator=": ", ignore_nulls=True))
+    asked = [question for question in store.questions if question["gold"]]
+    queries = pl.DataFrame({"id": [one["id"] for one in asked], "text": [one["question"] for one in asked]})
+    found = dict(bm25_baseline.results(records, queries, depth=DEPTH).group_by("query_id").agg("id").iter_rows())
+    hits = [float(bool(set(found.get(one["id"], ())) & set(_gold(one)))) for one in asked]
+    return pl.DataFrame({"question": queries["id"], "hit": hits})

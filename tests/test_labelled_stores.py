@@ -1,0 +1,98 @@
+"""Stores with labelled relations and questions: the figures count what they say."""
+
+import json
+
+import polars as pl
+import pytest
+
+from memory_pipeline.evaluation import labelled_stores, replay
+
+MEMORIES = [
+    ("m1", "2025-01-05T09:00:00Z", "Ines keeps the spare key with the neighbour in flat 3."),
+    ("m2", "2025-01-09T09:00:00Z", "The boiler of the cabin is serviced by Torvald."),
+    ("m3", "2025-02-11T09:00:00Z", "Ines no longer keeps the spare key with the neighbour; it is in the lockbox."),
+    ("m4", "2025-02-12T09:00:00Z", "Ines plays the cello in the town orchestra."),
+]
+RELATIONS = [
+    {"type": "update", "a": "m1", "b": "m3"},
+    {"type": "update", "a": "m2", "b": "m3", "note": "partial"},
+    {"type": "duplicate", "a": "m4", "b": "m2"},
+]
+QUESTIONS = [
+    {"id": "Q001", "qtype": "now", "question": "Where is the spare key?", "gold": [["m3"]], "stale": ["m1"]},
+    {"id": "Q002", "qtype": "direct", "question": "What does Ines play?", "gold": [["m4"]], "stale": []},
+    {"id": "Q003", "qtype": "negative", "question": "Which car does Ines drive?", "gold": [], "stale": []},
+]
+ANSWERS = {"Q001": "lockbox", "Q002": "violin"}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("labelled")
+    (folder / "data").mkdir()
+    write(folder / "data" / "cabin.jsonl", [{"id": i, "at": at, "session": "s", "text": t} for i, at, t in MEMORIES])
+    write(folder / "relations.jsonl", [{"store": "cabin", **row} for row in RELATIONS])
+    asked = [{"at": "2025-03-01T12:00:00Z", "store": "cabin", "answer": ANSWERS.get(q["id"]), **q} for q in QUESTIONS]
+    write(folder / "questions.jsonl", asked)
+    (loaded,) = labelled_stores.load(folder)
+    return loaded
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+def test_relations_that_somebody_doubts_are_kept_apart(store):
+    assert store.relations["update"] == {("m1", "m3")}
+    assert store.relations["weak update"] == {("m2", "m3")}
+    assert store.relations["duplicate"] == {("m2", "m4")}
+
+
+def test_a_question_is_scored_by_its_gold_its_outdated_value_and_the_text_that_is_shown(store):
+    scored = labelled_stores.questions(labelled_stores.run(store, replay.policy_for(preset="default"), "raw"))
+    key, cello, car = scored.sort("question").to_dicts()
+    assert (key["rank"], key["says"], key["fresh_first"], key["asked_before"]) == (1, 1.0, 1.0, True)
+    assert (cello["hit"], cello["says"], cello["fresh_first"], cello["asked_before"]) == (1.0, 0.0, None, False)
+    assert car["rank"] is None
+    assert car["hit"] is None
+    assert labelled_stores.baseline_hits(store).to_dict(as_series=False) == {
+        "question": ["Q001", "Q002"],
+        "hit": [1, 1],
+    }
+
+
+def test_what_a_run_decides_is_counted_against_the_relations(store):
+    outcome = labelled_stores.run(store, replay.policy_for(preset="default"), "consolidated")
+    wrong = labelled_stores.Outcome(
+        store,
+        "half",
+        outcome.memories.with_columns(
+            closed_by=pl.when(pl.col("memory_id") == "m1")
+            .then(pl.lit("m3"))
+            .when(pl.col("memory_id") == "m2")
+            .then(pl.lit("m3")),
+            lifecycle=pl.when(pl.col("memory_id").is_in(["m3", "m4", "m2"]))
+            .then(pl.lit("archived"))
+            .otherwise(pl.lit("active")),
+            valid_until=pl.lit(None, pl.Datetime("us", "UTC")),
+        ),
+        outcome.edges.clear(),
+        outcome.results,
+    )
+    counted = labelled_stores.relations(wrong)
+    assert counted["closings right"] == (1, 2)
+    assert counted["updates found"] == (1, 1)
+    losses = labelled_stores.losses(wrong)
+    assert (losses["outdated without correction"], losses["both copies lost"]) == (1, 1)
+
+
+def test_half_the_tokens_are_half_the_tokens_and_uses_are_known_to_the_run(store):
+    policy = replay.policy_for(preset="default")
+    half = labelled_stores.run(store, policy, "half used")
+    assert labelled_stores.tokens_share(half) <= 0.51
+    assert half.memories.filter(pl.col("memory_id") == "m3")["access_count"].item() > 0
+
+
+def test_a_folder_without_stores_is_refused_by_name(tmp_path):
+    with pytest.raises(ValueError, match=r"has no data/\*\.jsonl"):
+        labelled_stores.load(tmp_path)
