@@ -98,7 +98,8 @@ def examples(chat: Chat, source: str) -> list[Example]:
     vectors = embedder(index.model).embed(asked["text"].to_list())
     result = []
     for row, vector in zip(asked.iter_rows(named=True), vectors, strict=True):
-        question = parse(row["text"], now=now, speakers=index.speakers)
+        language = index.passages.language_of(row["text"])
+        question = parse(row["text"], now=now, speakers=index.speakers, language=language)
         candidates = select_candidates(index, question, index.live, vector)
         gold = ids.gather(candidates.rows).is_in(row["evidence"]).to_numpy()
         result.append(Example(chat.chat_id, source, row["kind"], candidates, gold))

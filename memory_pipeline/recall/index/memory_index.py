@@ -105,7 +105,7 @@ class Index:
             rows,
             RowIds.of(rows["memory_id"].to_list()),
             model,
-            Postings.build(passage_texts),
+            Postings.build(passage_texts, passages.languages),
             passages,
             Sessions.build(rows),
             VectorRows.build(rows, vectors, model),
@@ -179,7 +179,7 @@ class Index:
             self,
             memories=pl.concat([self.memories, rows.select(self.memories.columns)], rechunk=False),
             row_ids=self.row_ids.extended(rows["memory_id"].to_list()),
-            postings=self.postings.extended(passage_texts),
+            postings=self.postings.extended(passage_texts, new.languages),
             passages=self.passages.joined(new, height),
             vectors=self.vectors.extended(rows, vectors, self.model),
             live=np.concatenate([self.live, rows["lifecycle"].is_in(LIVE).to_numpy()]),
@@ -265,6 +265,7 @@ def _passages(passages: Passages, order: Integers) -> tuple[Passages, Integers]:
         cues=passages.cues[taken],
         spans=spans[np.argsort(spans[:, 0], kind="stable")],
         names=passages.names.gather(taken),
+        languages=passages.languages.gather(taken),
     ), taken
 
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from memory_pipeline.recall.index.postings import Keys, keys
 from memory_pipeline.recall.roles import ASSISTANTS, USERS
-from memory_pipeline.text.lang.en.stemming import stem
+from memory_pipeline.text.lang.en.stemming import stem as english_stem
+from memory_pipeline.text.lang.registry import ENGLISH, pack
 from memory_pipeline.text.parse import dates, facts, tokens
 
 _KINDS: Final = (
@@ -135,7 +136,7 @@ session sessions message messages question questions remember recall remind summ
 comprehensive overview list order walk item items aspect aspects bring brought different kind kinds type types
 name various several many much long often ever currently current now latest recent recently today please know
 """
-_FRAME: Final = frozenset(stem(word) for word in _FRAME_WORDS.split())
+_FRAME: Final = frozenset(english_stem(word) for word in _FRAME_WORDS.split())
 """Stems that refer to the memory itself rather than to its content."""
 FRAME_WEIGHT: Final = 0.3
 """Weight of a stem of `_FRAME`."""
@@ -148,6 +149,7 @@ class Question:
     """A parsed query.
 
     Attributes:
+        language: code of the language that its words are read in.
         stems: content words without the names of speakers, sorted.
         keys: the stems as hashes.
         emphasis: weight of each word: its rarity in the language, less if it only frames the question.
@@ -162,6 +164,7 @@ class Question:
         open: it asks for help or for what holds in general, not for what was said or done.
     """
 
+    language: str
     stems: tuple[str, ...]
     keys: Keys
     emphasis: NDArray[np.float64]
@@ -176,12 +179,22 @@ class Question:
     open: bool
 
 
-def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
-    """Parse a query asked at `now` about conversations between these speakers. Cost: about 1 ms."""
+def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str | None = None) -> Question:
+    """Parse a query asked at `now` about conversations between these speakers.
+
+    Args:
+        text: the query.
+        now: instant of the query.
+        speakers: names of the speakers of the memories.
+        language: code of the language that its words are read in; default: English.
+
+    Cost: about 1 ms.
+    """
     named = _named(text, speakers)
     low = tokens.fold(pl.Series([text], dtype=pl.String))
     plain = str(low[0])
-    rarity = tokens.rarities(low)
+    rarity = tokens.rarities(low, language)
+    stem = pack(language).stem
     left_out = {stem(part.lower()) for place in named for part in speakers[place].split()}
     dated = _dates(plain, now) if _DATED.search(plain) else {}
     left_out |= {stem for written in dated for stem in tokens.rarities(pl.Series([written])) if re.search(r"\d", stem)}
@@ -193,6 +206,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...]) -> Question:
     kind = next((kind for kind, pattern in _KINDS if re.search(pattern, plain)), None)
     bare = not polar and kind != "wish" and not _ASKING.search(plain)
     return Question(
+        language=language or ENGLISH,
         stems=stems,
         keys=keys(list(stems)),
         emphasis=np.array(emphasis),

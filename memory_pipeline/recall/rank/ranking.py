@@ -131,7 +131,7 @@ def rank(
             raise ValueError(f"{name} = {value}: give 1 or more")
     within = np.ones(index.memories.height, dtype=np.bool_) if allowed is None else np.asarray(allowed, dtype=np.bool_)
     within = within & (deep | index.live)
-    question = parse(query, now=now, speakers=index.speakers)
+    question = parse(query, now=now, speakers=index.speakers, language=index.passages.language_of(query))
     query_vector = _embedded(index, query) if vector is None else vector
     pairs = _pairs(conflicts)
     depth = k if token_budget is None else _MORE * k

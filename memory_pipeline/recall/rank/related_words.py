@@ -14,6 +14,7 @@ from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.postings import Keys, keys, saturated
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.text.embed.thesaurus import thesaurus
+from memory_pipeline.text.lang.registry import ENGLISH
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -40,8 +41,9 @@ class RelatedWords:
 
     @classmethod
     def of(cls, index: Index, question: Question) -> Self:
-        """Look up the related words of a query. Cost: about 1 ms."""
-        asked = np.sort(np.argsort(-question.emphasis, kind="stable")[:_MOST])
+        """Look up the related words of a query; one in another language than English has none. Cost: about 1 ms."""
+        most = _MOST if question.language == ENGLISH else 0
+        asked = np.sort(np.argsort(-question.emphasis, kind="stable")[:most])
         others, close = thesaurus().close([question.stems[place] for place in asked])
         related = _keys()[others]
         frequencies = index.postings.frequencies(related)

@@ -1,1 +1,1 @@
-"""Language resources, one package per language."""
+"""Languages: what is bound to one language, behind one protocol, and which language a text is in."""

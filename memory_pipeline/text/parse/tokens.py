@@ -1,6 +1,7 @@
 """Tokenization: words, content stems and token counts of a text.
 
-Not here: stemming rules and rarity (`lang/en`), and numbers, dates and names (`facts`).
+A text is read with the pack of its language; without one, as English. Not here: stemming and rarity (`lang`), and
+numbers, dates and names (`facts`).
 """
 
 from typing import Final
@@ -8,9 +9,9 @@ from typing import Final
 import polars as pl
 import polars.selectors as cs
 
-from memory_pipeline.text.lang.en.lexicon import SMALL_TALK, STOP_WORDS
-from memory_pipeline.text.lang.en.rarity import rarity
-from memory_pipeline.text.lang.en.stemming import base_form, stem
+from memory_pipeline.text.lang.en.lexicon import SMALL_TALK
+from memory_pipeline.text.lang.en.stemming import base_form
+from memory_pipeline.text.lang.registry import UNSPACED, pack
 
 _UNSPACED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 """Scripts written without spaces: each letter is a token of its own."""
@@ -22,16 +23,17 @@ _WORD: Final = rf"\p{{N}}+(?:[.,]\p{{N}}+)+|[{_UNSPACED}]\p{{M}}*|{_SPACED_LETTE
 _WORD_OR_MARK: Final = r"[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]"
 
 
-def content_stems(texts: pl.Series) -> pl.Series:
+def content_stems(texts: pl.Series, languages: pl.Series | None = None) -> pl.Series:
     """Extract the content stems of each text, in order.
 
     Args:
         texts: strings; null counts as empty.
+        languages: code of each text's language; default: English.
 
     Returns:
         A list of strings per text, in the order of `texts`: lower-case stems without stop words.
     """
-    content_words = occurrences(fold(texts)).filter(~pl.col("stop"))
+    content_words = occurrences(fold(texts), languages).filter(~pl.col("stop"))
     lists = content_words.group_by("row", maintain_order=True).agg(pl.col("stem").alias("words"))
     return align_rows(lists, len(texts))["words"]
 
@@ -47,32 +49,60 @@ def tokenize(texts: pl.Series) -> pl.Series:
     return fold(texts).str.extract_all(_WORD)
 
 
-def occurrences(low: pl.Series) -> pl.DataFrame:
+def occurrences(low: pl.Series, languages: pl.Series | None = None) -> pl.DataFrame:
     """List every word of every text, in order, with its vocabulary entry.
 
     Args:
         low: texts normalised by `fold`.
+        languages: code of each text's language, null where unknown; default: English. Of a language written without
+            spaces, the pairs of adjacent letters are words too.
 
     Returns:
         row (index of the text), word, and the columns of `vocabulary`. Texts without words have no row. Cost: about 4 s
         for a million short texts on one core.
     """
-    listed = (
-        pl.DataFrame({"row": pl.int_range(len(low), dtype=pl.UInt32, eager=True), "word": low.str.extract_all(_WORD)})
-        .explode("word")
-        .drop_nulls("word")
+    rows = pl.int_range(len(low), dtype=pl.UInt32, eager=True)
+    listed = pl.DataFrame({"row": rows, "word": low.str.extract_all(_WORD)}).explode("word").drop_nulls("word")
+    if languages is None:
+        return listed.join(vocabulary(listed["word"]), on="word", how="left", maintain_order="left")
+    by_row = pl.DataFrame({"row": rows, "language": languages})
+    unspaced = by_row.filter(pl.col("language").is_in(UNSPACED))["row"]
+    if len(unspaced):
+        listed = pl.concat([listed, _letter_pairs(low, unspaced)]).sort("row", maintain_order=True)
+    known = listed.join(by_row, on="row", how="left", maintain_order="left")
+    return known.join(
+        vocabulary(known["word"], known["language"]),
+        on=["word", "language"],
+        how="left",
+        maintain_order="left",
+        nulls_equal=True,
+    ).drop("language")
+
+
+def _letter_pairs(low: pl.Series, rows: pl.Series) -> pl.DataFrame:
+    """Return the pairs of adjacent letters of some texts in scripts without spaces: row, word."""
+    runs = (
+        pl.DataFrame({"row": rows, "run": low.gather(rows).str.extract_all(rf"[{_UNSPACED}]{{2,}}")})
+        .explode("run")
+        .drop_nulls("run")
+        .with_row_index("number")
     )
-    return listed.join(vocabulary(listed["word"]), on="word", how="left", maintain_order="left")
+    letters = runs.select("row", "number", letter=pl.col("run").str.extract_all(".")).explode("letter")
+    pairs = letters.select("row", word=pl.col("letter") + pl.col("letter").shift(-1).over("number"))
+    return pairs.drop_nulls("word")
 
 
-def rarities(low: pl.Series) -> dict[str, int]:
+def rarities(low: pl.Series, language: str | None = None) -> dict[str, int]:
     """Return the content stems of one text normalised by `fold`, in order, with their rarity in hundredths.
 
     The single-text form of `occurrences`. Cost: about 0.1 ms.
     """
-    (tokens,) = low.str.extract_all(_WORD)
-    stemmed = ((stem(word), word) for word in tokens.to_list() if word not in STOP_WORDS)
-    return {root: rarity(word, root) for root, word in stemmed}
+    known = pack(language)
+    tokens = low.str.extract_all(_WORD)[0].to_list()
+    if known.unspaced:
+        tokens += _letter_pairs(low, pl.Series([0], dtype=pl.UInt32))["word"].to_list()
+    stemmed = ((known.stem(word), word) for word in tokens)
+    return {root: rarity for root, word in stemmed if (rarity := known.rarity(word, root))}
 
 
 def count_tokens(texts: pl.Series) -> pl.Series:
@@ -81,25 +111,30 @@ def count_tokens(texts: pl.Series) -> pl.Series:
     return texts.to_frame().select(count).to_series()
 
 
-def vocabulary(tokens: pl.Series) -> pl.DataFrame:
-    """Describe each distinct word.
+def vocabulary(tokens: pl.Series, languages: pl.Series | None = None) -> pl.DataFrame:
+    """Describe each distinct word of each language.
+
+    Args:
+        tokens: lower-case words.
+        languages: code of the language of each; default: English.
 
     Returns:
-        word; stem; term (rank of the stem, from 0); form (readable base form without plural and possessive endings);
-        rarity (hundredths, 0 for a stop word); stop; small_talk. Sorted by word.
+        word; language, if given; stem; term (rank of the stem, from 0); form (readable base form without plural and
+        possessive endings); rarity (hundredths, 0 for a stop word); stop; small_talk. Sorted by word.
     """
-    distinct = tokens.unique().sort()
-    listed = distinct.to_list()
-    stems = [stem(word) for word in listed]
-    return pl.DataFrame(
-        {
-            "word": distinct,
-            "stem": pl.Series(stems, dtype=pl.String),
-            "form": pl.Series([base_form(word) for word in listed], dtype=pl.String),
-            "rarity": pl.Series([rarity(*pair) for pair in zip(listed, stems, strict=True)], dtype=pl.Int64),
-            "stop": pl.Series([word in STOP_WORDS for word in listed], dtype=pl.Boolean),
-            "small_talk": pl.Series([word in SMALL_TALK for word in listed], dtype=pl.Boolean),
-        }
+    spoken = {"language": languages} if languages is not None else {}
+    distinct = pl.DataFrame({"word": tokens, **spoken}).unique().sort(pl.all())
+    listed = distinct["word"].to_list()
+    codes = distinct["language"].to_list() if languages is not None else [None] * len(listed)
+    packs = [pack(code) for code in codes]
+    stems = [known.stem(word) for word, known in zip(listed, packs, strict=True)]
+    rarities = [known.rarity(word, stem) for word, stem, known in zip(listed, stems, packs, strict=True)]
+    return distinct.with_columns(
+        stem=pl.Series(stems, dtype=pl.String),
+        form=pl.Series([base_form(word) for word in listed], dtype=pl.String),
+        rarity=pl.Series(rarities, dtype=pl.Int64),
+        stop=pl.Series(rarities, dtype=pl.Int64) == 0,
+        small_talk=pl.Series([word in SMALL_TALK for word in listed], dtype=pl.Boolean),
     ).with_columns(term=pl.col("stem").rank("dense") - 1)
 
 

@@ -1,0 +1,1 @@
+"""German: what is bound to the language."""

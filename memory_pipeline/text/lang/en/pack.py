@@ -1,0 +1,31 @@
+"""English: the pack with full rules, which alone lets texts be closed, merged and trimmed."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from memory_pipeline.text.lang.en import rarity
+from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, STOP_WORDS
+from memory_pipeline.text.lang.en.stemming import stem
+
+
+@dataclass(frozen=True, eq=False)
+class EnglishPack:
+    """English, known by the lists and rules of this package."""
+
+    code: str = "en"
+    judges: bool = True
+    unspaced: bool = False
+    stop_words: frozenset[str] = STOP_WORDS
+    negations: frozenset[str] = frozenset("not no never none nobody nothing neither nor nowhere without cannot".split())  # noqa: SIM905
+    date_words: dict[str, str] = field(default_factory=lambda: {word: word for word in DATE_WORDS})
+
+    def stem(self, word: str) -> str:
+        """Reduce a lower-case word to its stem; a number word up to twelve becomes its digits."""
+        return stem(word)
+
+    def rarity(self, word: str, stem: str) -> int:
+        """Return how rare a lower-case word with this stem is, in hundredths; 0 for a stop word."""
+        return rarity.rarity(word, stem)
+
+
+PACK: Final = EnglishPack()

@@ -1,0 +1,1 @@
+"""Spanish: what is bound to the language."""

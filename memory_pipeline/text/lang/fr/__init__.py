@@ -1,0 +1,1 @@
+"""French: what is bound to the language."""

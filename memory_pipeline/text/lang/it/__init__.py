@@ -1,0 +1,1 @@
+"""Italian: what is bound to the language."""

@@ -1,0 +1,1 @@
+"""Japanese: what is bound to the language."""

@@ -1,0 +1,137 @@
+"""Language packs: what is known of one language, and packs made of word lists and a Snowball stemmer.
+
+Not here: which pack reads a text (`registry`, `identification`) and the words of each language (`<code>/pack`).
+"""
+
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Protocol
+
+import Stemmer
+
+RARITY_NUMBER: Final = 70
+"""Rarity of a figure."""
+RARITY_LETTER: Final = 50
+"""Rarity of a word of one letter."""
+RARITY_UNLISTED: Final = 100
+"""Rarity of a word that no list has."""
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+_ELISION: Final = re.compile(r"^\w{1,7}'(?=\w)")
+"""An article, pronoun or preposition that has lost its vowel before the word: l', qu', dell'."""
+_LOCAL: Final = threading.local()
+
+
+class LanguagePack(Protocol):
+    """What is known of one language. Pure: the same word always gives the same answer."""
+
+    @property
+    def code(self) -> str:
+        """ISO 639-1 code of the language."""
+
+    @property
+    def judges(self) -> bool:
+        """Whether the rules read its texts well enough to close, merge and trim them."""
+
+    @property
+    def unspaced(self) -> bool:
+        """Whether it is written without spaces, so that pairs of letters stand for words."""
+
+    @property
+    def stop_words(self) -> frozenset[str]:
+        """Function words, lower-case; they carry no topic."""
+
+    @property
+    def negations(self) -> frozenset[str]:
+        """Words that deny something, lower-case."""
+
+    @property
+    def date_words(self) -> Mapping[str, str]:
+        """Months, weekdays, "today" and their like, lower-case, and the English word for each."""
+
+    def stem(self, word: str) -> str:
+        """Reduce a lower-case word to its stem; a number word becomes its digits."""
+
+    def rarity(self, word: str, stem: str) -> int:
+        """Return how rare a lower-case word with this stem is, in hundredths; 0 for a stop word."""
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a list written as text."""
+    return frozenset(text.split())
+
+
+def numbered(text: str, first: int = 0) -> dict[str, str]:
+    """Return the digits of number words listed in order from `first` on; spellings of one number joined by a slash."""
+    return {word: str(value) for value, group in enumerate(text.split(), first) for word in group.split("/")}
+
+
+def dated(months: str, weekdays: str, others: Mapping[str, str] = NOTHING) -> dict[str, str]:
+    """Return the English of months from January on, of weekdays from Monday on, and of other words of dates.
+
+    Spellings of one month or day are joined by a slash.
+    """
+    listed = [(months, _MONTHS), (weekdays, _WEEKDAYS)]
+    return {
+        word: english
+        for text, in_english in listed
+        for group, english in zip(text.split(), in_english, strict=True)
+        for word in group.split("/")
+    } | dict(others)
+
+
+_MONTHS: Final = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+@dataclass(frozen=True, eq=False)
+class WordPack:
+    """A language known by word lists and the Snowball stemmer of its family; no rule judges its texts.
+
+    Attributes:
+        algorithm: name of the Snowball stemmer; empty for none.
+        numbers: number words and their digits.
+        elides: whether "l'" and its like are cut from the word after them.
+    """
+
+    code: str
+    algorithm: str = ""
+    stop_words: frozenset[str] = frozenset()
+    negations: frozenset[str] = frozenset()
+    date_words: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    elides: bool = False
+    unspaced: bool = False
+    judges: bool = False
+
+    def stem(self, word: str) -> str:
+        """Reduce a lower-case word to its Snowball stem; a number word becomes its digits."""
+        if self.elides:
+            word = _ELISION.sub("", word)
+        if word[:1].isdigit():
+            return word.replace(",", "")
+        if digits := self.numbers.get(word):
+            return digits
+        return snowball(self.algorithm, word) if self.algorithm else word
+
+    def rarity(self, word: str, stem: str) -> int:  # noqa: ARG002 - no list of common stems
+        """Return how rare a lower-case word is, in hundredths; 0 for a stop word."""
+        if word in self.stop_words or (self.elides and _ELISION.sub("", word) in self.stop_words):
+            return 0
+        if word[:1].isdigit():
+            return RARITY_NUMBER
+        return RARITY_LETTER if len(word) == 1 else RARITY_UNLISTED
+
+
+def snowball(algorithm: str, word: str) -> str:
+    """Return the stem of a lower-case word by a Snowball algorithm, such as "german" (Porter 2001)."""
+    stemmers: dict[str, Stemmer.Stemmer] = _LOCAL.__dict__.setdefault("stemmers", {})  # one is not safe among threads
+    if algorithm not in stemmers:
+        stemmers[algorithm] = Stemmer.Stemmer(algorithm)
+    return str(stemmers[algorithm].stemWord(word))

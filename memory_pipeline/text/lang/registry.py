@@ -1,0 +1,45 @@
+"""The packs of the languages that are known, by code.
+
+A further language is a pack and one line here. Not here: which language a text is in (`identification`).
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from memory_pipeline.text.lang.de.pack import PACK as GERMAN
+from memory_pipeline.text.lang.en.pack import PACK as ENGLISH_PACK
+from memory_pipeline.text.lang.es.pack import PACK as SPANISH
+from memory_pipeline.text.lang.fr.pack import PACK as FRENCH
+from memory_pipeline.text.lang.it.pack import PACK as ITALIAN
+from memory_pipeline.text.lang.ja.pack import PACK as JAPANESE
+from memory_pipeline.text.lang.pack import LanguagePack, WordPack
+from memory_pipeline.text.lang.zh.pack import PACK as CHINESE
+
+ENGLISH: Final = ENGLISH_PACK.code
+_STEMMED_ONLY: Final = {
+    "nl": "dutch",
+    "pt": "portuguese",
+    "sv": "swedish",
+    "da": "danish",
+    "no": "norwegian",
+    "fi": "finnish",
+    "ro": "romanian",
+    "hu": "hungarian",
+    "tr": "turkish",
+    "ru": "russian",
+    "ca": "catalan",
+}
+"""Languages known only by their Snowball stemmer."""
+PACKS: Final[Mapping[str, LanguagePack]] = {
+    pack.code: pack for pack in (ENGLISH_PACK, GERMAN, SPANISH, FRENCH, ITALIAN, CHINESE, JAPANESE)
+} | {code: WordPack(code, algorithm) for code, algorithm in _STEMMED_ONLY.items()}
+"""Pack of each language that has one."""
+JUDGED: Final = tuple(code for code, pack in PACKS.items() if pack.judges)
+"""Languages whose texts rules may close, merge and trim."""
+UNSPACED: Final = tuple(code for code, pack in PACKS.items() if pack.unspaced)
+"""Languages written without spaces."""
+
+
+def pack(code: str | None) -> LanguagePack:
+    """Return the pack of a language; that of English for None and for languages without one."""
+    return PACKS.get(code or ENGLISH, ENGLISH_PACK)

@@ -1,0 +1,55 @@
+"""Packs of languages that are written without spaces: letters and pairs of letters stand for words.
+
+Pairs do about as well as a segmenter in retrieval (Nie and Ren 1999) and need no dictionary. Not here: the letters of
+each language (`<code>/pack`) and how texts are cut into pairs (`parse/tokens`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from memory_pipeline.text.lang.pack import RARITY_NUMBER, RARITY_UNLISTED
+
+_LETTER: Final = 15
+"""Rarity of a single letter, which has many meanings."""
+_PAIR: Final = 90
+_HALF: Final = 45
+"""Rarity of a pair of letters, and of one with a letter that mostly serves grammar."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnspacedPack:
+    """A language written without spaces, known by the letters that serve its grammar; no rule judges its texts.
+
+    Attributes:
+        function_letters: letters that mostly serve grammar; alone or in a pair they are no topic.
+    """
+
+    code: str
+    function_letters: frozenset[str]
+    negations: frozenset[str]
+    date_words: Mapping[str, str] = field(default_factory=dict)
+    unspaced: bool = True
+    judges: bool = False
+
+    @property
+    def stop_words(self) -> frozenset[str]:
+        """Single letters that serve grammar."""
+        return self.function_letters
+
+    def stem(self, word: str) -> str:
+        """Return the word: it has no endings."""
+        return word
+
+    def rarity(self, word: str, stem: str) -> int:  # noqa: ARG002 - a word is its own stem
+        """Return how rare a letter, pair or foreign word is, in hundredths; 0 where only grammar is in it."""
+        of_grammar = sum(letter in self.function_letters for letter in word)
+        if of_grammar == len(word):
+            return 0
+        if word[0].isdigit():
+            return RARITY_NUMBER
+        if word.isascii():
+            return RARITY_UNLISTED
+        if len(word) == 1:
+            return _LETTER
+        return _HALF if of_grammar else _PAIR

@@ -1,0 +1,1 @@
+"""Chinese: what is bound to the language."""
