@@ -1,6 +1,7 @@
 """A real HTTP server for tests that speaks chat completions, and misbehaves as it is told."""
 
 import json
+import re
 import threading
 import time
 from contextlib import contextmanager
@@ -23,6 +24,24 @@ def said(content="Fine.", *, reason="stop", asked=10, answered=5, **message):
         ],
         "usage": {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered},
     }
+
+
+def material(prompt):
+    """The lines of a prompt that others wrote: what stands between its marks."""
+    mark = re.search(r"the mark (\w+) ", prompt)[1]
+    return prompt.split(f"\n----- {mark}\n")[1].split("\n")
+
+
+def stated(prompt):
+    """Answer with each sentence of an entry as a fact of its own, except questions."""
+    sentences = json.loads(material(prompt)[0])["sentences"]
+    questions = [int(number) for number, sentence in sentences.items() if "?" in sentence]
+    facts = [
+        {"sentences": [int(number)], "fact": sentence, "date": None}
+        for number, sentence in sentences.items()
+        if int(number) not in questions
+    ]
+    return json.dumps({"facts": facts, "left_out": questions})
 
 
 def reply(body=None, *, status=200, kind="application/json", **headers):

@@ -9,7 +9,7 @@ import homes
 import launches
 import polars as pl
 import pytest
-from answering import failure, reply, said, serving
+from answering import failure, material, reply, said, serving, stated
 
 from memory_pipeline import MemoryClient, Settings, build_defs
 from memory_pipeline.assets.resources import Run
@@ -65,9 +65,9 @@ def worded(tmp_path_factory, told, instance):
 
 def faithful(prompt, _):
     """Repeat what the prompt lists, which leaves nothing out and invents nothing."""
-    mark = re.search(r"the mark (\w+) ", prompt)[1]
-    lines = prompt.split(f"\n----- {mark}\n")[1].split("\n")
-    texts = dict.fromkeys(re.sub(r"^\d+\. (?:\[[-\d]+\] )?", "", line) for line in lines)
+    if "atomic facts" in prompt:
+        return reply(said(stated(prompt)))
+    texts = dict.fromkeys(re.sub(r"^\d+\. (?:\[[-\d]+\] )?", "", line) for line in material(prompt))
     return reply(said(" / ".join(texts)))
 
 
@@ -102,12 +102,25 @@ def test_a_model_is_asked_once_and_its_words_are_kept(worded):
     lake, _, (first, second), _ = worded
     kept = lake.read("completions")
     assert set(kept["outcome"]) == {"answered"}
-    assert set(kept["purpose"]) == {"block", "summary"}
+    assert set(kept["purpose"]) == {"block", "facts", "summary"}
     assert len({*first, *second}) == len(first) + len(second) == kept.height
     memories = lake.read("memories")
     assert set(memories.filter(pl.col("kind") != "original")["content"]) & set(kept["content"])
     blocks = lake.read("core_memory_blocks")
     assert set(blocks.filter(pl.col("compiled_by") == "m")["block"]) == {"project_context", "user_profile"}
+
+
+def test_the_facts_of_entries_are_memories_that_a_recall_finds_and_explains(worded):
+    lake, settings, _, _ = worded
+    memories = lake.read("memories")
+    facts = memories.filter(kind="fact")
+    entries = dict(memories.filter(kind="original").select("memory_id", "content").iter_rows())
+    assert facts.height > 1
+    assert all(fact in entries[members[0]] for fact, members in facts.select("content", "members").iter_rows())
+    fact = facts.row(0, named=True)
+    with MemoryClient(lake.home, profile_id=fact["profile_id"], settings=settings, clock=lambda: LATER) as client:
+        explained = client.explain(fact["memory_id"])
+    assert entries[fact["members"][0]] in str(explained)
 
 
 def test_a_rebuild_asks_nobody_and_gives_the_same(worded):

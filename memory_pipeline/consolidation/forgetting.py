@@ -11,7 +11,7 @@ import polars as pl
 
 from memory_pipeline.consolidation.columns import KEY, days_between
 from memory_pipeline.consolidation.scoring import bars_supersession
-from memory_pipeline.consolidation.state.folding import ORIGINAL
+from memory_pipeline.consolidation.state.folding import FACT, ORIGINAL
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
 from memory_pipeline.settings import Policy
 
@@ -231,10 +231,13 @@ def _protected_without_score(policy: Policy) -> pl.Expr:
 
 def _covered(memories: pl.DataFrame, summaries: pl.DataFrame, leaving: pl.DataFrame) -> pl.DataFrame:
     """Return the members of summaries that are live after this run, each with its smallest summary: KEY, target_id."""
-    live = memories.filter(pl.col("lifecycle").is_in(LIVE) & (pl.col("kind") != "original"))
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE) & ~pl.col("kind").is_in([ORIGINAL, FACT]))
     replaced = summaries.select("profile_id", memory_id="replaces").explode("memory_id").drop_nulls()
     after = pl.concat(
-        [summaries.select("profile_id", "members", memory_id="summary_id"), live.select(*KEY, "members")],
+        [
+            summaries.filter(pl.col("kind").ne_missing(FACT)).select("profile_id", "members", memory_id="summary_id"),
+            live.select(*KEY, "members"),
+        ],
         how="diagonal",
     )
     return (

@@ -9,7 +9,8 @@ from datetime import datetime
 
 import polars as pl
 
-from memory_pipeline.consolidation import core_memory
+from memory_pipeline.consolidation import atomic_facts, core_memory
+from memory_pipeline.consolidation.columns import KEY as MEMORY
 from memory_pipeline.consolidation.groups import lineage
 from memory_pipeline.consolidation.model_prompts import HASH_DIGITS, KEY, REQUESTS
 from memory_pipeline.consolidation.summaries import prompting
@@ -38,7 +39,7 @@ def requests(
     as_of: datetime,
     actions: frozenset[Action] = frozenset(Action),
 ) -> pl.DataFrame:
-    """Collect the texts that a run needs from a model: new summaries and core memory blocks.
+    """Collect the texts that a run needs from a model: new summaries, core memory blocks, and facts of entries.
 
     Args:
         clusters: table `clusters`.
@@ -52,7 +53,7 @@ def requests(
 
     Returns:
         The columns of `model_prompts.REQUESTS` in the order of asking: by profile, blocks first, then summaries, those
-        with the most important member first. Empty if no model is set.
+        with the most important member first, then entries to split, the most important first. Empty if no model is set.
 
     Raises:
         ValueError: a member is not an original memory.
@@ -68,10 +69,23 @@ def requests(
         ranks = members.group_by("profile_id", subject="cluster_id").agg(rank=pl.col("importance").max())
         summary_requests = prompting.summary_requests(members, policy)
         parts.append(summary_requests.join(ranks, on=["profile_id", "subject"], how="left"))
+        parts.append(_entry_requests(memories, scored, policy))
     if not parts:
         return REQUESTS.to_frame()
     order = [pl.col("profile_id"), -pl.col("rank").fill_null(0.0), pl.col("subject")]
     return pl.concat(parts).sort(order).select(REQUESTS.names())
+
+
+def _entry_requests(memories: pl.DataFrame, scored: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return requests to split the entries that have no facts yet; after all others, important entries first."""
+    entries = atomic_facts.entries(memories, policy)
+    unsplit = entries.join(atomic_facts.settled(entries, memories), on=MEMORY, how="anti", maintain_order="left")
+    ranks = (
+        unsplit.join(scored.select(*MEMORY, "importance"), on=MEMORY, how="left")
+        .group_by("profile_id", subject="content_hash")
+        .agg(rank=pl.col("importance").max() - 1.0)
+    )
+    return atomic_facts.requests(unsplit, policy).join(ranks, on=["profile_id", "subject"], how="left")
 
 
 def answers_from(answers: pl.DataFrame, requests: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from memory_pipeline.consolidation import (
+    atomic_facts,
     change_detection,
     core_memory,
     deferral,
@@ -354,7 +355,7 @@ def complete(
     enrichment: Frame[Enrichment],
     completions: Frame[Completions],
 ) -> Frame[Completions]:
-    """Ask a language model for the wording of summaries and blocks that has no recorded answer yet.
+    """Ask a language model for the wording of summaries and blocks and the facts of entries not recorded yet.
 
     Nothing is asked where the policy names no model.
     """
@@ -380,19 +381,25 @@ def summarise(
     scored_memories: Frame[ScoredMemories],
     enrichment: Frame[Enrichment],
     completions: Frame[Completions],
+    fact_changes: Frame[FactChanges],
 ) -> Frame[Summaries]:
-    """Summarise the clusters that have no summary yet."""
+    """Summarise the clusters that have no summary yet, and state the facts of entries one by one."""
+    enabled = mask_disabled(context, enrichment)
     rows = summarising.summarise(
         clusters,
         cluster_members,
         memories,
         scored_memories,
-        mask_disabled(context, enrichment),
+        enabled,
         completions,
         context.policy,
         plan_id=context.plan_id,
     )
-    return conform(Summaries, rows)
+    stated = atomic_facts.split(atomic_facts.entries(memories, context.policy), completions, context.policy)
+    facts = atomic_facts.summaries(
+        stated, memories, scored_memories, enabled, fact_changes, context.policy, plan_id=context.plan_id
+    )
+    return conform(Summaries, pl.concat([rows, facts]))
 
 
 # --- what rises, leaves and is read at every start
@@ -442,6 +449,7 @@ def forget(
     tier_changes: Frame[TierChanges],
     scored_memories: Frame[ScoredMemories],
     enrichment: Frame[Enrichment],
+    completions: Frame[Completions],
     summaries: Frame[Summaries],
     clusters: Frame[Clusters],
     cluster_members: Frame[ClusterMembers],
@@ -460,9 +468,11 @@ def forget(
         context,
         scored_memories=scored_memories,
         memories=memories,
+        completions=completions,
         summaries=summaries,
         clusters=clusters,
         cluster_members=cluster_members,
+        fact_changes=fact_changes,
         promotions=promotions,
         deferred=deferred,
     )
@@ -498,13 +508,15 @@ def _leaving(
     *,
     scored_memories: pl.DataFrame,
     memories: pl.DataFrame,
+    completions: pl.DataFrame,
     summaries: pl.DataFrame,
     clusters: pl.DataFrame,
     cluster_members: pl.DataFrame,
+    fact_changes: pl.DataFrame,
     promotions: pl.DataFrame,
     deferred: pl.DataFrame,
 ) -> Frame[ArchivedSet]:
-    """Select what the policy forgets, and summaries whose cluster is gone.
+    """Select what the policy forgets, summaries whose cluster is gone, and facts that their entry no longer states.
 
     Where memories were deferred, which clusters are gone is not known.
     """
@@ -520,8 +532,10 @@ def _leaving(
     )
     successors = selected.select("profile_id", memory_id="target_id").drop_nulls().unique()
     replaced = summaries.select("profile_id", memory_id="replaces").explode("memory_id")
+    stated = atomic_facts.split(atomic_facts.entries(memories, context.policy), completions, context.policy)
+    withdrawn = atomic_facts.withdrawn(stated, memories, fact_changes)
     stale = (
-        summarising.stale(memories, clusters, cluster_members)
+        pl.concat([summarising.stale(memories, clusters, cluster_members), withdrawn])
         .join(deferred, on="profile_id", how="anti")
         .join(successors, on=KEY, how="anti")
         .join(replaced, on=KEY, how="anti")

@@ -43,12 +43,12 @@ class MergeRefusals(dy.Schema):
 
 
 class Summaries(dy.Schema):
-    """Summaries, one row each, with what they inherit from their members."""
+    """Summaries, and facts that a model took from an entry: one row each, with what they inherit from their members."""
 
     profile_id = profile()
-    summary_id = text("Hash of the cluster and the members' texts; also the summary's memory_id.", key=True)
-    cluster_id = text("Cluster that it summarises.")
-    kind = text("meta_pattern, compression, consolidation, episode, session, agent or unit.")
+    summary_id = text("Hash of the cluster and the members' texts, or of the fact; also its memory_id.", key=True)
+    cluster_id = text("Cluster that it summarises; of a fact, hash of its entry and the text.")
+    kind = text("meta_pattern, compression, consolidation, episode, session, agent, unit or fact.")
     compiled_by = text("rules, or the language model that wrote it.")
     fallback = text("Why a language model's text was rejected, if a model was asked.", nullable=True)
     memory_type = text("MetaPattern, or the members' dominant type.")

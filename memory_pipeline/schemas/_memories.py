@@ -11,7 +11,8 @@ class Memories(dy.Schema):
     profile_id = profile()
     memory_id = text("Id of the memory, unique within its profile.", key=True)
     kind = text(
-        "original, or the kind of summary: meta_pattern, compression, consolidation, episode, session, agent, unit."
+        "original, fact (one statement of an original), or the kind of summary: meta_pattern, compression, "
+        "consolidation, episode, session, agent, unit."
     )
     content = text("Full text.")
     trimmed = text(
@@ -150,7 +151,7 @@ class Completions(dy.Schema):
         key=True,
     )
     model = text("The model.")
-    purpose = text("summary or block.")
+    purpose = text("summary, block or facts.")
     content = text("The answer; null without one.", nullable=True)
     outcome = text("answered, or why there is no answer, such as budget or timeout.")
     input_tokens = count("Tokens of the request.")

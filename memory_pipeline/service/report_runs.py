@@ -96,6 +96,7 @@ def run(console: Console, lake: Lake, done: Mapping[str, Any]) -> None:
     _totals(console, done, tables)
     _budgets(console, lake, done, decided, tables["memories"])
     _fallbacks(console, decided)
+    _unsplit(console, lake, done, tables["memories"])
     _clusters(console, tables["clusters"])
     _merge(console, decided, tables["memories"], home=lake.home)
     _refusals(console, tables["merge_refusals"], tables["memories"])
@@ -198,12 +199,35 @@ def _fallbacks(console: Console, decided: pl.DataFrame) -> None:
     from memory_pipeline.consolidation.state import decision_json  # noqa: PLC0415
 
     worded = decided.filter(action=Action.SUMMARISE.value).select(decision_json.read("factors", decision_json.WORDED))
-    reasons = worded["fallback"].drop_nulls().str.replace("_", " ", literal=True)
-    if reasons.len():
-        kinds = reasons.str.replace("^invented .*", "with an invented fact").str.replace("^lacks .*", "without a fact")
+    kinds = _kinds(worded["fallback"].drop_nulls())
+    if kinds.len():
         prose(
             console, f"worded by rules instead of the language model: {many(kinds.len(), 'summary')}: {_counts(kinds)}"
         )
+
+
+def _unsplit(console: Console, lake: Lake, done: Mapping[str, Any], memories: pl.DataFrame) -> None:
+    """Print how many entries stay whole because the language model gave no usable facts, and why."""
+    from memory_pipeline.consolidation import atomic_facts  # noqa: PLC0415
+    from memory_pipeline.lake.policies import committed_policy  # noqa: PLC0415
+
+    refused = []
+    for row in done["profiles"]:
+        policy = committed_policy(lake.ledger, row["commit_seq"])
+        entries = atomic_facts.entries(memories.filter(profile_id=row["profile_id"]), policy)
+        if entries.height:
+            known = lake.read("completions", seq=row["commit_seq"], profiles=[row["profile_id"]])
+            refused.append(atomic_facts.split(entries, known, policy)["refused"].drop_nulls())
+    reasons = pl.concat(refused) if refused else pl.Series([], dtype=pl.String)
+    if reasons.len():
+        kinds = _kinds(reasons)
+        prose(console, f"entries left whole: {many(kinds.len(), 'answer')} of the language model: {_counts(kinds)}")
+
+
+def _kinds(reasons: pl.Series) -> pl.Series:
+    """Return reasons without the facts that they name."""
+    readable = reasons.str.replace("_", " ", literal=True)
+    return readable.str.replace("^invented .*", "with an invented fact").str.replace("^lacks .*", "without a fact")
 
 
 def _clusters(console: Console, clusters: pl.DataFrame) -> None:

@@ -146,7 +146,13 @@ class Policy(Values):
     )
     llm_model: str | None = Field(
         None,
-        description="Language model that writes summaries and core memory; unset: rules write them. See llm_base_url.",
+        description="Language model that words summaries and core memory and states the facts of entries; unset: rules "
+        "word them. See llm_base_url.",
+    )
+    split_entries: bool = Field(
+        True,
+        description="Let llm_model state the facts of entries of several sentences one by one, as memories of their "
+        "own beside them; never under a token budget.",
     )
     fact_changes: bool = Field(True, description="Detect changed and contradicting facts.")
     fact_confidence: Share = Field(0.70, description="Minimum confidence of a changed or contradicting fact.")

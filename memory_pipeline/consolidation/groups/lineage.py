@@ -56,7 +56,7 @@ def due(
     """
     methods = [name for name in policy.summarised if policy.token_budget is None or name in SUPERSEDING]
     members = _members(clusters.filter(pl.col("method").is_in(methods)), cluster_members, memories)
-    members = _rated(members, scored, enrichment)
+    members = rated(members, scored, enrichment)
     groups = members.group_by(CLUSTER, maintain_order=True).agg(
         pl.col("method", "kind").first(), pl.col("memory_id", "content_hash").sort()
     )
@@ -150,7 +150,7 @@ def _members(clusters: pl.DataFrame, cluster_members: pl.DataFrame, memories: pl
     return cluster_members.join(described, on=CLUSTER).join(originals, on=KEY).sort(*CLUSTER, "created_at", "memory_id")
 
 
-def _rated(members: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:
+def rated(members: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:
     """Add the facts of the members' texts, and their scores, derived from the ledger where they have none."""
     rated = importance.effective(members.unique(KEY), enrichment).rename({"importance": "effective"})
     facts = enrichment.select(*_TEXT, "keywords", "entities", "numbers", "dates", "tokens", "gist")

@@ -19,6 +19,8 @@ from memory_pipeline.text import classification, content_hash
 
 ORIGINAL: Final = "original"
 """Kind of a memory that an agent stored."""
+FACT: Final = "fact"
+"""Kind of a memory that states one fact of an original, in the words of a language model."""
 
 TOMBSTONE: Final = "[erased]"
 """Replaces the text of an erased memory."""

@@ -1,0 +1,405 @@
+"""Splits entries of several statements into atomic, dated facts in the words of a language model.
+
+A fact is a memory of the kind `fact` with one member, the entry that states it. The entry stays as it is, and a fact
+stands only as long as its entry is live, says what it said, and nothing has changed that it says. An answer is accepted
+as a whole or not at all: every sentence of the entry must be accounted for, and no fact may add, lose or turn around
+anything (see `split`). Not here: how a model is asked (`model_prompts`), and summaries of several memories
+(`summaries/`).
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Annotated, Any, Final
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from memory_pipeline.consolidation import model_prompts
+from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.groups import lineage
+from memory_pipeline.consolidation.model_prompts import NOT_ASKED, NOT_JSON, REQUESTS
+from memory_pipeline.consolidation.state.folding import FACT, ORIGINAL
+from memory_pipeline.consolidation.summaries import faithfulness
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES
+from memory_pipeline.settings import Policy
+from memory_pipeline.text import content_hash
+from memory_pipeline.text.lang import identification
+from memory_pipeline.text.parse import clauses, dates, facts, tokens
+
+PURPOSE: Final = "facts"
+"""Purpose of a request to split an entry."""
+MOST_TOKENS: Final = 300
+"""Longer entries stay whole: their facts would not fit into the default length of an answer."""
+NEW_WORDS: Final = 0.34
+"""Largest share of a fact's content words that its entry does not use."""
+UNACCOUNTED: Final = "a sentence unaccounted for"
+BOTH: Final = "a sentence both used and left out"
+NO_SENTENCE: Final = "a sentence that the entry does not have"
+REPEATED: Final = "a fact stated twice"
+BROKEN: Final = "a fact of several lines"
+POLARITY: Final = "a negation lost or added"
+CONDITION: Final = "a condition lost or added"
+REWORDED: Final = "too many words of its own"
+DATE: Final = "a date that the entry does not state"
+"""Reasons why an answer is refused."""
+
+_ID_DIGITS: Final = 32
+_CONDITION: Final = r"(?i)\b(?:if|unless|provided|except|until|only)\b"
+_PROMPT: Final = """\
+Split this note into atomic facts. The line below holds the day on which it was said, who said it, and its sentences \
+by number.
+
+{care}
+
+----- {mark}
+{material}
+----- {mark}
+
+Each fact is one short sentence that states one thing and can be understood alone: put the name in place of a pronoun, \
+and the calendar date in place of words such as yesterday. Otherwise keep the words of the note, and every name, \
+number, date, negation and condition in it. Whoever speaks stays "I". Add nothing, judge nothing, leave nothing out.
+Answer with a JSON object alone and nothing around it:
+{{"facts": [{{"sentences": [the numbers of the sentences that it is taken from], "fact": the sentence, "date": the day \
+on which it happened or from which it holds, as YYYY-MM-DD, if the note states it, else null}}], "left_out": [the \
+numbers of the sentences that state no fact, such as greetings and questions]}}"""
+
+
+class _Fact(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    sentences: Annotated[list[int], Field(min_length=1)]
+    fact: Annotated[str, Field(min_length=1)]
+    date: date | None
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    facts: list[_Fact]
+    left_out: list[int]
+
+
+FACTS: Final = pl.Schema(
+    {
+        "profile_id": pl.String(),
+        "memory_id": pl.String(),
+        "fact": pl.String(),
+        "date": pl.Date(),
+        "sentences": pl.List(pl.String),
+        "refused": pl.String(),
+    }
+)
+"""What a model made of entries: one row per fact, or one with the reason why an answer was refused."""
+
+
+def entries(memories: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return the originals that a model may split: live, of at least two sentences, and not too long; by age.
+
+    Only in languages whose negations and dates are read, since what a model says is held against them. Under a token
+    budget there are none, since facts repeat their entries.
+    """
+    if policy.llm_model is None or not policy.split_entries or policy.token_budget is not None:
+        return memories.clear().with_columns(sentences=pl.lit(None, pl.List(pl.String)))
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("kind") == ORIGINAL).sort("profile_id", "seq")
+    short = live.filter(pl.Series(tokens.count_tokens(live["content"]) <= MOST_TOKENS))
+    sentences = pl.Series("sentences", _sentences(short["content"]), dtype=pl.List(pl.String))
+    several = short.with_columns(sentences).filter(pl.col("sentences").list.len() > 1)
+    languages = several.select("profile_id", identification.identify(several["content"]))
+    return several.filter(identification.judged(languages))
+
+
+def requests(candidates: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Make one request per entry.
+
+    Args:
+        candidates: as `entries` returns them.
+        policy: the model.
+
+    Returns:
+        The columns of `REQUESTS`; the subject is the hash of the entry's text. No row if no model is set.
+    """
+    if policy.llm_model is None or candidates.is_empty():
+        return REQUESTS.to_frame()
+    columns = candidates.select("created_at", "speaker", "sentences").iter_rows()
+    prompts = [model_prompts.prompt(_PROMPT, model_prompts.json_lines([_shown(*row)])) for row in columns]
+    subjects = candidates.select("profile_id", subject="content_hash")
+    return model_prompts.requests(subjects, prompts, PURPOSE, policy.llm_model)
+
+
+def split(candidates: pl.DataFrame, known: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return the facts of the entries whose recorded answer is accepted, and the reason for the others.
+
+    Refused are answers that are not the JSON asked for; that leave a sentence unaccounted for; of which a fact invents
+    a number, date, name or address, states a date that the entry does not, drops or adds a negation or a condition of
+    its sentences, or uses many words that the entry does not; and answers that together lack a number, date or name of
+    the entry. An answer with a single fact splits nothing and gives no row.
+
+    Args:
+        candidates: as `entries` returns them.
+        known: recorded attempts: the columns of table `completions`.
+        policy: the model.
+
+    Returns:
+        The columns of `FACTS`, by entry; `sentences` are those that a fact is taken from, as written.
+    """
+    asked = requests(candidates, policy)
+    if asked.is_empty():
+        return FACTS.to_frame()
+    rows = list[dict[str, Any]]()
+    answers = model_prompts.answers(asked, known)
+    for entry, answer in zip(candidates.iter_rows(named=True), answers.iter_rows(named=True), strict=True):
+        of_entry = {"profile_id": entry["profile_id"], "memory_id": entry["memory_id"]}
+        refused = answer["fallback"]
+        found = None if refused else _read(answer["content"])
+        if found is None:
+            rows += [of_entry | {"refused": refused or NOT_JSON}] if refused != NOT_ASKED else []
+        elif reason := _structure(found, len(entry["sentences"])):
+            rows.append(of_entry | {"refused": reason})
+        else:
+            rows += [of_entry | _fact(one, entry["sentences"]) for one in found.facts if len(found.facts) > 1]
+    return _faithful(pl.DataFrame(rows, schema=FACTS), candidates)
+
+
+def _sentences(texts: pl.Series) -> list[list[str]]:
+    """Return the sentences of each text, without the blanks around them."""
+    pieces = clauses.split_clauses(texts).with_columns(
+        sentence=pl.col("ends").shift(1, fill_value=False).cum_sum().over("row")
+    )
+    whole = pieces.group_by("row", "sentence", maintain_order=True).agg(pl.col("clause").str.join("").str.strip_chars())
+    by_text = whole.filter(pl.col("clause") != "").group_by("row", maintain_order=True).agg("clause")
+    found: dict[int, list[str]] = dict(by_text.iter_rows())
+    return [found.get(row, []) for row in range(len(texts))]
+
+
+def _shown(said: datetime, speaker: str | None, sentences: Sequence[str]) -> dict[str, Any]:
+    """Return what the model sees of an entry."""
+    numbered = {str(number): sentence for number, sentence in enumerate(sentences, start=1)}
+    return {"said": f"{said:%Y-%m-%d}"} | ({"speaker": speaker} if speaker else {}) | {"sentences": numbered}
+
+
+def _read(content: str) -> _Answer | None:
+    try:
+        return _Answer.model_validate_json(content)
+    except ValidationError:
+        return None
+
+
+def _structure(answer: _Answer, count: int) -> str | None:
+    """Return what is wrong with the form of an answer about an entry of so many sentences."""
+    used = {number for one in answer.facts for number in one.sentences}
+    left_out = set(answer.left_out)
+    texts = [" ".join(one.fact.lower().split()) for one in answer.facts]
+    faults = {
+        NO_SENTENCE: not (used | left_out) <= set(range(1, count + 1)),
+        BOTH: bool(used & left_out),
+        UNACCOUNTED: len(used | left_out) < count,
+        REPEATED: len(set(texts)) < len(texts),
+        BROKEN: any(len(one.fact.splitlines()) != 1 or not one.fact.strip() for one in answer.facts),
+    }
+    return next((reason for reason, holds in faults.items() if holds), None)
+
+
+def _fact(one: _Fact, sentences: Sequence[str]) -> dict[str, Any]:
+    numbers = sorted(set(one.sentences))
+    return {"fact": one.fact.strip(), "date": one.date, "sentences": [sentences[number - 1] for number in numbers]}
+
+
+def _faithful(found: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
+    """Refuse all facts of an entry of which one is not what the entry states, or which together lack something."""
+    stated = found.filter(pl.col("refused").is_null()).with_columns(place=pl.int_range(pl.len()).over(KEY))
+    if stated.is_empty():
+        return found
+    members = facts.add_facts(candidates.select(*KEY, "content", "speaker", "created_at"))
+    texts = stated.select(*KEY, "place", content="fact")
+    of_fact = members.join(texts.select(*KEY, "place"), on=KEY)
+    invented = faithfulness.unfaithful(texts, of_fact, on=[*KEY, "place"], whole=False)
+    together = texts.group_by(KEY, maintain_order=True).agg(pl.col("content").str.join(" "))
+    lost = faithfulness.unfaithful(together, members, on=KEY)
+    faults = [invented, lost, _misdated(stated, members), _turned(stated), _reworded(stated, candidates)]
+    wrong = pl.concat(fault.select(*KEY, "reason") for fault in faults).unique(KEY, keep="first", maintain_order=True)
+    accepted = found.join(wrong, on=KEY, how="anti", maintain_order="left")
+    return pl.concat([accepted, wrong.rename({"reason": "refused"})], how="diagonal").sort(KEY, maintain_order=True)
+
+
+def _turned(stated: pl.DataFrame) -> pl.DataFrame:
+    """Return entries of which a negation or a condition was lost by all facts of its sentence, or added to one."""
+    pairs = stated.select(*KEY, "place", "fact", sentence="sentences").explode("sentence")
+    pairs = pairs.with_columns(
+        _denied("fact", pairs), _denied("sentence", pairs), *(_conditional(name) for name in ("fact", "sentence"))
+    )
+    reasons = {"denied": POLARITY, "conditional": CONDITION}
+    parts = []
+    for name, reason in reasons.items():
+        own, source = pl.col(f"fact_{name}"), pl.col(f"sentence_{name}")
+        lost = source & ~own.any().over(*KEY, "sentence")
+        added = own & ~source.any().over(*KEY, "place")
+        parts.append(pairs.filter(lost | added).select(*KEY, reason=pl.lit(reason)))
+    return pl.concat(parts)
+
+
+def _denied(name: str, texts: pl.DataFrame) -> pl.Series:
+    """Return whether each text of a column denies something."""
+    return facts.add_facts(texts.select(content=name))["negated"].alias(f"{name}_denied")
+
+
+def _conditional(name: str) -> pl.Expr:
+    return pl.col(name).str.contains(_CONDITION).alias(f"{name}_conditional")
+
+
+def _reworded(stated: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
+    """Return entries of which a fact uses many content words that the entry does not; names of speakers are its own."""
+    spoken = pl.concat_str("speaker", "content", separator=" ", ignore_nulls=True)
+    entry = candidates.select(*KEY, text=spoken)
+    own = entry.select(*KEY, words=tokens.content_stems(entry["text"]))
+    pairs = stated.select(*KEY, said=tokens.content_stems(stated["fact"].str.replace_all(r"[0-9]+", " "))).join(
+        own, on=KEY, how="left", maintain_order="left"
+    )
+    new = pl.col("said").list.set_difference("words").list.len()
+    return pairs.filter(new > NEW_WORDS * pl.col("said").list.len()).select(*KEY, reason=pl.lit(REWORDED))
+
+
+def _misdated(stated: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Return entries of which a fact has a date that the entry does not state."""
+    days = {tuple(row[name] for name in KEY): _days(row) for row in members.iter_rows(named=True)}
+    wrong = [
+        (profile_id, memory_id, DATE)
+        for profile_id, memory_id, day in stated.select(*KEY, "date").iter_rows()
+        if day is not None and day not in days[profile_id, memory_id]
+    ]
+    return pl.DataFrame(wrong, schema={name: pl.String() for name in (*KEY, "reason")}, orient="row")
+
+
+def _days(row: dict[str, Any]) -> frozenset[date]:
+    """Return the day of an entry, and the first day of each span that a date in it means."""
+    day = row["created_at"].date()
+    spans = (dates.span(said, day) for said in row["dates"])
+    return frozenset([day, *(found[0] for found in spans if found is not None)])
+
+
+def settled(candidates: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Return the entries that have live facts: KEY."""
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("kind") == FACT)
+    return _grouped(candidates).join(live, on=lineage.CLUSTER, how="semi").select(KEY)
+
+
+def summaries(
+    accepted: pl.DataFrame,
+    memories: pl.DataFrame,
+    scored: pl.DataFrame,
+    enrichment: pl.DataFrame,
+    changes: pl.DataFrame,
+    policy: Policy,
+    *,
+    plan_id: str,
+) -> pl.DataFrame:
+    """Return the facts to make: those that are not live yet and that nothing has changed.
+
+    Args:
+        accepted: as `split` returns it.
+        memories: table `memories`, with the entries and the live facts.
+        scored: table `scored_memories` of the same state.
+        enrichment: table `enrichment`.
+        changes: table `fact_changes` of the same run.
+        policy: the model.
+        plan_id: plan that the rows belong to.
+
+    Returns:
+        Table `summaries`. A fact has the speaker, session and tags of its entry, and inherits from it what a summary
+        inherits from its members; a date up to the day it was said starts its validity.
+    """
+    named = _named(accepted, memories)
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", fact_id="memory_id")
+    due = named.join(_changed(named, memories, changes), on=["profile_id", "fact_id"], how="anti").join(
+        live, on=["profile_id", "fact_id"], how="anti"
+    )
+    rated = lineage.rated(memories.join(due, on=KEY, how="semi"), scored, enrichment)
+    rows = due.join(rated.drop("cluster_id", "content_hash", "members", "plan_id"), on=KEY, maintain_order="left")
+    began = pl.col("date").cast(INSTANT)
+    return TABLES["summaries"].conform(
+        rows.with_columns(
+            content_hash.content_hashes(rows["speaker"], rows["fact"]),
+            summary_id="fact_id",
+            kind=pl.lit(FACT),
+            compiled_by=pl.lit(policy.llm_model, pl.String),
+            fallback=pl.lit(None, pl.String),
+            content="fact",
+            index_text="fact",
+            members=pl.concat_list("memory_id"),
+            valid_from=pl.when(began <= pl.col("created_at")).then(began).otherwise("valid_from"),
+            said_at=pl.lit(None, INSTANT),
+            protected=pl.lit(value=False),
+            protected_reason=pl.lit(None, pl.String),
+            replaces=pl.lit([], pl.List(pl.String)),
+            supersedes=pl.lit(value=False),
+            plan_id=pl.lit(plan_id),
+        )
+    )
+
+
+def withdrawn(accepted: pl.DataFrame, memories: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """Return live facts whose entry has left, says something else, or was changed in what they say.
+
+    Args:
+        accepted: as `split` returns it.
+        memories: table `memories`.
+        changes: table `fact_changes` of the same run.
+
+    Returns:
+        profile_id, memory_id and reason, sorted.
+    """
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE))
+    made = live.filter(pl.col("kind") == FACT).with_columns(entry=pl.col("members").list.first())
+    groups = _grouped(live.filter(pl.col("kind") == ORIGINAL)).select(*lineage.CLUSTER)
+    named = _named(accepted, memories)
+    unknown = made.join(named, left_on=KEY, right_on=["profile_id", "fact_id"], how="anti").select(
+        "profile_id", fact_id="memory_id", memory_id="entry", sentences=pl.lit([], pl.List(pl.String))
+    )
+    known = pl.concat([named.select(unknown.columns), unknown])
+    changed = _changed(known, memories, changes).rename({"fact_id": "memory_id"})
+    gone = made.join(groups, on=lineage.CLUSTER, how="anti")
+    reasons = {
+        "Its entry has left or says something else.": gone,
+        "Something newer changes what it says.": made.join(changed, on=KEY, how="semi"),
+    }
+    rows = [frame.select(*KEY, reason=pl.lit(reason)) for reason, frame in reasons.items()]
+    return pl.concat(rows).unique(KEY, keep="first", maintain_order=True).sort(KEY)
+
+
+def _named(accepted: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Return the accepted facts with `fact_id` (hash of the entry, its text and the fact) and `cluster_id`."""
+    stated = accepted.filter(pl.col("refused").is_null()).join(
+        _grouped(memories), on=KEY, how="left", maintain_order="left"
+    )
+    ids = [
+        model_prompts.digest(f"{cluster_id}\x1f{fact}")[:_ID_DIGITS]
+        for cluster_id, fact in stated.select("cluster_id", "fact").iter_rows()
+    ]
+    return stated.with_columns(pl.Series("fact_id", ids, dtype=pl.String))
+
+
+def _grouped(entries_: pl.DataFrame) -> pl.DataFrame:
+    """Return the id under which the facts of each entry stand together: KEY and cluster_id."""
+    ids = [
+        model_prompts.digest("\x1f".join((FACT, *row)))[:_ID_DIGITS]
+        for row in entries_.select("memory_id", "content_hash").iter_rows()
+    ]
+    return entries_.select(KEY).with_columns(pl.Series("cluster_id", ids, dtype=pl.String))
+
+
+def _changed(named: pl.DataFrame, memories: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """Return the facts that a closing of their entry, or a change or contradiction of their sentence, concerns.
+
+    Where it is not known which sentence that is, or which sentences a fact is taken from, it concerns every fact.
+    """
+    closed = memories.filter(pl.col("superseded_kind") == "update").select(*KEY, statement=pl.lit(None, pl.String))
+    relevant = changes.filter(pl.col("relation") != "duplicate").select(*KEY, "statement")
+    pairs = named.select("profile_id", "fact_id", "memory_id", "sentences").join(
+        pl.concat([closed, relevant]), on=KEY, maintain_order="left"
+    )
+    touched = [
+        statement is None
+        or not sentences
+        or any(sentence in statement or statement in sentence for sentence in sentences)
+        for sentences, statement in pairs.select("sentences", "statement").iter_rows()
+    ]
+    return pairs.filter(pl.Series(touched, dtype=pl.Boolean)).select("profile_id", "fact_id").unique()

@@ -1,0 +1,255 @@
+"""A language model as a judge of pairs of memories: what it is asked, and which of its verdicts are accepted.
+
+Pairs are asked in batches and looked up one by one: a pair is named by a hash of both texts, speakers and days, so that
+a verdict is found whatever batch it was asked in, and no pair is asked twice. A verdict is accepted only if it names a
+pair that was asked, and if the words that it calls outdated stand in the older text and those that say so in the newer.
+Not here: which pairs are candidates and what a run makes of a judgement (`change_detection`), how a model is asked
+(`model_prompts`), and the judge by rules (`text.compare`).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from memory_pipeline.consolidation import model_prompts
+from memory_pipeline.consolidation.model_prompts import NOT_JSON, REQUESTS
+from memory_pipeline.llm.protocol import Outcome
+from memory_pipeline.settings import Policy
+from memory_pipeline.text.parse import clauses, facts
+
+PURPOSE: Final = "relation"
+"""Purpose of a request about pairs."""
+PAIRS_AT_ONCE: Final = 10
+"""Pairs in one request: their verdicts fit into the default length of an answer."""
+RELATIONS: Final = {"same": "duplicate", "update": "update", "conflict": "conflict", "different": "unrelated"}
+"""What the model may answer, and the relation that it means (`text.compare.judge.RELATIONS`)."""
+LEFT_OUT: Final = "left out of the answer"
+TWICE: Final = "two verdicts on one pair"
+MISQUOTED: Final = "quotes what the text does not say"
+OTHER_NUMBERS: Final = "calls the same what differs in numbers, dates or negation"
+"""Reasons why a verdict is refused."""
+
+_NAME_DIGITS: Final = 12
+_PAIR: Final = ("older_text", "older_speaker", "older_day", "newer_text", "newer_speaker", "newer_day")
+_PROMPT: Final = """\
+You keep the notes of an assistant in order. Each line below is a pair of notes, the older and the newer one, each \
+with the day on which it was said. For every pair, say how the newer note relates to the older one:
+- "same": both state the same fact, perhaps in other words, and neither adds to the other.
+- "update": something that the older note states no longer holds, because the newer note gives the same thing of the \
+same subject another value, or says that it has ended.
+- "conflict": both cannot be true, and nothing says that one of them is the newer state of things.
+- "different": anything else. Two facts about one subject are different, and so are two events, measurements of two \
+days, a second thing of a kind beside the first, and a plan, an offer or a question beside what became of it.
+
+{care}
+
+----- {mark}
+{material}
+----- {mark}
+
+Answer with a JSON array alone, with one object per pair and nothing around it:
+{{"pair": the pair's name, "relation": "same", "update", "conflict" or "different", "sure": true if no careful reader \
+could disagree, else false, "older": for an update or a conflict the sentence of the older note that no longer holds \
+or cannot be true beside the newer one, copied letter by letter, else "", "newer": likewise the words of the newer \
+note that say so, else ""}}"""
+
+
+class _Verdict(BaseModel):
+    """One object of an answer."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    pair: str
+    relation: Literal["same", "update", "conflict", "different"]
+    sure: bool
+    older: str
+    newer: str
+
+
+_ANSWER: Final = TypeAdapter(list[Any])
+VERDICTS: Final = pl.Schema(
+    {
+        "profile_id": pl.String,
+        "pair": pl.String,
+        "relation": pl.String,
+        "sure": pl.Boolean,
+        "statement": pl.String,
+        "value": pl.String,
+        "other_value": pl.String,
+        "refused": pl.String,
+    }
+)
+"""What is known of each pair asked: the relation, or why the verdict was refused."""
+
+
+def named(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Add `pair`, the name of each pair: 12 hex digits of the SHA-256 of what the model sees of it.
+
+    Args:
+        pairs: `older_` and `newer_` text, speaker (may be null) and at (instant), beside any other columns.
+    """
+    days = pairs.with_columns(
+        older_day=pl.col("older_at").dt.to_string("%Y-%m-%d"), newer_day=pl.col("newer_at").dt.to_string("%Y-%m-%d")
+    )
+    names = ["\x1f".join(part or "" for part in row) for row in days.select(_PAIR).iter_rows()]
+    digests = [model_prompts.digest(name)[:_NAME_DIGITS] for name in names]
+    return days.with_columns(pl.Series("pair", digests, dtype=pl.String))
+
+
+def requests(pairs: pl.DataFrame, known: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Make requests for the pairs that no answer is recorded for, in batches.
+
+    Args:
+        pairs: as `named` returns them, with profile_id, in the order of asking; a pair may be there more than once.
+        known: recorded attempts: table `model_readings`.
+        policy: the model.
+
+    Returns:
+        The columns of `REQUESTS`; the subject of a request is the names of its pairs, joined by blanks. No row if no
+        model is set.
+    """
+    if policy.llm_model is None or pairs.is_empty():
+        return REQUESTS.to_frame()
+    asked = _answered(known, policy).select("profile_id", pair=pl.col("subject").str.split(" ")).explode("pair")
+    open_pairs = pairs.unique(["profile_id", "pair"], keep="first", maintain_order=True).join(
+        asked, on=["profile_id", "pair"], how="anti", maintain_order="left"
+    )
+    rows: list[tuple[str, str]] = []
+    prompts: list[str] = []
+    for (profile_id,), group in open_pairs.group_by("profile_id", maintain_order=True):
+        for batch in group.iter_slices(PAIRS_AT_ONCE):
+            rows.append((str(profile_id), " ".join(batch["pair"])))
+            prompts.append(model_prompts.prompt(_PROMPT, model_prompts.json_lines(map(_shown, batch.to_dicts()))))
+    subjects = pl.DataFrame(rows, schema={"profile_id": pl.String, "subject": pl.String}, orient="row")
+    return model_prompts.requests(subjects, prompts, PURPOSE, policy.llm_model)
+
+
+def verdicts(pairs: pl.DataFrame, known: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return what the model said of each pair, from recorded answers alone.
+
+    Args:
+        pairs: as for `requests`.
+        known: table `model_readings`, with the answers of this run.
+        policy: the model.
+
+    Returns:
+        The columns of `VERDICTS`, one row per pair and profile that was asked, in the order of `pairs`: `relation` (as
+        in `text.compare.judge`), `sure`, `statement` (the sentence of the older text that no longer holds; null where
+        that is all of it), `value` and `other_value` (the words quoted from the older and from the newer), or `refused`
+        with the reason; then the rules' judgement stands.
+    """
+    said: dict[tuple[str, str], dict[str, Any]] = {}
+    for profile_id, subject, content in _answered(known, policy).iter_rows():
+        for name, verdict in _read(content, subject.split(" ")).items():
+            said.setdefault((profile_id, name), verdict)
+    unique = pairs.unique(["profile_id", "pair"], keep="first", maintain_order=True)
+    rows = [
+        {"profile_id": pair["profile_id"], "pair": pair["pair"]} | _checked(said[key], pair)
+        for pair in unique.iter_rows(named=True)
+        if (key := (pair["profile_id"], pair["pair"])) in said
+    ]
+    found = pl.DataFrame(rows, schema=VERDICTS)
+    return _without_different_facts(found, unique)
+
+
+def _answered(known: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return the recorded answers about pairs by the policy's model: profile_id, subject, content."""
+    of_model = (pl.col("purpose") == PURPOSE) & (pl.col("model") == pl.lit(policy.llm_model, pl.String))
+    answered = known.filter(of_model, pl.col("outcome") == Outcome.ANSWERED.value)
+    return answered.sort("profile_id", "request_hash").select("profile_id", "subject", "content")
+
+
+def _shown(pair: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the model sees of a pair."""
+
+    def note(side: str) -> dict[str, str]:
+        speaker = pair[f"{side}_speaker"]
+        said = {"said": pair[f"{side}_day"], "speaker": speaker, "text": pair[f"{side}_text"]}
+        return {name: value for name, value in said.items() if value}
+
+    return {"pair": pair["pair"], "older": note("older"), "newer": note("newer")}
+
+
+def _read(content: str, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the verdict on each pair of one request, or why there is none."""
+    try:
+        objects = _ANSWER.validate_json(model_prompts.cleaned(content))
+    except ValidationError:
+        return {name: {"refused": NOT_JSON} for name in names}
+    found: dict[str, dict[str, Any]] = {}
+    for one in objects:
+        name = str(one.get("pair")) if isinstance(one, dict) else ""
+        if name not in names:
+            continue
+        try:
+            verdict = _Verdict.model_validate(one).model_dump()
+        except ValidationError:
+            verdict = {"refused": NOT_JSON}
+        found[name] = verdict if found.get(name, verdict) == verdict else {"refused": TWICE}
+    return {name: found.get(name, {"refused": LEFT_OUT}) for name in names}
+
+
+def _checked(verdict: Mapping[str, Any], pair: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a verdict in terms of the judge's columns, or the reason why it is refused."""
+    if refused := verdict.get("refused"):
+        return {"refused": refused}
+    relation = RELATIONS[verdict["relation"]]
+    judged: dict[str, Any] = {"relation": relation, "sure": verdict["sure"]}
+    if relation not in {"update", "conflict"}:
+        return judged
+    older, newer = _words(verdict["older"]), _words(verdict["newer"])
+    if not older or not newer or older not in _words(pair["older_text"]) or newer not in _words(pair["newer_text"]):
+        return {"refused": MISQUOTED}
+    return judged | {"statement": _sentence(pair["older_text"], older), "value": older, "other_value": newer}
+
+
+def _words(text: str) -> str:
+    """Return a text with single blanks: a model may not copy line breaks as they are."""
+    return " ".join(text.split())
+
+
+def _sentence(text: str, quote: str) -> str | None:
+    """Return the sentences of a text that a quote lies in, one a line; None if that is all of the text."""
+    parts = _sentences(text)
+    spans = (parts[at : at + size] for size in range(1, len(parts)) for at in range(len(parts) - size + 1))
+    found = next((span for span in spans if quote in _words("".join(span))), None)
+    return None if found is None else "\n".join(sentence.strip() for sentence in found)
+
+
+def _sentences(text: str) -> list[str]:
+    """Return the sentences of a text, with the blanks after them."""
+    pieces = clauses.split_clauses(pl.Series([text], dtype=pl.String))
+    found, sentence = list[str](), ""
+    for clause, ends in pieces.select("clause", "ends").iter_rows():
+        sentence += clause
+        if ends:
+            found.append(sentence)
+            sentence = ""
+    return found
+
+
+def _without_different_facts(found: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Refuse verdicts that call two texts the same although their numbers, dates or negations differ."""
+    same = found.filter(pl.col("relation") == "duplicate").join(pairs, on=["profile_id", "pair"], maintain_order="left")
+    if same.is_empty():
+        return found
+    sides = [facts.add_facts(same.select(content=f"{side}_text")) for side in ("older", "newer")]
+    differ = [
+        any(_differ(older[name], newer[name]) for name in ("numbers", "dates")) or older["negated"] != newer["negated"]
+        for older, newer in zip(*(side.iter_rows(named=True) for side in sides), strict=True)
+    ]
+    wrong = same.filter(pl.Series(differ, dtype=pl.Boolean)).select("profile_id", "pair", wrong=pl.lit(OTHER_NUMBERS))
+    joined = found.join(wrong, on=["profile_id", "pair"], how="left", maintain_order="left")
+    return joined.with_columns(
+        refused=pl.coalesce("refused", "wrong"),
+        relation=pl.when(pl.col("wrong").is_null()).then("relation"),
+        sure=pl.when(pl.col("wrong").is_null()).then("sure"),
+    ).drop("wrong")
+
+
+def _differ(older: Iterable[str] | None, newer: Iterable[str] | None) -> bool:
+    """Return whether each side has facts of a kind that the other lacks."""
+    ours, theirs = set(older or ()), set(newer or ())
+    return bool(ours - theirs and theirs - ours)
