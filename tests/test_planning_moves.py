@@ -48,11 +48,12 @@ def test_a_memory_gets_one_decision_the_strongest(first):
 
 
 @pytest.mark.parametrize("action", ["delete", "archive", "expire", "cold"])
-def test_what_leaves_neither_rises_nor_is_closed(action):
+def test_what_leaves_does_not_rise_and_is_closed_unless_nothing_of_it_stays(action):
     before = state("a", "b")
     wishes = {"changes": [EVENT], "risen": [{"memory_id": "a"}, {"memory_id": "b"}]}
     plan = propose(before, **wishes, leaving=[{"memory_id": "a", "action": action}])
-    assert said(plan) == [(action, "a", None), ("promote", "b", None)]
+    closing = [] if action == "delete" else [("close", "a", "b")]
+    assert said(plan) == [*closing, (action, "a", None), ("promote", "b", None)]
     assert said(propose(before, **wishes)) == [("close", "a", "b"), ("promote", "a", None), ("promote", "b", None)]
     merge = propose(before, **wishes, summaries=MERGE["summaries"], leaving=[superseded("a", "S")])
     assert said(merge) == [("summarise", "S", None), ("supersede", "a", "S"), ("promote", "b", None)]

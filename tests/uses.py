@@ -48,8 +48,8 @@ def risen(rows: Mapping[str, datetime], *, tier: str = "short_term") -> pl.DataF
     )
 
 
-def changed(older: str, newer: str, relation: str, similarity: float | None = 0.9) -> pl.DataFrame:
-    """Table `fact_changes`: one change of profile p."""
+def changed(older: str, newer: str, relation: str, similarity: float | None = 0.9, **fields: Any) -> pl.DataFrame:
+    """Table `fact_changes`: one change of profile p, decided if it is an update."""
     row = {
         "profile_id": "p",
         "memory_id": older,
@@ -68,7 +68,7 @@ def changed(older: str, newer: str, relation: str, similarity: float | None = 0.
         "reason": "Ada's home is Bath, and is Cork.",
         "plan_id": "plan",
     }
-    return table("fact_changes", [row])
+    return table("fact_changes", [row | fields])
 
 
 def table(name: str, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:

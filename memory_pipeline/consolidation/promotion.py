@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.state import energy
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, EventType, Lifecycle
 from memory_pipeline.settings import Policy
@@ -69,7 +70,12 @@ def promote(
         pl.col("lifecycle").is_in(LIVE), pl.col("superseded_kind").ne_missing(pl.lit("summary"))
     )
     current = candidates.filter(pl.col("superseded_by").is_null())
-    ended = fact_changes.filter(pl.col("relation") == "update", "decided", pl.col("at") <= pl.lit(as_of, dtype=INSTANT))
+    ended = fact_changes.filter(
+        pl.col("relation") == "update",
+        "decided",
+        pl.col("statement").is_null(),
+        pl.col("at") <= pl.lit(as_of, dtype=INSTANT),
+    )
     disputed = pl.concat([_contradicted(memories, edges).select(KEY), ended.select(KEY)])
     undisputed = current.join(disputed, on=KEY, how="anti", maintain_order="left")
     rising = []
@@ -97,9 +103,11 @@ def holds(as_of: datetime) -> pl.Expr:
 
 
 def _contradicted(memories: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """Return memories in conflict with a live memory; CONTRADICTS/contrast does not count."""
+    """Return memories in conflict with a live memory; neither CONTRADICTS/contrast nor a mere proposal counts."""
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(KEY)
-    conflicts = edges.filter(pl.col("edge_type") == "CONTRADICTS", pl.col("kind").ne_missing(pl.lit("contrast")))
+    conflicts = edges.filter(
+        pl.col("edge_type") == "CONTRADICTS", pl.col("kind").ne_missing(pl.lit("contrast")), ~edge_rows.is_fact_link()
+    )
     ends = [("source", "target"), ("target", "source")]
     pairs = [conflicts.select("profile_id", pl.col(one).alias("memory_id"), other=other) for one, other in ends]
     return pl.concat(pairs).join(live, left_on=["profile_id", "other"], right_on=KEY, how="semi")

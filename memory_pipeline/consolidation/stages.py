@@ -26,7 +26,7 @@ from memory_pipeline.consolidation import (
 )
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.context import Context
-from memory_pipeline.consolidation.edges import associations, centrality
+from memory_pipeline.consolidation.edges import associations, centrality, links
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING
 from memory_pipeline.consolidation.plans import invariants, planning
@@ -653,12 +653,26 @@ def plan(
         trims=trims,
         proposed_edges=proposed_edges,
         pruned_edges=faded,
+        retired_links=_retired(context, memories, decided_edges, fact_changes, deferred),
         fact_changes=fact_changes,
         promotions=promotions,
         proposed_blocks=proposed_blocks,
         deferred=deferred,
     )
     return conform(ConsolidationPlan, planning.hold(proposal, profiles, state))
+
+
+def _retired(
+    context: Context,
+    memories: pl.DataFrame,
+    decided_edges: pl.DataFrame,
+    fact_changes: pl.DataFrame,
+    deferred: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return links about facts that no longer hold; none where this run has not compared the facts."""
+    if not context.policy.fact_changes or Action.LINK not in context.actions:
+        return decided_edges.clear()
+    return links.no_longer_held(decided_edges, fact_changes, memories, deferred, as_of=context.as_of)
 
 
 def _proposal(
@@ -675,7 +689,8 @@ def _proposal(
         proposals["summaries"], proposals["archived_set"] = scope.about(
             recent, proposals["summaries"], proposals["archived_set"]
         )
-        proposals["proposed_edges"] = scope.touching(recent, proposals["proposed_edges"], "source", "target")
+        for edges in ("proposed_edges", "retired_links"):
+            proposals[edges] = scope.touching(recent, proposals[edges], "source", "target")
         proposals["fact_changes"] = scope.touching(recent, proposals["fact_changes"], "memory_id", "other_id")
     return planning.propose(
         profiles,
@@ -698,8 +713,9 @@ def _decided(
     **proposals: pl.DataFrame,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the decisions in force at this instant if a run decided these proposals alone, and the memories then."""
-    others = ("proposed_edges", "pruned_edges", "trims", "proposed_blocks", "deferred")
-    nothing = {name: TABLES["decided_edges" if name == "pruned_edges" else name].empty() for name in others}
+    others = ("proposed_edges", "trims", "proposed_blocks", "deferred")
+    nothing = {name: TABLES[name].empty() for name in others}
+    nothing |= dict.fromkeys(("pruned_edges", "retired_links"), TABLES["decided_edges"].empty())
     proposal = _proposal(context, profiles, state, decisions, reverted, **(nothing | proposals))
     decided = planning.effective(proposal, _committed_now(context, decisions, reverted))
     return decided, projection.apply(state, decided).memories

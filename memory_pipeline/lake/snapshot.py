@@ -25,7 +25,7 @@ from filelock import FileLock
 
 from memory_pipeline.lake import policies, snapshot_tables
 from memory_pipeline.lake.snapshot_macros import MACROS, quoted
-from memory_pipeline.lake.snapshot_schemas import RECALLS, RELATIONS, Relation
+from memory_pipeline.lake.snapshot_schemas import RECALLS, RELATIONS, Relation, without_zone
 from memory_pipeline.lake.snapshot_tables import SOURCES, USE_COLUMNS, USES
 from memory_pipeline.lake.snapshot_views import LINKED, VIEWS, column, linked_view
 from memory_pipeline.lake.tables import Lake
@@ -382,8 +382,7 @@ def _remove(path: Path) -> None:
 def _create_table(connection: duckdb.DuckDBPyConnection, relation: Relation, frame: pl.DataFrame) -> None:
     """Create a table from a frame, with the columns and types of its schema."""
     columns = ", ".join(f"{column(name)}::{kind} AS {column(name)}" for name, kind in relation.types.items())
-    instants = pl.col(pl.Datetime("us", "UTC")).dt.replace_time_zone(None)
-    connection.register("frame", frame.with_columns(instants))
+    connection.register("frame", frame.cast({name: without_zone(kind) for name, kind in frame.schema.items()}))
     connection.execute(f"CREATE TABLE {relation.name} AS SELECT {columns} FROM frame")  # noqa: S608
     connection.unregister("frame")
 

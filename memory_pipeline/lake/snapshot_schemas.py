@@ -11,8 +11,9 @@ from typing import Final
 
 import dataframely as dy
 import polars as pl
+from polars.datatypes import DataTypeClass
 
-from memory_pipeline.schemas import TABLES, Decisions, Memories, Summaries
+from memory_pipeline.schemas import INSTANT, TABLES, Decisions, Memories, Summaries
 
 _PROFILE: Final = "Tenant that owns the row."
 
@@ -179,10 +180,25 @@ _SQL_TYPES: Final[dict[pl.DataType, str]] = {
 
 def sql_type(dtype: pl.DataType) -> str:
     """Return the SQL type of a column; instants are TIMESTAMP in UTC, so that no reader needs a time zone."""
+    if isinstance(dtype, pl.Struct):
+        fields = (f"{field.name} {sql_type(_instance(field.dtype))}" for field in dtype.fields)
+        return f"STRUCT({', '.join(fields)})"
     if not isinstance(dtype, pl.List):
         return _SQL_TYPES[dtype]
-    inner = dtype.inner
-    return f"{sql_type(inner if isinstance(inner, pl.DataType) else inner())}[]"
+    return f"{sql_type(_instance(dtype.inner))}[]"
+
+
+def without_zone(dtype: pl.DataType) -> pl.DataType:
+    """Return a type with the instants in it as DuckDB stores them: in UTC, without a time zone."""
+    if isinstance(dtype, pl.List):
+        return pl.List(without_zone(_instance(dtype.inner)))
+    if isinstance(dtype, pl.Struct):
+        return pl.Struct({field.name: without_zone(_instance(field.dtype)) for field in dtype.fields})
+    return pl.Datetime("us") if dtype == INSTANT else dtype
+
+
+def _instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
+    return dtype if isinstance(dtype, pl.DataType) else dtype()
 
 
 @dataclass(frozen=True)

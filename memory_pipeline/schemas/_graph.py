@@ -13,7 +13,8 @@ class Edges(dy.Schema):
     target = text("Memory at which the edge ends.", key=True)
     edge_type = text(
         "Derived: FOLLOWS, CAUSED_BY, SIMILAR_TO, REFERENCES, COACTIVATED, SHORTCUT. Decided: DISCOVERED, CONTRADICTS, "
-        "SUMMARIZES and others. Asserted: any type that an agent gave.",
+        "SUMMARIZES and others, and MAY_UPDATE (newer to older) and MAY_REPEAT, which only change what recall shows. "
+        "Asserted: any type that an agent gave.",
         key=True,
     )
     kind = text(

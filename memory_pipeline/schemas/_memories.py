@@ -65,6 +65,18 @@ class Memories(dy.Schema):
     valid_until_given = instant("End of validity that agents gave.", nullable=True)
     closed_by = text("Newer memory that ended its validity, whether or not that is in force.", nullable=True)
     closed_until = instant("End of validity that the newer memory set.", nullable=True)
+    closed_statements = dy.List(
+        dy.Struct(
+            {
+                "sentence": text("Sentence of `content` that no longer holds."),
+                "valid_until": instant("End of its validity (exclusive)."),
+                "closed_by": text("Newer memory that ended it."),
+            }
+        ),
+        nullable=True,
+        description="Sentences of the text that newer memories have outdated, while the rest of it still holds, sorted "
+        "by sentence; null: none.",
+    )
     members = words("For a summary: ids of its members, sorted.")
     cluster_id = text("For a summary: cluster that it summarises.", nullable=True)
     index_text = text("For a summary: words that are embedded and searched.", nullable=True)

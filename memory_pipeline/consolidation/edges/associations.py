@@ -5,7 +5,7 @@ committed. Directed edges point from the later memory to the earlier one: a memo
 CAUSED_BY its cause and REINFORCES what it resembles. Undirected edges are stored once, source < target.
 
 This module is the entry point. The rules are in `similarity_edges` (what memories say), `coactivation` (sessions that
-accessed them), `co_recall` (answers that named them), `links` (auto-links, reinforcements, conflicts) and `creative`.
+accessed them), `co_recall` (answers that named them), `links` (auto-links, reinforcements, facts) and `creative`.
 Not here: the comparison of vectors (`similarity`), and graph measures of memories (`centrality`).
 """
 
@@ -107,7 +107,7 @@ def discover(
 
     - DISCOVERED and CONTRADICTS/contrast by the rules in `creative`;
     - ASSOCIATED and REINFORCES by those in `links`;
-    - CONTRADICTS/conflict for every conflict in `fact_changes`.
+    - MAY_UPDATE, MAY_REPEAT and CONTRADICTS/conflict for `fact_changes` that close nothing (see `links.about_facts`).
 
     A pair that already has an asserted or decided edge of that type, in either direction, gets no second one. A link
     that would weigh too little at `as_of`, after all recalls since its memories exist, is not proposed.
@@ -130,11 +130,12 @@ def discover(
     Cost: one exact join of the live memories for auto-links and reinforcements, and the square of the creative sample.
     """
     parts = [
-        links.conflicts(fact_changes, memories),
+        links.about_facts(fact_changes, memories, as_of=as_of),
         links.propose(memories, edges, vectors, tier_changes, policy),
     ]
     if "creative" in policy.associations:
-        parts.append(creative.propose(memories, scored, edges, vectors, policy, as_of=as_of))
+        joined = edges.filter(~edge_rows.is_fact_link())
+        parts.append(creative.propose(memories, scored, joined, vectors, policy, as_of=as_of))
     pair = ["profile_id", "edge_type", "low", "high"]
     existing = edge_rows.unordered(edges.filter(pl.col("origin") != "derived"))
     candidates = pl.concat(parts, how="diagonal_relaxed")
@@ -278,7 +279,7 @@ def _used_together(
         parts.append(edge_rows.complete(coactivation.coactivated(live, *co_occurrences)))
     if "shortcut" in policy.associations:
         present = decay(strengthen(edges, accesses, policy, as_of=as_of), policy, as_of=as_of)
-        usable = present.filter(is_usable(policy))
+        usable = present.filter(is_usable(policy), ~edge_rows.is_fact_link())
         parts.append(edge_rows.complete(coactivation.shortcuts(live, *co_occurrences, usable, policy)))
     return pl.concat(parts)
 

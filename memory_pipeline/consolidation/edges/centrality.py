@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.consolidation.edges import associations, graph
+from memory_pipeline.consolidation.edges import associations, edge_rows, graph
 from memory_pipeline.consolidation.state.folding import UNDIRECTED
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
@@ -36,8 +36,8 @@ def measure(
     Args:
         memories: table `memories`.
         importance: `profile_id`, `memory_id`, `importance` (0..1); 0.5 where it is unknown.
-        edges: table `association_edges` at present weight. Edges too light to be followed, and edges of memories that
-            are not live, do not count.
+        edges: table `association_edges` at present weight. Edges too light to be followed, links that only propose how
+            facts relate, and edges of memories that are not live do not count.
         policy: minimum weight of an edge that is followed, and whether centrality raises importance.
         as_of: instant of the run.
 
@@ -58,7 +58,7 @@ def measure(
         .sort(KEY)
         .with_row_index("node")
     )
-    linked = _ends(nodes, edges.filter(associations.is_usable(policy)))
+    linked = _ends(nodes, edges.filter(associations.is_usable(policy), ~edge_rows.is_fact_link()))
     auto_link = (pl.col("edge_type") == "ASSOCIATED") & (pl.col("origin") == "decided")
     related = linked.filter(
         ((pl.col("origin") != "derived") | (pl.col("edge_type") == "CAUSED_BY"))

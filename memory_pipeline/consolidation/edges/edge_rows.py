@@ -1,9 +1,9 @@
-"""Rows of edge tables: completes the edges that a rule finds, and looks up the vectors of their ends.
+"""Rows of edge tables: completes the edges that a rule finds, tells links about facts, and looks up vectors.
 
 Not here: which edges there are (`associations` and the modules it uses).
 """
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -12,6 +12,23 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
+
+FACT_COMPARISON: Final = "fact_comparison"
+"""Algorithm of the links between memories about the same fact."""
+
+PROPOSED: Final[dict[str, str]] = {"update": "MAY_UPDATE", "duplicate": "MAY_REPEAT", "conflict": "CONTRADICTS"}
+"""Edge type of the link that each relation of `fact_changes` makes where nothing is decided."""
+
+
+def is_fact_link() -> pl.Expr:
+    """Return whether an edge only says how two statements of fact may relate.
+
+    Such a link changes what recall shows and nothing else: no score, group, path or place in the graph. That holds for
+    every MAY_UPDATE and MAY_REPEAT, and for the CONTRADICTS that comparing facts has found; what an agent asserts or
+    `creative` finds under that name counts like any edge.
+    """
+    doubtful = pl.col("edge_type").is_in([PROPOSED["update"], PROPOSED["duplicate"]])
+    return doubtful | ((pl.col("edge_type") == PROPOSED["conflict"]) & (pl.col("algorithm") == FACT_COMPARISON))
 
 
 def complete(found: pl.DataFrame, *, origin: str = "derived", plan_id: str = "") -> pl.DataFrame:

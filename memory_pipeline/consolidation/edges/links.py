@@ -1,10 +1,11 @@
-"""Links that a run decides from what memories say: auto-links, reinforcements and conflicts.
+"""Links that a run decides from what memories say: auto-links, reinforcements, and how facts may relate.
 
 Each link dates from the later of its two memories and is a function of the memories, not of the run that finds it, so
 runs at any cadence decide the same links. Not here: creative associations (`creative`), which exist because a run
-sampled them, and how conflicts are recognised (`change_detection`).
+sampled them, and how the relations of facts are recognised (`change_detection`).
 """
 
+from datetime import datetime
 from typing import Final
 
 import numpy as np
@@ -15,11 +16,8 @@ from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.similarity import Pairs
-from memory_pipeline.schemas import LIVE
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
-
-CONFLICT_WEIGHT: Final = 0.6
-"""Weight and confidence of a conflict: that of AutoMem's CONTRADICTS."""
 
 RISEN: Final = ("short_term", "long_term")
 """Tiers in which a memory can be reinforced."""
@@ -69,32 +67,96 @@ def propose(
     return pl.concat(proposals, how="diagonal")
 
 
-def conflicts(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Return CONTRADICTS/conflict edges between memories that state different values of a fact, neither an update.
+def about_facts(fact_changes: pl.DataFrame, memories: pl.DataFrame, *, as_of: datetime) -> pl.DataFrame:
+    """Return the links between memories about the same fact, whether or not they exist already.
+
+    - MAY_UPDATE from the newer memory to the older, for an update that is not sure enough to close anything, unless the
+      statement it concerns is closed;
+    - MAY_REPEAT, for the same fact in other words;
+    - CONTRADICTS/conflict, for two that cannot both hold.
+
+    Both memories are live and neither is closed, by an earlier run or by a decided update of `fact_changes` itself. The
+    confidence of the relation is the weight.
 
     Args:
-        fact_changes: table `fact_changes`; updates make no edge.
+        fact_changes: table `fact_changes`.
         memories: table `memories`.
+        as_of: instant of the run.
     """
-    created = memories.select(*KEY, "created_at")
+    closing = fact_changes.filter(
+        pl.col("relation") == "update", "decided", pl.col("statement").is_null() & (pl.col("at") <= _instant(as_of))
+    )
+    over = (pl.col("valid_until") <= _instant(as_of)).fill_null(value=False)
+    holding = memories.filter(pl.col("lifecycle").is_in(LIVE), ~over).join(closing, on=KEY, how="anti")
+    statements = pl.col("closed_statements").list.eval(pl.element().struct.field("sentence"))
+    older = holding.select(*KEY, "created_at", closed=statements)
+    doubted = ~((pl.col("relation") == "update") & pl.col("decided"))
     return (
-        fact_changes.filter(pl.col("relation") == "conflict")
-        .join(created, on=KEY)
-        .join(created, left_on=["profile_id", "other_id"], right_on=KEY, suffix="_other")
+        fact_changes.filter(doubted)
+        .join(older, on=KEY)
+        .join(
+            holding.select("profile_id", "created_at", other_id="memory_id"),
+            on=["profile_id", "other_id"],
+            suffix="_other",
+        )
+        .filter(~((pl.col("relation") == "update") & _all_closed()).fill_null(value=False))
         .select(
+            *_ends(),
             "profile_id",
             "similarity",
-            source=pl.min_horizontal("memory_id", "other_id"),
-            target=pl.max_horizontal("memory_id", "other_id"),
-            edge_type=pl.lit("CONTRADICTS"),
-            kind=pl.lit("conflict"),
-            weight=pl.lit(CONFLICT_WEIGHT),
-            confidence=pl.lit(CONFLICT_WEIGHT),
-            algorithm=pl.lit("fact_comparison"),
+            "confidence",
+            kind=pl.when(pl.col("relation") == "conflict").then(pl.lit("conflict")),
+            weight=pl.col("confidence"),
+            algorithm=pl.lit(edge_rows.FACT_COMPARISON),
             discovered_at=pl.max_horizontal("created_at", "created_at_other"),
         )
-        .unique(["profile_id", "source", "target"])
+        .sort("confidence", descending=True, maintain_order=True)
+        .unique(["profile_id", "source", "target", "edge_type"], keep="first", maintain_order=True)
     )
+
+
+def _ends() -> list[pl.Expr]:
+    """Return the type and ends of a link: an update points from the newer memory to the older."""
+    directed = pl.col("relation") == "update"
+    low, high = pl.min_horizontal("memory_id", "other_id"), pl.max_horizontal("memory_id", "other_id")
+    return [
+        pl.col("relation").replace_strict(edge_rows.PROPOSED, return_dtype=pl.String).alias("edge_type"),
+        pl.when(directed).then("other_id").otherwise(low).alias("source"),
+        pl.when(directed).then("memory_id").otherwise(high).alias("target"),
+    ]
+
+
+def _all_closed() -> pl.Expr:
+    """Return whether every sentence of `statement` is among the `closed` ones; null where there is no sentence."""
+    return pl.col("statement").str.split("\n").list.set_difference("closed").list.len() == 0
+
+
+def _instant(at: datetime) -> pl.Expr:
+    return pl.lit(at, dtype=INSTANT)
+
+
+def no_longer_held(
+    decided: pl.DataFrame,
+    fact_changes: pl.DataFrame,
+    memories: pl.DataFrame,
+    deferred: pl.DataFrame,
+    *,
+    as_of: datetime,
+) -> pl.DataFrame:
+    """Return the links about facts that earlier runs decided and comparing the facts no longer finds.
+
+    Args:
+        decided: table `decided_edges`.
+        fact_changes: table `fact_changes` of this run.
+        memories: table `memories`.
+        deferred: table `deferred`; what is linked to a memory that was not compared stays.
+        as_of: instant of the run.
+    """
+    present = decided.filter(pl.col("origin") == "decided", edge_rows.is_fact_link())
+    gone = present.join(about_facts(fact_changes, memories, as_of=as_of), on=TABLES["decided_edges"].key, how="anti")
+    for end in ("source", "target"):
+        gone = gone.join(deferred, left_on=["profile_id", end], right_on=KEY, how="anti")
+    return gone
 
 
 def _auto_links(

@@ -9,6 +9,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.state.decision_json import (
     BLOCK,
     BUDGET,
@@ -19,6 +20,7 @@ from memory_pipeline.consolidation.state.decision_json import (
     ORDER,
     PROMOTED,
     SAID,
+    STATEMENT,
     SUMMARY,
     TRIMMED,
     WORDED,
@@ -29,6 +31,9 @@ from memory_pipeline.schemas import LIVE, Action, Lifecycle
 _RISES: Final = {"tier": ("tier", "at", "energy"), "lifecycle": ("lifecycle",), "category": ("category",)}
 """What a promotion can raise, with the columns that describe it."""
 
+RETIRED: Final = "no_longer_proposed"
+"""Rule by which a link about facts is removed."""
+
 _ENDED: Final = ("valid_until", "superseded_by", "superseded_kind")
 
 CHANGES: Final = pl.Schema(
@@ -38,9 +43,15 @@ CHANGES: Final = pl.Schema(
 """A desired change: a decision that belongs to no plan yet. `subject` is the content that it concerns."""
 
 
-def links(proposed: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Return changes that add the edges of table `proposed_edges`."""
-    edges = _about_edges(proposed)
+def links(proposed: pl.DataFrame, memories: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
+    """Return changes that add the edges of table `proposed_edges`; links about facts have the reason of `fact_changes`.
+
+    Args:
+        proposed: table `proposed_edges`.
+        memories: table `memories`.
+        fact_changes: table `fact_changes`.
+    """
+    edges = _with_reasons(_about_edges(proposed), fact_changes)
     for end in ("source", "target"):
         texts = memories.select(
             "profile_id", pl.col("memory_id").alias(end), pl.col("content_hash").alias(f"{end}_text")
@@ -50,18 +61,52 @@ def links(proposed: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         edges,
         action=pl.lit(Action.LINK.value),
         rule=pl.concat_str("algorithm", pl.coalesce("kind", "edge_type"), separator="."),
-        reason=pl.format(
-            "{} and {} are linked as {}: cosine {}, confidence {}.",
-            "source",
-            "target",
-            "label",
-            _shown("similarity"),
-            _shown("confidence"),
+        reason=pl.coalesce(
+            "why",
+            pl.format(
+                "{} and {} are linked as {}: cosine {}, confidence {}.",
+                *("source", "target", "label"),
+                *(_shown("similarity"), _shown("confidence")),
+            ),
         ),
         factors=write({name: EDGE[name] for name in ("confidence", "similarity", "weight")}),
         before=pl.lit("{}"),
         after=write(EDGE),
         subject=pl.concat_str("label", "source_text", "target_text", separator=" ", ignore_nulls=True),
+    )
+
+
+def _with_reasons(edges: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
+    """Add `why`, the reason for each link about facts."""
+    pairs = fact_changes.select(
+        "profile_id",
+        edge_type=pl.col("relation").replace_strict(edge_rows.PROPOSED, return_dtype=pl.String),
+        low=pl.min_horizontal("memory_id", "other_id"),
+        high=pl.max_horizontal("memory_id", "other_id"),
+        why="reason",
+        algorithm=pl.lit(edge_rows.FACT_COMPARISON),
+    ).unique(["profile_id", "edge_type", "low", "high"], keep="first", maintain_order=True)
+    ends = {"low": pl.min_horizontal("source", "target"), "high": pl.max_horizontal("source", "target")}
+    return edges.with_columns(**ends).join(
+        pairs, on=["profile_id", "edge_type", "low", "high", "algorithm"], how="left", maintain_order="left"
+    )
+
+
+def retirements(outdated: pl.DataFrame) -> pl.DataFrame:
+    """Return changes that remove links about facts, rows of `decided_edges`, that nothing supports any more."""
+    return _changes(
+        _about_edges(outdated),
+        action=pl.lit(Action.PRUNE.value),
+        rule=pl.lit(RETIRED),
+        reason=pl.format(
+            "{} and {} are linked as {} no longer: one of them has changed, is closed or has left, or they now compare "
+            "otherwise.",
+            *("source", "target", "label"),
+        ),
+        factors=write({name: EDGE[name] for name in ("confidence", "discovered_at")}),
+        before=write(EDGE),
+        after=write({"edge_type": EDGE["edge_type"]}),
+        subject=pl.concat_str("label", pl.col("plan_id"), separator=" "),
     )
 
 
@@ -179,34 +224,66 @@ def moves(
 
 
 def closings(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Return changes that end the validity of memories whose fact a newer memory updates; both keep their lifecycle.
+    """Return changes that end the validity of memories, or of sentences, whose fact a newer memory updates.
+
+    All of them keep their lifecycle. Of several updates of one sentence, the earliest closes it.
 
     Args:
         fact_changes: table `fact_changes`; only updates that are decided close anything.
         memories: table `memories`.
     """
-    present = memories.select(*KEY, "content_hash", pl.col("valid_until", "superseded_by", "superseded_kind"))
+    present = memories.select(
+        *KEY, "content_hash", "closed_statements", pl.col("valid_until", "superseded_by", "superseded_kind")
+    )
     newer = memories.select("profile_id", other_id="memory_id", other_hash="content_hash")
     rows = (
         fact_changes.filter(pl.col("relation") == "update", "decided")
         .join(present.rename({name: f"{name}_before" for name in _ENDED}), on=KEY)
         .join(newer, on=["profile_id", "other_id"])
-        .filter(pl.col("superseded_by_before").ne_missing(pl.col("other_id")))
-        .with_columns(
-            target_id="other_id",
-            superseded_by="other_id",
-            superseded_kind=pl.lit("update"),
-            valid_until=pl.min_horizontal("at", "valid_until_before"),
-        )
+        .with_columns(target_id="other_id")
     )
-    return _changes(
-        rows,
-        action=pl.lit(Action.CLOSE.value),
-        factors=write({"similarity": pl.Float64()}),
-        before=write({name: CLOSED[name] for name in _ENDED}, suffix="_before"),
-        after=write(CLOSED),
-        subject=pl.concat_str("content_hash", "other_hash", separator=" "),
+    parts = _statements(rows.drop_nulls("statement"))
+    whole = rows.filter(
+        pl.col("statement").is_null(), pl.col("superseded_by_before").ne_missing(pl.col("other_id"))
+    ).with_columns(
+        superseded_by="other_id",
+        superseded_kind=pl.lit("update"),
+        valid_until=pl.min_horizontal("at", "valid_until_before"),
     )
+    texts = ("content_hash", "other_hash")
+    closed = {"action": pl.lit(Action.CLOSE.value), "factors": write({"similarity": pl.Float64()})}
+    return pl.concat(
+        [
+            _changes(
+                whole,
+                **closed,
+                before=write({name: CLOSED[name] for name in _ENDED}, suffix="_before"),
+                after=write(CLOSED),
+                subject=pl.concat_str(texts, separator=" "),
+            ),
+            _changes(
+                parts,
+                **closed,
+                before=pl.lit("{}"),
+                after=write({name: CLOSED[name] for name in ("valid_until", *texts)} | STATEMENT),
+                subject=pl.concat_str(*texts, "statement", separator=" "),
+            ),
+        ]
+    )
+
+
+def _statements(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows with the sentences that are not closed yet, each in the earliest row that closes it."""
+    closed = pl.col("closed_statements").list.eval(pl.element().struct.field("sentence")).fill_null([])
+    sentences = (
+        rows.with_columns(closed=closed, sentence=pl.col("statement").str.split("\n"))
+        .explode("sentence")
+        .filter(~pl.col("sentence").is_in("closed"), pl.col("superseded_kind_before").ne_missing(pl.lit("update")))
+        .sort("at", "other_id")
+        .unique([*KEY, "sentence"], keep="first", maintain_order=True)
+    )
+    kept = sentences.group_by(*KEY, "other_id", maintain_order=True).agg(statement=pl.col("sentence").str.join("\n"))
+    return rows.drop("statement").join(kept, on=[*KEY, "other_id"]).with_columns(valid_until="at")
 
 
 def trims(cut: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:

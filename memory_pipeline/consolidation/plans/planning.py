@@ -14,6 +14,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.consolidation.state.projection import State
@@ -25,7 +26,7 @@ QUOTA_FLOOR: Final = 20
 LEAVING: Final = (Action.SUPERSEDE.value, *decision_json.LEAVES)
 """Actions after which a memory is not live, or reduced to a stub."""
 
-_STAYING: Final = (Action.CLOSE.value, Action.TRIM.value, Action.PROMOTE.value)
+_STAYING: Final = (Action.TRIM.value, Action.PROMOTE.value)
 """Actions on memories that stay."""
 
 TOMBSTONE: Final = "[deleted]"
@@ -48,6 +49,7 @@ def propose(
     archived_set: pl.DataFrame,
     proposed_edges: pl.DataFrame,
     pruned_edges: pl.DataFrame,
+    retired_links: pl.DataFrame,
     fact_changes: pl.DataFrame,
     promotions: pl.DataFrame,
     trims: pl.DataFrame,
@@ -62,7 +64,8 @@ def propose(
     """Return the decisions that turn the state into the desired one.
 
     What already holds needs no decision. A memory gets at most one move, by the first of supersede, delete, archive,
-    expire, cold and stub; a memory that leaves is neither promoted nor closed nor trimmed. Undone decisions are not
+    expire, cold and stub; a memory that leaves is neither promoted nor trimmed, nor closed where a summary takes its
+    place, and links about its facts go with it, as with a memory that is closed. Undone decisions are not
     proposed again unless the profile asks for it; with an undone summary all its supersessions are left out, and a text
     that was restored whole is not trimmed in any other way. A block compiled from a summary that is not made keeps its
     text. Decisions committed at this very instant are not repeated, and withdrawn if no longer desired.
@@ -74,6 +77,7 @@ def propose(
         archived_set: table `archived_set`: memories that leave the live set.
         proposed_edges: table `proposed_edges`: edges to add.
         pruned_edges: rows of `decided_edges` that have decayed.
+        retired_links: rows of `decided_edges`: links about facts that no longer hold.
         fact_changes: table `fact_changes`: memories whose validity a newer one ends.
         promotions: table `promotions`.
         trims: table `trims`: what recall shows of memories.
@@ -91,13 +95,15 @@ def propose(
     Cost: joins, and two SHA-256 per decision.
     """
     decided_edges = state.edges.filter(pl.col("origin") == "decided")
+    fact_links = decided_edges.filter(edge_rows.is_fact_link())
     sequenced = summaries.join(profiles.select("profile_id", "seq"), on="profile_id")
     allowed = pl.col("action").is_in([action.value for action in actions])
     changes = pl.concat(
         [
             decision_rows.links(
-                proposed_edges.join(state.edges, on=decision_json.EDGE_KEY, how="anti"), state.memories
+                proposed_edges.join(state.edges, on=decision_json.EDGE_KEY, how="anti"), state.memories, fact_changes
             ),
+            decision_rows.retirements(fact_links),
             decision_rows.prunes(pruned_edges.join(decided_edges, on=decision_json.EDGE_KEY, how="semi")),
             decision_rows.summaries(sequenced, state.memories),
             decision_rows.moves(archived_set, summaries, state.memories, superseded_lifecycle=superseded_lifecycle),
@@ -116,7 +122,8 @@ def propose(
         [_pruned_before(earlier), _forgotten_summaries(signed, earlier), _restored_texts(signed, barred)]
     )
     permitted = _permitted(signed, pl.concat([barred.select(signature), obsolete]))
-    desired = _consistent(permitted.join(_without_members(permitted, summaries), on=KEY, how="anti"), state)
+    possible = permitted.join(_without_members(permitted, summaries), on=KEY, how="anti")
+    desired = _consistent(_without_needless_links(possible, retired_links), state)
     present = committed.filter(pl.col("action") != Action.WITHDRAW.value, allowed)
     new = [desired.join(present, on=signature, how="anti")]
     if Action.WITHDRAW in actions:
@@ -125,13 +132,48 @@ def propose(
     return _numbered(pl.concat(new), profiles)
 
 
+def _without_needless_links(permitted: pl.DataFrame, retired_links: pl.DataFrame) -> pl.DataFrame:
+    """Drop links about facts of memories that leave or are closed, and keep the retirements that are called for.
+
+    Retired are the links in `retired_links` and those of the same memories.
+    """
+    whole = decision_json.read("after", {"superseded_by": pl.String()})[0].is_not_null()
+    leaving = pl.col("action").is_in(LEAVING) | ((pl.col("action") == Action.CLOSE.value) & whole)
+    ended = permitted.filter(leaving).select(KEY).unique()
+    ends = ("memory_id", "target_id")
+    about = permitted.filter(_is_about_facts())
+    touched = pl.concat(
+        [about.join(ended.rename({"memory_id": end}), on=["profile_id", end], how="semi") for end in ends]
+    )
+    named = retired_links.select("profile_id", "edge_type", memory_id="source", target_id="target")
+    types = about.with_columns(decision_json.read("after", {"edge_type": pl.String()}))
+    retired = pl.concat(
+        [types.join(named, on=["profile_id", *ends, "edge_type"], how="semi").drop("edge_type"), touched]
+    )
+    signature = ["profile_id", "signature"]
+    added = about.filter(pl.col("action") == Action.LINK.value).join(touched, on=signature, how="anti")
+    removed = about.filter(pl.col("action") == Action.PRUNE.value).join(retired, on=signature, how="semi")
+    return pl.concat([permitted.filter(~_is_about_facts()), added, removed])
+
+
+def _is_about_facts() -> pl.Expr:
+    """Return whether a decision makes or retires a link about facts."""
+    made = (pl.col("action") == Action.LINK.value) & pl.col("rule").str.starts_with(edge_rows.FACT_COMPARISON)
+    return made | (pl.col("rule") == decision_rows.RETIRED)
+
+
 def _consistent(permitted: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Drop blocks about memories that will not exist, and promotions, closings and trims of memories that leave."""
-    leaving = permitted.filter(pl.col("action").is_in(LEAVING)).select(*KEY, leaves=pl.lit(value=True)).unique()
+    """Drop blocks about memories that will not exist, and actions that do not go with a memory's leaving.
+
+    What leaves is neither trimmed nor promoted, but closed all the same, unless it is deleted or a summary replaces it.
+    """
+    leaving = permitted.filter(pl.col("action").is_in(LEAVING)).select(*KEY, leaves="action").unique(KEY)
+    gone = pl.col("leaves").is_in([Action.SUPERSEDE.value, Action.DELETE.value])
+    needless = pl.col("action").is_in(_STAYING) | ((pl.col("action") == Action.CLOSE.value) & gone)
     return (
         permitted.join(_unfounded(permitted, state), on=["profile_id", "signature"], how="anti")
         .join(leaving, on=KEY, how="left")
-        .filter(pl.col("leaves").is_null() | ~pl.col("action").is_in(_STAYING))
+        .filter(pl.col("leaves").is_null() | ~needless)
         .drop("leaves")
     )
 
@@ -147,9 +189,11 @@ def _barred(profiles: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFr
 def _pruned_before(earlier: pl.DataFrame) -> pl.DataFrame:
     """Return links decided by earlier runs: if proposed again they were pruned since, and return only for a new text.
 
-    Auto-links are exempt: they are proposed again only after both memories were recalled together again.
+    Auto-links are exempt: they are proposed again only after both memories were recalled together again. So are links
+    about facts: they go and come with what the memories say and whether they are live.
     """
-    links = earlier.filter((pl.col("action") == Action.LINK.value) & ~pl.col("rule").str.starts_with("auto_link"))
+    returning = pl.col("rule").str.contains(rf"^(auto_link|{edge_rows.FACT_COMPARISON})")
+    links = earlier.filter((pl.col("action") == Action.LINK.value) & ~returning)
     return links.select("profile_id", "signature")
 
 

@@ -56,7 +56,11 @@ WORDED: Final = _fields("summaries", "compiled_by", "fallback")
 CLOSED: Final = _fields("memories", "valid_until", "superseded_by", "superseded_kind", "content_hash") | {
     "other_hash": pl.String()
 }
-"""Fields of a closed memory: its end of validity, and the two texts for which the closing holds."""
+"""Fields of a closed memory: its end of validity, and the two texts for which the closing holds. Without `other_hash`,
+the newer text was erased and the closing stands."""
+
+STATEMENT: Final = {"statement": pl.String()}
+"""Field of a closing that ends only some sentences of a memory, which it names, one a line."""
 
 TRIMMED: Final = _fields("memories", "trimmed", "content_hash")
 """What a trim leaves of a text, and the text for which it holds; null restores the whole text."""

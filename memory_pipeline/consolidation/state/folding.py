@@ -33,6 +33,7 @@ UNDIRECTED: Final = (
     "COACTIVATED",
     "ASSOCIATED",
     "SHORTCUT",
+    "MAY_REPEAT",
 )
 """Edge types without a direction."""
 

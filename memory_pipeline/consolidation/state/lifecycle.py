@@ -12,7 +12,7 @@ import polars as pl
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.consolidation.state.folding import ORIGINAL, complete
-from memory_pipeline.schemas import INSTANT, LIVE, Action, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
 
 STUB_MARK: Final = "[archived] "
 STUB_CHARACTERS: Final = 200
@@ -31,7 +31,7 @@ MOVES: Final = (
 """Actions that set the lifecycle of a memory; a promotion to warm does so too."""
 
 _ABOUT: Final = (*MOVES, Action.CLOSE.value, Action.TRIM.value, Action.PROMOTE.value)
-_RETRACTED: Final = (Lifecycle.DELETED.value, Lifecycle.ARCHIVED.value)
+_STATEMENTS: Final = TABLES["memories"].empty().schema["closed_statements"]
 _NONE: Final = pl.lit(-1, pl.Int64)
 
 
@@ -52,10 +52,13 @@ def unclosed(memories: pl.DataFrame) -> pl.DataFrame:
     """Initialise the validity of new memories, which no newer memory has closed yet.
 
     `valid_until_given` is what agents stated; `closed_by` and `closed_until` record a closing by a newer memory,
-    whether or not it shows in `valid_until`.
+    whether or not it shows in `valid_until`; `closed_statements` those of single sentences.
     """
     return memories.with_columns(
-        valid_until_given="valid_until", closed_by=pl.lit(None, pl.String), closed_until=pl.lit(None, INSTANT)
+        valid_until_given="valid_until",
+        closed_by=pl.lit(None, pl.String),
+        closed_until=pl.lit(None, INSTANT),
+        closed_statements=pl.lit(None, _STATEMENTS),
     )
 
 
@@ -67,8 +70,8 @@ def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFram
       an original that an agent changed since, or whose summary left the live set, is live again.
     - Expired, cold and stub memories are active again from the moment an agent uses or changes them, unless a summary
       superseded them. Until then a stub shows only the beginning of its text.
-    - A newer memory closes an older one while both state what they stated then, and while the newer is neither deleted
-      nor archived without a successor.
+    - A newer memory closes an older one, or some of its sentences, while both state what they stated then. What becomes
+      of the newer one later revives nothing: only undoing the closing, or another text, does.
     - The last trim of a text is shown while it is the memory's text.
     - A promotion to core or warm holds from then on.
 
@@ -204,40 +207,71 @@ def _shown(restored: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
 
 
 def _closed(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Record which newer memory closed an older one, and when: the last closing whose texts still match."""
+    """Record which newer memories closed an older one or sentences of it, and when: the last closings that hold."""
+    closings = _closings(memories, ordered)
+    whole = closings.filter(pl.col("statement").is_null()).unique(KEY, keep="last", maintain_order=True)
+    return (
+        memories.join(whole.drop("statement"), on=KEY, how="left", maintain_order="left")
+        .with_columns(
+            closed_by=pl.coalesce("newer", "closed_by"),
+            closed_until=pl.when(pl.col("newer").is_null()).then("closed_until").otherwise("until"),
+        )
+        .join(_closed_statements(memories, closings), on=KEY, how="left", maintain_order="left")
+        .with_columns(closed_statements=pl.coalesce("ended", "closed_statements"))
+    )
+
+
+def _closings(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
+    """Return the closings whose two texts still match, in order: the key, `newer`, `until` and `statement`.
+
+    Where the newer text was erased, the closing stands without it.
+    """
     texts = memories.select(*KEY, "content_hash")
-    newer = texts.rename({"memory_id": "newer", "content_hash": "newer_hash"})
+    erased = pl.col("lifecycle") == Lifecycle.ERASED.value
+    newer = memories.select("profile_id", newer="memory_id", newer_hash="content_hash", newer_erased=erased)
     ends = {name: decision_json.CLOSED[name] for name in ("valid_until", "content_hash", "other_hash")}
-    closings = (
+    same = pl.col("newer_hash") == pl.col("other_hash_after")
+    return (
         ordered.filter(_is(Action.CLOSE))
-        .select(*KEY, *(value.name.suffix("_after") for value in decision_json.read("after", ends)), newer="target_id")
+        .select(
+            *KEY,
+            *(value.name.suffix("_after") for value in decision_json.read("after", ends | decision_json.STATEMENT)),
+            newer="target_id",
+        )
         .join(texts, on=KEY, maintain_order="left")
         .join(newer, on=["profile_id", "newer"], maintain_order="left")
         .filter(
-            pl.col("content_hash") == pl.col("content_hash_after"), pl.col("newer_hash") == pl.col("other_hash_after")
+            pl.col("content_hash") == pl.col("content_hash_after"),
+            same.fill_null(value=False) | (pl.col("other_hash_after").is_null() & pl.col("newer_erased")),
         )
-        .unique(KEY, keep="last", maintain_order=True)
-        .select(*KEY, "newer", until="valid_until_after")
+        .select(*KEY, "newer", until="valid_until_after", statement="statement_after")
     )
-    return memories.join(closings, on=KEY, how="left", maintain_order="left").with_columns(
-        closed_by=pl.coalesce("newer", "closed_by"),
-        closed_until=pl.when(pl.col("newer").is_null()).then("closed_until").otherwise("until"),
+
+
+def _closed_statements(memories: pl.DataFrame, closings: pl.DataFrame) -> pl.DataFrame:
+    """Return the closed sentences of each memory that has any (`ended`): of each one, the last closing counts."""
+    before = memories.select(*KEY, "closed_statements").explode("closed_statements").drop_nulls("closed_statements")
+    earlier = before.unnest("closed_statements").select(*KEY, "sentence", "valid_until", "closed_by")
+    later = (
+        closings.drop_nulls("statement")
+        .with_columns(sentence=pl.col("statement").str.split("\n"))
+        .explode("sentence")
+        .select(*KEY, "sentence", valid_until="until", closed_by="newer")
+    )
+    return (
+        pl.concat([earlier, later])
+        .unique([*KEY, "sentence"], keep="last", maintain_order=True)
+        .sort(*KEY, "sentence")
+        .group_by(KEY, maintain_order=True)
+        .agg(ended=pl.struct("sentence", "valid_until", "closed_by"))
     )
 
 
 def _ended(shown: pl.DataFrame) -> pl.DataFrame:
-    """Apply the closings by newer memories that were not retracted; a supersession by a summary takes precedence."""
-    succeeded = pl.col("superseded_by").is_not_null() | pl.col("closed_by").is_not_null()
-    retracted = shown.filter(pl.col("lifecycle").is_in(_RETRACTED) & ~succeeded)
-    rows = shown.join(
-        retracted.select("profile_id", closed_by="memory_id", retracted=pl.lit(value=True)),
-        on=["profile_id", "closed_by"],
-        how="left",
-        maintain_order="left",
-    )
-    closed = pl.col("closed_by").is_not_null() & pl.col("retracted").is_null()
+    """Apply the closings by newer memories; a supersession by a summary takes precedence."""
+    closed = pl.col("closed_by").is_not_null()
     marked = closed & pl.col("superseded_by").is_null()
-    return rows.with_columns(
+    return shown.with_columns(
         valid_until=pl.min_horizontal("valid_until_given", pl.when(closed).then("closed_until")),
         superseded_by=pl.when(marked).then("closed_by").otherwise("superseded_by"),
         superseded_kind=pl.when(marked).then(pl.lit("update")).otherwise("superseded_kind"),

@@ -109,7 +109,7 @@ def apply(state: State, decisions: pl.DataFrame) -> State:
     - supersede, delete, archive, expire, cold and stub move a memory; the last decision about it counts. A deleted
       memory loses its edges; a superseded one comes back once it is changed or its summary leaves the live set; an
       expired, cold or stub one once an agent uses or changes it;
-    - close ends the validity of a memory whose fact a newer one updates;
+    - close ends the validity of a memory whose fact a newer one updates, or that of single sentences of it;
     - promote raises tier, lifecycle or category; a tier holds from its instant on, one step at a time;
     - compile sets the text of a core memory block, possibly to the empty text.
 
