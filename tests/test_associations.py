@@ -136,6 +136,18 @@ def test_references_weigh_the_entities_that_two_memories_share():
     assert edges["edge_type"].unique().to_list() == ["REFERENCES"]
 
 
+def test_a_summary_has_no_reference_to_its_own_member():
+    rows = [{"memory_id": name, "session_id": name} for name in "ab"]
+    rows.append({"memory_id": "sum", "kind": "episode", "members": ["a"], "session_id": "s"})
+    memories = frames.memories(rows)
+    entities = {name: ["Ada"] for name in ("a", "b", "sum")}
+    vectors = {name: angle(0) for name in ("a", "b", "sum")}
+    for kinds in ((), ("cross_session",)):
+        policy = Policy(associations=kinds, reference_share=1.0)
+        edges = derive(memories, vectors=vectors, entities=entities, policy=policy)
+        assert links(edges, "REFERENCES") == {("a", "b"), ("b", "sum")}
+
+
 def test_an_entity_of_too_many_memories_makes_no_reference():
     memories = frames.memories([{"memory_id": f"m{n}"} for n in range(40)])
     entities = {"m0": ["rare"], "m1": ["rare"]} | {f"m{n}": ["common"] for n in range(2, 5)}

@@ -53,6 +53,11 @@ def client(tmp_path, clock):
 
 
 @pytest.fixture
+def every_summary(monkeypatch):
+    monkeypatch.setenv("MEMORY_PIPELINE_SUMMARIES", "all")
+
+
+@pytest.fixture
 def lake(tmp_path):
     with Lake(tmp_path) as opened:
         yield opened
@@ -231,6 +236,7 @@ def test_filters_admit_what_they_name(client, clock):
     assert later in names(client.recall("train to Porto", filters={"session_id": "s2"}))
 
 
+@pytest.mark.usefixtures("every_summary")
 def test_a_summary_was_said_when_the_newest_of_its_members_was(client, clock):
     texts = ("We toured the salt mine.", "The guide was called Marek.", "We bought a salt lamp.")
     told(client, texts, session_id="mine")

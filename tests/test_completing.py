@@ -270,7 +270,8 @@ def state(texts=NOTES, *, profile="p", groups=(("near_duplicates", (0, 1)), ("si
 
 
 def wanted(tables, *, actions=frozenset(Action), **policy):
-    return model_requests.requests(*tables, Policy(**{"llm_model": "m"} | policy), as_of=AS_OF, actions=actions)
+    every = {"llm_model": "m", "summaries": "all"}
+    return model_requests.requests(*tables, Policy(**every | policy), as_of=AS_OF, actions=actions)
 
 
 def test_without_a_model_nothing_is_wanted():
@@ -308,7 +309,9 @@ def test_clusters_without_a_summary_are_not_asked_about():
 def test_a_summary_that_is_live_is_not_asked_about_again():
     clusters, members, memories, scored, enrichment = state()
     first = wanted((clusters, members, memories, scored, enrichment), core_blocks=False)
-    made = summarising.summarise(clusters, members, memories, scored, enrichment, EMPTY, Policy(), plan_id="plan")
+    made = summarising.summarise(
+        clusters, members, memories, scored, enrichment, EMPTY, Policy(summaries="all"), plan_id="plan"
+    )
     standing = pl.concat(
         [
             memories,

@@ -103,7 +103,7 @@ def test_every_preset_decides_what_it_is_for(nights):
     assert {"summarise", "archive"} <= decided["engram"]
     assert "expire" in decided["three_tier"]
     assert {"link", "compile"} <= decided["superlocal"]
-    assert {"summarise", "link", "compile"} <= decided["default"]
+    assert {"link", "compile"} <= decided["default"]
 
 
 def test_the_published_tables_keep_their_schemas(nights):

@@ -54,14 +54,14 @@ def clusters(*groups, kind="meta_pattern", profile="p", label="hiking, rainier")
     )
 
 
-EVERY_KIND = Policy(summarised=tuple(strategies.STRATEGIES))
+EVERY_KIND = Policy(summarised=tuple(strategies.STRATEGIES), summaries="all")
 
 
-def summarised(memories, found, policy=EVERY_KIND, completions=None):
+def summarised(memories, found, policy=EVERY_KIND, completions=None, outdated=None):
     scored = scoring.score(memories, frames.importance(memories), frames.edges([]), policy, as_of=AS_OF, plan_id="plan")
     enrichment = enrich.enrich(enrich.texts(memories))
     known = TABLES["completions"].empty() if completions is None else completions
-    made = summarising.summarise(*found, memories, scored, enrichment, known, policy, plan_id="plan")
+    made = summarising.summarise(*found, memories, scored, enrichment, known, policy, plan_id="plan", outdated=outdated)
     TABLES["summaries"].schema.validate(made)
     return made
 
@@ -190,7 +190,7 @@ def test_small_talk_has_a_summary_too():
 
 def test_a_sentence_names_theme_size_and_span():
     memories = frames.memories({"content": text, "created_at": ago(20 - place)} for place, text in enumerate(TRIP))
-    policy = Policy(summary_text="sentence")
+    policy = Policy(summary_text="sentence", summaries="all")
     content = summarised(memories, clusters([f"m{place}" for place in range(6)]), policy)["content"][0]
     assert content == (
         "Pattern of 6 memories about hiking and rainier over 12.5 days, mostly Insight: "
@@ -235,12 +235,12 @@ MODEL = EVERY_KIND.model_copy(update={"llm_model": "some-model"})
 RUNS = ["Anna ran 5 km in Oslo on 2024-03-12", "Anna ran 9 km in Rome on 2024-03-15"]
 
 
-def answered(memories, found, content, outcome="answered"):
+def answered(memories, found, content, outcome="answered", policy=MODEL):
     """Table `completions`: one answer to what is asked about the clusters."""
     enrichment = enrich.enrich(enrich.texts(memories))
-    scored = scoring.score(memories, frames.importance(memories), frames.edges([]), MODEL, as_of=AS_OF, plan_id="plan")
-    due = lineage.due(*found, memories, scored, enrichment, MODEL)
-    asked = prompting.summary_requests(due, MODEL)
+    scored = scoring.score(memories, frames.importance(memories), frames.edges([]), policy, as_of=AS_OF, plan_id="plan")
+    due = lineage.due(*found, memories, scored, enrichment, policy)
+    asked = prompting.summary_requests(due, policy)
     return TABLES["completions"].conform(
         asked.with_columns(
             content=pl.lit(content, pl.String),
@@ -348,6 +348,92 @@ def test_facts_stand_in_the_text_as_they_were_said():
         assert fact in content
 
 
+# Which groups get a text
+
+TALK = [
+    "We keep bees behind the barn in Larkfield",
+    "The bees swarmed on 3 May",
+    "Haha, nice!",
+    "Honey came to 14 jars",
+]
+
+
+def talk(**policy):
+    """What is made of four memories about bees, of which one says nothing."""
+    memories = frames.memories({"content": text, "created_at": ago(50 - n)} for n, text in enumerate(TALK))
+    return memories, clusters(["m0", "m1", "m2", "m3"], label="bees, honey"), Policy(**policy)
+
+
+@pytest.mark.parametrize(
+    ("policy", "members"),
+    [
+        ({}, None),
+        ({"summaries": "asked"}, None),
+        ({"summaries": "asked", "summaries_asked": ("garden",)}, None),
+        ({"summaries": "asked", "summaries_asked": ("Bees",)}, ["m0", "m1", "m3"]),
+        ({"summaries": "asked", "summaries_asked": ("bees",), "token_budget": 9.0}, None),
+        ({"summaries": "all"}, ["m0", "m1", "m2", "m3"]),
+    ],
+)
+def test_a_text_beside_its_members_is_written_where_it_is_asked_for_and_without_small_talk(policy, members):
+    memories, found, policy = talk(**policy)
+    made = summarised(memories, found, policy)
+    assert made["members"].to_list() == ([members] if members else [])
+
+
+def test_a_cluster_can_be_asked_for_by_its_id():
+    memories, found, _ = talk()
+    (cluster,) = found[0]["cluster_id"]
+    assert len(summarised(memories, found, Policy(summaries="asked", summaries_asked=(cluster,)))) == 1
+
+
+def test_no_summary_of_two_but_a_merge():
+    memories = frames.memories({"content": text} for text in (TALK[0], f"{TALK[0]}.", TALK[2]))
+    asked = Policy(summaries="asked", summaries_asked=("bees",))
+    pair = clusters(["m0", "m1"], label="bees")
+    assert summarised(memories, pair, asked).is_empty()
+    assert summarised(memories, clusters(["m0", "m1", "m2"], label="bees"), asked).is_empty()
+    assert summarised(memories, clusters(["m0", "m1"], kind="compression"), Policy())["supersedes"].to_list() == [True]
+
+
+def test_a_models_words_are_taken_and_its_silence_leaves_nothing():
+    memories, found, policy = talk(llm_model="some-model")
+    told = f"{TALK[0]}. {TALK[1]}. {TALK[3]}."
+    assert summarised(memories, found, policy).is_empty()
+    made = summarised(memories, found, policy, answered(memories, found, told, policy=policy))
+    assert made.select("content", "compiled_by").rows() == [(told, "some-model")]
+
+
+def test_what_is_outdated_is_never_said_and_a_summary_that_says_it_is_withdrawn():
+    memories = frames.memories(
+        {"content": text} for text in [*TALK, "The barn in Larkfield has 3 doors", "We planted 2 limes"]
+    )
+    found = clusters([f"m{n}" for n in (0, 1, 3, 4, 5)], label="bees")
+    asked = Policy(summaries="asked", summaries_asked=("bees",))
+    (first,) = summarised(memories, found, asked)["summary_id"]
+    old = memories.filter(pl.col("memory_id") == "m4").select("profile_id", "memory_id")
+    (made,) = summarised(memories, found, asked, outdated=old).rows(named=True)
+    assert made["members"] == ["m0", "m1", "m3", "m5"]
+    assert "doors" not in made["content"]
+    live = {"memory_id": first, "kind": "meta_pattern", "content": "x", "cluster_id": found[0]["cluster_id"][0]}
+    standing = pl.concat([memories, frames.memories([live | {"members": ["m0", "m1", "m3", "m4", "m5"]}])])
+    assert summarising.stale(standing, *found, asked).is_empty()
+    assert summarising.stale(standing, *found, asked, outdated=old).rows() == [
+        ("p", first, "A member of it is outdated.")
+    ]
+    assert summarised(standing, found, asked, outdated=old)["replaces"].to_list() == [[first]]
+
+
+def test_a_summary_that_the_policy_no_longer_makes_is_withdrawn():
+    memories, found, _ = talk()
+    live = {"memory_id": "s", "kind": "meta_pattern", "cluster_id": found[0]["cluster_id"][0], "members": ids(0, 1, 3)}
+    merged = {"memory_id": "t", "kind": "compression", "cluster_id": "gone", "members": ids(0, 1)}
+    standing = pl.concat([memories, frames.memories([live | {"content": "x"}, merged | {"content": "y"}])])
+    assert summarising.stale(standing, *found, Policy(summaries="all")).is_empty()
+    assert summarising.stale(standing, *found, Policy(llm_model="some-model")).is_empty()
+    assert summarising.stale(standing, *found, Policy()).rows() == [("p", "s", "The policy makes no such summaries.")]
+
+
 # What is inherited
 
 
@@ -387,8 +473,9 @@ def test_what_a_summary_inherits():
 
 def test_only_methods_that_the_policy_names_get_a_summary():
     memories = store()
-    assert summarised(memories, clusters(ids(0, 1), kind="unit"), Policy()).is_empty()
-    assert len(summarised(memories, clusters(ids(0, 1), kind="unit"), Policy(summarised=("coactivation",)))) == 1
+    assert summarised(memories, clusters(ids(0, 1), kind="unit"), Policy(summaries="all")).is_empty()
+    every = Policy(summarised=("coactivation",), summaries="all")
+    assert len(summarised(memories, clusters(ids(0, 1), kind="unit"), every)) == 1
 
 
 @pytest.mark.parametrize(("ends", "expected"), [((5, 5), 5), ((5, 4), None), ((5, None), None), ((None, None), None)])
@@ -489,7 +576,7 @@ def test_a_meta_pattern_without_its_cluster_is_stale():
     ]
     other = {"memory_id": "merged", "kind": "compression", "members": ids(6, 7), "cluster_id": "gone"}
     archived = {"memory_id": "old", "kind": "meta_pattern", "lifecycle": "archived", "members": ids(6, 7)}
-    found = summarising.stale(store(*live, other, archived), *clusters(ids(0, 1, 2), ids(3, 4, 5)))
+    found = summarising.stale(store(*live, other, archived), *clusters(ids(0, 1, 2), ids(3, 4, 5)), EVERY_KIND)
     assert found.select("profile_id", "memory_id").rows() == [("p", "lonely")]
     assert found["reason"][0]
 
@@ -511,7 +598,7 @@ def test_an_episode_that_grew_replaces_its_summary_and_only_that():
     ]
     made = summarised(store(*known), clusters(ids(0, 1, 2), kind="episode"))
     assert made["replaces"].to_list() == [["episode"]]
-    assert summarising.stale(store(*known), *clusters(ids(0, 1, 2), kind="episode")).rows() == [
+    assert summarising.stale(store(*known), *clusters(ids(0, 1, 2), kind="episode"), EVERY_KIND).rows() == [
         ("p", "session", "The cluster that it stood for is gone.")
     ]
 
@@ -521,22 +608,22 @@ def test_a_summary_that_nothing_stands_for_any_more_is_stale(kind):
     """But not the last word on what is no longer live of an episode or a unit."""
     known = {"memory_id": "s", "kind": kind, "members": ids(0, 1), "cluster_id": "gone"}
     nothing = clusters(ids(5, 6), kind=kind)
-    assert summarising.stale(store(known), *nothing)["memory_id"].to_list() == ["s"]
+    assert summarising.stale(store(known), *nothing, EVERY_KIND)["memory_id"].to_list() == ["s"]
     gone = store(known).with_columns(
         lifecycle=pl.when(pl.col("memory_id") == "m0").then(pl.lit("archived")).otherwise("lifecycle")
     )
     kept = kind in {*summarising.LEVELS, "unit"}
-    assert summarising.stale(gone, *nothing)["memory_id"].to_list() == ([] if kept else ["s"])
+    assert summarising.stale(gone, *nothing, EVERY_KIND)["memory_id"].to_list() == ([] if kept else ["s"])
     deleted = gone.with_columns(lifecycle=pl.col("lifecycle").replace("archived", "deleted"))
-    assert summarising.stale(deleted, *nothing)["memory_id"].to_list() == ["s"]
+    assert summarising.stale(deleted, *nothing, EVERY_KIND)["memory_id"].to_list() == ["s"]
     grown = clusters(ids(0, 1, 2), kind=kind)
-    assert summarising.stale(store(known), *grown).is_empty()
+    assert summarising.stale(store(known), *grown, EVERY_KIND).is_empty()
 
 
 @pytest.mark.parametrize("kind", ["compression", "consolidation"])
 def test_a_summary_that_took_the_place_of_its_members_is_never_stale(kind):
     known = {"memory_id": "s", "kind": kind, "members": ids(0, 1), "cluster_id": "gone"}
-    assert summarising.stale(store(known), *clusters()).is_empty()
+    assert summarising.stale(store(known), *clusters(), EVERY_KIND).is_empty()
 
 
 def test_a_summary_is_made_of_originals_only():
@@ -594,7 +681,7 @@ def run(memories, policy, edges):
     tables = found.clusters, found.cluster_members
     known = TABLES["completions"].empty()
     made = summarising.summarise(*tables, memories, scored, enrichment, known, policy, plan_id="plan")
-    return made, summarising.stale(memories, *tables)
+    return made, summarising.stale(memories, *tables, policy)
 
 
 def applied(memories, made, lifecycle):
@@ -625,6 +712,7 @@ def test_a_second_run_proposes_nothing(methods, kinds, lifecycle):
     policy = Policy(
         methods=methods,
         summarised=methods,
+        summaries="all",
         episode_levels=LEVELS,
         duplicate_similarity=0.85,
         cluster_similarity=0.3,

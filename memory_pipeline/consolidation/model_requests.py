@@ -38,6 +38,7 @@ def requests(
     *,
     as_of: datetime,
     actions: frozenset[Action] = frozenset(Action),
+    outdated: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Collect the texts that a run needs from a model: new summaries, core memory blocks, and facts of entries.
 
@@ -50,6 +51,7 @@ def requests(
         policy: the model, whose clusters get summaries, and the limits of blocks.
         as_of: instant at which the facts of blocks must be valid.
         actions: what the run may decide; only texts for these are requested.
+        outdated: profile_id and memory_id of memories that no longer speak for the present; default: none.
 
     Returns:
         The columns of `model_prompts.REQUESTS` in the order of asking: by profile, blocks first, then summaries, those
@@ -65,7 +67,7 @@ def requests(
         blocks = core_memory.candidates(memories, scored, enrichment, policy, as_of=as_of)
         parts.append(prompting.block_requests(blocks, policy).with_columns(rank=pl.lit(2.0)))
     if Action.SUMMARISE in actions:
-        members = lineage.due(clusters, cluster_members, memories, scored, enrichment, policy)
+        members = lineage.due(clusters, cluster_members, memories, scored, enrichment, policy, outdated=outdated)
         ranks = members.group_by("profile_id", subject="cluster_id").agg(rank=pl.col("importance").max())
         summary_requests = prompting.summary_requests(members, policy)
         parts.append(summary_requests.join(ranks, on=["profile_id", "subject"], how="left"))

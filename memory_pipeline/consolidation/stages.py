@@ -16,6 +16,7 @@ from memory_pipeline.consolidation import (
     atomic_facts,
     change_detection,
     core_memory,
+    currency,
     deferral,
     forgetting,
     model_requests,
@@ -353,6 +354,8 @@ def complete(
     memories: Frame[Memories],
     scored_memories: Frame[ScoredMemories],
     enrichment: Frame[Enrichment],
+    association_edges: Frame[AssociationEdges],
+    fact_changes: Frame[FactChanges],
     completions: Frame[Completions],
 ) -> Frame[Completions]:
     """Ask a language model for the wording of summaries and blocks and the facts of entries not recorded yet.
@@ -368,6 +371,7 @@ def complete(
         context.policy,
         as_of=context.as_of,
         actions=context.actions,
+        outdated=_outdated(context, memories, association_edges, fact_changes),
     )
     return empty(Completions) if requests.is_empty() else conform(Completions, context.complete(requests, completions))
 
@@ -380,10 +384,11 @@ def summarise(
     memories: Frame[Memories],
     scored_memories: Frame[ScoredMemories],
     enrichment: Frame[Enrichment],
-    completions: Frame[Completions],
+    association_edges: Frame[AssociationEdges],
     fact_changes: Frame[FactChanges],
+    completions: Frame[Completions],
 ) -> Frame[Summaries]:
-    """Summarise the clusters that have no summary yet, and state the facts of entries one by one."""
+    """Summarise the clusters that get a summary and have none yet, and state the facts of entries one by one."""
     enabled = mask_disabled(context, enrichment)
     rows = summarising.summarise(
         clusters,
@@ -394,12 +399,23 @@ def summarise(
         completions,
         context.policy,
         plan_id=context.plan_id,
+        outdated=_outdated(context, memories, association_edges, fact_changes),
     )
     stated = atomic_facts.split(atomic_facts.entries(memories, context.policy), completions, context.policy)
     facts = atomic_facts.summaries(
         stated, memories, scored_memories, enabled, fact_changes, context.policy, plan_id=context.plan_id
     )
     return conform(Summaries, pl.concat([rows, facts]))
+
+
+def _outdated(
+    context: Context, memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFrame
+) -> pl.DataFrame:
+    """Return memories that no longer speak for the present, also by changes and links that this run proposes."""
+    parts = [currency.closed(memories, fact_changes), currency.outdated(memories, edges)]
+    if context.policy.summaries != "all":
+        parts.append(memories.filter(~promotion.holds(context.as_of)).select(KEY))
+    return pl.concat(parts).unique(maintain_order=True)
 
 
 # --- what rises, leaves and is read at every start
@@ -454,6 +470,7 @@ def forget(
     clusters: Frame[Clusters],
     cluster_members: Frame[ClusterMembers],
     fact_changes: Frame[FactChanges],
+    association_edges: Frame[AssociationEdges],
     promotions: Frame[Promotions],
     deferred: Frame[Deferred],
     decisions: Frame[Decisions],
@@ -461,7 +478,7 @@ def forget(
 ) -> Forgotten:
     """Select what leaves the live set, and trim texts to the token budget.
 
-    First what the policy forgets, and summaries whose cluster is gone; then, of what remains, what the token budget
+    First what the policy forgets, and summaries that no longer stand; then, of what remains, what the token budget
     has no room for, as far as the quota lets it leave.
     """
     leaving = _leaving(
@@ -473,6 +490,7 @@ def forget(
         clusters=clusters,
         cluster_members=cluster_members,
         fact_changes=fact_changes,
+        outdated=_outdated(context, memories, association_edges, fact_changes),
         promotions=promotions,
         deferred=deferred,
     )
@@ -513,10 +531,11 @@ def _leaving(
     clusters: pl.DataFrame,
     cluster_members: pl.DataFrame,
     fact_changes: pl.DataFrame,
+    outdated: pl.DataFrame,
     promotions: pl.DataFrame,
     deferred: pl.DataFrame,
 ) -> Frame[ArchivedSet]:
-    """Select what the policy forgets, summaries whose cluster is gone, and facts that their entry no longer states.
+    """Select what the policy forgets, summaries that no longer stand, and facts that their entry no longer states.
 
     Where memories were deferred, which clusters are gone is not known.
     """
@@ -534,8 +553,9 @@ def _leaving(
     replaced = summaries.select("profile_id", memory_id="replaces").explode("memory_id")
     stated = atomic_facts.split(atomic_facts.entries(memories, context.policy), completions, context.policy)
     withdrawn = atomic_facts.withdrawn(stated, memories, fact_changes)
+    untold = summarising.stale(memories, clusters, cluster_members, context.policy, outdated=outdated)
     stale = (
-        pl.concat([summarising.stale(memories, clusters, cluster_members), withdrawn])
+        pl.concat([untold, withdrawn])
         .join(deferred, on="profile_id", how="anti")
         .join(successors, on=KEY, how="anti")
         .join(replaced, on=KEY, how="anti")

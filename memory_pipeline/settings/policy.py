@@ -75,8 +75,8 @@ class Policy(Values):
     associations: tuple[
         Literal["creative", "coactivation", "reinforcement", "auto_link", "co_recall", "shortcut", "cross_session"], ...
     ] = Field(
-        ("creative", "coactivation", "reinforcement", "auto_link", "co_recall", "shortcut", "cross_session"),
-        description="Kinds of associations to look for.",
+        ("coactivation", "reinforcement", "auto_link", "co_recall", "shortcut", "cross_session"),
+        description="Kinds of associations to look for; `creative` links memories of a random sample.",
     )
     auto_link_similarity: Share = Field(0.70, description="Minimum cosine for linking a new memory to existing ones.")
     auto_link_neighbours: int = Field(
@@ -117,7 +117,15 @@ class Policy(Values):
     )
     summarised: tuple[Method, ...] = Field(
         ("near_duplicates", "fading_groups", "similarity_components", "episodes"),
-        description="Methods whose groups get a summary.",
+        description="Methods whose groups can get a summary.",
+    )
+    summaries: Literal["merges", "asked", "all"] = Field(
+        "merges",
+        description="Which of these groups get one: `merges`, those whose summary replaces its members, and others "
+        "only if a language model words them; `asked`, also those that `summaries_asked` names; `all`, every group.",
+    )
+    summaries_asked: tuple[str, ...] = Field(
+        (), description="Ids of clusters, or words of their labels, that get a summary with `summaries` set to `asked`."
     )
     duplicate_similarity: Share = Field(0.85, description="Minimum cosine of near duplicates.")
     duplicate_min_size: int = Field(2, ge=2, description="Smallest group of near duplicates that is merged.")

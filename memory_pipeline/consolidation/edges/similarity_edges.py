@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from memory_pipeline.consolidation import similarity
-from memory_pipeline.consolidation.columns import days_between
+from memory_pipeline.consolidation.columns import KEY, days_between
 from memory_pipeline.consolidation.edges import co_occurrence, edge_rows
 from memory_pipeline.consolidation.scoring import AGE_TIERS
 from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings import Policy
+
+_ENDS: Final = ["profile_id", "source", "target"]
 
 MENTIONS_LINKED: Final = 5
 """Number of earlier mentions of an entity that a mention is linked to; bounds REFERENCES to 5 edges per mention."""
@@ -35,6 +37,7 @@ def derive(
     """
     across = "cross_session" in policy.associations
     rows, entities = _mentions(live, enrichment, policy)
+    own = _own_members(live)
     crossing = edge_rows.between(live, rows[:0], rows[:0])
     found = [crossing]
     minima = [policy.similar_to_threshold] if policy.similar_edges else []
@@ -46,11 +49,19 @@ def derive(
         found.append(_similar(live, pairs, policy, as_of=as_of))
     if across:
         crossing = _across_sessions(live, pairs, _mentioned(rows, entities, len(live)), policy)
+        crossing = crossing.join(own, on=_ENDS, how="anti", maintain_order="left")
         found.append(crossing)
     if policy.reference_edges:
         plain = _references(live, rows, entities)
-        found.append(plain.join(crossing, on=["profile_id", "source", "target"], how="anti"))
+        found.append(plain.join(crossing, on=_ENDS, how="anti").join(own, on=_ENDS, how="anti"))
     return pl.concat(found, how="diagonal")
+
+
+def _own_members(live: pl.DataFrame) -> pl.DataFrame:
+    """Return each live summary with each of its members, as ends of an edge: a summary mentions what they mention."""
+    told = live.filter(pl.col("members").list.len() > 0).select(*KEY, "members").explode("members")
+    ends = ("memory_id", "members")
+    return told.select("profile_id", source=pl.min_horizontal(ends), target=pl.max_horizontal(ends))
 
 
 def _similar(live: pl.DataFrame, pairs: Pairs, policy: Policy, *, as_of: datetime) -> pl.DataFrame:

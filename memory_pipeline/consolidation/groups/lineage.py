@@ -23,6 +23,10 @@ CLUSTER: Final = ["profile_id", "cluster_id"]
 SUMMARY: Final = ["profile_id", "summary_id"]
 VOICE: Final = ("speaker", "agent_id", "user_id", "session_id", "tags", "said_at")
 """Columns that say who said a memory, when and where."""
+LEAST_MEMBERS: Final = 3
+"""Fewest members that speak for the present in a summary that stays beside them."""
+LEAST_SAID: Final = 0.3
+"""Rule importance from which a member says something; below it are greetings, jokes and answers out of context."""
 _TEXT: Final = ["profile_id", "content_hash"]
 
 
@@ -33,10 +37,14 @@ def due(
     scored: pl.DataFrame,
     enrichment: pl.DataFrame,
     policy: Policy,
+    *,
+    outdated: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the members of every summary that is due: of clusters that get one and whose summary is not live already.
 
-    Under a token budget only superseding summaries are due, since others repeat their members.
+    Under a token budget only superseding summaries are due, since others repeat their members. A summary that stays
+    beside its members never has one that is `outdated`. Unless the policy summarises every group, it also has none that
+    says next to nothing, and is due only with `LEAST_MEMBERS` others.
 
     Args:
         clusters: table `clusters`.
@@ -44,7 +52,8 @@ def due(
         memories: table `memories`, with the members and the live summaries.
         scored: table `scored_memories` of the same state; members that are not live have no row there.
         enrichment: table `enrichment`, with the texts of the members.
-        policy: which methods get a summary, and whether there is a token budget.
+        policy: which groups get a summary, and whether there is a token budget.
+        outdated: profile_id and memory_id of memories that no longer speak for the present; default: none.
 
     Returns:
         One row per summary and member, by cluster and age: summary_id, cluster_id, kind, method, supersedes, and the
@@ -54,9 +63,10 @@ def due(
     Raises:
         ValueError: a member is not an original memory.
     """
-    methods = [name for name in policy.summarised if policy.token_budget is None or name in SUPERSEDING]
-    members = _members(clusters.filter(pl.col("method").is_in(methods)), cluster_members, memories)
+    fits = pl.lit(policy.token_budget is None) | pl.col("method").is_in(SUPERSEDING)
+    members = _members(clusters.filter(wanted(policy), fits), cluster_members, memories)
     members = rated(members, scored, enrichment)
+    members = _speaking(members, policy, outdated)
     groups = members.group_by(CLUSTER, maintain_order=True).agg(
         pl.col("method", "kind").first(), pl.col("memory_id", "content_hash").sort()
     )
@@ -64,6 +74,38 @@ def due(
     named = groups.select(*CLUSTER, summary_id=pl.Series(ids, dtype=pl.String))
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", summary_id="memory_id")
     return members.join(named.join(live, on=SUMMARY, how="anti"), on=CLUSTER, maintain_order="left")
+
+
+def wanted(policy: Policy) -> pl.Expr:
+    """Return whether a row of `clusters` gets a summary; one that `asked` does not hold for only by a model's words."""
+    due_anyway = pl.col("method").is_in(SUPERSEDING) | pl.lit(policy.llm_model is not None)
+    return pl.col("method").is_in(policy.summarised) & (due_anyway | asked(policy))
+
+
+def asked(policy: Policy) -> pl.Expr:
+    """Return whether the policy asks for the summary of a row of `clusters` that stays beside its members."""
+    match policy.summaries:
+        case "all":
+            return pl.lit(value=True)
+        case "asked":
+            named = [name.lower() for name in policy.summaries_asked]
+            words = pl.col("label").str.to_lowercase().str.extract_all(r"[^\s,]+")
+            return pl.col("cluster_id").is_in(named) | (words.list.set_intersection(named).list.len() > 0)
+        case _:
+            return pl.lit(value=False)
+
+
+def _speaking(members: pl.DataFrame, policy: Policy, outdated: pl.DataFrame | None) -> pl.DataFrame:
+    """Return the members that each summary speaks for; see `due`."""
+    beside = ~pl.col("supersedes")
+    if outdated is not None:
+        old = outdated.with_columns(old=pl.lit(value=True))
+        members = members.join(old, on=KEY, how="left", maintain_order="left")
+        members = members.filter(~(beside & pl.col("old").fill_null(value=False))).drop("old")
+    if policy.summaries == "all":
+        return members
+    says = pl.col("rule_importance").fill_null(importance.UNKNOWN) >= LEAST_SAID
+    return members.filter(~beside | says).filter(~beside | (pl.len().over(CLUSTER) >= LEAST_MEMBERS))
 
 
 def summary_id(method: str, kind: str, members: Iterable[str], content_hashes: Iterable[str]) -> str:
@@ -153,7 +195,8 @@ def _members(clusters: pl.DataFrame, cluster_members: pl.DataFrame, memories: pl
 def rated(members: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:
     """Add the facts of the members' texts, and their scores, derived from the ledger where they have none."""
     rated = importance.effective(members.unique(KEY), enrichment).rename({"importance": "effective"})
-    facts = enrichment.select(*_TEXT, "keywords", "entities", "numbers", "dates", "tokens", "gist")
+    read = ("keywords", "entities", "numbers", "dates", "tokens", "gist", "rule_importance")
+    facts = enrichment.select(*_TEXT, *read)
     initial = (0.1 + 0.3 * pl.col("importance") + pl.col("stability_gain")).clip(0.0, 1.0)
     return (
         members.join(rated, on=KEY, maintain_order="left")

@@ -38,11 +38,13 @@ def summarise(
     policy: Policy,
     *,
     plan_id: str,
+    outdated: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Make the summaries of clusters that have none yet.
 
     Each clustering method has its kind of summary. A compression or consolidation supersedes its members, and is made
-    only if its text holds every date, number and name of theirs; the members of all others stay live. A summary
+    only if its text holds every date, number and name of theirs; the members of all others stay live, and none of them
+    is outdated. Unless the policy asks for it, such a summary is made only in a model's words. A summary
     replaces a live one of its kind if their members overlap by half (Jaccard), or if it contains all members of that
     one, and an agent's summary replaces every live one of the same agent; but only if each member that left for the
     replaced summary still has a summary then.
@@ -57,6 +59,7 @@ def summarise(
             a fact is refused, and rules word the summary.
         policy: which methods get a summary, and how it is worded.
         plan_id: plan that the rows belong to.
+        outdated: profile_id and memory_id of memories that no longer speak for the present; default: none.
 
     Returns:
         Table `summaries`, without those that are live already.
@@ -66,13 +69,15 @@ def summarise(
 
     Cost: about 1 s per 1,000 clusters of 17 short texts.
     """
-    members = lineage.due(clusters, cluster_members, memories, scored, enrichment, policy)
+    members = lineage.due(clusters, cluster_members, memories, scored, enrichment, policy, outdated=outdated)
     texts = _worded(members, completions, policy)
-    groups = lineage.inherited(members)
+    groups = lineage.inherited(members).join(clusters.select(*CLUSTER, asked=lineage.asked(policy)), on=CLUSTER)
     worded = (
         groups.join(texts, on=SUMMARY, how="left", maintain_order="left")
         .join(_replaced(groups, memories), on=SUMMARY, how="left", maintain_order="left")
-        .filter(~pl.col("supersedes") | pl.col("complete"))
+        .filter(
+            pl.when("supersedes").then("complete").otherwise(pl.col("asked") | (pl.col("compiled_by") != RULES)),
+        )
     )
     return TABLES["summaries"].conform(
         worded.with_columns(
@@ -83,38 +88,52 @@ def summarise(
     )
 
 
-def stale(memories: pl.DataFrame, clusters: pl.DataFrame, cluster_members: pl.DataFrame) -> pl.DataFrame:
-    """Return live summaries whose cluster is gone and whose members no present cluster of their kind shares by half.
+def stale(
+    memories: pl.DataFrame,
+    clusters: pl.DataFrame,
+    cluster_members: pl.DataFrame,
+    policy: Policy,
+    *,
+    outdated: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """Return live summaries that say what is outdated, that the policy no longer makes, or whose cluster is gone.
 
-    A superseding summary is never stale, and one of an episode, a session, an agent or a unit is not while one of its
-    members has left the live set: it may be all that remains of it.
+    A cluster is gone when no present one of its kind shares half of its members. A superseding summary is never stale,
+    and one of an episode, a session, an agent or a unit only if a member is outdated, as long as one of its members has
+    left the live set: it may be all that remains of it.
 
     Args:
         memories: table `memories`.
         clusters: table `clusters`, of the same state.
         cluster_members: table `cluster_members`.
+        policy: which groups get a summary.
+        outdated: profile_id and memory_id of memories that no longer speak for the present; default: none.
 
     Returns:
         profile_id, memory_id and reason, sorted.
     """
     kinds = [strategy.kind for strategy in STRATEGIES.values() if not strategy.supersedes]
     live = pl.col("lifecycle").is_in(LIVE)
-    unclustered = (
-        memories.filter(live & pl.col("kind").is_in([*kinds, *LEVELS]))
-        .join(clusters, on=CLUSTER, how="anti")
-        .join(_with_departed_member(memories), on=KEY, how="anti")
-    )
+    beside = memories.filter(live & pl.col("kind").is_in([*kinds, *LEVELS]))
+    told = beside.select(*KEY, "members").explode("members")
+    old = memories.select(KEY).clear() if outdated is None else outdated
+    untrue = told.join(old.rename({"memory_id": "members"}), on=["profile_id", "members"], how="semi").select(KEY)
+    standing = beside.join(_with_departed_member(memories), on=KEY, how="anti")
+    unasked = standing.join(clusters.filter(~lineage.wanted(policy)), on=CLUSTER, how="semi")
+    unclustered = standing.join(clusters, on=CLUSTER, how="anti")
     present = (
         cluster_members.join(clusters.select(*CLUSTER, kind=summary_kind()), on=CLUSTER)
         .group_by("profile_id", "kind", summary_id="cluster_id")
         .agg(members="memory_id")
     )
     continued = _shared(present, unclustered).filter(_half()).select("profile_id", memory_id="old_id")
-    return (
-        unclustered.join(continued, on=KEY, how="anti")
-        .select(*KEY, reason=pl.lit("The cluster that it stood for is gone."))
-        .sort(KEY)
-    )
+    reasons = {
+        "A member of it is outdated.": untrue.unique(),
+        "The policy makes no such summaries.": unasked.select(KEY),
+        "The cluster that it stood for is gone.": unclustered.join(continued, on=KEY, how="anti").select(KEY),
+    }
+    given = [frame.with_columns(reason=pl.lit(reason)) for reason, frame in reasons.items()]
+    return pl.concat(given).unique(KEY, keep="first", maintain_order=True).sort(KEY)
 
 
 def _with_departed_member(memories: pl.DataFrame) -> pl.DataFrame:

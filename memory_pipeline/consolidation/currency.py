@@ -1,0 +1,62 @@
+"""Which memories no longer speak for the present: closed, not valid now, or probably outdated by a newer one.
+
+Summaries and core memory leave them out. Not here: what closes a memory (`change_detection`).
+"""
+
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.schemas import Lifecycle
+
+MAY_UPDATE: Final = "MAY_UPDATE"
+"""Type of the edge from a memory to an older one that it probably outdates."""
+UPDATE: Final = "update"
+"""Relation of a change that closes the older memory."""
+_GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
+
+
+def closed(memories: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
+    """Return memories that a newer one has closed in all or in one statement, also by changes of this run.
+
+    What a run only links counts as outdated by its edge (see `outdated`).
+
+    Args:
+        memories: table `memories`.
+        fact_changes: table `fact_changes`.
+
+    Returns:
+        profile_id and memory_id, each memory once.
+    """
+    partly = pl.col("closed_statements").list.len() > 0
+    ended = memories.filter((pl.col("superseded_kind") == UPDATE) | partly).select(KEY)
+    ending = fact_changes.filter(pl.col("relation") == UPDATE, "decided").select(KEY)
+    return pl.concat([ended, ending]).unique(maintain_order=True)
+
+
+def outdated(memories: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+    """Return the older memory of each MAY_UPDATE, and of each CONTRADICTS but contrasts, whose newer one still exists.
+
+    An archived memory still exists: it never gives back its word to what it outdated. Of two memories of one instant
+    the one with the smaller id counts as older.
+
+    Args:
+        memories: table `memories`.
+        edges: any edges, with profile_id, source, target, edge_type and kind.
+
+    Returns:
+        profile_id and memory_id, each memory once.
+    """
+    present = memories.filter(~pl.col("lifecycle").is_in(_GONE)).select(*KEY, "created_at")
+    doubts = edges.filter(
+        (pl.col("edge_type") == MAY_UPDATE)
+        | ((pl.col("edge_type") == "CONTRADICTS") & pl.col("kind").ne_missing(pl.lit("contrast")))
+    ).select("profile_id", "source", "target", "edge_type")
+    for end in ("source", "target"):
+        doubts = doubts.join(present.rename({"memory_id": end, "created_at": f"{end}_at"}), on=["profile_id", end])
+    earlier = pl.col("target_at") < pl.col("source_at")
+    smaller = (pl.col("target_at") == pl.col("source_at")) & (pl.col("target") < pl.col("source"))
+    target_is_older = (pl.col("edge_type") == MAY_UPDATE) | earlier | smaller
+    older = pl.when(target_is_older).then("target").otherwise("source")
+    return doubts.select("profile_id", memory_id=older).unique(maintain_order=True)
