@@ -117,7 +117,7 @@ def build_defs(
             *schedules.schedules(deployment, names, start=start),
             maintenance.schedule(deployment, names, start=start),
         ],
-        sensors=sensors(deployment, names, start=start),
+        sensors=sensors(deployment, names, start=start, in_force=lambda: settings or load(deployment.home)),
         resources={names.name(name): resource for name, resource in (own | dict(resources or {})).items()},
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import dagster_storage  # noqa: F401 - for its effect: runs in this process take less time
+from waiting import PATIENCE
 
 from memory_pipeline.service import cli
 
@@ -33,7 +34,7 @@ def process(*args, home=None, cwd=None, **variables):
         encoding="utf-8",
         env=environment(**variables),
         cwd=cwd,
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -34,6 +34,19 @@ def real_system():
     return read
 
 
+LONGEST = (
+    *("test_daemon.py", "test_ui.py", "test_cli.py", "test_http.py", "test_kept_tables.py", "test_host_project.py"),
+    *("test_upkeep.py", "test_presets.py", "test_evaluation_replay.py", "test_mcp.py", "test_properties.py"),
+)
+"""Files that take longest, or wait most for other processes: begun first, so that no worker is left with one alone."""
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the longest files; the others keep their order."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+
+
 ONE_RUN = "test_one_run.py"
 """The tests that `--quick` runs besides those of the pure rooms."""
 PURE = {"schemas", "settings", "text", "llm", "consolidation"}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
+from memory_pipeline.consolidation import pipeline
 from memory_pipeline.interop import sample
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake.tables import Lake
@@ -42,6 +43,14 @@ def night(lake: Lake, *, as_of: datetime = NIGHT, run_id: str = "run", policy: S
     chosen = policy or settings(lake.home)
     profiles = inputs.select_profiles(lake, chosen, as_of=as_of, **options)
     return consolidate.consolidate(lake, chosen, profiles, run_id=run_id)
+
+
+def enriched(lake: Lake, *, as_of: datetime = NIGHT) -> None:
+    """Read and embed all texts, as a run does first; a run after it adds no row to a recorded table."""
+    profiles = inputs.select_profiles(lake, settings(lake.home), as_of=as_of)
+    tables = consolidate.preview(lake, settings(lake.home), profiles)
+    for name in pipeline.RECORDED:
+        lake.append(name, tables[name])
 
 
 def published(lake: Lake, *, but: tuple[str, ...] = ()) -> dict[str, pl.DataFrame]:

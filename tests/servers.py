@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import homes
+import waiting
 
 from memory_pipeline.service import launch
 
@@ -43,17 +43,9 @@ def served(home, *command, **settings):
                 process.wait()
 
 
-def until(process, condition, *, seconds, log):
-    """Ask until a condition gives something true, which is returned; fail when the server ends or time is up."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"not within {seconds} s; the server said:\n{log.read_text()[-4000:]}"
-        try:
-            ended = process.wait(0.2)
-        except subprocess.TimeoutExpired:
-            continue
-        raise AssertionError(f"the server ended with {ended}:\n{log.read_text()[-4000:]}")
-    return found
+def until(process, condition, *, home):
+    """Ask until a condition gives something true, which is returned; fail when the server over a home has ended."""
+    return waiting.until(process, condition, said=lambda: (home / "server.log").read_text("utf-8")[-4000:])
 
 
 def _end(group):

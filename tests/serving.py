@@ -1,45 +1,61 @@
-"""The HTTP service as its callers meet it: the installed command on a real port, and a client for it."""
+"""The servers as their callers meet them: the installed command on a real port, and a client for the HTTP service."""
 
 import re
 import signal
 import subprocess
-import time
+import threading
 from contextlib import contextmanager
 
 import httpx
 from commands import COMMAND, environment
+from waiting import PATIENCE, until
 
-SECONDS = 180
-"""How long a run may take on a busy machine."""
+
+class Caller(httpx.Client):
+    """A client without a token that knows the process it speaks with."""
+
+    def __init__(self, address, server):
+        super().__init__(base_url=address, timeout=PATIENCE)
+        self.server = server
 
 
 @contextmanager
 def serving(home, **variables):
     """Run `memory-pipeline serve` over a home on a free port, and yield a client without a token."""
-    log = home.parent / f"{home.name}.log"
-    with log.open("wb") as out:
-        server = subprocess.Popen(
-            [COMMAND, "--home", home, "serve", "--port", "0"],
-            env=environment(PYTHONUNBUFFERED="1", **variables),
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
+    running = listening("--home", home, "serve", "--port", "0", **variables)
+    with running as (address, server), Caller(address, server) as client:
+        yield client
+
+
+@contextmanager
+def listening(*args, **variables):
+    """Run the command as a server until the end of the block; yields the address that it names, and its process."""
+    server = subprocess.Popen(
+        [COMMAND, *args],
+        env=environment(PYTHONUNBUFFERED="1", **variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+    )
+    log = []
+    address = next((found[1] for line in server.stdout if (found := _address(line, log))), None)
+    rest = threading.Thread(target=lambda: log.extend(server.stdout))  # a full pipe would stop the server
+    rest.start()
     try:
-        with httpx.Client(base_url=_address(server, log), timeout=SECONDS) as client:
-            yield client
+        assert address, "".join(log)
+        yield address, server
     finally:
         server.send_signal(signal.SIGINT)
-        assert server.wait(60) == 0, log.read_text("utf-8")
-        assert "Traceback" not in log.read_text("utf-8")
+        ended = server.wait(PATIENCE)
+        rest.join()
+        server.stdout.close()
+        assert ended == 0, "".join(log)
+        assert "Traceback" not in "".join(log), "".join(log)
 
 
-def _address(server, log):
-    deadline = time.monotonic() + 60
-    while not (found := re.search(r"listening at (http://[^;]+)", log.read_text("utf-8"))):
-        assert server.poll() is None, log.read_text("utf-8")
-        assert time.monotonic() < deadline, log.read_text("utf-8")
-        time.sleep(0.05)
-    return found[1]
+def _address(line, log):
+    log.append(line)
+    return re.search(r"listening at (http://[^;\s]+)", line)
 
 
 def bearer(token):
@@ -47,12 +63,11 @@ def bearer(token):
 
 
 def finished(client, run_id, headers):
-    """Ask until a run has ended, and return what is told of it."""
-    deadline = time.monotonic() + SECONDS
-    while time.monotonic() < deadline:
+    """Wait until a run has ended, and return what is told of it."""
+
+    def ended():
         asked = client.get("/consolidate/status", headers=headers).json()["requests"]
         found = next(row for row in asked if row["run_id"] == run_id)
-        if found["state"] in {"succeeded", "failed"}:
-            return found
-        time.sleep(0.2)
-    raise AssertionError(found)
+        return found if found["state"] in {"succeeded", "failed"} else None
+
+    return until(client.server, ended)

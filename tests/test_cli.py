@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import duckdb
@@ -17,6 +16,7 @@ import json_page
 import pytest
 from commands import COMMAND, NIGHT, call, environment, process, refused, text, told
 from typer.testing import CliRunner
+from waiting import PATIENCE, until
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service.commands import app
@@ -374,10 +374,9 @@ def test_ctrl_c_ends_a_run_in_one_line_and_changes_nothing(copy):
         env=environment(),
     )
     staged = set(copy.glob("runs/*"))
-    while set(copy.glob("runs/*")) == staged and running.poll() is None:
-        time.sleep(0.01)
+    until(running, lambda: set(copy.glob("runs/*")) != staged)
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=PATIENCE)
     assert (running.returncode, out, err) == (130, "", "error: interrupted\n")
     with Lake(copy) as lake:
         assert lake.ledger.position() == before

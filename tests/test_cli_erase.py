@@ -9,6 +9,7 @@ import subprocess
 import homes
 import pytest
 from commands import COMMAND, environment, refused, text, told
+from waiting import PATIENCE
 
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
@@ -105,7 +106,7 @@ def test_on_a_terminal_it_is_asked(home, answer, status):
         while b"Erase?" not in shown:
             shown += os.read(reader, 10_000)
         os.write(reader, f"{answer}\n".encode())
-        assert asked.wait(120) == status
+        assert asked.wait(PATIENCE) == status
     finally:
         os.close(reader)
         os.close(writer)

@@ -5,12 +5,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import filelock
 import polars as pl
 import pytest
+from waiting import PATIENCE
 
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger.event import parse
@@ -19,20 +19,31 @@ from memory_pipeline.recall.client import access_writer
 from memory_pipeline.recall.client.access_writer import AccessWriter
 from memory_pipeline.recall.client.memory_client import MemoryClient
 
-WAIT = 20.0
-
 
 def accesses(home):
     with Lake(home) as lake:
         return lake.events().filter(pl.col("event_type") == "memory.accessed")
 
 
-def until(holds):
-    """Wait for what another thread does; the waiting ends as soon as it is done."""
-    end = time.monotonic() + WAIT
-    while not holds():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.005)
+@pytest.fixture
+def until(monkeypatch):
+    """Wait for what the writing thread does: after each of its attempts it is looked at whether it came about."""
+    attempts = threading.Semaphore(0)
+    write = AccessWriter._write  # noqa: SLF001
+
+    def attempt(writer):
+        try:
+            write(writer)
+        finally:
+            attempts.release()
+
+    monkeypatch.setattr(AccessWriter, "_write", attempt)
+
+    def wait(holds):
+        while not holds():
+            assert attempts.acquire(timeout=PATIENCE), "it did not come about"
+
+    return wait
 
 
 def event(number):
@@ -53,7 +64,7 @@ def writer(ledger):
     made.close()
 
 
-def test_accesses_are_written_without_being_asked_for(tmp_path):
+def test_accesses_are_written_without_being_asked_for(tmp_path, until):
     with MemoryClient(tmp_path) as client:
         client.remember("Ana moved to Lisbon.")
         client.recall("Ana")
@@ -82,11 +93,11 @@ client = MemoryClient({str(tmp_path)!r})
 client.recall("Ana")
 client.recall("Lisbon")
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=PATIENCE)
     assert accesses(tmp_path).height == 3
 
 
-def test_a_forgotten_client_writes_what_is_left(tmp_path):
+def test_a_forgotten_client_writes_what_is_left(tmp_path, until):
     client = MemoryClient(tmp_path)
     client.remember("Ana moved to Lisbon.")
     client.recall("Ana")
@@ -105,7 +116,7 @@ def test_a_busy_ledger_delays_accesses_and_no_recall(tmp_path):
         assert accesses(tmp_path).height == 20
 
 
-def test_a_failure_is_told_to_the_next_caller_and_mended_by_itself(writer, ledger, monkeypatch):
+def test_a_failure_is_told_to_the_next_caller_and_mended_by_itself(writer, ledger, monkeypatch, until):
     monkeypatch.setattr(access_writer, "RETRY_SECONDS", 0.01)
     with filelock.FileLock(ledger.home / "ledger.lock"):
         writer.submit(lambda: event(1))
@@ -188,7 +199,7 @@ def test_two_processes_share_a_store(tmp_path):
         client.remember("Ana moved to Lisbon.")
         client.recall("gardening")
         running = [subprocess.Popen([sys.executable, "-c", PROCESS, str(tmp_path), name]) for name in ("one", "two")]
-        assert [process.wait(120) for process in running] == [0, 0]
+        assert [process.wait(PATIENCE) for process in running] == [0, 0]
         assert len(client.list(limit=50)) == 9
         assert len(client.recall("note about gardening", 50)) >= 8
     assert accesses(tmp_path)["event_id"].n_unique() == 10
@@ -202,16 +213,17 @@ client.remember("Ana moved to Lisbon.")
 print("ready", flush=True)
 while True:
     client.recall("Ana")
-    client.remember("Ana went for a walk.")
+    print(client.remember("Ana went for a walk."), flush=True)
 """
 
 
 def test_a_kill_tears_nothing(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE)
     process.stdout.readline()
-    until(lambda: accesses(tmp_path).height > 5)
+    while not accesses(tmp_path).height > 5:
+        assert process.stdout.readline(), "it ended by itself"
     process.send_signal(signal.SIGKILL)
-    process.wait(WAIT)
+    process.wait()
     process.stdout.close()
     with MemoryClient(tmp_path) as client:
         assert len(client.recall("Ana", 5)) > 0

@@ -15,7 +15,6 @@ import servers
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.service import launch
 
-SECONDS = 120
 POLICY = """
 alert_url = "{address}"
 start_automation = true
@@ -114,7 +113,7 @@ def daemon(home, *, address="http://127.0.0.1:9", promote=0):
     ):
         yield (
             instance,
-            lambda condition: servers.until(process, condition, seconds=SECONDS, log=home / "server.log"),
+            lambda condition: servers.until(process, condition, home=home),
         )
 
 
@@ -153,7 +152,7 @@ def test_every_kind_of_trigger_fires_when_it_should_and_stays_quiet_when_not(lak
 
 
 def test_a_run_that_another_commit_overtakes_is_retried_whole_by_the_daemon(lake):
-    lake.project()
+    homes.enriched(lake)  # so that the run writes nothing before its commit
     with daemon(lake.home) as (instance, wait):
         with lake.ledger.exclusive():
             late = wait(lambda: launches.committing(instance))

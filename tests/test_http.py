@@ -5,14 +5,14 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import homes
 import httpx
 import pytest
 from commands import process, refused, told
-from serving import SECONDS, bearer, finished, serving
+from serving import bearer, finished, serving
+from waiting import until
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service import auth_tokens
@@ -258,23 +258,21 @@ def test_a_run_whose_process_is_killed_says_so_and_the_next_one_runs(home, grant
     shutil.copytree(home, tmp_path / "data")
     with serving(tmp_path / "data") as client:
         first = client.post("/consolidate", headers=granted["admin"], json={"task": "decay"}).json()["run_id"]
-        os.kill(worker(tmp_path / "data"), signal.SIGKILL)
+        os.kill(worker(client), signal.SIGKILL)
         assert "was killed" in finished(client, first, granted["admin"])["error"]
         second = client.post("/consolidate", headers=granted["admin"], json={"lightweight": True}).json()["run_id"]
         assert finished(client, second, granted["admin"])["error"] is None
 
 
-def worker(home):
-    """The process in which the server over a home makes its runs."""
-    deadline = time.monotonic() + SECONDS
-    while time.monotonic() < deadline:
+def worker(client):
+    """The process in which a server makes its runs."""
+
+    def found():
         lines = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
         rows = [line.split(maxsplit=2) for line in lines.splitlines()]
-        servers = {pid for pid, _, args in rows if f"--home {home} serve" in args}
-        if found := [int(pid) for pid, parent, args in rows if parent in servers and "spawn_main" in args]:
-            return found[-1]
-        time.sleep(0.05)
-    raise AssertionError
+        return [int(pid) for pid, parent, args in rows if parent == str(client.server.pid) and "spawn_main" in args]
+
+    return until(client.server, found)[-1]
 
 
 def test_metrics_are_in_the_format_of_prometheus(client, granted):

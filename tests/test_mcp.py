@@ -2,9 +2,6 @@
 
 import json
 import re
-import signal
-import subprocess
-import time
 from contextlib import contextmanager
 
 import anyio
@@ -14,7 +11,8 @@ import pytest
 from commands import COMMAND, environment, refused
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from serving import bearer
+from serving import bearer, listening
+from waiting import PATIENCE
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service import auth_tokens
@@ -168,25 +166,8 @@ def test_without_a_profile_the_only_one_is_taken_and_several_are_named(tmp_path)
 @contextmanager
 def over_http(home, *options):
     """Run `memory-pipeline mcp --http` over a home on a free port and yield its URL."""
-    log = home.parent / f"{home.name}-mcp.log"
-    with log.open("wb") as out:
-        server = subprocess.Popen(
-            [COMMAND, "--home", home, "mcp", "--http", "0", *options],
-            env=environment(PYTHONUNBUFFERED="1"),
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        deadline = time.monotonic() + 60
-        while not (found := re.search(r"listening at (http://127[^;]+)", log.read_text("utf-8"))):
-            assert server.poll() is None, log.read_text("utf-8")
-            assert time.monotonic() < deadline, log.read_text("utf-8")
-            time.sleep(0.05)
-        yield found[1]
-    finally:
-        server.send_signal(signal.SIGINT)
-        assert server.wait(60) == 0, log.read_text("utf-8")
-        assert "Traceback" not in log.read_text("utf-8")
+    with listening("--home", home, "mcp", "--http", "0", *options) as (url, _):
+        yield url
 
 
 def speak(url, token, conversation):
@@ -194,7 +175,7 @@ def speak(url, token, conversation):
 
     async def session():
         async with (
-            httpx.AsyncClient(headers=bearer(token), timeout=60) as client,
+            httpx.AsyncClient(headers=bearer(token), timeout=PATIENCE) as client,
             Client(streamable_http_client(url, http_client=client)) as agent,
         ):
             return await conversation(agent)
@@ -245,7 +226,7 @@ def test_over_http_nothing_is_answered_without_a_token_or_to_another_host_or_ori
     token, grant = auth_tokens.create(home, Role.ADMIN)
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     accept = {"Accept": "application/json, text/event-stream"}
-    with over_http(home, "--host-name", "memory.example") as url, httpx.Client(timeout=60) as client:
+    with over_http(home, "--host-name", "memory.example") as url, httpx.Client(timeout=PATIENCE) as client:
 
         def ask(**headers):
             return client.post(url, json=body, headers=accept | bearer(token) | headers).status_code

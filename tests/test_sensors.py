@@ -385,9 +385,9 @@ def receiver():
         server.server_close()
 
 
-def reported(home, instance, result, capfd):
+def reported(home, instance, result, capfd, *, definitions=None):
     """Evaluate the failure sensor for a failed run and return what it logged."""
-    definitions = defs(home)
+    definitions = definitions or defs(home)
     (event,) = (one for one in result.all_events if one.is_run_failure)
     built = dg.build_run_status_sensor_context(
         "failures",
@@ -436,6 +436,18 @@ def test_a_report_that_cannot_be_made_is_logged_and_no_failure(lake, instance, r
     assert len(lines) == 2
     assert "alert_url could not be told: " in lines[1]
     assert "alert" not in lines[1].partition("told: ")[2], "an address can be a secret"
+
+
+def test_an_address_that_is_set_later_is_told_too(lake, instance, receiver, capfd, monkeypatch):
+    monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(lake.home))
+    loaded = build_defs(key_prefix="")
+    chosen(lake.home, top=f'alert_url = "{receiver[0]}/alert"')
+    result = failed(lake.home, instance)
+    reported(lake.home, instance, result, capfd, definitions=loaded)
+    assert len(receiver[1]) == 1
+    chosen(lake.home, top='alert_url = "nowhere"')
+    lines = reported(lake.home, instance, result, capfd, definitions=loaded)
+    assert "no alert_url could be read: " in lines[1]
 
 
 def test_without_an_address_a_failure_is_only_logged(lake, instance, capfd):

@@ -19,6 +19,7 @@ from memory_pipeline.settings import (
     next_tick,
     preset,
     preset_names,
+    under_preset,
 )
 
 DEPLOYMENTS = Path(__file__).parent.parent / "deploy" / "automem"
@@ -499,3 +500,24 @@ def test_ticks_are_those_of_dagster(minute, hour, day, month, weekday, after):
 def test_ticks_by_hand(expression, zone, after, tick):
     found = next_tick(expression, zone, datetime.fromisoformat(f"{after}+00:00"))
     assert found == (tick and datetime.fromisoformat(f"{tick}+00:00"))
+
+
+def test_settings_under_another_preset_keep_what_was_set(home):
+    component = {"sensor_seconds": 7, "policy": {"preset": "automem", "archive_threshold": 0.42}}
+    component |= {"profiles": {"ana": {"linkage": "single"}}}
+    loaded = load(home("[policy]\nmax_archived_share = 0.31"), environment={}, component=component)
+    under = under_preset(loaded, "cognitive")
+    assert (under.sensor_seconds, under.policy.preset, under.policy_of("ana").preset) == (7, "cognitive", "cognitive")
+    assert (under.policy.archive_threshold, under.policy.max_archived_share) == (0.42, 0.31)
+    assert under.policy_of("ana").linkage == "single"
+    again = load(
+        home("[policy]\nmax_archived_share = 0.31"), environment={}, component=component, preset_name="cognitive"
+    )
+    assert (under.policy, under.profiles) == (again.policy, again.profiles)
+    by_hand = Settings(policy=Policy(archive_threshold=0.42))
+    assert (
+        under_preset(by_hand, "cognitive").policy
+        == load(home("[policy]\narchive_threshold = 0.42"), environment={}, preset_name="cognitive").policy
+    )
+    with pytest.raises(SettingsError, match="preset 'dance' is unknown"):
+        under_preset(by_hand, "dance")

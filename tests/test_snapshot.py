@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from frames import AS_OF, ago
 from stores import commit, linked, tables, uses, vectors
+from waiting import PATIENCE
 
 from memory_pipeline.consolidation import trimming
 from memory_pipeline.lake import dictionary, snapshot
@@ -454,7 +455,7 @@ def test_publishers_at_the_same_time_make_one_file(lake):
         subprocess.Popen([sys.executable, "-c", script, str(lake.home)], stdout=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
-    made = {process.communicate(timeout=60)[0].strip() for process in started}
+    made = {process.communicate(timeout=PATIENCE)[0].strip() for process in started}
     assert [process.returncode for process in started] == [0, 0, 0]
     assert made == {str(snapshot.newest(lake.home))}
     assert {path.name for path in (lake.home / "snapshots").glob("*duckdb*")} == {Path(*made).name, snapshot.LINK}
@@ -476,7 +477,7 @@ def test_a_reader_sees_whole_snapshots_only_while_new_ones_are_published(lake, t
         commit(lake, given, plan_id=f"plan{place + 2}")
         snapshot.publish(lake)
     stop.touch()
-    said, complained = reader.communicate(timeout=60)
+    said, complained = reader.communicate(timeout=PATIENCE)
     assert (reader.returncode, complained) == (0, "")
     assert int(said) > 0
 

@@ -15,13 +15,13 @@ import homes
 import pytest
 import servers
 from playwright.sync_api import expect, sync_playwright
+from waiting import PATIENCE
 
 from memory_pipeline import Settings, build_defs
 from memory_pipeline.definitions import GROUPS
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import launch
 
-SECONDS = 120
 SIZE = {"width": 1600, "height": 1000}
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
 SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -48,7 +48,7 @@ LOADED = (
 
 def loaded(port):
     """Whether the UI answers and has loaded the definitions; fails with its reason if it could not."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         headers = {"Content-Type": "application/json"}
         connection.request("POST", "/graphql", json.dumps({"query": LOADED}), headers)
@@ -71,7 +71,7 @@ def server(home):
     with servers.served(home, *command, reflection="false") as process:
 
         def wait(condition):
-            return servers.until(process, condition, seconds=SECONDS, log=home / "server.log")
+            return servers.until(process, condition, home=home)
 
         wait(lambda: loaded(port))
         yield f"http://127.0.0.1:{port}", wait
@@ -82,8 +82,8 @@ def page():
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=SWITCHES)
         opened = browser.new_page(viewport=SIZE)
-        opened.set_default_timeout(SECONDS * 1000)
-        expect.set_options(timeout=SECONDS * 1000)
+        opened.set_default_timeout(PATIENCE * 1000)
+        expect.set_options(timeout=PATIENCE * 1000)
         kept = {
             "asset-graph-direction": json.dumps("vertical"),
             "asset-node-facets": json.dumps(["checks", "latest-event"]),

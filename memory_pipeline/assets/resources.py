@@ -23,7 +23,7 @@ from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.lake.tables import Conflict, Lake, LakeError
 from memory_pipeline.ledger.event import CLOCK_SKEW
 from memory_pipeline.runs import consolidate, inputs
-from memory_pipeline.settings import Policy, Settings, SettingsError, load
+from memory_pipeline.settings import Policy, Settings, SettingsError, load, under_preset
 
 
 class Run(dg.ConfigurableResource[None]):
@@ -96,8 +96,9 @@ class Store:
     @cached_property
     def settings(self) -> Settings:
         """Settings in force, under the run's preset if it names one."""
-        given = None if self.run.preset else self._given
-        return given or load(self.home, preset_name=self.run.preset or None)
+        if self._given is None:
+            return load(self.home, preset_name=self.run.preset or None)
+        return under_preset(self._given, self.run.preset) if self.run.preset else self._given
 
     def close(self) -> None:
         """Close what was opened."""

@@ -1,6 +1,6 @@
 """Sensors: each looks whether something is due (`consolidation.triggers`), and requests one run for all who are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import dagster as dg
 
@@ -9,16 +9,19 @@ from memory_pipeline.sensors import activity, failures
 from memory_pipeline.settings import Settings
 
 
-def sensors(settings: Settings, names: Namespace, *, start: bool) -> Sequence[dg.SensorDefinition]:
+def sensors(
+    settings: Settings, names: Namespace, *, start: bool, in_force: Callable[[], Settings]
+) -> Sequence[dg.SensorDefinition]:
     """Make every sensor.
 
     Args:
         settings: the deployment.
         names: the namespace of jobs and resources.
         start: start them as soon as Dagster loads them.
+        in_force: returns the settings at the time of an evaluation.
     """
     return [
         activity.projector(settings, names, start=start),
         *(activity.watcher(watch, settings, names, start=start) for watch in activity.WATCHES),
-        failures.sensor(settings, names, start=start),
+        failures.sensor(settings, names, start=start, in_force=in_force),
     ]

@@ -5,6 +5,7 @@ Sensors and schedules ask again by themselves; nothing here starts a run.
 
 import json
 import urllib.request
+from collections.abc import Callable
 from datetime import UTC, datetime
 from http.client import HTTPException
 from typing import Any, Final
@@ -14,7 +15,7 @@ import dagster as dg
 from memory_pipeline.assets.namespace import Namespace, is_own
 from memory_pipeline.assets.resources import RETRY
 from memory_pipeline.sensors.activity import status
-from memory_pipeline.settings import Settings
+from memory_pipeline.settings import Settings, SettingsError
 
 ANSWER_SECONDS: Final = 10.0
 """How long the receiver of a report may take to answer."""
@@ -23,8 +24,17 @@ _RETRIED: Final = "dagster/will_retry"
 """Tag that Dagster gives a failed run that it will start again."""
 
 
-def sensor(settings: Settings, names: Namespace, *, start: bool) -> dg.SensorDefinition:
-    """Make the sensor that reports every failed run of the pipeline's jobs."""
+def sensor(
+    settings: Settings, names: Namespace, *, start: bool, in_force: Callable[[], Settings]
+) -> dg.SensorDefinition:
+    """Make the sensor that reports every failed run of the pipeline's jobs.
+
+    Args:
+        settings: the deployment.
+        names: the namespace of the jobs.
+        start: start it as soon as Dagster loads it.
+        in_force: returns the settings at the time of a failure, for the address that is told.
+    """
 
     @dg.run_failure_sensor(
         name=names.name("failures"),
@@ -39,12 +49,14 @@ def sensor(settings: Settings, names: Namespace, *, start: bool) -> dg.SensorDef
         who = ", ".join(found["profiles"]) or "all profiles"
         said = "[consolidation] %s failed for %s: %s; %s"
         context.log.error(said, found["job"], who, found["reason"], found["remedy"])
-        if url := settings.alert_url:
-            try:
+        try:
+            if url := in_force().alert_url:
                 post(url, found)
-            except (OSError, HTTPException) as error:
-                # The address itself stays unsaid: often it is the secret.
-                context.log.warning("[consolidation] alert_url could not be told: %s", error)
+        except SettingsError as error:
+            context.log.warning("[consolidation] no alert_url could be read: %s", error)
+        except (OSError, HTTPException) as error:
+            # The address itself stays unsaid: often it is the secret.
+            context.log.warning("[consolidation] alert_url could not be told: %s", error)
 
     return evaluate
 

@@ -8,7 +8,7 @@ the default. Not here: the behaviour of each setting (`consolidation/`) and the 
 from memory_pipeline.settings.aliases import ALIASES, Alias
 from memory_pipeline.settings.deployment import Origin, Settings
 from memory_pipeline.settings.language_model import LanguageModel
-from memory_pipeline.settings.loading import ENVIRONMENT_PREFIX, HOME_VARIABLE, SETTINGS_FILE, load
+from memory_pipeline.settings.loading import ENVIRONMENT_PREFIX, HOME_VARIABLE, SETTINGS_FILE, load, under_preset
 from memory_pipeline.settings.policy import Policy
 from memory_pipeline.settings.presets import preset, preset_names, preset_text
 from memory_pipeline.settings.schedule import cron, next_tick
@@ -32,4 +32,5 @@ __all__ = [
     "preset",
     "preset_names",
     "preset_text",
+    "under_preset",
 ]

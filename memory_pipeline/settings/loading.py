@@ -67,15 +67,46 @@ def load(
     policies: dict[str, Policy] = {}
     origins: dict[str, tuple[Origin, ...]] = {}
     for profile_id, values in {"": Given(), **own}.items():
-        given = common | values | _only(Policy, overrides)
-        name = given.get("preset", ("default", ""))[0]
-        given = {key: (value, f"preset {name}") for key, value in preset(name).items()} | given
-        embedder = given.get("embedder", ("hashing", ""))[0]
-        given = {key: (value, f"embedder {embedder}") for key, value in embedder_values(embedder).items()} | given
+        given = _with_layers_below(common | values | _only(Policy, overrides))
         known = _only(Policy, given)
         policies[profile_id] = _validated(Policy, known, "policy.")
         origins[profile_id] = (*deployment, *_origins(policies[profile_id], known, "policy."), *_idle(given))
     return settings.model_copy(update={"policy": policies.pop(""), "profiles": policies, "origins": origins})
+
+
+def under_preset(settings: Settings, preset_name: str) -> Settings:
+    """Return settings whose policies stand on another preset; what was set otherwise stays.
+
+    Args:
+        settings: settings in force, wherever they come from.
+        preset_name: name of the preset.
+
+    Raises:
+        SettingsError: the preset is unknown, or a policy conflicts with it.
+    """
+    policies: dict[str, Policy] = {}
+    for profile_id, policy in {"": settings.policy, **settings.profiles}.items():
+        given = _set_in(policy, settings.origins.get(profile_id, ())) | {"preset": (preset_name, "--preset")}
+        policies[profile_id] = _validated(Policy, _only(Policy, _with_layers_below(given)), "policy.")
+    return settings.model_copy(update={"policy": policies.pop(""), "profiles": policies})
+
+
+def _set_in(policy: Policy, origins: Iterable[Origin]) -> Given:
+    """Return the values of a policy that come from neither a preset nor an embedder nor a default."""
+    origin_of = {row.name.removeprefix("policy."): row.origin for row in origins}
+    return {
+        name: (getattr(policy, name), origin_of.get(name, "settings"))
+        for name in policy.model_fields_set
+        if not origin_of.get(name, "").startswith(("preset ", "embedder "))
+    }
+
+
+def _with_layers_below(given: Given) -> Given:
+    """Lay the given values of a policy over those of its preset and of its embedder."""
+    name = given.get("preset", ("default", ""))[0]
+    given = {key: (value, f"preset {name}") for key, value in preset(name).items()} | given
+    embedder = given.get("embedder", ("hashing", ""))[0]
+    return {key: (value, f"embedder {embedder}") for key, value in embedder_values(embedder).items()} | given
 
 
 def home_folder(home: Path | str | None, variables: Mapping[str, str]) -> tuple[Path, str]:
