@@ -46,7 +46,8 @@ def night(lake: Lake, *, as_of: datetime = NIGHT, run_id: str = "run", policy: S
 
 
 def enriched(lake: Lake, *, as_of: datetime = NIGHT) -> None:
-    """Read and embed all texts, as a run does first; a run after it adds no row to a recorded table."""
+    """Project the events, and read and embed all texts, as a run does first; a run after it writes no such row."""
+    lake.project()
     profiles = inputs.select_profiles(lake, settings(lake.home), as_of=as_of)
     tables = consolidate.preview(lake, settings(lake.home), profiles)
     for name in pipeline.RECORDED:

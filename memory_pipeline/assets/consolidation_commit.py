@@ -1,6 +1,8 @@
 """`consolidation_commit`: the one step that changes anything."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import dagster as dg
 import polars as pl
@@ -36,19 +38,24 @@ def commit_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
                 started_at=_started(context),
                 say=context.log.info,
             )
-        plan = tables["consolidation_plan"]
+        undo = f"`memory-pipeline --home {store.home} undo {run_id}`"
         return dg.MaterializeResult(
-            metadata={
-                "profiles": len(positions),
-                "position": max(positions.values(), default=0),
-                "decisions": plan.filter(pl.col("status") != "held").height,
-                "held": plan.filter(pl.col("status") == "held").height,
-                "plan": plan_table(plan),
-                "undo": dg.MetadataValue.md(f"`memory-pipeline --home {store.home} undo {run_id}`"),
-            }
+            metadata=_counts(tables["consolidation_plan"], positions) | {"undo": dg.MetadataValue.md(undo)}
         )
 
     return consolidation_commit
+
+
+def _counts(plan: pl.DataFrame, positions: Mapping[str, int]) -> dict[str, Any]:
+    """Return how much a commit changed, and the plan as a table."""
+    held = plan.filter(pl.col("status") == "held").height
+    return {
+        "profiles": len(positions),
+        "position": max(positions.values(), default=0),
+        "decisions": plan.height - held,
+        "held": held,
+        "plan": plan_table(plan),
+    }
 
 
 def _started(context: dg.AssetExecutionContext) -> datetime | None:

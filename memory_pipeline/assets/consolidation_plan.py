@@ -1,13 +1,13 @@
 """`consolidation_plan`: what a run would change, the state after it, and the checks that can stop it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets import checks
 from memory_pipeline.assets.namespace import Namespace
-from memory_pipeline.assets.resources import refusing, store_of
+from memory_pipeline.assets.resources import Store, refusing, store_of
 from memory_pipeline.assets.stage_assets import asset_ins, asset_outs, results
 from memory_pipeline.consolidation import pipeline, stages
 from memory_pipeline.consolidation.stage import tables_taken
@@ -43,15 +43,19 @@ def plan_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
     def consolidation_plan(
         context: dg.AssetExecutionContext, **tables: pl.DataFrame
     ) -> Iterator[dg.MaterializeResult[pl.DataFrame] | dg.AssetCheckResult]:
-        store = store_of(context, names)
         with refusing():
-            policies = store.policies(tables["profiles"])
-            planned = pipeline.run_stage(PLAN, tables, policies)
-            store.check_agreed(planned["consolidation_plan"])
-            settled = pipeline.run_stage(SETTLE, tables | planned, policies)
-            broken = commit.violations(tables | planned | settled, policies)
-        yield from results(planned | settled, names, dict.fromkeys(planned, PLAN.takes))
+            made, broken = _planned(store_of(context, names), tables)
+        yield from results(made, names, dict.fromkeys(PLAN.gives, PLAN.takes))
         yield checks.invariants_of(plan_key, broken)
-        yield checks.quota_of(plan_key, planned["consolidation_plan"], tables)
+        yield checks.quota_of(plan_key, made["consolidation_plan"], tables)
 
     return consolidation_plan
+
+
+def _planned(store: Store, tables: Mapping[str, pl.DataFrame]) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
+    """Return the plan with the state after it, and the rows that break an invariant."""
+    policies = store.policies(tables["profiles"])
+    planned = pipeline.run_stage(PLAN, tables, policies)
+    store.check_agreed(planned["consolidation_plan"])
+    made = planned | pipeline.run_stage(SETTLE, {**tables, **planned}, policies)
+    return made, commit.violations({**tables, **made}, policies)

@@ -117,11 +117,7 @@ def propose(
     signature = ["profile_id", "signature"]
     barred = _barred(profiles, decisions, reverted)
     earlier = projection.unmasked(decisions.join(committed, on=["profile_id", "decision_id"], how="anti"), reverted)
-    signed = _signed(changes)
-    obsolete = pl.concat(
-        [_pruned_before(earlier), _forgotten_summaries(signed, earlier), _restored_texts(signed, barred)]
-    )
-    permitted = _permitted(signed, pl.concat([barred.select(signature), obsolete]))
+    permitted = _standing(_signed(changes), barred, earlier)
     possible = permitted.join(_without_members(permitted, summaries), on=KEY, how="anti")
     desired = _consistent(_without_needless_links(possible, retired_links), state)
     present = committed.filter(pl.col("action") != Action.WITHDRAW.value, allowed)
@@ -213,6 +209,12 @@ def _restored_texts(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame
     restored = barred.filter(pl.col("action") == Action.TRIM.value).select(*KEY, *text)
     cut = desired.filter(pl.col("action") == Action.TRIM.value).select(*KEY, *text, "signature")
     return cut.join(restored, on=[*KEY, "content_hash"], how="semi").select("profile_id", "signature")
+
+
+def _standing(desired: pl.DataFrame, barred: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
+    """Drop decisions that somebody has undone, and those that earlier runs have made and taken back."""
+    obsolete = [_pruned_before(earlier), _forgotten_summaries(desired, earlier), _restored_texts(desired, barred)]
+    return _permitted(desired, pl.concat([barred.select("profile_id", "signature"), *obsolete]))
 
 
 def _permitted(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
