@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.schemas import LIVE, TABLES
+from memory_pipeline.schemas import LIVE, PARSER, TABLES
 
 AS_OF = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -78,6 +78,8 @@ def enrichment(rows: Mapping[str, Iterable[str]], *, of: pl.DataFrame) -> pl.Dat
     return TABLES["enrichment"].conform(
         texts.with_columns(
             pl.Series("entities", entities, dtype=pl.List(pl.String)),
+            parser=pl.lit(PARSER),
+            language=pl.lit("en"),
             keywords=words,
             numbers=words,
             dates=words,

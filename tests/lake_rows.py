@@ -79,6 +79,8 @@ def rows(table: str, profile_id: str, plan_id: str, count: int = 2) -> pl.DataFr
                 if name == "profile_id"
                 else names
                 if name in kept.key and kind == pl.String
+                else [kept.version] * count
+                if name == "parser"
                 else [*range(1, count + 1)]
                 if name in kept.key and kind == pl.Int64
                 else [_value(kind, plan_id)] * count

@@ -19,7 +19,7 @@ def rows(name, given):
     defaults = {
         column: None if definition.nullable else blank.get(type(definition.dtype), 0)
         for column, definition in table.schema.columns().items()
-    }
+    } | ({} if table.version is None else {"parser": table.version})
     complete = [
         {**defaults, "profile_id": "p", **row} if "profile_id" in defaults else {**defaults, **row} for row in given
     ]

@@ -35,7 +35,7 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import event
 from memory_pipeline.ledger.commits import Conflict, StaleInstant
 from memory_pipeline.ledger.ledger import Revert
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.schemas import PARSER, TABLES
 
 DAY = timedelta(days=1)
 
@@ -88,6 +88,15 @@ def test_rows_whose_key_is_there_are_skipped(lake: Lake) -> None:
     assert lake.append("enrichment", first) == 0
     assert lake.append("enrichment", first.clear()) == 0
     assert lake.read("enrichment").equals(pl.concat([first, rows("enrichment", "bo", "a")]))
+
+
+def test_what_an_older_parser_read_is_read_again(lake: Lake) -> None:
+    now = rows("enrichment", "ana", "a")
+    lake.append("enrichment", now.with_columns(parser=pl.lit(PARSER + 1), gist=pl.lit("another version")))
+    assert lake.read("enrichment").is_empty()
+    assert lake.append("enrichment", now) == now.height
+    assert lake.read("enrichment").equals(now)
+    assert lake.read("enrichment", columns=["gist"])["gist"].to_list() == now["gist"].to_list()
 
 
 def test_two_processes_may_append_the_same_rows(tmp_path: Path, workers: ProcessPoolExecutor) -> None:

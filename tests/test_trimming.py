@@ -57,7 +57,9 @@ def store(turns=CHAT, **columns):
 def select(memories, budget, *, spare=1000, firm=(), **policy):
     """What is left out if so many may be archived, and these memories are protected from a budget too."""
     texts = memories.unique(["profile_id", "content_hash"])
-    enrichment = texts.select("profile_id", "content_hash", question=pl.col("content").str.ends_with("?"))
+    enrichment = texts.select(
+        "profile_id", "content_hash", language=pl.lit("en"), question=pl.col("content").str.ends_with("?")
+    )
     scored = memories.select("profile_id", "memory_id", budget_protected=pl.col("memory_id").is_in(list(firm)))
     allowed = memories.select("profile_id", spare=pl.lit(spare)).unique()
     return trimming.select(memories, scored, enrichment, allowed, Policy(token_budget=budget, **policy), plan_id="plan")

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation import languages, similarity
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import changes
@@ -37,7 +37,7 @@ _PAIRS_AT_ONCE: Final = 100_000
 
 def compare(
     memories: pl.DataFrame,
-    enrichment: pl.DataFrame,  # noqa: ARG001 - stages are called alike; statements are read from the texts
+    enrichment: pl.DataFrame,
     vectors: pl.DataFrame,
     edges: pl.DataFrame,
     policy: Policy,
@@ -53,7 +53,7 @@ def compare(
 
     Args:
         memories: table `memories`.
-        enrichment: table `enrichment`.
+        enrichment: table `enrichment`; what is in a language without full rules is not compared.
         vectors: table `vectors`; only those of the policy's embedder are read.
         edges: table `association_edges`; pairs joined by SIMILAR_TO are compared too.
         policy: whether facts are compared (`fact_changes`), and the minimum confidence.
@@ -66,7 +66,7 @@ def compare(
 
     Cost: linear in the memories, because the candidates per memory are bounded: about 0.5 ms per short memory.
     """
-    points = _points(memories, as_of)
+    points = _points(memories, enrichment, as_of)
     if not policy.fact_changes or len(points) < 2:  # noqa: PLR2004
         return TABLES["fact_changes"].empty()
     groups = (points["profile_id"].rank("dense") - 1).cast(pl.Int64).to_numpy()
@@ -79,12 +79,12 @@ def compare(
     )
 
 
-def _points(memories: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
     """Return comparable memories by profile and start of validity (`since`); `row` numbers them."""
     machine = pl.col("speaker").str.to_lowercase().is_in(MACHINES).fill_null(value=False)
     spoken = pl.col("kind").is_in(["original", "compression"])
     return (
-        memories.filter(pl.col("lifecycle").is_in(LIVE) & spoken & ~machine)
+        memories.filter(pl.col("lifecycle").is_in(LIVE) & spoken & ~machine & languages.judged(memories, enrichment))
         .with_columns(created_at=pl.coalesce("said_at", "created_at"))
         .with_columns(since=pl.coalesce("valid_from", "created_at"))
         .filter(pl.col("since") <= pl.lit(as_of, dtype=INSTANT))

@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation import languages
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state.decision_json import BUDGET
@@ -70,7 +71,7 @@ def select(
     rows = rows.filter(pl.col("live") & ~pl.col("barred")).with_row_index("row")
     if rows.is_empty():
         return TABLES["trims"].empty(), TABLES["archived_set"].empty()
-    clauses = ordered(clause_value.values(rows), rows)
+    clauses = ordered(_whole_unless_judged(clause_value.values(rows), rows), rows)
     fits = (pl.col("cost").cum_sum().over("profile_id") <= pl.col("room")) | (pl.col("priority") == _REQUIRED)
     whole = pl.col("fits").all().over("row")
     clauses_kept = clauses.with_columns(fits=fits).with_columns(
@@ -86,6 +87,23 @@ def select(
         waits=pl.col("row").is_in(waiting["row"].implode()), plan_id=pl.lit(plan_id)
     )
     return _trims(after), _archived(after)
+
+
+def _whole_unless_judged(clauses: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the clauses, joined to one where the language of the text has no full rules: it stays whole or leaves."""
+    judged = rows.filter("judged").select("row")
+    whole = (
+        clauses.join(judged, on="row", how="anti", maintain_order="left")
+        .group_by("row", maintain_order=True)
+        .agg(
+            pl.col("place").first(),
+            pl.col("clause").str.join(""),
+            pl.col("ends").last(),
+            pl.col("tokens", "value").sum(),
+        )
+    )
+    parts = clauses.select(whole.columns).join(judged, on="row", how="semi", maintain_order="left")
+    return pl.concat([parts, whole]).sort("row", "place")
 
 
 def _waiting(after: pl.DataFrame, spare: pl.DataFrame) -> pl.DataFrame:
@@ -112,7 +130,8 @@ def _shown(memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFram
     replacing = memories.filter(pl.col("superseded_kind") == "summary").select("profile_id", memory_id="superseded_by")
     standing = pl.concat([replacing, scored.filter("budget_protected").select(KEY)]).unique()
     ordered = (
-        memories.join(standing.with_columns(stands=pl.lit(value=True)), on=KEY, how="left")
+        memories.with_columns(judged=languages.judged(memories, enrichment))
+        .join(standing.with_columns(stands=pl.lit(value=True)), on=KEY, how="left")
         .join(
             enrichment.select("profile_id", "content_hash", "question"), on=["profile_id", "content_hash"], how="left"
         )

@@ -27,7 +27,7 @@ from memory_pipeline.lake import policies, snapshot_tables
 from memory_pipeline.lake.snapshot_macros import MACROS, quoted
 from memory_pipeline.lake.snapshot_schemas import RECALLS, RELATIONS, Relation, without_zone
 from memory_pipeline.lake.snapshot_tables import SOURCES, USE_COLUMNS, USES
-from memory_pipeline.lake.snapshot_views import LINKED, VIEWS, column, linked_view
+from memory_pipeline.lake.snapshot_views import LINKED, VIEWS, column, linked_view, literal
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import catalog, disk
 from memory_pipeline.ledger.catalog import Mark
@@ -164,7 +164,7 @@ def _write(
     for table, frame in frames.items():
         _create_table(connection, RELATIONS[table], frame)
     for table, paths in linked.items():
-        connection.execute(linked_view(RELATIONS[table], paths))
+        connection.execute(linked_view(RELATIONS[table], paths, _columns(connection, paths)))
     for view in VIEWS:
         connection.execute(view)
     for macro in MACROS:
@@ -355,6 +355,14 @@ def _update_link(link: Path, target: Path) -> None:
             aside.symlink_to(target.name)
         except OSError:
             shutil.copyfile(target, aside)
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> set[str]:
+    """Return the columns that at least one of some Parquet files has."""
+    if not files:
+        return set()
+    names = connection.execute(f"SELECT DISTINCT name FROM parquet_schema({literal(files)})")  # noqa: S608
+    return {name for (name,) in names.fetchall()}
 
 
 def _hard_linked(files: Sequence[Path], folder: Path) -> list[Path]:

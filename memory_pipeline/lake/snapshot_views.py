@@ -7,13 +7,13 @@ files are linked (`lake/snapshot.py`).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
 from memory_pipeline.lake.snapshot_macros import quoted
 from memory_pipeline.lake.snapshot_schemas import Relation
-from memory_pipeline.schemas import LIVE
+from memory_pipeline.schemas import LIVE, PARSER
 
 _INSTANT: Final = "coalesce(s.as_of, s.created_at)"
 _OF_MEMORIES: Final = """WHERE (profile_id, content_hash) IN (
@@ -22,7 +22,11 @@ _OF_MEMORIES: Final = """WHERE (profile_id, content_hash) IN (
 _OF_RUNS_IN_FORCE: Final = """WHERE (profile_id, plan_id) IN (
     SELECT (profile_id, plan_id) FROM consolidation_runs WHERE outcome <> 'reverted')"""
 
-LINKED: Final = {"vectors": _OF_MEMORIES, "score_history": _OF_RUNS_IN_FORCE, "enrichment": _OF_MEMORIES}
+LINKED: Final = {
+    "vectors": _OF_MEMORIES,
+    "score_history": _OF_RUNS_IN_FORCE,
+    "enrichment": f"{_OF_MEMORIES} AND parser = {PARSER}",
+}
 """Tables of the lake that a snapshot reads from Parquet files, each with the condition that its rows must meet."""
 
 VIEWS: Final = (
@@ -45,17 +49,31 @@ VIEWS: Final = (
 """Views over the snapshot's tables and linked files."""
 
 
-def linked_view(relation: Relation, files: Sequence[Path]) -> str:
-    """Return the SQL of a view over Parquet files, whose absolute paths are taken literally and not as patterns."""
+def linked_view(relation: Relation, files: Sequence[Path], present: Collection[str]) -> str:
+    """Return the SQL of a view over Parquet files.
+
+    Args:
+        relation: the view.
+        files: absolute paths, taken literally and not as patterns.
+        present: columns that at least one file has; the others, and those that one file lacks, are null.
+    """
     if not files:
         columns = ", ".join(f"NULL::{kind} AS {column(name)}" for name, kind in relation.types.items())
         return f"CREATE VIEW {relation.name} AS SELECT {columns} LIMIT 0"
-    columns = ", ".join(f"{_cast(name, kind)} AS {column(name)}" for name, kind in relation.types.items())
-    paths = ", ".join(quoted(re.sub(r"([*?\[])", r"[\1]", str(path))) for path in files)
-    return (
-        f"CREATE VIEW {relation.name} AS SELECT {columns} "  # noqa: S608
-        f"FROM read_parquet([{paths}], hive_partitioning = false) {LINKED[relation.name]}"
+    columns = ", ".join(
+        f"{_cast(name, kind) if name in present else f'NULL::{kind}'} AS {column(name)}"
+        for name, kind in relation.types.items()
     )
+    return (
+        f"CREATE VIEW {relation.name} AS SELECT * FROM (SELECT {columns} "  # noqa: S608
+        f"FROM read_parquet({literal(files)}, hive_partitioning = false, union_by_name = true)) {LINKED[relation.name]}"
+    )
+
+
+def literal(files: Sequence[Path]) -> str:
+    """Return the SQL list of files, taken literally and not as patterns."""
+    paths = (quoted(re.sub(r"([*?\[])", r"[\1]", str(path))) for path in files)
+    return f"[{', '.join(paths)}]"
 
 
 def column(name: str) -> str:

@@ -99,6 +99,8 @@ class Lake:
     ) -> pl.DataFrame:
         """Return the rows of a table's files that meet the conditions, in no particular order.
 
+        Rows that an older version of the parser made are left out.
+
         Args:
             table: a table that is kept in files.
             conditions: are pushed down to the files, so that files without a match are hardly read.
@@ -110,6 +112,8 @@ class Lake:
         """
         if seq is not None and table == "events":
             conditions = (*conditions, pl.col("seq") <= seq)
+        if (version := TABLES[table].version) is not None:
+            conditions = (*conditions, pl.col("parser") == version)
         with explained(self.home):
             return files.collect(self.store, self._keys(table, seq), TABLES[table], *conditions, columns=columns)
 

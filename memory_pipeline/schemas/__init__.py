@@ -53,11 +53,12 @@ from memory_pipeline.schemas._memories import (
 )
 from memory_pipeline.schemas._proposals import ArchivedSet, Deferred, FactChanges, Promotions, Trims
 from memory_pipeline.schemas._scores import ScoredMemories, ScoreHistory, SettledScoredMemories
-from memory_pipeline.schemas._types import INSTANT, LIVE, Action, EventType, Lifecycle
+from memory_pipeline.schemas._types import INSTANT, LIVE, PARSER, Action, EventType, Lifecycle
 
 __all__ = [
     "INSTANT",
     "LIVE",
+    "PARSER",
     "TABLES",
     "Accesses",
     "Action",
@@ -124,6 +125,8 @@ class Table:
     """How rows are written. replaced: a commit replaces a profile's rows; accumulated: a commit adds rows; appended:
     the stage that computes rows adds them; moved: maintenance adds rows that it takes out of the ledger's database;
     in_ledger: the rows are in that database; per_run: the rows exist only within a run."""
+    version: int | None = None
+    """Version of the parser whose rows count (column `parser`); others are as if they were not there."""
 
     @property
     def description(self) -> str:
@@ -176,7 +179,7 @@ TABLES: Final[dict[str, Table]] = {
     for table in (
         Table("events", Events, write_mode="appended"),
         Table("payloads", Payloads, write_mode="moved"),
-        Table("enrichment", Enrichment, write_mode="appended"),
+        Table("enrichment", Enrichment, write_mode="appended", version=PARSER),
         Table("vectors", Vectors, write_mode="appended"),
         Table("completions", Completions, write_mode="appended"),
         Table("decisions", Decisions, write_mode="in_ledger"),

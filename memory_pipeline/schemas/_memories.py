@@ -130,10 +130,12 @@ class CoreMemoryBlocks(dy.Schema):
 
 
 class Enrichment(dy.Schema):
-    """Features extracted from texts, one row per profile and text; they depend on the text alone."""
+    """Features extracted from texts, one row per profile, text and parser version; they depend on the text alone."""
 
     profile_id = profile()
     content_hash = text("Hash of speaker and text, as in memories.", key=True)
+    parser = dy.Int64(primary_key=True, min=1, description="Version of the parser; rows of others are not read.")
+    language = text("Language of the text (ISO 639-1); null where it is too short to tell.", nullable=True)
     keywords = words("Most distinctive words, best first.")
     entities = words("Names of people, places and things, sorted.")
     numbers = words("Numbers, amounts and times, normalised, sorted.")

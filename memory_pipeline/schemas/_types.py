@@ -37,6 +37,10 @@ class Lifecycle(StrEnum):
     ERASED = "erased"
 
 
+PARSER: Final = 1
+"""Version of all that is read out of a text: its language, words, facts, gist. What another version read is read again.
+Raise it whenever a text gives another row of `enrichment` than before."""
+
 LIVE: Final = (Lifecycle.ACTIVE.value, Lifecycle.WARM.value)
 
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation import languages, similarity
 from memory_pipeline.consolidation.columns import KEY, days_between
 from memory_pipeline.consolidation.groups import linkage
 from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES
@@ -129,10 +129,14 @@ def _points(
     embedded = vectors.filter(pl.col("model") == policy.embedder).select(*_TEXT, "vector")
     facts = enrichment.select(*_TEXT, "keywords", "entities", "numbers", "dates", "negated")
     return (
-        originals.with_columns(live=live, mergeable=live & has_begun & ~bars_supersession(policy))
+        originals.with_columns(
+            judged=languages.judged(originals, enrichment),
+            live=live,
+            mergeable=live & has_begun & ~bars_supersession(policy),
+        )
         .join(summaries, on=["profile_id", "superseded_by"], how="left")
         .select(
-            *(*_KNOWN, "live", "mergeable"),
+            *(*_KNOWN, "live", "mergeable", "judged"),
             *(
                 ((pl.col("stands") == kind).fill_null(value=False) & ~pl.col("live") & ~stub).alias(name)
                 for name, kind in (("stood_for", KINDS["near_duplicates"]), ("told_by_agent", "agent"))

@@ -65,13 +65,15 @@ def _near_duplicates(
     """Return the first row of its group for each row, and the pairs that must not be merged.
 
     Memories of equal owner, text, validity and dates are one node. The guard judges the near pairs of nodes, then the
-    pairs that others would hold together, until no group contains a pair that disagrees.
+    pairs that others would hold together, until no group contains a pair that disagrees. Of texts in a language without
+    full rules only exact copies are merged.
     """
     stated = _stated(points).with_row_index("place")
     first = pl.col("place").first().over("kin", "content_hash", "valid_from", "valid_until", "dated")
     nodes, node = np.unique(stated.select(first).to_series().to_numpy(), return_inverse=True)
     stated, vectors = stated[nodes], space[nodes]
     near = similarity.threshold_join(vectors, stated["kin"].to_numpy(), policy.duplicate_similarity)
+    near = _take(near, (stated["judged"].gather(near.left) & stated["judged"].gather(near.right)).to_numpy())
     contrary = _between(node, conflicts)
     denied = _contains(contrary, near)
     plain = ~denied & _plainly_apart(stated, near)

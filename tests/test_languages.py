@@ -1,0 +1,198 @@
+"""Languages: identified once, read with their own words, and judged only where the rules know them."""
+
+from datetime import timedelta
+
+import frames
+import polars as pl
+import pytest
+
+from memory_pipeline.consolidation import change_detection, languages
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.rank.ranking import rank
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings import Policy
+from memory_pipeline.text import enrich
+from memory_pipeline.text.embed import embedding
+from memory_pipeline.text.lang.identification import identify, judged, of_profiles
+from memory_pipeline.text.lang.registry import PACKS, pack
+from memory_pipeline.text.parse import tokens
+
+STORES = {
+    "de": (
+        [
+            "Meine Schwester Annika wohnt seit dem Frühjahr in Rostock.",
+            "Ich vertrage keine Milch, davon bekomme ich Bauchschmerzen.",
+            "Das Fahrrad steht im Keller hinter der Waschmaschine.",
+            "Der Zahnarzttermin ist am Donnerstag um halb neun.",
+            "Unsere Katze heißt Pünktchen und frisst nur Huhn.",
+            "Die Häuser am Hafen werden im Herbst gestrichen.",
+        ],
+        [
+            ("Wo wohnen meine Schwestern?", 0),
+            ("Welche Lebensmittel vertrage ich nicht?", 1),
+            ("Wo sind die Fahrräder?", 2),
+            ("Welches Haus wird gestrichen?", 5),
+        ],
+    ),
+    "es": (
+        [
+            "Mi hermana Pilar vive en Cádiz desde la primavera.",
+            "No tolero la leche, me sienta mal al estómago.",
+            "La bicicleta está en el trastero, detrás de la lavadora.",
+            "La cita con el dentista es el jueves a las ocho y media.",
+            "Nuestra gata se llama Motita y solo come pollo.",
+            "Las casas del puerto se pintarán en otoño.",
+        ],
+        [
+            ("¿Dónde viven mis hermanas?", 0),
+            ("¿Qué alimentos no tolera?", 1),
+            ("¿Dónde están las bicicletas?", 2),
+            ("¿Qué casa van a pintar?", 5),
+        ],
+    ),
+    "ja": (
+        [
+            "妹の美咲は春から仙台に住んでいます。",
+            "牛乳を飲むとお腹が痛くなります。",
+            "自転車は地下室の洗濯機の後ろにあります。",
+            "歯医者の予約は木曜日の八時半です。",
+            "うちの猫の名前はモモで、鶏肉しか食べません。",
+            "港の家は秋にペンキを塗ります。",
+        ],
+        [
+            ("妹はどこに住んでいますか？", 0),
+            ("飲むと痛くなるものは？", 1),
+            ("自転車はどこですか？", 2),
+            ("ペンキを塗る家はどれ？", 5),
+        ],
+    ),
+}
+
+
+def store(texts):
+    return frames.memories(
+        {"memory_id": f"m{place}", "content": text, "created_at": frames.ago(50 - place)}
+        for place, text in enumerate(texts)
+    )
+
+
+def enriched(memories):
+    return enrich.enrich(enrich.texts(memories))
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The ferry leaves at nine and the tickets are in my bag.", "en"),
+        ("Die Fähre fährt um neun und die Karten sind in meiner Tasche.", "de"),
+        ("El barco sale a las nueve y los billetes están en mi bolso.", "es"),
+        ("Le bateau part à neuf heures et les billets sont dans mon sac.", "fr"),
+        ("Il traghetto parte alle nove e i biglietti sono nella mia borsa.", "it"),
+        ("De veerboot vertrekt om negen uur en de kaartjes zitten in mijn tas.", "nl"),
+        ("渡轮九点开，票在我的包里。", "zh"),
+        ("フェリーは九時に出ます。切符は鞄の中です。", "ja"),
+        ("배는 아홉 시에 떠난다.", "ko"),
+        ("Паром отходит в девять.", "ru"),
+        ("My friend 美咲 lives by the harbour and keeps two cats.", "en"),
+        ("ok", None),
+        ("17:30", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_text_tells_its_language_or_leaves_it_open(text, language):
+    assert identify(pl.Series([text], dtype=pl.String)).to_list() == [language]
+
+
+def test_what_is_open_is_read_in_the_language_of_its_profile():
+    known = pl.DataFrame(
+        {"profile_id": ["a", "a", "a", "b", "b", "c"], "language": ["de", "de", None, "en", None, None]},
+        schema={"profile_id": pl.String, "language": pl.String},
+    )
+    assert of_profiles(known).to_list() == ["de", "de", "de", "en", "en", None]
+    assert judged(known).to_list() == [False, False, False, True, True, True]
+
+
+@pytest.mark.parametrize("code", ["de", "es", "fr", "it", "zh", "ja"])
+def test_a_pack_has_function_words_and_denials(code):
+    known = pack(code)
+    assert known.code == code
+    assert not known.judges
+    assert known.stop_words
+    assert known.negations
+    assert all(known.rarity(word, known.stem(word)) == 0 for word in known.stop_words)
+
+
+@pytest.mark.parametrize("code", ["de", "es", "fr", "it"])
+def test_a_pack_knows_months_weekdays_and_numbers(code):
+    english = set(PACKS[code].date_words.values())
+    assert {"january", "august", "december", "monday", "sunday", "yesterday"} <= english
+    seven = {"de": "sieben", "es": "siete", "fr": "sept", "it": "sette"}[code]
+    assert pack(code).stem(seven) == "7"
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "other"),
+    [
+        ("de", "Häuser", "Haus"),
+        ("es", "viviendo", "vivir"),
+        ("fr", "l'atelier", "ateliers"),
+        ("it", "dell'orologio", "orologi"),
+        ("nl", "tuinen", "tuin"),
+    ],
+)
+def test_forms_of_a_word_share_a_stem(language, one, other):
+    stems = tokens.content_stems(pl.Series([one, other]), pl.Series([language, language])).to_list()
+    assert stems[0] == stems[1] != []
+
+
+def test_letters_of_unspaced_scripts_are_read_in_pairs():
+    assert tokens.content_stems(pl.Series(["洗濯機は地下室"]), pl.Series(["ja"])).to_list() == [
+        ["洗", "濯", "機", "地", "下", "室", "洗濯", "濯機", "機は", "は地", "地下", "下室"]
+    ]
+    assert tokens.rarities(pl.Series(["洗濯"]), "ja").keys() == {"洗", "濯", "洗濯"}
+
+
+@pytest.mark.parametrize("code", STORES)
+def test_recall_finds_other_forms_of_the_words(code):
+    texts, questions = STORES[code]
+    memories = store(texts)
+    vectors = embedding.embed_texts(enrich.texts(memories).with_columns(content="embedded"), "hashing")
+    index = Index.build(memories, vectors, model="hashing")
+    assert enriched(memories)["language"].to_list() == [code] * len(texts)
+    for question, answer in questions:
+        assert rank(index, question, now=frames.AS_OF, k=1)["memory_id"].to_list() == [f"m{answer}"], question
+
+
+def test_an_index_that_grows_answers_as_one_built_at_once():
+    memories = store([*STORES["de"][0], *STORES["ja"][0]])
+    none = TABLES["vectors"].empty()
+    whole = Index.build(memories, none, model="hashing")
+    grown = Index.build(memories[:4], none, model="hashing").extended(memories[4:], none)
+    for query in ("Wo sind die Fahrräder?", "自転車はどこですか？"):
+        answers = [rank(index, query, now=frames.AS_OF)["memory_id"].to_list() for index in (whole, grown)]
+        assert answers[0] == answers[1] != []
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "changes"),
+    [
+        ("I live in Rostock.", "I moved, I live in Kiel now.", True),
+        ("Ich wohne in Rostock.", "Ich bin umgezogen, ich wohne jetzt in Kiel.", False),
+        ("Vivo en Cádiz.", "Me he mudado, ahora vivo en Vigo.", False),
+    ],
+)
+def test_only_a_language_with_rules_is_judged(older, newer, changes):
+    memories = store([older, newer]).with_columns(speaker=pl.lit("user"))
+    known = enriched(memories)
+    assert languages.judged(memories, known).to_list() == [changes, changes]
+    found = change_detection.compare(
+        memories,
+        known,
+        TABLES["vectors"].empty(),
+        TABLES["association_edges"].empty(),
+        Policy(),
+        as_of=frames.AS_OF + timedelta(days=1),
+        plan_id="plan",
+    )
+    assert (found.height > 0) is changes
