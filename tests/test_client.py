@@ -204,6 +204,97 @@ def test_the_weights_of_the_policy_count_in_the_score_of_engram(tmp_path, clock)
         assert score == pytest.approx(parts[name])
 
 
+@pytest.mark.parametrize("runs", [False, True])
+@pytest.mark.parametrize(
+    ("ranking", "factors"),
+    [("automem", ["relevance"]), ("cognitive", ["retention"]), ("engram", ["recency", "importance"])],
+)
+def test_formulas_judge_by_the_scores_that_a_run_at_that_instant_gives(client, clock, lake, ranking, factors, runs):
+    client.remember("Ben prefers green tea.")
+    clock.pass_(days=1)
+    if runs:
+        client.consolidate()
+    clock.pass_(days=10)
+    client.recall("green tea")
+    clock.pass_(days=30)
+    client.flush()
+    (one,) = client.recall("green tea", ranking=ranking, record=False)
+    client.consolidate()
+    parts = {part.name: part.value for part in one.parts}
+    scored = lake.read("scored_memories").row(0, named=True)
+    for factor in factors:
+        assert parts[factor] == scored[factor] < 1
+
+
+def test_a_past_instant_is_judged_by_its_own_scores(client, clock):
+    client.remember("Ben prefers green tea.")
+    first = clock.at
+    clock.pass_(days=20)
+    (then,) = client.recall("green tea", ranking="cognitive", as_of=first, record=False)
+    (now,) = client.recall("green tea", ranking="cognitive", record=False)
+    assert now.score < then.score
+
+
+def forgetful(tmp_path, clock, **policy):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "memory_pipeline.toml").write_text(
+        "[policy]\n" + "".join(f"{name} = {value}\n" for name, value in policy.items())
+    )
+    return MemoryClient(home, clock=clock)
+
+
+def test_forgotten_memories_have_their_own_retention_and_stubs_are_found_by_vectors(tmp_path, clock):
+    rules = {"forgetting": '["retention"]', "cold_after_days": 1, "stub_after_days": 1, "grace_period_days": 0}
+    long = "Ben prefers green tea. " + "It was a grey day. " * 20 + "He also owns an old zither."
+    with forgetful(tmp_path, clock, **rules) as client:
+        client.remember(long, memory_id="tea", importance=0.1, category="episodic")
+        clock.pass_(days=400)
+        client.consolidate()
+        clock.pass_(days=40)
+        client.consolidate()
+        assert client.get("tea").lifecycle == "stub"
+        client.remember("The kettle is blue.", memory_id="kettle")
+        found = {one.memory_id: one for one in client.recall("zither", ranking="cognitive", deep=True, record=False)}
+        parts = {part.name: part.value for part in found["tea"].parts}
+        assert 0.0 < parts["retention"] < 0.1
+        assert parts["cosine"] > 0.0
+        assert {part.name: part.value for part in found["kettle"].parts}["retention"] == pytest.approx(1.0)
+
+
+def test_a_deep_recall_is_led_to_what_is_linked_and_records_that(client, clock, lake):
+    told(client, [f"The inspection of lamp {number} is due." for number in range(30)])
+    client.remember("The boiler inspection found a leak.", memory_id="leak")
+    client.remember("It was so.", memory_id="so", session_id="another")
+    link = {"event_type": "link.asserted", "memory_id": "leak"}
+    payload = {"target_id": "so", "edge_type": "EXPLAINS", "weight": 0.9}
+    lake.ledger.append([parse({"profile_id": "default", **link, "payload": payload}, recorded_at=clock.at, origin="t")])
+    query = "What did the boiler inspection find?"
+    assert "so" not in names(client.recall(query, 5, record=False))
+    answer = client.recall(query, 5, deep=True)
+    assert [one.memory_id for one in answer if one.expanded] == ["so"]
+    client.flush()
+    recorded = [event for event in lake.events(profiles=["default"]).to_dicts() if event["query"] == query]
+    assert {row["memory_id"] for row in recorded if row["expanded"]} == {"so"}
+
+
+def test_who_asks_counts_in_the_affinity_of_engram(client, clock):
+    client.remember("Ada leads the Oslo office.", user_id="u", memory_id="own")
+    client.remember("Ada was in Oslo.", user_id="v", memory_id="shared")
+    client.remember("Somebody was in a city.", user_id="v", memory_id="other")
+    clock.pass_(days=1)
+
+    def affinity(**asker):
+        found = client.recall("Who was where?", ranking="engram", record=False, **asker)
+        return {one.memory_id: {part.name: part.value for part in one.parts}.get("affinity") for one in found}
+
+    asked = affinity(user_id="u")
+    assert asked["shared"] == pytest.approx(0.3)
+    assert asked["other"] == 0.0
+    assert asked["own"] == pytest.approx(0.4 * 0.7 + 0.3)
+    assert set(affinity().values()) == {None}
+
+
 def test_filters_admit_what_they_name(client, clock):
     plain = client.remember("The train to Porto leaves at nine.")
     clock.pass_(hours=1)

@@ -1,6 +1,5 @@
 """Ranking: what comes first, what is left out, and what is said of each."""
 
-import math
 from datetime import UTC, date, datetime, timedelta
 
 import frames
@@ -383,28 +382,63 @@ def test_names_shared_with_the_user_raise_the_affinity():
 
 
 @pytest.mark.parametrize(("ranking", "factor"), [("automem", "relevance"), ("cognitive", "retention")])
-def test_a_memory_that_is_not_live_counts_as_fully_relevant(ranking, factor):
+def test_a_forgotten_memory_counts_by_its_own_scores(ranking, factor):
     rows = change(memories(), "m0", lifecycle="archived")
-    live = scored(rows).filter(pl.col("memory_id") != "m0")
-    ranked = ask("API key", rows, ranking=ranking, scored=live, deep=True)
+    faded = scored(rows).with_columns(pl.when(pl.col("memory_id") == "m0").then(0.125).otherwise(factor).alias(factor))
+    ranked = ask("API key", rows, ranking=ranking, scored=faded, deep=True)
     values = {
         row["memory_id"]: {part["name"]: part["value"] for part in row["parts"]}[factor]
         for row in ranked.iter_rows(named=True)
     }
-    assert values.pop("m0") == 1.0
+    assert values.pop("m0") == 0.125
     assert set(values.values()) == {scored(rows)[factor][0]}
 
 
-def test_a_memory_without_scores_is_fresh():
+def test_a_memory_without_scores_is_refused():
     rows = memories([("user", "API key", 0)])
-    found = ask("API key", rows, ranking="engram", scored=scored(rows).clear())
-    assert found["score"][0] == pytest.approx((1.0 + 0.5 + found["parts"][0].to_list()[2]["value"]) / 3, abs=1e-3)
-    assert math.isclose(found["parts"][0].to_list()[0]["value"], 1.0, abs_tol=1e-3)
+    with pytest.raises(ValueError, match="no scores of the memory 'm0'"):
+        ask("API key", rows, ranking="engram", scored=scored(rows).clear())
+
+
+def test_nobody_in_particular_may_ask_in_no_session():
+    rows = memories([("Ann", "Ada visited Oslo.", 10)]).with_columns(user_id=pl.lit("u"), session_id=pl.lit(None))
+    found = ask("Oslo", rows, ranking="engram", scored=scored(rows), context=Context(user_id="u"))
+    assert found["parts"][0].to_list()[-1]["value"] == pytest.approx(0.4 * 0.3)
+
+
+LINKED = [
+    ("Ann", "The boiler inspection found a leak.", 60),
+    ("Ann", "It was so.", 59),
+    *(("Ann", f"The inspection of lamp {place} is due.", 50 - place) for place in range(20)),
+]
+
+
+def test_a_deep_recall_follows_the_associations_of_the_best():
+    rows = change(memories(LINKED), "m1", lifecycle="archived")
+    links = pl.DataFrame({"source": ["m0"], "target": ["m1"], "weight": [0.8]})
+    question = "What did the boiler inspection find?"
+    for ranking in ("default", "lexical"):
+        found = ask(question, rows, k=5, deep=True, ranking=ranking, associations=links)
+        assert ids(found)[:2] == ["m0", "m1"]
+        assert found["expanded"].to_list() == [name == "m1" for name in ids(found)]
+        assert found.filter(pl.col("expanded"))["parts"].to_list() == [[]]
+        assert 0 < found["score"][1] < found["score"][0]
+        backwards = links.select(source="target", target="source", weight="weight")
+        assert ids(ask(question, rows, k=5, deep=True, ranking=ranking, associations=backwards)) == ids(found)
+    assert "m1" not in ids(ask(question, rows, k=5, associations=links))
+    assert "m1" not in ids(ask(question, rows, k=5, deep=True, associations=links.clear()))
+
+
+def test_what_a_recall_finds_by_itself_is_not_expanded():
+    links = pl.DataFrame({"source": ["m0"], "target": ["m1"], "weight": [1.0]})
+    found = ask("boiler inspection", memories(LINKED[:2]), k=2, deep=True, associations=links)
+    assert sorted(ids(found)) == ["m0", "m1"]
+    assert found["expanded"].to_list() == [False, False]
 
 
 @pytest.mark.parametrize("ranking", ["engram", "automem", "cognitive"])
 def test_formulas_need_scores(ranking):
-    with pytest.raises(ValueError, match="scored_memories"):
+    with pytest.raises(ValueError, match="needs scores"):
         ask("API key", ranking=ranking)
 
 

@@ -85,9 +85,7 @@ def score(
     scored = (
         live.join(_effects(live, caused), on=KEY, how="left", maintain_order="left")
         .join(_supersedes(memories), on=KEY, how="left", maintain_order="left")
-        .with_columns(_ages(as_of))
-        .with_columns(*_relevance_factors(policy), *_curves(policy))
-        .with_columns(_relevance(policy), *_retention(policy))
+        .pipe(factors, policy, as_of=as_of)
         .with_columns(
             _strength(policy).alias("strength"),
             _firm(policy).alias("budget_protected"),
@@ -98,6 +96,24 @@ def score(
         .with_columns(pl.col("protection_reason").is_not_null().alias("is_protected"))
     )
     return TABLES["scored_memories"].conform(scored)
+
+
+def factors(memories: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
+    """Add the four published scores with their factors to memories in any lifecycle.
+
+    Args:
+        memories: table `memories` with `importance` and `relationship_count` (see `centrality.relations`).
+        policy: constants of the formulas.
+        as_of: instant of the scores.
+
+    Returns:
+        The rows with relevance, retention, recency, energy and what these are made of.
+    """
+    return (
+        memories.with_columns(_ages(as_of))
+        .with_columns(*_relevance_factors(policy), *_curves(policy))
+        .with_columns(_relevance(policy), *_retention(policy))
+    )
 
 
 def _ages(as_of: datetime) -> list[pl.Expr]:

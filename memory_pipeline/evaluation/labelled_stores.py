@@ -138,10 +138,10 @@ def run(store: LabelledStore, policy: Policy, state: State) -> Outcome:
         policy = policy.model_copy(update={"token_budget": _HALF})
     if state == "half used":
         before = next(simulate(lambda _: events, replay.policy_for(embedder=policy.embedder), [store.last]))
-        events = pl.concat([events, *_uses(store, LiveIndex(before, events, policy.embedder))])
+        events = pl.concat([events, *_uses(store, LiveIndex(before, events, policy))])
         night = store.last
     done = next(simulate(lambda _: events, policy, [night], max_archived_share=1.0))
-    index = LiveIndex(done, events, policy.embedder)
+    index = LiveIndex(done, events, policy)
     results = {one["id"]: index.recall(one["question"], now=one["at"], k=DEPTH) for one in store.questions}
     return Outcome(store, state, done.after["memories"], done.after["association_edges"], results)
 

@@ -20,6 +20,8 @@ from memory_pipeline.interop.importing import stable_id
 from memory_pipeline.ledger import event as ledger_events
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.live.ledger_tail import contradictions
+from memory_pipeline.recall.rank.baselines import SCORED
+from memory_pipeline.recall.rank.present_scores import present_scores
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.schemas import LIVE, TABLES, EventType
 from memory_pipeline.settings import Policy, load
@@ -129,7 +131,7 @@ def run(
         finished += [night] if night is not None else []
         due = questions.filter((pl.col("at") >= start) & (pl.col("at") < end))
         if due.height:
-            index = LiveIndex(night, events, policy.embedder)
+            index = LiveIndex(night, events, policy)
             for row in due.iter_rows(named=True):
                 ranked = index.recall(row["text"], now=row["at"], k=depth, ranking=ranking)
                 if row["training"]:
@@ -264,22 +266,27 @@ def _originals(memory_id: str, members_by_summary: Mapping[str, Iterable[str]]) 
 class LiveIndex:
     """Index between two nights: the state after the night plus the turns since."""
 
-    def __init__(self, night: Night | None, events: pl.DataFrame, model: str) -> None:
+    def __init__(self, night: Night | None, events: pl.DataFrame, policy: Policy) -> None:
         self._stored = events.filter(pl.col("event_type") == EventType.STORED.value)
         self._until = night.at if night is not None else _BEGINNING
-        self._model = model
+        self._policy = policy
         after = night.after if night is not None else {}
         empty = TABLES["memories"].empty(), TABLES["vectors"].empty()
         memories = after.get("memories", empty[0])
         vectors = pl.concat([night.tables["vectors"], after["vectors"]]) if night is not None else empty[1]
-        self._index = Index.build(memories, vectors, model=model)
-        self._scored = after.get("scored_memories", TABLES["scored_memories"].empty())
+        self._index = Index.build(memories, vectors, model=policy.embedder)
+        self._edges = after.get("association_edges", TABLES["association_edges"].empty())
         self._conflicts = contradictions(after.get("decided_edges", TABLES["decided_edges"].empty()))
 
     def recall(self, query: str, *, now: datetime, k: int, ranking: str = "default") -> pl.DataFrame:
         """Rank the memories as of an instant (see `rank`); instants must not decrease."""
         index = self._at(now)
-        return rank(index, query, now=now, k=k, ranking=ranking, scored=self._scored, conflicts=self._conflicts)
+        scored = self._scored(index, now) if ranking in SCORED else None
+        return rank(index, query, now=now, k=k, ranking=ranking, scored=scored, conflicts=self._conflicts)
+
+    def _scored(self, index: Index, now: datetime) -> pl.DataFrame:
+        enrichment = TABLES["enrichment"].empty()
+        return present_scores(index.memories, enrichment, self._edges, self._policy, now=now)
 
     def _at(self, instant: datetime) -> Index:
         """Return the index as of an instant."""
@@ -288,6 +295,6 @@ class LiveIndex:
         if new.height:
             memories = projection.project(new).memories
             texts = enrich.texts(memories).with_columns(content="embedded")
-            self._index = self._index.extended(memories, embedding.embed_texts(texts, self._model))
+            self._index = self._index.extended(memories, embedding.embed_texts(texts, self._policy.embedder))
         self._until = max(self._until, instant)
         return self._index

@@ -123,6 +123,8 @@ class Recalled:
     """Memories that contradict it; neither is known to be newer."""
     deep: bool
     """Only a deep recall returns it."""
+    expanded: bool
+    """Reached only over an association with a better one, so that its score has no parts."""
 
     def line(self) -> str:
         """Return the memory as one paragraph of a prompt, with its date and any reason to doubt it.

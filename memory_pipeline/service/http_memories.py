@@ -48,6 +48,8 @@ class Question(RequestBody):
     filters: Conditions | None = Field(None, description="Only memories that meet all of these.")
     ranking: str = Field("default", description="default, engram, automem, cognitive, cosine or lexical.")
     record: bool = Field(True, description="Record an access, which keeps the memories alive.")
+    session_id: Id | None = Field(None, description="Session in which it is asked.")
+    user_id: Id | None = Field(None, description="Person who asks; the ranking engram prefers what is near to them.")
 
 
 class Listing(Conditions):

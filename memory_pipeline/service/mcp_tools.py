@@ -76,7 +76,7 @@ class MemoryTools:
 
     def recall(
         self,
-        query: Annotated[str, Field(min_length=1, description="What you want to know, as a plain question.")],
+        query: Annotated[str, Field(min_length=1, description="A plain question.")],
         profile_id: Profile = None,
         k: Annotated[int, Field(ge=1, le=100, description="Most memories to return.")] = 10,
         token_budget: Annotated[int | None, Field(ge=1, description="Most tokens to return.")] = None,
@@ -87,6 +87,8 @@ class MemoryTools:
         ranking: Annotated[
             str, Field(description="default, engram, automem, cognitive, cosine or lexical.")
         ] = "default",
+        session_id: SessionId = None,
+        user_id: Annotated[str | None, Field(min_length=1, description="Asker.")] = None,
     ) -> dict[str, Any]:
         """Find memories that answer a question, best first.
 
@@ -104,6 +106,8 @@ class MemoryTools:
                 filters=None if filters is None else present_fields(filters),
                 ranking=ranking,
                 record=self._records,
+                session_id=session_id,
+                user_id=user_id,
             )
         return {"memories": [_recalled(hit) for hit in answer], "tokens": answer.tokens}
 

@@ -100,6 +100,12 @@ def recall(
     ] = "default",
     *,
     filters: Filters,
+    asked_by: Annotated[
+        str | None, typer.Option("--asked-by", metavar="NAME", help="Person who asks; for the ranking engram.")
+    ] = None,
+    asked_in: Annotated[
+        str | None, typer.Option("--asked-in", metavar="NAME", help="Session in which it is asked; for engram.")
+    ] = None,
     no_record: Annotated[
         bool, typer.Option("--no-record", help="Do not record an access; accesses keep memories alive.")
     ] = False,
@@ -119,6 +125,8 @@ def recall(
             filters=filters,
             ranking=ranking,
             record=not no_record,
+            session_id=asked_in,
+            user_id=asked_by,
         )
     _check_spelling(owner, empty=not answer)
     if as_json:

@@ -50,15 +50,60 @@ def measure(
 
     Cost: O(memories + edges) per step of PageRank, O(edges log edges) per step of label propagation.
     """
-    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(KEY)
-    rated = importance.select(*KEY, "importance")
-    nodes = (
-        live.join(rated, on=KEY, how="left", validate="1:1")
+    nodes = _nodes(memories.filter(pl.col("lifecycle").is_in(LIVE)), importance)
+    linked = _ends(nodes, edges.filter(associations.is_usable(policy), ~edge_rows.is_fact_link()))
+    source, target = _arrays(linked)
+    weight = linked["weight"].to_numpy()
+    profiles = nodes["profile_id"].rle_id().to_numpy()
+    rank = graph.pagerank(len(nodes), source, target, weight, groups=profiles)
+    community = graph.label_propagation(len(nodes), source, target, weight)
+    return TABLES["memory_importance"].conform(
+        _related(nodes, linked, policy, as_of=as_of).with_columns(
+            (10.0 * pl.col("importance")).alias("importance_score"),
+            pl.Series("degree", graph.degrees(len(nodes), source, target)),
+            pl.Series("pagerank", rank).clip(0.0, 1.0),
+            pl.Series("community", nodes["memory_id"][community]),
+        )
+    )
+
+
+def relations(
+    memories: pl.DataFrame, importance: pl.DataFrame, edges: pl.DataFrame, policy: Policy, *, as_of: datetime
+) -> pl.DataFrame:
+    """Return what scores need of the graph, for memories in every lifecycle: live ones as by `measure`.
+
+    Args:
+        memories: table `memories`.
+        importance: as for `measure`.
+        edges: as for `measure`.
+        policy: as for `measure`.
+        as_of: instant of the scores.
+
+    Returns:
+        profile_id, memory_id, importance, importance_unraised, relationship_count, in_degree. Only edges to live
+        memories count.
+
+    Cost: O(memories + edges).
+    """
+    nodes = _nodes(memories, importance)
+    columns = ["importance", "importance_unraised", "relationship_count", "in_degree"]
+    linked = _ends(nodes, edges.filter(associations.is_usable(policy), ~edge_rows.is_fact_link()))
+    return _related(nodes, linked, policy, as_of=as_of).select(*KEY, *columns)
+
+
+def _nodes(memories: pl.DataFrame, importance: pl.DataFrame) -> pl.DataFrame:
+    """Return memories with a number each, by profile and id, and their importance."""
+    known = memories.select(*KEY, live=pl.col("lifecycle").is_in(LIVE))
+    return (
+        known.join(importance.select(*KEY, "importance"), on=KEY, how="left", validate="1:1")
         .with_columns(pl.col("importance").fill_null(UNKNOWN_IMPORTANCE))
         .sort(KEY)
         .with_row_index("node")
     )
-    linked = _ends(nodes, edges.filter(associations.is_usable(policy), ~edge_rows.is_fact_link()))
+
+
+def _related(nodes: pl.DataFrame, linked: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
+    """Add the relationships and the in-degree of nodes, and their importance before and after centrality raised it."""
     auto_link = (pl.col("edge_type") == "ASSOCIATED") & (pl.col("origin") == "decided")
     related = linked.filter(
         ((pl.col("origin") != "derived") | (pl.col("edge_type") == "CAUSED_BY"))
@@ -66,26 +111,18 @@ def measure(
         & ~auto_link
         & (pl.col("discovered_at") < pl.lit(as_of, dtype=INSTANT))
     )
-    pointed = linked.filter(~pl.col("edge_type").is_in(NO_POINTER))["to"].to_numpy()
-    source, target = _arrays(linked)
-    weight = linked["weight"].to_numpy()
-    profiles = nodes["profile_id"].rle_id().to_numpy()
-    rank = graph.pagerank(len(nodes), source, target, weight, groups=profiles)
-    community = graph.label_propagation(len(nodes), source, target, weight)
-    in_degree = np.bincount(pointed, minlength=len(nodes))
+    live = nodes["live"].to_numpy()
+    one, other = _arrays(related)
+    both = np.unique(np.stack([np.append(one, other), np.append(other, one)]), axis=1)
+    neighbours = both[0][live[both[1]]]
+    source, target = _arrays(linked.filter(~pl.col("edge_type").is_in(NO_POINTER)))
+    in_degree = np.bincount(target[live[source]], minlength=len(nodes))
     floor = _floor(in_degree) if policy.centrality_importance else np.zeros(len(nodes))
-    raised = pl.max_horizontal("importance", pl.Series(floor))
-    return TABLES["memory_importance"].conform(
-        nodes.with_columns(
-            raised.alias("importance"),
-            pl.col("importance").alias("importance_unraised"),
-            (10.0 * raised).alias("importance_score"),
-            pl.Series("degree", graph.degrees(len(nodes), source, target)),
-            pl.Series("relationship_count", graph.degrees(len(nodes), *_arrays(related))),
-            pl.Series("in_degree", in_degree),
-            pl.Series("pagerank", rank).clip(0.0, 1.0),
-            pl.Series("community", nodes["memory_id"][community]),
-        )
+    return nodes.with_columns(
+        pl.max_horizontal("importance", pl.Series(floor)).alias("importance"),
+        pl.col("importance").alias("importance_unraised"),
+        pl.Series("relationship_count", np.bincount(neighbours, minlength=len(nodes))),
+        pl.Series("in_degree", in_degree),
     )
 
 
@@ -97,7 +134,7 @@ def _floor(in_degree: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _ends(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """Return edges between two live memories, with the node numbers of their ends (`from`, `to`); no loops."""
+    """Return edges between two of the memories, with the node numbers of their ends (`from`, `to`); no loops."""
     for end, name in (("source", "from"), ("target", "to")):
         numbers = nodes.select("profile_id", pl.col("memory_id").alias(end), pl.col("node").cast(pl.Int64).alias(name))
         edges = edges.join(numbers, on=["profile_id", end])

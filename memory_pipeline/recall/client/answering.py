@@ -24,7 +24,17 @@ _MEMORY_COLUMNS: Final = (
     "lifecycle",
 )
 """Columns of an answer that come from the table `memories`."""
-_RANKING_COLUMNS: Final = ("memory_id", "text", "score", "rank", "tokens", "current", "holds_from", "closed_by")
+_RANKING_COLUMNS: Final = (
+    "memory_id",
+    "text",
+    "score",
+    "rank",
+    "tokens",
+    "current",
+    "holds_from",
+    "closed_by",
+    "expanded",
+)
 """Columns of an answer that come from the ranking."""
 
 
@@ -65,6 +75,8 @@ def access_event(answer: Answer) -> dict[str, Any]:
         "ranks": [recalled.rank for recalled in answer],
         "query": answer.query,
     }
+    if expanded := [recalled.memory_id for recalled in answer if recalled.expanded]:
+        payload["expanded"] = expanded
     if regret := sum(recalled.deep for recalled in answer):
         from memory_pipeline.runs.metrics import REGRET  # noqa: PLC0415 - slow to import and rarely needed
 

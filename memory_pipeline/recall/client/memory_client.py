@@ -173,6 +173,8 @@ class MemoryClient:
         filters: Filters | Mapping[str, Any] | None = None,
         ranking: str = "default",
         record: bool = True,
+        session_id: str | None = None,
+        user_id: str | None = None,
     ) -> Answer:
         """Return the memories that answer a query, best first.
 
@@ -190,6 +192,8 @@ class MemoryClient:
             filters: conditions that returned memories must meet.
             ranking: default, or a published formula (see `rank/ranking`).
             record: record the access, which keeps memories fresh; False leaves no trace.
+            session_id: session in which the query is asked; default: the client's.
+            user_id: person who asks; default: the client's. The ranking `engram` prefers what is near to both.
 
         Raises:
             ValueError: an argument is out of range; names it.
@@ -200,6 +204,7 @@ class MemoryClient:
         check_bool("deep", deep)
         check_bool("record", record)
         now, conditions = self._now(), Filters.of(filters)
+        asker = self._asker | validation.given_ids(session_id=session_id, user_id=user_id)
         past = validation.past_instant(as_of, now)
         state = self._state_cache.current() if past is None else self._state_cache.past(past)
         ranked = rank(
@@ -213,13 +218,14 @@ class MemoryClient:
             allowed=state.pool.allowed(conditions),
             ranking=ranking,
             vector=embedding.embedder(self._policy.embedder).embed([query])[0],
-            scored=self._state_cache.scored(past) if ranking in SCORED else None,
-            context=self._state_cache.context(state, **self._asker) if ranking == "engram" else None,
+            scored=self._state_cache.scored(state, past or now) if ranking in SCORED else None,
+            context=self._state_cache.context(state, **asker, now=past or now) if ranking == "engram" else None,
             conflicts=state.conflicts,
+            associations=self._state_cache.associations(state, past or now) if deep else None,
         )
         answer = answering.answer(state.pool, ranked, query, as_of=past or now, ranking=ranking)
         if record and answer:
-            access = {**self._ids, **answering.access_event(answer)}
+            access = {**self._ids, **validation.given_ids(**asker), **answering.access_event(answer)}
             self._access_writer.submit(partial(validation.parse_event, access, now))
         return answer
 

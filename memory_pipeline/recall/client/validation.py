@@ -138,6 +138,18 @@ def check_recall(query: Any, *, k: Any, token_budget: Any, min_score: Any, ranki
         raise ValueError(f"ranking is {shown(ranking)}; {nearest(ranking, RANKINGS)}")
 
 
+def given_ids(**ids: str | None) -> dict[str, str]:
+    """Return the ids that are given, by name.
+
+    Raises:
+        ValueError: one is no id; names it.
+    """
+    given = {name: value for name, value in ids.items() if value is not None}
+    for name, value in given.items():
+        check_id(name, value)
+    return given
+
+
 def past_instant(as_of: Any, now: datetime) -> datetime | None:
     """Return the instant of a past state in UTC; None stays None.
 

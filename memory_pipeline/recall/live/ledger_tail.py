@@ -15,6 +15,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation.edges import associations, edge_rows
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.folding import WRONG_TO_NOTHING
 from memory_pipeline.consolidation.state.lifecycle import MOVES
@@ -71,6 +72,7 @@ class LedgerTail:
         self._framed = 0
         self._decisions: pl.DataFrame | None = None
         self._summaries: frozenset[str] | None = None
+        self._edges: pl.DataFrame | None = None
         self._mentions: Counter[str] = Counter()
         self._storing: dict[str, Row] = {}
         self._register(rows)
@@ -79,6 +81,8 @@ class LedgerTail:
         """Append newer rows."""
         self.rows += rows
         self._register(rows)
+        if assert_links(rows):
+            self._edges = None
 
     def _register(self, rows: Sequence[Row]) -> None:
         """Count the rows about each memory, and remember the one that stores it."""
@@ -113,20 +117,31 @@ class LedgerTail:
 
     def conflicts(self) -> pl.DataFrame:
         """Return pairs `memory_id`, `other_id` that contradict each other, as published or asserted by agents since."""
-        edges = self._lake.read(
-            "decided_edges", profiles=[self._profile], columns=["source", "target", "edge_type", "kind"]
+        columns = ["source", "target", "edge_type", "kind"]
+        edges = self._lake.read("decided_edges", profiles=[self._profile], columns=columns)
+        return contradictions(pl.concat([edges, self._asserted().select(columns)]))
+
+    def edges(self) -> pl.DataFrame:
+        """Return the edges of the profile as published (table `association_edges`), and those asserted since."""
+        if self._edges is None:
+            published = self._lake.read("association_edges", profiles=[self._profile])
+            asserted = edge_rows.complete(self._asserted(), origin="asserted")
+            self._edges = associations.union(TABLES["association_edges"].conform(asserted), published)
+        return self._edges
+
+    def _asserted(self) -> pl.DataFrame:
+        """Return the edges that agents asserted in the tail, in columns of `association_edges`."""
+        links = self._events().filter(pl.col("event_type") == EventType.LINKED.value)
+        return links.select(
+            "profile_id",
+            source="memory_id",
+            target="target_id",
+            edge_type=pl.col("edge_type").str.to_uppercase(),
+            kind="edge_kind",
+            weight=pl.col("weight").fill_null(1.0),
+            algorithm=pl.lit("agent"),
+            discovered_at=pl.min_horizontal("occurred_at", "recorded_at"),
         )
-        asserted = (
-            self._events()
-            .filter(pl.col("event_type") == EventType.LINKED.value)
-            .select(
-                source="memory_id",
-                target="target_id",
-                edge_type=pl.col("edge_type").str.to_uppercase(),
-                kind="edge_kind",
-            )
-        )
-        return contradictions(pl.concat([edges.select(asserted.columns), asserted]))
 
     def confidence(self, memory_id: str, until: int) -> float:
         """Return the confidence in an original: its initial value less a tenth for each feedback that it was wrong.

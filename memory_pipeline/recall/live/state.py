@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from memory_pipeline.consolidation.edges import associations, edge_rows
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.erasure.erase import pending_erasure
@@ -35,8 +36,9 @@ from memory_pipeline.recall.live.ledger_tail import (
 )
 from memory_pipeline.recall.live.search_pool import REVIVABLE, SearchPool, ids_in
 from memory_pipeline.recall.models import Memory
-from memory_pipeline.recall.rank.baselines import Context
+from memory_pipeline.recall.rank.baselines import Context, recent_names
 from memory_pipeline.recall.rank.formulas import WEIGHTS
+from memory_pipeline.recall.rank.present_scores import present_scores
 from memory_pipeline.schemas import Lifecycle
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import enrich
@@ -44,6 +46,9 @@ from memory_pipeline.text.embed import embedding
 
 REMOVED: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 """Lifecycles of memories that no recall returns."""
+
+NOT_FOLLOWED: Final = ("FOLLOWS", "REFERENCES", "CONTRADICTS")
+"""Edge types that lead no recall from one memory to another: order in time, shared names, doubts."""
 
 _PASTS: Final = 2
 """Past states to keep."""
@@ -59,6 +64,8 @@ class State:
     """Pairs `memory_id`, `other_id` of memories that contradict each other."""
     used: Mapping[str, Usage] = field(default_factory=dict)
     """Usage since the row of a memory was folded; it changes nothing that recall searches by."""
+    edges: pl.DataFrame | None = None
+    """Edges asserted or decided up to a past instant (table `association_edges`); None for the current state."""
     erasing: bool = False
     """An erasure was in progress, so the published tables could not be trusted yet."""
 
@@ -151,20 +158,34 @@ class StateCache:
                 self._pasts.popitem(last=False)
         return state
 
-    def scored(self, as_of: datetime | None) -> pl.DataFrame:
-        """Return the scores of the last run up to an instant, default now (table `score_history`)."""
-        runs = self._lake.ledger.runs([self._profile]).filter(pl.col("outcome") != "reverted").sort("commit_seq")
-        before = runs if as_of is None else runs.filter(pl.col("as_of") <= as_of)
-        scores = self._lake.read("score_history", profiles=[self._profile])
-        return scores.join(before.tail(1), on=["profile_id", "plan_id"], how="semi")
+    def scored(self, state: State, now: datetime) -> pl.DataFrame:
+        """Return the scores of all memories of a state at an instant (see `present_scores`)."""
+        memories = self.exact(state, list(state.pool.row_ids)) if state.used else state.pool.index.memories
+        enrichment = self._lake.scan("enrichment", pl.col("profile_id") == self._profile)
+        return present_scores(memories, enrichment, self._edges(state), self._policy, now=now)
 
-    def context(self, state: State, *, session_id: str | None, user_id: str | None) -> Context:
+    def associations(self, state: State, now: datetime) -> pl.DataFrame:
+        """Return the associations that a recall can follow at an instant: `source`, `target`, `weight`."""
+        present = associations.decay(self._edges(state), self._policy, as_of=now)
+        followed = ~pl.col("edge_type").is_in(NOT_FOLLOWED) & (pl.col("weight") >= self._policy.link_usable_weight)
+        return present.filter(followed, ~edge_rows.is_fact_link()).select("source", "target", "weight")
+
+    def _edges(self, state: State) -> pl.DataFrame:
+        if state.edges is not None:
+            return state.edges
+        with self._lock:
+            return self._current_tail().edges()
+
+    def context(self, state: State, *, session_id: str | None, user_id: str | None, now: datetime) -> Context:
         """Return the asking session and user with the policy's weights, for the ranking `engram`."""
         with self._lock:
             returns = {} if session_id is None else self._current_tail().returns(session_id)
         reached = self._similar_to_own(state, user_id)
         weights = {name: getattr(self._policy, f"w_{name}") for name in WEIGHTS}
-        return Context(session_id=session_id, user_id=user_id, returns=returns, reached=reached, weights=weights)
+        names = () if user_id is None else recent_names(state.pool.index, user_id, now)
+        return Context(
+            session_id=session_id, user_id=user_id, returns=returns, reached=reached, entities=names, weights=weights
+        )
 
     def _similar_to_own(self, state: State, user_id: str | None) -> frozenset[str]:
         """Return other users' memories that a SIMILAR_TO edge connects with one of the user's."""
@@ -226,7 +247,7 @@ class StateCache:
             quotes_erased = pl.col("members").list.set_intersection(sorted(erased)).list.len() > 0
             memories = memories.filter(~_is_one_of(erased), ~quotes_erased)
         pool = self._pool_of(memories, previous)
-        return State(position, pool, self._tail.conflicts(), _without(used, closure), erasing)
+        return State(position, pool, self._tail.conflicts(), _without(used, closure), erasing=erasing)
 
     def _pool_of(self, memories: pl.DataFrame, previous: SearchPool | None) -> SearchPool:
         """Return the pool of memories: the previous one with the differences, if there is one."""
@@ -260,11 +281,12 @@ class StateCache:
         texts = enrich.texts(memories).with_columns(content="embedded")
         if embeds and not embedded_before:
             return embedding.embed_texts(texts, model)
+        # A stub's hash is that of its whole text, whose vector still finds it.
         stored = self._lake.scan(
             "vectors",
             pl.col("profile_id") == self._profile,
             pl.col("model") == model,
-            pl.col("content_hash").is_in(texts["content_hash"].to_list()),
+            pl.col("content_hash").is_in(memories["content_hash"].unique().to_list()),
         )
         new = texts.join(stored, on=["profile_id", "content_hash"], how="anti")
         return pl.concat([stored, embedding.embed_texts(new, model)]) if embeds and new.height else stored
@@ -278,7 +300,8 @@ class StateCache:
         folded = projection.fold(events, in_force)
         memories = folded.memories.filter(~pl.col("lifecycle").is_in(REMOVED))
         index = Index.build(memories, self._vectors(memories), model=self._policy.embedder)
-        return State(position, SearchPool.of(index), contradictions(folded.edges))
+        edges = associations.union(folded.edges)
+        return State(position, SearchPool.of(index), contradictions(folded.edges), edges=edges)
 
     def _changed(self, after: int, until: int, as_of: datetime) -> bool:
         """Tell whether any event between two positions changes the state at an instant."""

@@ -5,7 +5,7 @@ Not here: the formulas themselves (`formulas`) and the default ranking (`feature
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
@@ -17,14 +17,15 @@ from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.rank import formulas
 from memory_pipeline.recall.rank.matching import Match, over_top
+from memory_pipeline.recall.rank.present_scores import SCORES
 
 Floats = NDArray[np.float64]
 
 SCORED: Final = ("engram", "automem", "cognitive")
-"""Rankings that need the scores of the last run."""
+"""Rankings that need scores of the memories (see `present_scores`)."""
 FORMULAS: Final = (*SCORED, "cosine", "lexical")
-_HOUR: Final = 3_600_000_000.0
-_RECENCY_HOURS: Final = 168.0
+RECENT: Final = timedelta(days=7)
+"""Age up to which what a user said tells what they are concerned with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class Context:
         user_id: user of the query; None leaves affinity out.
         returns: number of recalls in this session that returned each memory, by id.
         reached: ids of other users' memories that a SIMILAR_TO edge connects with one of the user's.
-        entities: names that the query or the user is about.
+        entities: names that the user is concerned with (see `recent_names`).
         weights: weights of the factors (see `formulas.weighted_mean`).
     """
 
@@ -64,7 +65,7 @@ def by_formula(
         One score for each memory, NaN where unknown, and the factors it was computed from.
 
     Raises:
-        ValueError: the formula needs `scored_memories`, and `scored` is None.
+        ValueError: the formula needs scores, and `scored` is None or lacks a memory.
     """
     if name == "lexical":
         lexical = over_top(Match.of(index, question).lexical)
@@ -72,8 +73,8 @@ def by_formula(
     if name == "cosine":
         return cosines, {"cosine": cosines}
     if scored is None:
-        raise ValueError(f"ranking = {name!r} needs the rows of scored_memories; pass scored, or choose default")
-    scores = _run_scores(index, scored, now)
+        raise ValueError(f"ranking = {name!r} needs scores of the memories; pass scored, or choose default")
+    scores = _scores(index, scored)
     if name == "automem":
         factors = {"cosine": cosines, "relevance": scores["relevance"]}
         return formulas.fading(cosines, scores["relevance"]), factors
@@ -89,27 +90,21 @@ def by_formula(
     return formulas.weighted_mean(scores["recency"], scores["importance"], relevant, affine, weights=weights), factors
 
 
-def _run_scores(index: Index, scored: pl.DataFrame, now: datetime) -> dict[str, Floats]:
-    """Return the factors of each memory; one stored after the last run is recent and has its given importance."""
-    columns = ["memory_id", "recency", "importance", "retention", "relevance"]
-    rows = index.memories.select("memory_id", "importance_given").join(
-        scored.select(columns), on="memory_id", how="left", maintain_order="left"
-    )
-    instant = now.timestamp() * 1e6
-    hours = np.maximum(0.0, (instant - index.created) * (1.0 / _HOUR))
-    fresh = pl.Series(np.exp(-hours * (1.0 / _RECENCY_HOURS)))
-    filled = rows.select(
-        pl.col("recency").fill_null(fresh),
-        pl.col("importance").fill_null(pl.col("importance_given")).fill_null(0.5),
-        pl.col("retention", "relevance").fill_null(1.0),
-    )
-    return {name: filled[name].to_numpy() for name in filled.columns}
+def _scores(index: Index, scored: pl.DataFrame) -> dict[str, Floats]:
+    """Return the scores of each memory, in the order of the index."""
+    ids = index.memories.select("memory_id")
+    rows = ids.join(scored.select("memory_id", *SCORES), on="memory_id", how="left", maintain_order="left")
+    if (lacking := rows.filter(pl.any_horizontal(pl.col(*SCORES).is_null()))).height:
+        raise ValueError(f"scored has no scores of the memory {lacking['memory_id'][0]!r}; score every memory")
+    return {name: rows[name].to_numpy() for name in SCORES}
 
 
 def _affinity(index: Index, context: Context, now: datetime) -> Floats:
     memories = index.memories
     same_user = (memories["user_id"] == context.user_id).fill_null(value=False).to_numpy()
-    session = (memories["session_id"] == context.session_id).fill_null(value=False).to_numpy()
+    session = np.zeros(memories.height, dtype=np.bool_)
+    if context.session_id is not None:
+        session = (memories["session_id"] == context.session_id).fill_null(value=False).to_numpy()
     ended = memories.select(SAID_AT.max().over("session_id")).to_series()
     days = (
         pl.select((pl.lit(now) - ended).dt.total_seconds() * (1.0 / 86_400)).to_series().to_numpy().astype(np.float64)
@@ -124,8 +119,16 @@ def _affinity(index: Index, context: Context, now: datetime) -> Floats:
     return formulas.affinity(proximity, formulas.recurrence(returns), _overlap(index, context.entities))
 
 
+def recent_names(index: Index, user_id: str, now: datetime) -> tuple[str, ...]:
+    """Return the names in what was stored for a user within the last week: what they are concerned with (ADR-0008)."""
+    own = (pl.col("user_id") == user_id) & SAID_AT.is_between(now - RECENT, now)
+    rows = np.flatnonzero(index.memories.select(own.fill_null(value=False)).to_series().to_numpy())
+    passages = np.flatnonzero(np.isin(index.passages.row, rows))
+    return tuple(index.passages.names.gather(passages).explode().drop_nulls().unique().sort())
+
+
 def _overlap(index: Index, entities: tuple[str, ...]) -> Floats:
-    """Return the share of the entities asked for that each memory mentions."""
+    """Return the overlap of the user's names with those of each memory."""
     mentioned = (
         pl.DataFrame({"row": index.passages.row, "name": index.passages.names})
         .group_by("row", maintain_order=True)

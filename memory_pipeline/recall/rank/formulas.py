@@ -51,17 +51,20 @@ def recurrence(returns: Numbers) -> Numbers:
 
 
 def entity_overlap(asked: pl.Series, mentioned: pl.Series) -> Numbers:
-    """Return the share of the entities asked for that each memory mentions; 0 where none are asked for.
+    """Return the names that user and memory share, as a share of the longer list: shared / max(user's, memory's).
+
+    Source: ADR-0008. 0 where either has none.
 
     Args:
-        asked: for each memory the list of names of the query or its user.
+        asked: for each memory the list of names that the user is concerned with.
         mentioned: for each memory the list of names in it.
     """
-    names = pl.DataFrame({"asked": asked.list.unique(), "mentioned": mentioned})
-    count = pl.col("asked").list.len()
-    shared = pl.col("asked").list.set_intersection("mentioned").list.len()
-    share = pl.when(count > 0).then(shared * (1.0 / count)).otherwise(0.0)
-    return names.select(share.cast(pl.Float64).fill_null(0.0)).to_series().to_numpy()
+    names = pl.DataFrame({"asked": asked.list.unique(), "mentioned": mentioned.list.unique()})
+    counts = names.select(
+        longer=pl.max_horizontal(pl.col("asked", "mentioned").list.len()),
+        shared=pl.col("asked").list.set_intersection("mentioned").list.len(),
+    ).select(pl.all().cast(pl.Float64).fill_null(0.0))
+    return np.asarray(counts["shared"].to_numpy() / np.maximum(counts["longer"].to_numpy(), 1.0), dtype=np.float64)
 
 
 def affinity(proximity: Numbers, recurring: Numbers, overlap: Numbers) -> Numbers:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question, parse
-from memory_pipeline.recall.rank import redundancy, selection
+from memory_pipeline.recall.rank import associated, redundancy, selection
+from memory_pipeline.recall.rank.associated import Reached
 from memory_pipeline.recall.rank.baselines import FORMULAS, Context, by_formula
 from memory_pipeline.recall.rank.features import FEATURES, Candidates, select_candidates
 from memory_pipeline.schemas import INSTANT
@@ -48,6 +49,7 @@ SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "holds_from": INSTANT,
     "closed_by": pl.String,
     "conflicts": pl.List(pl.String),
+    "expanded": pl.Boolean,
 }
 """Columns of an answer."""
 
@@ -63,6 +65,8 @@ class _Ranked:
         values: [candidates, parts].
         weights: one for each part.
         order: positions of the candidates, best first.
+        base: score of a memory that answers nothing.
+        direct: number of candidates found directly; the others were reached over an association.
     """
 
     rows: Integers
@@ -71,6 +75,8 @@ class _Ranked:
     values: Floats
     weights: Floats
     order: Integers
+    base: float
+    direct: int
 
 
 @cache
@@ -95,6 +101,7 @@ def rank(
     scored: pl.DataFrame | None = None,
     context: Context | None = None,
     conflicts: pl.DataFrame | None = None,
+    associations: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Rank memories for a query.
 
@@ -109,14 +116,16 @@ def rank(
         allowed: rows that may be returned; default: all.
         ranking: one of `RANKINGS`.
         vector: vector of the query; default: made by the index's embedder.
-        scored: rows of `scored_memories`, for the formulas that need them.
+        scored: scores of the memories at `now` (see `present_scores`), for the formulas that need them.
         context: the asking user and session, for `engram`.
         conflicts: pairs `memory_id`, `other_id` of memories known to contradict each other.
+        associations: `source`, `target`, `weight` of associations that a deep recall follows from its best memories.
 
     Returns:
         One row for each memory, best first, with the columns of `SCHEMA`: score, 0..1; text (trimmed, else the content;
         of a deep recall the content); parts of the score; current (False if its validity has ended or not begun, True
-        if it ended another's, else null); holds_from (if its validity has not begun); closed_by; conflicts (ids).
+        if it ended another's, else null); holds_from (if its validity has not begun); closed_by; conflicts (ids);
+        expanded (reached over an association only, so its score has no parts).
         The order differs from that of the scores in some cases: a query for now puts the newest of several values first
         and what does not hold yet behind what does, and a summary comes after what it repeats. Ties go to the older
         memory, then by id.
@@ -142,6 +151,8 @@ def rank(
         cosines = index.vectors.cosines(query_vector)
         scores, factors = by_formula(ranking, index, question, cosines=cosines, now=now, scored=scored, context=context)
         ranked = _by_formula(index, within, scores, factors)
+    if deep and associations is not None:
+        ranked = _walked(index, ranked, within, associations, k)
     if min_score is not None:
         ranked = replace(ranked, order=ranked.order[ranked.scores[ranked.order] >= min_score])
     return _answer(index, ranked, k=k, depth=depth, budget=token_budget, deep=deep, now=now, pairs=pairs)
@@ -164,7 +175,8 @@ def _by_model(
     """Order candidates by the default model, then by the rules of `selection` and `redundancy`."""
     rows = candidates.rows
     scores, values = candidates.scored(weights())
-    scores = _penalised(scores, index.live[rows])
+    base = float(np.median(scores)) if len(scores) else 0.0
+    scores = _penalised(scores, index.live[rows], base)
     scores = redundancy.without_repeats(index, rows, scores, selection.best_first(index, rows, scores), 2 * depth)
     order = selection.best_first(index, rows, scores)
     invalid = selection.not_valid(index, rows, now)
@@ -182,18 +194,16 @@ def _by_model(
     if question.open:
         order = selection.with_rules(order, candidates, invalid, wants_help=question.kind == "wish")
     order = redundancy.summaries_behind(index, rows, order, k)
-    return _Ranked(rows, scores, tuple(FEATURES), values, weights(), order)
+    return _Ranked(rows, scores, tuple(FEATURES), values, weights(), order, base, len(rows))
 
 
-def _penalised(scores: Floats, live: Marks) -> Floats:
+def _penalised(scores: Floats, live: Marks, base: float) -> Floats:
     """Reduce the lead over the median candidate of memories that only a deep recall reaches.
 
     Every candidate scores something for being a statement at all: a penalty on the whole score would put answers behind
     memories that answer nothing.
     """
-    if live.all():
-        return scores
-    lead = np.maximum(scores - np.median(scores), 0.0)
+    lead = np.maximum(scores - base, 0.0)
     return np.where(live, scores, scores - (1.0 - DEEP_PENALTY) * lead)
 
 
@@ -204,7 +214,29 @@ def _by_formula(index: Index, within: Marks, all_scores: Floats, factors: dict[s
     scores = np.where(index.live[rows], scores, DEEP_PENALTY * scores)
     order = selection.best_first(index, rows, scores)
     values = np.column_stack([column[rows] for column in factors.values()])
-    return _Ranked(rows, scores, tuple(factors), values, np.ones(len(factors)), order)
+    return _Ranked(rows, scores, tuple(factors), values, np.ones(len(factors)), order, 0.0, len(rows))
+
+
+def _walked(index: Index, ranked: _Ranked, within: Marks, links: pl.DataFrame, k: int) -> _Ranked:
+    """Add what the associations of the best memories reach and the first `k` lack.
+
+    A memory that only a deep recall reaches takes over `DEEP_PENALTY` of the lead.
+    """
+    found = ranked.order
+    reached = associated.reach(index, ranked.rows[found], ranked.scores[found], links, base=ranked.base)
+    new = within[reached.rows] & ~np.isin(reached.rows, ranked.rows[found[:k]])
+    rows, places = reached.rows[new], reached.places[new]
+    lead = (reached.scores[new] - ranked.base) * np.where(index.live[rows], 1.0, DEEP_PENALTY)
+    found = found[~np.isin(ranked.rows[found], rows)]
+    scores = ranked.base + lead
+    joined = associated.merged(ranked.scores[found], Reached(rows, scores, places))
+    return replace(
+        ranked,
+        rows=np.concatenate([ranked.rows, rows]),
+        scores=np.concatenate([ranked.scores, scores]),
+        values=np.concatenate([ranked.values, np.zeros((len(rows), ranked.values.shape[1]))]),
+        order=np.concatenate([found, len(ranked.rows) + np.arange(len(rows))])[joined],
+    )
 
 
 def _pairs(conflicts: pl.DataFrame | None) -> dict[str, list[str]]:
@@ -237,6 +269,7 @@ def _answer(
     taken = _within(costs, k, budget)
     head, memories = head[taken], [memories[place] for place in taken]
     ids = [memory["memory_id"] for memory in memories]
+    expanded = pl.Series(head >= ranked.direct, dtype=pl.Boolean)
     ended = [memory["valid_until"] is not None and memory["valid_until"] <= now for memory in memories]
     begins = [memory["valid_from"] for memory in memories]
     holds_from = [instant if instant is not None and instant > now else None for instant in begins]
@@ -247,7 +280,7 @@ def _answer(
             "score": ranked.scores[head],
             "tokens": [costs[place] for place in taken],
             "text": [texts[place] for place in taken],
-            "parts": _parts(ranked, head),
+            "parts": _parts(ranked, head).zip_with(~expanded, pl.Series([[]], dtype=SCHEMA["parts"])),
             "current": [
                 False if over or future else True if name in index.closers else None
                 for over, future, name in zip(ended, holds_from, ids, strict=True)
@@ -255,6 +288,7 @@ def _answer(
             "holds_from": holds_from,
             "closed_by": [memory["closed_by"] for memory in memories],
             "conflicts": [pairs.get(name, []) for name in ids],
+            "expanded": expanded,
         },
         schema=SCHEMA,
     )

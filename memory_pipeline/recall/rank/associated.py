@@ -1,0 +1,79 @@
+"""Follows associations from the best memories of a deep recall to what is associated with them.
+
+A summary leads to its originals, and a memory to what it is linked with, even where these share no word with the query.
+Not here: the scores by which memories are found directly (`features`, `baselines`).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.recall.index.memory_index import Index
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+
+STARTS: Final = 5
+"""Number of best memories whose associations are followed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reached:
+    """Memories reached over an association, best first.
+
+    Attributes:
+        rows: their rows.
+        scores: one for each.
+        places: position in the answer of the memory that each was reached from.
+    """
+
+    rows: Integers
+    scores: Floats
+    places: Integers
+
+
+def reach(index: Index, found: Integers, scores: Floats, associations: pl.DataFrame, *, base: float) -> Reached:
+    """Follow the associations of the best memories by one step.
+
+    Args:
+        index: the index.
+        found: rows of the memories found directly, best first.
+        scores: their scores.
+        associations: `source`, `target` and `weight` of associations that can be followed, in either direction.
+        base: score of a memory that answers nothing. The lead over it passes on, multiplied by the weight.
+    """
+    start = pl.DataFrame(
+        {
+            "source": index.memories["memory_id"].gather(found[:STARTS]),
+            "place": np.arange(len(found[:STARTS])),
+            "lead": np.maximum(scores[:STARTS] - base, 0.0),
+        }
+    )
+    ends = ["source", "target", "weight"]
+    both = pl.concat(
+        [associations.select(ends), associations.select(source="target", target="source", weight="weight")]
+    )
+    steps = both.join(start, on="source").with_columns(score=base + pl.col("lead") * pl.col("weight"))
+    best = steps.sort(["score", "place", "target"], descending=[True, False, False]).unique(
+        "target", keep="first", maintain_order=True
+    )
+    rows = index.row_ids.rows(best["target"].to_list())
+    known = rows >= 0
+    return Reached(rows[known], best["score"].to_numpy()[known], best["place"].to_numpy()[known])
+
+
+def merged(scores: Floats, reached: Reached) -> Integers:
+    """Return the positions of an answer's memories and, counted on from these, of the reached ones in one order.
+
+    Args:
+        scores: scores of the memories found directly, in the order of the answer, which need not be that of scores.
+        reached: what to insert: each behind all that scores as much, and behind the memory it was reached from.
+    """
+    falling = np.minimum.accumulate(scores) if len(scores) else scores
+    behind = np.maximum(np.searchsorted(-falling, -reached.scores, side="right"), reached.places + 1)
+    keys = np.concatenate([np.arange(len(scores)) + 0.5, behind.astype(np.float64)])
+    return np.lexsort((np.arange(len(keys)), keys))

@@ -1,0 +1,46 @@
+"""Scores of memories at the instant of a query, in every lifecycle: what the published ranking formulas judge by.
+
+Not here: the formulas of the scores (`consolidation/scoring`) and those of the rankings (`formulas`).
+"""
+
+from datetime import datetime
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.consolidation import scoring
+from memory_pipeline.consolidation.edges import associations, centrality
+from memory_pipeline.settings import Policy
+from memory_pipeline.text import enrich
+from memory_pipeline.text.score import importance
+
+SCORES: Final = ("recency", "importance", "retention", "relevance")
+
+
+def present_scores(
+    memories: pl.DataFrame, enrichment: pl.DataFrame, edges: pl.DataFrame, policy: Policy, *, now: datetime
+) -> pl.DataFrame:
+    """Score memories at an instant, as a run at that instant would score the live ones.
+
+    Args:
+        memories: rows of `memories` of one profile, with all uses counted.
+        enrichment: rows of `enrichment`; texts without one are enriched here.
+        edges: edges of the profile, of any age; their weights are those of `now`.
+        policy: constants of the formulas.
+        now: instant of the scores.
+
+    Returns:
+        `memory_id` and the columns of `SCORES`, one row for each memory.
+
+    Cost: O(memories + edges): about a second for 100,000 memories.
+    """
+    known = enrichment.select("profile_id", "content_hash", "rule_importance").unique(["profile_id", "content_hash"])
+    if "importance" in policy.enrichments:
+        new = enrich.texts(memories).join(known, on=["profile_id", "content_hash"], how="anti")
+        known = pl.concat([known, enrich.enrich(new).select(known.columns)]) if new.height else known
+    else:
+        known = known.clear()
+    present = associations.decay(edges, policy, as_of=now)
+    measured = centrality.relations(memories, importance.effective(memories, known), present, policy, as_of=now)
+    rows = memories.join(measured, on=["profile_id", "memory_id"], how="left", maintain_order="left")
+    return scoring.factors(rows, policy, as_of=now).select("memory_id", *SCORES)
