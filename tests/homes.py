@@ -1,5 +1,8 @@
 """Real stores for tests: sample events imported into a real ledger, runs made by the real stages."""
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -52,6 +55,14 @@ def enriched(lake: Lake, *, as_of: datetime = NIGHT) -> None:
     tables = consolidate.preview(lake, settings(lake.home), profiles)
     for name in pipeline.RECORDED:
         lake.append(name, tables[name])
+
+
+@contextmanager
+def copied(home: Path, to: Path) -> Iterator[Lake]:
+    """Open a copy of a closed store, so that tests share what it cost to make it."""
+    shutil.copytree(home, to, symlinks=True, dirs_exist_ok=True)
+    with Lake(to) as lake:
+        yield lake
 
 
 def published(lake: Lake, *, but: tuple[str, ...] = ()) -> dict[str, pl.DataFrame]:

@@ -28,34 +28,57 @@ def lake(tmp_path, told):
         yield opened
 
 
-def test_a_run_finds_merges_and_links_in_each_profile(lake):
-    tables = homes.night(lake)
-    decided = lake.ledger.decisions()
+@pytest.fixture(scope="module")
+def night(tmp_path_factory, told):
+    """A store after one night, with the tables of the run."""
+    home = tmp_path_factory.mktemp("consolidated")
+    with homes.filled(home, told) as lake:
+        made = homes.night(lake)
+    return home, made
+
+
+@pytest.fixture
+def consolidated(night, tmp_path):
+    """A store after one night, of a test's own."""
+    with homes.copied(night[0], tmp_path) as lake:
+        yield lake
+
+
+@pytest.fixture(scope="module")
+def month_before(tmp_path_factory, told):
+    """A store after one night, two months before the last event."""
+    home = tmp_path_factory.mktemp("month_before")
+    with homes.filled(home, told) as lake:
+        homes.night(lake, as_of=datetime(2026, 3, 1, tzinfo=UTC), run_id="first")
+    return home
+
+
+def test_a_run_finds_merges_and_links_in_each_profile(night, consolidated):
+    _, tables = night
+    decided = consolidated.ledger.decisions()
     assert set(decided["profile_id"]) == {"sample-1", "sample-2"}
     assert {"summarise", "supersede", "link"} <= set(decided["action"])
     assert tables["merge_refusals"].height > 0
-    memories = lake.read("memories")
+    memories = consolidated.read("memories")
     superseded = memories.filter(pl.col("superseded_kind") == "summary")
     assert superseded.height > 0
     assert superseded.filter(pl.col("lifecycle").is_in(LIVE)).is_empty()
     for name, table in TABLES.items():
         if table.write_mode == "replaced":
-            assert table.violations(lake.read(name)).is_empty(), name
+            assert table.violations(consolidated.read(name)).is_empty(), name
 
 
-def test_the_second_plan_at_the_same_instant_is_empty(lake):
-    homes.night(lake)
-    before = homes.published(lake, but=("profiles", "consolidation_plan"))
-    again = homes.night(lake, run_id="again")
+def test_the_second_plan_at_the_same_instant_is_empty(consolidated):
+    before = homes.published(consolidated, but=("profiles", "consolidation_plan"))
+    again = homes.night(consolidated, run_id="again")
     assert again["consolidation_plan"].is_empty()
-    after = homes.published(lake, but=("profiles", "consolidation_plan"))
+    after = homes.published(consolidated, but=("profiles", "consolidation_plan"))
     for name, frame in before.items():
         assert frame.drop("plan_id", strict=False).equals(after[name].drop("plan_id", strict=False)), name
 
 
-def test_a_later_night_without_news_proposes_no_merge_again(lake):
-    homes.night(lake)
-    later = homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="later")
+def test_a_later_night_without_news_proposes_no_merge_again(consolidated):
+    later = homes.night(consolidated, as_of=homes.NIGHT + homes.days(1), run_id="later")
     assert not {"summarise", "supersede", "archive"} & set(later["consolidation_plan"]["action"])
 
 
@@ -92,42 +115,41 @@ def test_a_preview_writes_nothing_and_equals_what_is_then_committed(lake):
     assert homes.night(lake)["consolidation_plan"].equals(planned)
 
 
-def test_a_rebuild_from_event_zero_gives_the_published_tables(lake):
-    homes.night(lake, as_of=datetime(2026, 3, 1, tzinfo=UTC), run_id="first")
-    homes.night(lake, run_id="second")
-    for profile_id in ("sample-1", "sample-2"):
-        rebuilt = rebuild.rebuild(lake, profile_id)
-        for name in commit.PUBLISHED:
-            assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
+def test_a_rebuild_from_event_zero_gives_the_published_tables(month_before, tmp_path):
+    with homes.copied(month_before, tmp_path) as lake:
+        homes.night(lake, run_id="second")
+        for profile_id in ("sample-1", "sample-2"):
+            rebuilt = rebuild.rebuild(lake, profile_id)
+            for name in commit.PUBLISHED:
+                assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
 
 
-def test_undo_of_a_run_restores_the_former_tables_exactly(lake):
-    homes.night(lake, as_of=datetime(2026, 3, 1, tzinfo=UTC), run_id="first")
-    former = homes.published(lake)
-    homes.night(lake, run_id="second")
-    assert not homes.published(lake)["memories"].equals(former["memories"])
-    undo.undo(lake, "second", now=NOW)
-    homes.same(former, homes.published(lake))
+def test_undo_of_a_run_restores_the_former_tables_exactly(month_before, tmp_path):
+    with homes.copied(month_before, tmp_path) as lake:
+        former = homes.published(lake)
+        homes.night(lake, run_id="second")
+        assert not homes.published(lake)["memories"].equals(former["memories"])
+        undo.undo(lake, "second", now=NOW)
+        homes.same(former, homes.published(lake))
 
 
-def test_undo_within_a_profile_leaves_the_run_of_the_others_as_it_is(lake):
-    homes.night(lake)
-    stays = {name: lake.read(name, profiles=["sample-2"]) for name in commit.PUBLISHED}
-    undone = undo.undo(lake, "run", profile_id="sample-1", now=NOW)
+def test_undo_within_a_profile_leaves_the_run_of_the_others_as_it_is(consolidated):
+    stays = {name: consolidated.read(name, profiles=["sample-2"]) for name in commit.PUBLISHED}
+    undone = undo.undo(consolidated, "run", profile_id="sample-1", now=NOW)
     assert set(undone["profile_id"]) == {"sample-1"}
-    assert dict(lake.ledger.runs().select("profile_id", "outcome").iter_rows()) == {
+    assert dict(consolidated.ledger.runs().select("profile_id", "outcome").iter_rows()) == {
         "sample-1": "reverted",
         "sample-2": "committed",
     }
-    assert all(frame.equals(lake.read(name, profiles=["sample-2"])) for name, frame in stays.items())
+    assert all(frame.equals(consolidated.read(name, profiles=["sample-2"])) for name, frame in stays.items())
     with pytest.raises(ValueError, match="no run, plan or decision in force is about 'run'"):
-        undo.undo(lake, "run", profile_id="nobody", now=NOW)
+        undo.undo(consolidated, "run", profile_id="nobody", now=NOW)
 
 
-def test_undo_of_the_only_run_leaves_every_memory_as_it_was_stored(lake):
-    made = homes.night(lake)
-    undo.undo(lake, "run", now=NOW)
-    left = homes.published(lake)
+def test_undo_of_the_only_run_leaves_every_memory_as_it_was_stored(night, consolidated):
+    _, made = night
+    undo.undo(consolidated, "run", now=NOW)
+    left = homes.published(consolidated)
     assert left["memories"].equals(made["memories"])
     assert left["profiles"].equals(made["profiles"])
     assert left["derived_edges"].equals(made["derived_edges"])
@@ -137,29 +159,29 @@ def test_undo_of_the_only_run_leaves_every_memory_as_it_was_stored(lake):
     described = {"memory_importance", "association_edges", "derived_edges", "scored_memories"}
     assert shown - {"decided_edges"} == {"profiles", "memories"} | described, "what was decided is gone"
     name = made["memories"]["memory_id"][0]
-    assert explain(lake, name, profile_id=made["memories"]["profile_id"][0]).memory["lifecycle"] == "active"
+    assert explain(consolidated, name, profile_id=made["memories"]["profile_id"][0]).memory["lifecycle"] == "active"
 
 
-def test_a_rerun_after_the_undo_of_the_only_run_decides_nothing_again(lake):
-    homes.night(lake)
-    undo.undo(lake, "run", now=NOW)
-    undone = lake.ledger.decisions()
-    again = homes.night(lake, run_id="again")["consolidation_plan"]
+def test_a_rerun_after_the_undo_of_the_only_run_decides_nothing_again(consolidated):
+    undo.undo(consolidated, "run", now=NOW)
+    undone = consolidated.ledger.decisions()
+    again = homes.night(consolidated, run_id="again")["consolidation_plan"]
     allowed = {"promote", "close", "compile"}
     assert set(again["action"]) <= allowed, "only what the merges had kept from being decided"
     assert again.join(undone, on=["profile_id", "signature"], how="semi").is_empty()
-    wanted = homes.night(lake, run_id="asked", retry_reverted=True)
+    wanted = homes.night(consolidated, run_id="asked", retry_reverted=True)
     assert wanted["consolidation_plan"].height > 0
 
 
-def test_one_merge_can_be_undone_and_the_others_stay(lake):
-    homes.night(lake)
-    merges = lake.ledger.decisions().filter((pl.col("action") == "summarise") & (pl.col("rule") == "compression"))
+def test_one_merge_can_be_undone_and_the_others_stay(consolidated):
+    merges = consolidated.ledger.decisions().filter(
+        (pl.col("action") == "summarise") & (pl.col("rule") == "compression")
+    )
     assert merges.height > 1
     chosen = merges.row(0, named=True)
-    undone = undo.undo(lake, chosen["memory_id"], profile_id=chosen["profile_id"], now=NOW)
+    undone = undo.undo(consolidated, chosen["memory_id"], profile_id=chosen["profile_id"], now=NOW)
     assert set(undone["action"]) == {"summarise", "supersede"}
-    memories = lake.read("memories")
+    memories = consolidated.read("memories")
     assert chosen["memory_id"] not in set(memories.filter(pl.col("profile_id") == chosen["profile_id"])["memory_id"])
     back = undone.filter(pl.col("action") == "supersede")
     stands = memories.join(back, on=["profile_id", "memory_id"], how="semi")
@@ -167,10 +189,9 @@ def test_one_merge_can_be_undone_and_the_others_stay(lake):
     assert memories.filter(pl.col("superseded_kind") == "summary").height > 0
 
 
-def test_undo_of_something_unknown_says_so(lake):
-    homes.night(lake)
+def test_undo_of_something_unknown_says_so(consolidated):
     with pytest.raises(ValueError, match="nothing-like-this"):
-        undo.undo(lake, "nothing-like-this", now=NOW)
+        undo.undo(consolidated, "nothing-like-this", now=NOW)
 
 
 def test_a_late_event_lands_as_if_it_had_been_in_time(tmp_path, told):
@@ -212,15 +233,14 @@ def test_a_plan_made_before_another_commit_is_refused(lake):
     assert lake.ledger.runs()["run_id"].unique().to_list() == ["run"]
 
 
-def test_the_state_of_a_past_instant_is_a_snapshot_of_its_own(lake):
-    homes.night(lake)
+def test_the_state_of_a_past_instant_is_a_snapshot_of_its_own(consolidated):
     month_ago = datetime(2026, 2, 1, tzinfo=UTC)
-    path = rebuild.snapshot_at(lake, month_ago)
+    path = rebuild.snapshot_at(consolidated, month_ago)
     with duckdb.connect(str(path), read_only=True) as connection:
         (latest,) = connection.execute("select max(created_at) from memories").fetchone()
         (count,) = connection.execute("select count(*) from memories").fetchone()
     assert latest <= month_ago.replace(tzinfo=None)
-    assert 0 < count < lake.read("memories").height
+    assert 0 < count < consolidated.read("memories").height
 
 
 def test_a_broken_invariant_stops_the_commit_and_names_the_rows(lake):

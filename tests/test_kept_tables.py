@@ -16,10 +16,27 @@ HOUR = timedelta(hours=1)
 FOUND = ("derived_edges", "fact_changes", "clusters", "cluster_members", "merge_refusals")
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    """A store after a first whole run."""
+    home = tmp_path_factory.mktemp("once")
+    with homes.filled(home, homes.events(profiles=2, memories=60)) as lake:
+        homes.night(lake, as_of=homes.NIGHT - timedelta(days=20), run_id="first")
+    return home
+
+
+@pytest.fixture(scope="module")
+def twice(once, tmp_path_factory):
+    """A store after two whole runs."""
+    home = tmp_path_factory.mktemp("twice")
+    with homes.copied(once, home) as lake:
+        homes.night(lake, as_of=homes.NIGHT, run_id="second")
+    return home
+
+
 @pytest.fixture
 def lake(tmp_path):
-    told = homes.events(profiles=2, memories=60)
-    with homes.filled(tmp_path, told) as opened:
+    with homes.filled(tmp_path, homes.events(profiles=2, memories=60)) as opened:
         yield opened
 
 
@@ -33,9 +50,12 @@ def test_what_a_task_has_no_use_for():
 
 
 @pytest.mark.parametrize("task", ["lightweight", "promote", "decay", "creative"])
-def test_a_run_keeps_what_it_has_no_use_for_and_a_rebuild_gives_the_same(lake, task):
-    homes.night(lake, as_of=homes.NIGHT - timedelta(days=20), run_id="first")
-    homes.night(lake, as_of=homes.NIGHT, run_id="second")
+def test_a_run_keeps_what_it_has_no_use_for_and_a_rebuild_gives_the_same(twice, tmp_path, task):
+    with homes.copied(twice, tmp_path) as lake:
+        keeps_what_it_has_no_use_for(lake, task)
+
+
+def keeps_what_it_has_no_use_for(lake, task):
     before = homes.published(lake)
     homes.night(lake, as_of=homes.NIGHT + HOUR, run_id="third", task=task)
     after = homes.published(lake)
@@ -61,8 +81,12 @@ def test_the_first_run_of_a_profile_makes_everything_whatever_its_task(lake):
     assert rebuild.rebuild(lake, "sample-1")["clusters"].equals(lake.read("clusters", profiles=["sample-1"]))
 
 
-def test_a_run_that_is_undone_below_one_that_kept_its_tables(lake):
-    homes.night(lake, as_of=homes.NIGHT - timedelta(days=20), run_id="first")
+def test_a_run_that_is_undone_below_one_that_kept_its_tables(once, tmp_path):
+    with homes.copied(once, tmp_path) as lake:
+        undone_below_one_that_kept_its_tables(lake)
+
+
+def undone_below_one_that_kept_its_tables(lake):
     merge = lake.ledger.decisions().filter((pl.col("action") == "summarise") & (pl.col("rule") == "compression"))
     homes.night(lake, as_of=homes.NIGHT, run_id="second", task="lightweight")
     row = merge.row(0, named=True)

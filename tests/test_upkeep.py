@@ -70,21 +70,27 @@ def test_fewer_runs_than_are_kept_lose_nothing(tmp_path, told):
         assert maintenance.oldest_kept(lake, 3) == 0
 
 
+@pytest.fixture(scope="module")
+def whole_and_swept(tmp_path_factory, told):
+    """A store after three nights, and the same one after its maintenance."""
+    whole, swept = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("swept")
+    with homes.filled(whole, told) as lake:
+        nights(lake, 3)
+    with homes.copied(whole, swept) as lake, dg.DagsterInstance.ephemeral() as instance:
+        maintained(instance, kept(swept, versions=1))
+        lake.sweep(older_than=-timedelta(days=1), oldest=maintenance.oldest_kept(lake, 1))
+    return whole, swept
+
+
 @pytest.mark.parametrize("target", ["run 0", "run 1", "run 2"])
-def test_an_old_run_can_still_be_undone_exactly(tmp_path, told, instance, target):
+def test_an_old_run_can_still_be_undone_exactly(tmp_path, whole_and_swept, target):
     """With the versions of its tables gone, an undo publishes the very same tables as without any maintenance."""
-    homes_of = {name: tmp_path / name for name in ("swept", "whole")}
-    published = {}
-    for name, home in homes_of.items():
-        home.mkdir()
-        with homes.filled(home, told) as lake:
-            nights(lake, 3)
-            if name == "swept":
-                maintained(instance, kept(home, versions=1))
-                lake.sweep(older_than=-timedelta(days=1), oldest=maintenance.oldest_kept(lake, 1))
+    published = []
+    for home in whole_and_swept:
+        with homes.copied(home, tmp_path / home.name) as lake:
             undo.undo(lake, target, cascade=True, now=homes.RECORDED)
-            published[name] = homes.published(lake)
-    homes.same(published["swept"], published["whole"])
+            published.append(homes.published(lake))
+    homes.same(*published)
 
 
 def test_old_run_history_goes_and_the_disk_is_told(tmp_path, told, instance):
