@@ -117,7 +117,7 @@ def test_names_of_jobs_schedules_and_sensors(repository):
     jobs = {job.name for job in repository.get_all_jobs() if not job.name.startswith("__")}
     assert jobs == {
         "full", "preview", "apply", "reflect", "lightweight", "tick", "promote", "decay", "creative", "cluster",
-        "forget", "undo", "maintenance",
+        "forget", "reembed", "undo", "maintenance",
     }  # fmt: skip
     assert {(one.name, one.job_name) for one in repository.schedule_defs} == {
         ("nightly", "full"), ("reconsolidate_interval", "full"), ("promote_interval", "promote"),

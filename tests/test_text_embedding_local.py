@@ -1,56 +1,13 @@
 """The local sentence encoder, with a tiny ONNX model built by the tests."""
 
-import json
-from pathlib import Path
-
 import numpy as np
-import onnx
 import polars as pl
 import pytest
-from onnx import TensorProto, helper, numpy_helper
-from tokenizers import Tokenizer, models, pre_tokenizers
+from encoders import encoder
 
 from memory_pipeline.settings import SettingsError, load
+from memory_pipeline.text.embed import local
 from memory_pipeline.text.embed.embedding import embed_texts, embedder
-
-WORDS = ["[UNK]", "[PAD]", "green", "tea", "coffee", "river", "boat"]
-
-
-def encoder(folder: Path, *, quantised: bool = False) -> Path:
-    """Write an encoder that gives every word its own vector; a `quantised` one scales by the longest text beside it."""
-    folder.mkdir()
-    tokenizer = Tokenizer(models.WordLevel({word: place for place, word in enumerate(WORDS)}, unk_token=WORDS[0]))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.save(str(folder / "tokenizer.json"))
-    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[UNK]", "sep_token": "[UNK]"}
-    (folder / "config.json").write_text(json.dumps({"pad_token_id": 1}))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 64, "pad_token": "[PAD]"}))
-    (folder / "special_tokens_map.json").write_text(json.dumps(special))
-    table = np.random.default_rng(0).normal(size=(len(WORDS), 8)).astype(np.float32)
-    nodes = [helper.make_node("Gather", ["table", "input_ids"], ["words"], axis=0)]
-    constants = [numpy_helper.from_array(table, "table")]
-    if quantised:
-        nodes.append(helper.make_node("Shape", ["input_ids"], ["shape"]))
-        nodes.append(helper.make_node("Cast", ["shape"], ["sizes"], to=TensorProto.FLOAT))
-        nodes.append(helper.make_node("ReduceSum", ["sizes"], ["size"], keepdims=0))
-        nodes.append(helper.make_node("Mul", ["words", "size"], ["scaled"]))
-        nodes.append(helper.make_node("Sin", ["scaled"], ["last_hidden_state"]))
-    else:
-        nodes.append(helper.make_node("Identity", ["words"], ["last_hidden_state"]))
-    graph = helper.make_graph(
-        nodes,
-        "tiny",
-        [
-            helper.make_tensor_value_info(name, TensorProto.INT64, ["texts", "words"])
-            for name in ("input_ids", "attention_mask")
-        ],
-        [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["texts", "words", 8])],
-        constants,
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    model.ir_version = 10
-    onnx.save(model, str(folder / "model.onnx"))
-    return folder
 
 
 def texts(*contents: str) -> pl.DataFrame:
@@ -105,3 +62,13 @@ def test_thresholds_follow_the_embedder_unless_set(tmp_path):
 def test_an_unknown_embedder_is_refused(tmp_path, name):
     with pytest.raises(SettingsError, match=r"embedder = .*unknown embedder; use hashing, local"):
         load(tmp_path, environment={"MEMORY_PIPELINE_EMBEDDER": name})
+
+
+def test_a_model_that_would_have_to_be_downloaded_is_not_at_hand(tmp_path, monkeypatch):
+    monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(tmp_path))
+    assert not local.is_at_hand()
+
+
+def test_without_the_extra_no_model_is_at_hand(monkeypatch):
+    monkeypatch.setattr(local, "find_spec", lambda _: None)
+    assert not local.is_at_hand()

@@ -43,7 +43,7 @@ class Namespace:
 
 JOBS: Final = (
     *("full", "preview", "apply", "reflect", "lightweight", "tick", "promote", "decay", "creative", "cluster"),
-    *("forget", "undo", "maintenance"),
+    *("forget", "reembed", "undo", "maintenance"),
 )
 """Bare names of the pipeline's jobs."""
 

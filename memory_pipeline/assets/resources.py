@@ -36,7 +36,7 @@ class Run(dg.ConfigurableResource[None]):
     profiles: list[str] = Field(default=[], description="Profiles that take part; empty: every profile with a memory.")
     task: str = Field(
         default="full",
-        description="full, reflect, lightweight, decay, creative, cluster, forget, promote or tick.",
+        description="full, reflect, lightweight, decay, creative, cluster, forget, promote, reembed or tick.",
     )
     scope: str = Field(default="all", description="all, or recent: sessions touched since the last reflection.")
     trigger: str = Field(default="manual", description="What started the run: schedule, sensor, manual or cli.")

@@ -22,6 +22,7 @@ TASKS: Final[dict[str, frozenset[Action]]] = {
     "cluster": frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.DEFER}),
     "forget": frozenset({Action.TRIM, Action.DELETE, Action.ARCHIVE, Action.EXPIRE, Action.COLD, Action.STUB}),
     "promote": frozenset({Action.PROMOTE}),
+    "reembed": frozenset({Action.WITHDRAW}),  # of a run that may propose nothing, nothing is withdrawn either
     "tick": frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.COLD, Action.STUB, Action.PROMOTE, Action.DEFER}),
 }
 """The actions that each task may decide; every task scores, and computes what its decisions need."""

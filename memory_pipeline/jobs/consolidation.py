@@ -41,6 +41,7 @@ JOBS: Final = (
     Job("creative", Run(task="creative"), "Part of full: looks for associations between memories that nothing links."),
     Job("cluster", Run(task="cluster"), "Part of full: groups and summarises."),
     Job("forget", Run(task="forget"), "Part of full: archives or deletes what fell below a threshold."),
+    Job("reembed", Run(task="reembed"), "Embeds every text with the embedder of the settings; decides nothing."),
 )
 """Every job that commits, in the order in which they matter to a person."""
 

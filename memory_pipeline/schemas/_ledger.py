@@ -74,7 +74,9 @@ class Profiles(dy.Schema):
     head = count("Ledger position of the profile's last commit, revert or update; if it moves, the commit is refused.")
     plan_id = text("Hash of ledger, policy, as_of and seq.")
     trigger = text("What started the run: schedule, sensor, manual or cli.")
-    task = text("Task of the run: full, lightweight, reflect, decay, creative, cluster, forget, promote or tick.")
+    task = text(
+        "Task of the run: full, lightweight, reflect, decay, creative, cluster, forget, promote, reembed or tick."
+    )
     scope = text("all, or recent: only sessions touched since the last reflection.")
     since = count("Ledger position of the last committed reflection; later events are recent.")
     caught_up = count("Ledger position of the last commit that deferred no memory; 0 without a row limit.")
@@ -119,7 +121,7 @@ class Runs(dy.Schema):
     profile_id = profile()
     plan_id = text("Plan that was committed.", key=True)
     run_id = text("Run that computed it.")
-    task = text("full, lightweight, reflect, decay, creative, cluster, forget, promote or tick.")
+    task = text("full, lightweight, reflect, decay, creative, cluster, forget, promote, reembed or tick.")
     scope = text("all, or recent: only sessions touched since the last reflection.")
     trigger = text("schedule, sensor, manual or cli.")
     preset = text("Preset of the profile.")

@@ -23,6 +23,7 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.service import (
     config_commands,
+    config_file,
     erase_commands,
     evaluation_commands,
     memory_commands,
@@ -44,6 +45,7 @@ from memory_pipeline.service.options import (
     existing_client,
     existing_lake,
     existing_profile,
+    home_folder,
     instant,
     new_file,
     out,
@@ -52,6 +54,7 @@ from memory_pipeline.service.options import (
     show_json,
 )
 from memory_pipeline.settings import HOME_VARIABLE
+from memory_pipeline.text.embed import local
 
 app = typer.Typer(
     name="memory-pipeline",
@@ -97,13 +100,17 @@ def common(
 
 @app.command()
 def init() -> None:
-    """Create a data folder. With ledger, lake and Dagster's storage."""
+    """Create a data folder. With ledger, lake and Dagster's storage, and with a sentence encoder if one is at hand."""
     from memory_pipeline.service import launch  # noqa: PLC0415
 
     home = settings_in_force(writing=True).home
-    Lake(home).close()
+    with Lake(home) as lake:
+        is_new = lake.ledger.position() == 0
     launch.dagster_home(home)
     out().print(f"ready: {home}", soft_wrap=True)
+    if is_new and config_file.is_default(home, "embedder") and local.is_at_hand():
+        config_file.put(home, "embedder", "local")
+        out().print(f"embedder: local ({local.DEFAULT_MODEL}, found on this machine)", soft_wrap=True)
     out().print("next: memory-pipeline import locomo FILE..., or memory-pipeline sample OUT.jsonl", soft_wrap=True)
 
 
@@ -293,6 +300,28 @@ def run_job(job: str, config: dict[str, Any], *, as_json: bool) -> None:
             show_json(done)
         else:
             report_runs.run(out(), lake, done)
+
+
+@app.command("embedder")
+def move_to_embedder(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="hashing, local, local:MODEL or local:FOLDER.", show_default=False)
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Move the store to another embedder. Every text is embedded with it once; nothing else is decided.
+
+    Vectors are kept by embedder, so the way back embeds nothing and gives the tables of before.
+    """
+    from memory_pipeline.text.embed import embedding  # noqa: PLC0415
+
+    home = home_folder(writing=True)
+    existing_lake(settings_in_force()).close()
+    embedding.embedder(name).embed(["a model that cannot be loaded is refused before anything is written"])
+    change = config_file.put(home, "embedder", name)
+    if change.now.value != name:
+        raise ValueError(f"embedder = {name!r} has no effect: {change.now.origin} overrides {change.place}")
+    run_job("reembed", {"task": "reembed", "trigger": "cli", "preset": ""}, as_json=as_json)
 
 
 @app.command("status")

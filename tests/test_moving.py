@@ -1,0 +1,114 @@
+"""A store moves from one embedder to another and back."""
+
+import re
+
+import commands
+import homes
+import polars as pl
+import pytest
+from encoders import encoder
+
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.service import commands as cli
+from memory_pipeline.text.embed.embedding import embedder
+
+RUN = {"plan_id"}
+"""Columns that name a run."""
+PROPOSALS = (
+    *("profiles", "consolidation_plan", "proposed_edges", "summaries", "promotions", "proposed_blocks"),
+    *("archived_set", "trims", "deferred", "score_history"),
+)
+"""Tables about one run: what it proposed, and when it scored."""
+
+
+@pytest.fixture(scope="module")
+def told():
+    return homes.events(profiles=1, memories=60)
+
+
+@pytest.fixture(scope="module")
+def name(tmp_path_factory, told):
+    """An embedder that knows every word of the store."""
+    words = {word for event in told for word in re.findall(r"\w+", str(event.payload))}
+    return f"local:{encoder(tmp_path_factory.mktemp('models') / 'tiny', words=sorted(words))}"
+
+
+def published(lake):
+    """The published tables, without what names a run or is proposed by it."""
+    tables = homes.published(lake, but=PROPOSALS)
+    return {key: frame.drop(RUN & set(frame.columns)) for key, frame in tables.items()}
+
+
+def moved(lake, embedder_name):
+    return homes.night(
+        lake, run_id=embedder_name, policy=homes.settings(lake.home, embedder=embedder_name), task="reembed"
+    )
+
+
+def test_a_store_moves_to_another_embedder_and_back_exactly(tmp_path, told, name):
+    with homes.filled(tmp_path, told) as lake:
+        homes.night(lake, run_id="first")
+        before = published(lake)
+        there = moved(lake, name)
+        away = published(lake)
+        back = moved(lake, "hashing")
+        assert there["consolidation_plan"].is_empty()
+        assert back["consolidation_plan"].is_empty()
+        homes.same(before, published(lake))
+        assert not away["derived_edges"].equals(before["derived_edges"])
+        memories = lake.read("memories").filter(pl.col("lifecycle") == "active")
+        vectors = lake.read("vectors")
+        for model in ("hashing", name):
+            assert memories.join(vectors.filter(model=model), on=["profile_id", "content_hash"], how="anti").is_empty()
+        assert vectors.select(TABLES["vectors"].key).is_unique().all()
+
+
+def test_the_way_back_embeds_nothing(tmp_path, told, name, monkeypatch):
+    with homes.filled(tmp_path, told) as lake:
+        homes.night(lake, run_id="first")
+        moved(lake, name)
+        monkeypatch.setattr(type(embedder("hashing")), "embed", lambda *_: pytest.fail("a text was embedded again"))
+        texts = lake.read("vectors").height
+        monkeypatch.setattr("memory_pipeline.text.embed.embedding.embed_texts", _nothing)
+        moved(lake, "hashing")
+        assert lake.read("vectors").height == texts
+
+
+def _nothing(texts, _model):
+    assert texts.is_empty()
+    return TABLES["vectors"].empty()
+
+
+def test_one_command_moves_a_store_and_recall_follows(tmp_path, told, name):
+    homes.filled(tmp_path, told).close()
+    commands.text("consolidate", "--as-of", commands.NIGHT, home=tmp_path)
+    query = next(event.payload.content for event in told if hasattr(event.payload, "content"))
+    first = commands.text("recall", query, "--json", home=tmp_path)
+    commands.text("embedder", name, home=tmp_path)
+    assert f'embedder = "{name}"' in (tmp_path / "memory_pipeline.toml").read_text("utf-8")
+    commands.text("recall", query, "--json", home=tmp_path)
+    commands.text("embedder", "hashing", home=tmp_path)
+    assert re.findall(r'"memory_id": "[^"]*"', commands.text("recall", query, "--json", home=tmp_path)) == re.findall(
+        r'"memory_id": "[^"]*"', first
+    )
+
+
+def test_a_model_that_cannot_be_loaded_changes_nothing(tmp_path, told):
+    homes.filled(tmp_path, told[:3]).close()
+    refused = commands.call("embedder", f"local:{tmp_path / 'no'}", home=tmp_path)
+    assert refused.returncode != 0
+    assert "cannot be loaded" in refused.stderr
+    assert not (tmp_path / "memory_pipeline.toml").exists()
+
+
+def test_a_new_store_takes_the_encoder_that_is_at_hand_and_an_old_one_keeps_its_own(tmp_path, told, monkeypatch):
+    monkeypatch.setattr(cli.local, "is_at_hand", lambda: True)
+    assert "embedder: local" in commands.text("init", home=tmp_path / "new")
+    assert 'embedder = "local"' in (tmp_path / "new" / "memory_pipeline.toml").read_text("utf-8")
+    homes.filled(tmp_path / "old", told[:3]).close()
+    assert "embedder" not in commands.text("init", home=tmp_path / "old")
+    given = commands.text("init", home=tmp_path / "given", MEMORY_PIPELINE_EMBEDDER="hashing")
+    assert "embedder" not in given
+    monkeypatch.setattr(cli.local, "is_at_hand", lambda: False)
+    assert "embedder" not in commands.text("init", home=tmp_path / "bare")
+    assert not (tmp_path / "bare" / "memory_pipeline.toml").exists()
