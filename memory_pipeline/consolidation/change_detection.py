@@ -17,11 +17,10 @@ from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import changes
 from memory_pipeline.text.compare.statement_pair import MIN_SHARED_WEIGHT
+from memory_pipeline.text.parse.speakers import by_assistant
 
 Rows = NDArray[np.int64]
 
-MACHINES: Final = ("assistant", "ai", "bot", "agent", "system", "model", "tool", "chatbot")
-"""Speakers whose memories are advice or repetition rather than statements of fact; they are not compared."""
 MOST_SHARED: Final = 128
 """A word in more memories than this pairs each of them only with the `NEAREST_BEFORE` memories before it."""
 NEAREST_BEFORE: Final = 12
@@ -81,10 +80,14 @@ def compare(
 
 def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
     """Return comparable memories by profile and start of validity (`since`); `row` numbers them."""
-    machine = pl.col("speaker").str.to_lowercase().is_in(MACHINES).fill_null(value=False)
     spoken = pl.col("kind").is_in(["original", "compression"])
     return (
-        memories.filter(pl.col("lifecycle").is_in(LIVE) & spoken & ~machine & languages.judged(memories, enrichment))
+        memories.filter(
+            pl.col("lifecycle").is_in(LIVE)
+            & spoken
+            & ~by_assistant(pl.col("speaker"))
+            & languages.judged(memories, enrichment)
+        )
         .with_columns(created_at=pl.coalesce("said_at", "created_at"))
         .with_columns(since=pl.coalesce("valid_from", "created_at"))
         .filter(pl.col("since") <= pl.lit(as_of, dtype=INSTANT))

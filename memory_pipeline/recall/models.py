@@ -15,7 +15,7 @@ from memory_pipeline.consolidation.core_memory import SEPARATOR
 from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.ledger.validation_errors import nearest, shown
-from memory_pipeline.recall.roles import USERS
+from memory_pipeline.text.parse.speakers import USERS
 
 _DAY: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}): *(?=\S)")
 """A date at the start of a text."""

@@ -9,6 +9,9 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.text.lang.folding import folded
+from memory_pipeline.text.parse.facts import QUESTION
+
 MEMORY_TYPES: Final = ("Decision", "Insight", "Pattern", "Preference", "Style", "Habit", "Context", "Memory")
 CATEGORIES: Final = ("episodic", "semantic", "procedural", "opinion", "core")
 FALLBACK_TYPE: Final = "Memory"
@@ -188,7 +191,6 @@ _ONE_TIME: Final = r"""
     (?:went|was|were|did|had|met|saw|came|got|took|bought|made|told|said|gave)
 """
 """Cues of a one-time event, which is not a general statement."""
-_QUESTION_SENTENCE: Final = r"[^.!?\n]*\?+"
 _MAX_CHARACTERS: Final = 400
 """Cues count within this many first characters: a long text contains a cue of everything somewhere."""
 
@@ -231,8 +233,7 @@ def _canonical(names: pl.Expr, canonical_names: Iterable[str]) -> pl.Expr:
 
 def _searchable(content: pl.Expr) -> pl.Expr:
     """Return the beginning of a text in lower case, with straight apostrophes and without questions."""
-    low = content.fill_null("").str.slice(0, _MAX_CHARACTERS).str.to_lowercase().str.replace_all("[\u2018\u2019]", "'")
-    return low.str.replace_all(_QUESTION_SENTENCE, " ")
+    return folded(content.str.slice(0, _MAX_CHARACTERS)).str.replace_all(QUESTION, "$1 ")
 
 
 def _contains(text: pl.Expr, cues: str) -> pl.Expr:

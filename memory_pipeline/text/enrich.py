@@ -13,6 +13,7 @@ from memory_pipeline.text.classification import FALLBACK_TYPE, memory_type
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON
 from memory_pipeline.text.lang.identification import identify
 from memory_pipeline.text.parse import facts, tokens
+from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.score import importance
 
 KEYWORDS: Final = 8
@@ -26,10 +27,6 @@ _COMMITMENT: Final = (
 )
 _FIRST_PERSON: Final = rf"(?-u:\b)(?:{'|'.join(sorted(FIRST_PERSON))})(?-u:\b)"
 _THREE_WORDS: Final = r"[\p{L}\p{N}][^\p{L}\p{N}]+[\p{L}\p{N}']+[^\p{L}\p{N}]+[\p{L}\p{N}]"
-_END: Final = r".!?\u2026"
-_CJK_END: Final = r"\u3002\uff01\uff1f"
-_SENTENCE: Final = rf"(?:[^\n{_END}{_CJK_END}]|[{_END}]+[^\s{_END}\"')\]])+(?:[{_END}{_CJK_END}]+[\"')\]]*)?"
-"""Up to a full stop before a space, so that 3.5 and example.org are not split, or to the end of the line."""
 _MARKUP: Final = " \t\r*#>|`_-•"
 
 
@@ -85,6 +82,8 @@ def _enrich(chunk: pl.DataFrame) -> pl.DataFrame:
 def _features(content: pl.Series, languages: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return facts and rule importance of each text, and its distinct stems: row, form, count, rarity, small_talk.
 
+    The form of a stem is the word of the text that has it most often.
+
     Counts only what a text states; questions count in a text that only asks.
     """
     low = tokens.fold(content)
@@ -93,8 +92,11 @@ def _features(content: pl.Series, languages: pl.Series) -> tuple[pl.DataFrame, p
     terms = (
         tokens.occurrences(statements.zip_with(~only_asks, low), languages)
         .filter(~pl.col("stop"))
-        .group_by("row", "term")
-        .agg(pl.len().alias("count"), pl.col("form").min(), pl.col("rarity").min(), pl.col("small_talk").max())
+        .group_by("row", "term", "form")
+        .agg(pl.len().alias("count"), pl.col("rarity").min(), pl.col("small_talk").max())
+        .sort("row", "term", "count", "form", descending=[False, False, True, False])
+        .group_by("row", "term", maintain_order=True)
+        .agg(pl.col("count").sum(), pl.col("form").first(), pl.col("rarity").min(), pl.col("small_talk").max())
     )
     sums = terms.group_by("row").agg(
         pl.col("rarity").sum().alias("mass"),
@@ -114,10 +116,10 @@ def _gists(content: pl.Series, languages: pl.Series) -> pl.Series:
     lines = content.str.replace_all(r"\s+", " ").str.strip_chars(" ")
     rows = pl.int_range(len(content), dtype=pl.UInt32, eager=True)
     long = lines.str.len_chars() > GIST_LENGTH
+    long_rows = rows.filter(long)
+    split = split_sentences(content.gather(long_rows), languages.gather(long_rows))
     sentences = (
-        pl.DataFrame({"row": rows, "gist": content.str.extract_all(_SENTENCE)})
-        .filter(long)
-        .explode("gist")
+        split.select(row=long_rows.gather(split["row"]), gist="sentence")
         .with_columns(_clip(pl.col("gist").str.replace_all(r"\s+", " ").str.strip_chars(_MARKUP)))
         .filter(pl.col("gist").str.contains(r"[\p{L}\p{N}]"))
     )

@@ -20,6 +20,7 @@ from memory_pipeline.consolidation.groups.strategies.strategy import ClusteringI
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
+from memory_pipeline.text.parse import tokens
 from memory_pipeline.text.score import importance
 
 LABEL_WORDS: Final = 5
@@ -198,14 +199,19 @@ def _described(members: pl.DataFrame, space: Space) -> pl.DataFrame:
 
 
 def _labels(members: pl.DataFrame) -> pl.DataFrame:
-    """Return the keywords that most members of a group share, most informative first; single ones if none is shared."""
+    """Return the keywords that most members of a group share, most informative first; single ones if none is shared.
+
+    Forms of one word count together, and the most frequent one is shown.
+    """
     ranked = members.select("group", "keywords", rank=pl.int_ranges(pl.col("keywords").list.len())).explode(
         "keywords", "rank"
     )
+    stems = tokens.vocabulary(ranked["keywords"].drop_nulls()).select("word", "stem")
     return (
         ranked.drop_nulls()
-        .group_by("group", "keywords")
-        .agg(count=pl.len(), rank=pl.col("rank").sum())
+        .join(stems, left_on="keywords", right_on="word")
+        .group_by("group", "stem")
+        .agg(pl.col("keywords").mode().sort().first(), count=pl.len(), rank=pl.col("rank").sum())
         .filter((pl.col("count") > 1) | (pl.col("count").max().over("group") == 1))
         .sort("count", "rank", "keywords", descending=[True, False, False])
         .group_by("group", maintain_order=True)

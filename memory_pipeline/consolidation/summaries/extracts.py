@@ -384,13 +384,16 @@ def _index_texts(members: pl.DataFrame) -> pl.DataFrame:
     """Return the speakers and the most informative words, each once, in the order of their first occurrence."""
     contents = members["content"].unique().sort()
     words = tokens.occurrences(tokens.fold(contents)).filter(pl.col("rarity") > 0).with_row_index("place")
-    best_form = words.group_by("row", "form").agg(pl.col("rarity").max(), pl.col("place").min())
+    by_stem = words.group_by("row", "stem").agg(
+        pl.col("rarity").max(), pl.col("form").sort_by("place").first(), pl.col("place").min()
+    )
     ranked = (
         members.join(contents.to_frame().with_row_index("row"), on="content", how="left")
         .select(*_GROUP, "row", base=pl.col("member").cast(pl.Int64) * len(words))
-        .join(best_form, on="row", how="inner")
-        .group_by(*_GROUP, "form")
-        .agg(weight=pl.col("rarity").sum(), first=(pl.col("base") + pl.col("place")).min())
+        .join(by_stem, on="row", how="inner")
+        .with_columns(at=pl.col("base") + pl.col("place"))
+        .group_by(*_GROUP, "stem")
+        .agg(pl.col("form").sort_by("at").first(), weight=pl.col("rarity").sum(), first=pl.col("at").min())
         .sort("weight", "form", descending=[True, False])
         .group_by(_GROUP, maintain_order=True)
         .agg(words=pl.col("form").head(INDEX_WORDS).sort_by(pl.col("first").head(INDEX_WORDS)))

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from memory_pipeline.text.lang.folding import fold_text
 from memory_pipeline.text.parse import dates, facts
 
 _SHOWN: Final = 3
@@ -196,7 +197,7 @@ def _parts(said: str) -> Parts | None:
 
 
 def _words(text: str) -> list[str]:
-    found = _WORD.findall(text.replace("\u2019", "'").lower())
+    found = _WORD.findall(fold_text(text))
     return [word.removesuffix("'s") for word in found]
 
 

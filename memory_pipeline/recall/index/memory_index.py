@@ -17,8 +17,8 @@ from memory_pipeline.recall.index.postings import Postings
 from memory_pipeline.recall.index.row_ids import RowIds
 from memory_pipeline.recall.index.sessions import SAID_AT, Sessions
 from memory_pipeline.recall.index.vector_rows import VectorRows
-from memory_pipeline.recall.roles import ASSISTANTS
 from memory_pipeline.schemas import LIVE, Lifecycle
+from memory_pipeline.text.parse.speakers import ASSISTANTS
 
 Integers = NDArray[np.int64]
 Marks = NDArray[np.bool_]

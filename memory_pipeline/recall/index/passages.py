@@ -15,6 +15,7 @@ from memory_pipeline.text.lang.en.cues import any_of
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON
 from memory_pipeline.text.lang.identification import identify
 from memory_pipeline.text.parse import dates, facts, tokens
+from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.score import clause_value
 
 Integers = NDArray[np.int64]
@@ -23,7 +24,6 @@ WHOLE: Final = 96
 """Longest memory, in tokens, that stays one passage."""
 SIZE: Final = 64
 """Tokens of a passage of a longer memory, give or take a sentence."""
-_SENTENCE: Final = r"[^\n.!?]*(?:[.!?]+[\"')\]]*(?:[ \t]+|\n+|$)|\n+|$|[.!?])"
 _UNITS: Final = "(?:second|minute|hour|day|night|week|weekend|month|year|decade)s?"
 _COUNT: Final = (
     r"(?:[0-9][0-9.,]*|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|few|several|couple|many|half)"
@@ -129,10 +129,11 @@ class Passages:
     @classmethod
     def of(cls, texts: pl.Series, instants: pl.Series) -> tuple[Self, pl.Series]:
         """Cut texts, said at the given instants, into passages; return the passages and their texts."""
-        cut = _cut(texts)
+        whole_languages = identify(texts)
+        cut = _cut(texts, whole_languages)
         content, row = cut["text"], cut["row"].to_numpy().astype(np.int64)
         low = tokens.fold(content)
-        languages = identify(texts).gather(row)
+        languages = whole_languages.gather(row)
         parsed = facts.extract(content, low)
         spans = dates.resolve(parsed["dates"], instants.gather(row))
         return cls(
@@ -172,7 +173,7 @@ class Passages:
         )
 
 
-def _cut(texts: pl.Series) -> pl.DataFrame:
+def _cut(texts: pl.Series, languages: pl.Series) -> pl.DataFrame:
     """Return passages as row, text, tokens, place; every text has at least one."""
     whole = pl.DataFrame(
         {"row": pl.int_range(len(texts), dtype=pl.UInt32, eager=True), "text": texts.fill_null("")}
@@ -180,11 +181,8 @@ def _cut(texts: pl.Series) -> pl.DataFrame:
     long = whole.filter(pl.col("tokens") > WHOLE)
     if long.is_empty():
         return whole
-    sentences = (
-        long.select("row", text=pl.col("text").str.extract_all(_SENTENCE))
-        .explode("text")
-        .filter(pl.col("text").str.strip_chars() != "")
-    )
+    split = split_sentences(long["text"], languages.gather(long["row"]))
+    sentences = split.select(long["row"].gather(split["row"]), text="sentence")
     counted = sentences.with_columns(tokens=tokens.count_tokens(sentences["text"]))
     before = pl.col("tokens").cum_sum().over("row") - pl.col("tokens")
     passages = (

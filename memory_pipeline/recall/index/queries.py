@@ -14,10 +14,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.recall.index.postings import Keys, keys
-from memory_pipeline.recall.roles import ASSISTANTS, USERS
 from memory_pipeline.text.lang.en.stemming import stem as english_stem
 from memory_pipeline.text.lang.registry import ENGLISH, pack
 from memory_pipeline.text.parse import dates, facts, tokens
+from memory_pipeline.text.parse.speakers import ASSISTANTS, USERS
 
 _KINDS: Final = (
     (

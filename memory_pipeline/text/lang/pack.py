@@ -55,6 +55,9 @@ class LanguagePack(Protocol):
     def stem(self, word: str) -> str:
         """Reduce a lower-case word to its stem; a number word becomes its digits."""
 
+    def written(self, word: str) -> str:
+        """Return a lower-case word as a reader would list it: whole, without what is only joined to it."""
+
     def rarity(self, word: str, stem: str) -> int:
         """Return how rare a lower-case word with this stem is, in hundredths; 0 for a stop word."""
 
@@ -110,10 +113,13 @@ class WordPack:
     unspaced: bool = False
     judges: bool = False
 
+    def written(self, word: str) -> str:
+        """Return a lower-case word without an elided article or pronoun: "atelier" of "l'atelier"."""
+        return _ELISION.sub("", word) if self.elides else word
+
     def stem(self, word: str) -> str:
         """Reduce a lower-case word to its Snowball stem; a number word becomes its digits."""
-        if self.elides:
-            word = _ELISION.sub("", word)
+        word = self.written(word)
         if word[:1].isdigit():
             return word.replace(",", "")
         if digits := self.numbers.get(word):
@@ -122,7 +128,7 @@ class WordPack:
 
     def rarity(self, word: str, stem: str) -> int:  # noqa: ARG002 - no list of common stems
         """Return how rare a lower-case word is, in hundredths; 0 for a stop word."""
-        if word in self.stop_words or (self.elides and _ELISION.sub("", word) in self.stop_words):
+        if word in self.stop_words or self.written(word) in self.stop_words:
             return 0
         if word[:1].isdigit():
             return RARITY_NUMBER

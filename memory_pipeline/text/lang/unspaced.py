@@ -37,6 +37,10 @@ class UnspacedPack:
         """Single letters that serve grammar."""
         return self.function_letters
 
+    def written(self, word: str) -> str:
+        """Return the word."""
+        return word
+
     def stem(self, word: str) -> str:
         """Return the word: it has no endings."""
         return word

@@ -74,7 +74,7 @@ _LEAD: Final = (
     rf"|how (?:many|much|often|long|far|old|about) |what about |{_AUXILIARY} {_SUBJECT} )"
 )
 _QUESTION_START: Final = rf"^\W*{_LEAD}"
-_QUESTION_SENTENCE: Final = rf"\s*{_LEAD}[^.!?\n]*\?+|([^.!?\n]*?[,;:])\s*{_LEAD}[^.!?\n]*\?+|[^.!?\n]*\?+"
+QUESTION: Final = rf"\s*{_LEAD}[^.!?\n]*\?+|([^.!?\n]*?[,;:])\s*{_LEAD}[^.!?\n]*\?+|[^.!?\n]*\?+"
 """A sentence with a question, and what it states before: "I never fly, so can we take the train?"."""
 _QUESTION_END: Final = r"\?[^\p{L}\p{N}]*$"
 _STATEMENT_END: Final = r"[.!]+(?:\s|$|[\"')\]])"
@@ -114,7 +114,7 @@ def _scanner() -> Pattern[str]:
 
 def without_questions(low: pl.Series) -> pl.Series:
     """Return texts normalised by `tokens.fold`, without their questions."""
-    return low.str.replace_all(_QUESTION_SENTENCE, "$1 ")
+    return low.str.replace_all(QUESTION, "$1 ")
 
 
 def are_questions(low: pl.Series) -> pl.Series:

@@ -10,7 +10,7 @@ import polars as pl
 import polars.selectors as cs
 
 from memory_pipeline.text.lang.en.lexicon import SMALL_TALK
-from memory_pipeline.text.lang.en.stemming import base_form
+from memory_pipeline.text.lang.folding import folded
 from memory_pipeline.text.lang.registry import UNSPACED, pack
 
 _UNSPACED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -40,8 +40,7 @@ def content_stems(texts: pl.Series, languages: pl.Series | None = None) -> pl.Se
 
 def fold(texts: pl.Series) -> pl.Series:
     """Normalise texts: lower case, NFKC, straight apostrophes; null becomes empty."""
-    low = pl.first().fill_null("").str.normalize("NFKC").str.to_lowercase()
-    return texts.to_frame().select(low.str.replace_all("[\u2018\u2019\u02bc`]", "'")).to_series()
+    return texts.to_frame().select(folded(pl.first())).to_series()
 
 
 def tokenize(texts: pl.Series) -> pl.Series:
@@ -119,8 +118,8 @@ def vocabulary(tokens: pl.Series, languages: pl.Series | None = None) -> pl.Data
         languages: code of the language of each; default: English.
 
     Returns:
-        word; language, if given; stem; term (rank of the stem, from 0); form (readable base form without plural and
-        possessive endings); rarity (hundredths, 0 for a stop word); stop; small_talk. Sorted by word.
+        word; language, if given; stem; term (rank of the stem, from 0); form (the word as
+        a reader would list it); rarity (hundredths, 0 for a stop word); stop; small_talk. Sorted by word.
     """
     spoken = {"language": languages} if languages is not None else {}
     distinct = pl.DataFrame({"word": tokens, **spoken}).unique().sort(pl.all())
@@ -131,7 +130,7 @@ def vocabulary(tokens: pl.Series, languages: pl.Series | None = None) -> pl.Data
     rarities = [known.rarity(word, stem) for word, stem, known in zip(listed, stems, packs, strict=True)]
     return distinct.with_columns(
         stem=pl.Series(stems, dtype=pl.String),
-        form=pl.Series([base_form(word) for word in listed], dtype=pl.String),
+        form=pl.Series([known.written(word) for word, known in zip(listed, packs, strict=True)], dtype=pl.String),
         rarity=pl.Series(rarities, dtype=pl.Int64),
         stop=pl.Series(rarities, dtype=pl.Int64) == 0,
         small_talk=pl.Series([word in SMALL_TALK for word in listed], dtype=pl.Boolean),

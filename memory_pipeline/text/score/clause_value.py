@@ -17,6 +17,7 @@ from memory_pipeline.settings.model_files import coefficients
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON
 from memory_pipeline.text.parse import facts
 from memory_pipeline.text.parse.clauses import split_clauses
+from memory_pipeline.text.parse.speakers import by_assistant
 from memory_pipeline.text.parse.tokens import fold, occurrences
 
 MODEL: Final = "keep"
@@ -92,7 +93,6 @@ CUES: Final = {
     """),
 }
 """Cues in a folded clause: each is a feature, the weight of the clause's words where the cue matches."""
-_ASSISTANT_NAMES: Final = ("assistant", "ai", "bot", "agent", "system", "chatbot")
 CHAT_CUES: Final = ("asks", "second_person", "feeling", "greets", "exclaims", "advises")
 """Cues of chat and of matters of the moment."""
 STATEMENT_CUES: Final = (*(name for name in CUES if name not in CHAT_CUES), "answers")
@@ -135,7 +135,7 @@ def features(memories: pl.DataFrame) -> pl.DataFrame:
     with_speakers = memories.select("profile_id", "speaker").join(
         speakers, on="profile_id", how="left", maintain_order="left"
     )
-    assistant = memories["speaker"].str.to_lowercase().is_in(_ASSISTANT_NAMES).fill_null(value=False)
+    assistant = memories.select(by_assistant(pl.col("speaker"))).to_series()
     return _with_features(
         clauses,
         low,

@@ -5,7 +5,7 @@ from typing import Final
 
 from memory_pipeline.text.lang.en import rarity
 from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, STOP_WORDS
-from memory_pipeline.text.lang.en.stemming import stem
+from memory_pipeline.text.lang.en.stemming import stem, without_clitic
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +22,10 @@ class EnglishPack:
     def stem(self, word: str) -> str:
         """Reduce a lower-case word to its stem; a number word up to twelve becomes its digits."""
         return stem(word)
+
+    def written(self, word: str) -> str:
+        """Return a lower-case word without its clitic: "ana" of "ana's"."""
+        return without_clitic(word)
 
     def rarity(self, word: str, stem: str) -> int:
         """Return how rare a lower-case word with this stem is, in hundredths; 0 for a stop word."""

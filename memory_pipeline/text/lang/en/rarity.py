@@ -7,6 +7,7 @@ from typing import Final
 
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, SMALL_TALK, STOP_WORDS
 from memory_pipeline.text.lang.en.stemming import stem
+from memory_pipeline.text.lang.folding import fold_text
 
 RARITY_NUMBER: Final = 70
 
@@ -29,7 +30,7 @@ _STEM_RARITIES: Final = {
 
 def is_common(word: str) -> bool:
     """Return whether a word, in any case, is an ordinary word rather than a name."""
-    low = word.lower().replace("\u2019", "'")
+    low = fold_text(word)
     return low in STOP_WORDS or low in SMALL_TALK or stem(low) in _STEM_RARITIES
 
 

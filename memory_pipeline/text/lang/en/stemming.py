@@ -1,4 +1,4 @@
-"""Stems and base forms of English words, by suffix rules and short lists of exceptions.
+"""Stems of English words, by suffix rules and short lists of exceptions.
 
 Not here: segmentation into words (`parse/tokens`), synonyms and irregular verbs (`lemmas`).
 """
@@ -63,7 +63,7 @@ def stem(word: str) -> str:
     """
     if word.endswith("n't"):
         return "not"
-    word = _without_clitic(word)
+    word = without_clitic(word)
     if len(word) <= _MIN_LETTERS or not word.isascii() or any(map(str.isdigit, word)):
         return _DIGITS_OF.get(word, word)
     if word in _DIGITS_OF:
@@ -72,19 +72,7 @@ def stem(word: str) -> str:
     return _restore_root(*_without_suffix(_singular(word)))
 
 
-def base_form(word: str) -> str:
-    """Return the readable base form: without possessive and plural ending."""
-    word = _without_clitic(word)
-    if len(word) <= 3 or not word.isascii():  # noqa: PLR2004
-        return word
-    if word.endswith("ies"):
-        return word[:-3] + "y"
-    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
-        return word[:-2]
-    return word[:-1] if word[-1] == "s" and word[-2] not in "siu" else word
-
-
-def _without_clitic(word: str) -> str:
+def without_clitic(word: str) -> str:
     """Return the word without its clitic; a number without its thousands separators."""
     for clitic in _CLITICS:
         if word.endswith(clitic):

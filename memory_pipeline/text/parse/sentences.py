@@ -1,0 +1,55 @@
+"""Splits texts into sentences: the one place where that is done.
+
+Lossless: the sentences of a text, joined, are the text. Not here: clauses within a sentence (`clauses`).
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import polars as pl
+from sentencex import segment
+
+from memory_pipeline.text.lang.registry import ENGLISH
+
+_PART: Final = re.compile(r".*?(?:\n\s*|\u2026\s+|\Z)", re.DOTALL)
+"""Up to the end of a line, or to an ellipsis, which also stands for what was left out."""
+
+
+def split_sentences(texts: pl.Series, languages: pl.Series | None = None) -> pl.DataFrame:
+    """Split each text into sentences; a line break and an ellipsis end one too.
+
+    Args:
+        texts: strings; null counts as empty.
+        languages: code of each text's language, whose abbreviations end no sentence; default: English.
+
+    Returns:
+        row (index of the text), place (of the sentence in its text, from 0), sentence (as written, with trailing
+        space). A text without letters or signs has none. Cost: about 8 s for a million short texts.
+    """
+    codes = [None] * len(texts) if languages is None else languages.to_list()
+    parts = [list(_sentences(text or "", code or ENGLISH)) for text, code in zip(texts.to_list(), codes, strict=True)]
+    return (
+        pl.DataFrame(
+            {
+                "row": pl.int_range(len(texts), dtype=pl.UInt32, eager=True),
+                "sentence": pl.Series(parts, dtype=pl.List(pl.String)),
+            }
+        )
+        .explode("sentence")
+        .drop_nulls("sentence")
+        .select("row", pl.int_range(pl.len()).over("row").alias("place"), "sentence")
+    )
+
+
+def _sentences(text: str, language: str) -> Iterator[str]:
+    """Yield the sentences of one text; white space belongs to the sentence before it, or to the first."""
+    pending = ""
+    for part in segment(language, text):
+        for piece in filter(None, _PART.findall(part)) if "\n" in part or "\u2026" in part else (part,):
+            if pending and not piece.isspace() and not pending.isspace():
+                yield pending
+                pending = ""
+            pending += piece
+    if pending:
+        yield pending
