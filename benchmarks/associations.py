@@ -1,8 +1,8 @@
-"""CPU time to find associations, as the store grows.
+"""Measures CPU time of finding associations as the store grows.
 
 Run: python benchmarks/associations.py [--full]. Peers in the same run: for co-activation and co-recall every pair of
-every session or answer counted in a dictionary, for auto-links every pair of memories compared one by one; both in
-Python, as the systems whose rules these are do it, and both on a part of the input where the whole would take too long.
+every session or answer counted in a dictionary; for auto-links, every pair of memories compared in a loop. Both are in
+Python, like the systems these rules come from, and run on part of the input where all of it would take too long.
 """
 
 import argparse

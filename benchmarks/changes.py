@@ -1,11 +1,10 @@
-"""Changed facts: what is found of known pairs, growth of the time to compare memories, and what is found in stores.
+"""Measures change detection: recall on known pairs, time as the number of memories grows, and changes found in stores.
 
     python benchmarks/changes.py [--largest 30000]
 
-Known pairs are those of `tests/change_pairs.py`: the ones that the rules were written against, and the ones that were
-written afterwards.
+The known pairs are those of `tests/change_pairs.py`: the ones the rules were written against, and ones written later.
 
-The peer is the plain way: every pair of a small store, compared by the same rules.
+The peer compares every pair of a small store by the same rules.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""How fast memories are grouped, guarded and summed up, and how well copies are told from changed facts.
+"""Measures grouping, merge guard and summaries: speed, and how well copies are told from changed facts.
 
     python benchmarks/clustering.py [--full]
 

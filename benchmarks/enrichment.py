@@ -1,4 +1,4 @@
-"""How fast texts are read: enrichment, vectors, classification and hashes, on one core.
+"""Measures how fast texts are parsed: enrichment, vectors, classification and hashes, on one core.
 
     python benchmarks/enrichment.py [--full]
 

@@ -1,4 +1,4 @@
-"""Centrality, communities, components and groupings against networkx and SciPy, in one run.
+"""Compares centrality, communities, components and groupings with networkx and SciPy in one run.
 
     python benchmarks/graph_metrics.py [--full]
 

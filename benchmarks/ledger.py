@@ -1,4 +1,4 @@
-"""How fast the store is: appends by one and eight processes, projection, and commits against the size of the tables.
+"""Measures the store: appends by one and eight processes, projection, and commits by size of the tables.
 
 Each figure stands beside a limit measured in the same run: SQLite alone on the same rows, Polars alone on the same
 tables. Run it with `python benchmarks/ledger.py [--full]`; it takes a minute or two and needs some 500 MB of disk.

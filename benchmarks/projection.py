@@ -1,4 +1,4 @@
-"""Time to fold events and decisions into the state of every memory, as the ledger grows.
+"""Measures folding events and decisions into the state of every memory as the ledger grows.
 
 Run: python benchmarks/projection.py [--full]. Peers in the same run: one event after the other in Python (four columns
 of the state only, without types, hashes, updates, links); and, as a limit, sorting the events by profile, memory and

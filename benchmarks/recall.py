@@ -1,4 +1,4 @@
-"""Time to answer a query, as the store grows, through `rank` and through `MemoryClient`, and to make the index.
+"""Measures recall as the store grows: through `rank`, through `MemoryClient`, and building the index.
 
 Run: python benchmarks/recall.py [--full]. Extended: by three new rows, three with other counts, three with another
 text. Through the client: opening with the first recall, recalls, one after a `remember`, `get` and `feedback` of a

@@ -1,4 +1,4 @@
-"""CPU time to score memories, as the store grows.
+"""Measures CPU time of scoring memories as the store grows.
 
 Run: python benchmarks/scoring.py [--full]. Peers in the same run: one memory after the other in Python, as the systems
 whose formulas these are do it; and, as a limit, the bare arithmetic of all scores in NumPy on columns that are ready.

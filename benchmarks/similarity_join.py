@@ -1,10 +1,10 @@
-"""The exact threshold join against a dense blocked product and against a loop over pairs, in one run.
+"""Compares the exact threshold join with a dense blocked product and a loop over pairs in one run.
 
     python benchmarks/similarity_join.py [--full]
     OPENBLAS_NUM_THREADS=1 python benchmarks/similarity_join.py      # on one core
 
-Prints CPU seconds, ratios to the peers and the growth from one size to the next. Every line has been checked: both
-ways find the same pairs, but for those whose cosine lies within 1e-6 of the threshold, where float32 cannot say.
+Prints CPU seconds, ratios to the peers and the growth from one size to the next. Every line is checked: both
+find the same pairs, except those whose cosine is within 1e-6 of the threshold, beyond the precision of float32.
 """
 
 import argparse

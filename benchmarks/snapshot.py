@@ -1,7 +1,7 @@
-"""Time to publish a snapshot, and to ask it, as the store grows.
+"""Measures publishing and querying a snapshot as the store grows.
 
 Run: python benchmarks/snapshot.py [--full]. Peers in the same run: writing the same tables as Parquet (a limit: it
-neither comments nor describes), and inserting the rows of `memories` one by one, as is often done.
+writes no comments or descriptions), and inserting the rows of `memories` one by one.
 """
 
 import argparse

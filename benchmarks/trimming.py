@@ -1,7 +1,7 @@
-"""Time to trim a store to half of its tokens, as it grows.
+"""Measures trimming a store to half of its tokens as it grows.
 
-Run: python benchmarks/trimming.py [--full]. Peer in the same run: the loop that one would write first, which cuts and
-values one memory after the other and takes out the worst sentence again and again until the rest fits.
+Run: python benchmarks/trimming.py [--full]. Peer in the same run: the obvious loop, which splits and
+scores one memory at a time and removes the worst sentence until the rest fits.
 """
 
 import argparse

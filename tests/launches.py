@@ -45,12 +45,13 @@ def unplugged():
 
 
 def why(result):
-    """What Dagster shows of a failed run: the description of each failure, by step."""
+    """What Dagster shows of a failed run: the description of each failure, by step; else what ended the run."""
     failures = {event.step_key: event.step_failure_data for event in result.all_events if event.is_step_failure}
+    ended = [str(event.event_specific_data.error) for event in result.all_events if event.is_run_failure]
     return {
         step: failure.user_failure_data.description if failure.user_failure_data else failure.error.to_string()
         for step, failure in failures.items()
-    }
+    } or dict(enumerate(ended))
 
 
 def materialized(result):

@@ -204,7 +204,7 @@ def config(**run):
 def test_steps_in_processes_of_their_own_give_the_same_tables(tmp_path, lake, expected, monkeypatch):
     """Each step imports everything anew, which takes minutes; a push proves the same of steps that share only files."""
     monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(lake.home))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.chdir(homes.HERE)  # where the processes find this module
     with (
         dg.DagsterInstance.local_temp(str(tmp_path)) as instance,
         dg.execute_job(dg.reconstructable(job_of_environment), instance, run_config=config()) as result,
