@@ -167,9 +167,13 @@ def test_both_sides_of_a_contradiction_come():
     assert {"m2", "m4"} <= set(ids(ask("Have I ever written a Flask route in this project?", k=3)))
 
 
+def contradicting(pairs):
+    return pairs.with_columns(edge_type=pl.lit("CONTRADICTS"))
+
+
 def test_the_other_side_of_a_known_contradiction_is_brought_along_and_named():
     pair = pl.DataFrame({"memory_id": ["m3"], "other_id": ["m2"]})
-    found = ask("When does the team meet?", k=2, conflicts=pair)
+    found = ask("When does the team meet?", k=2, fact_links=contradicting(pair))
     assert ids(found) == ["m3", "m2"]
     assert found["conflicts"].to_list() == [["m2"], ["m3"]]
 
@@ -179,13 +183,13 @@ def test_the_other_side_of_a_contradiction_does_not_push_better_answers_down():
     rows = memories([("user", "The team meets on Mondays.", 40), *teams, ("user", "We never gather.", 20)])
     pair = pl.DataFrame({"memory_id": ["m0"], "other_id": ["m6"]})
     question = "On which day does the team meet?"
-    found = ids(ask(question, rows, k=7, conflicts=pair))
+    found = ids(ask(question, rows, k=7, fact_links=contradicting(pair)))
     assert found[:5] == ids(ask(question, rows, k=5))
     assert found[5] == "m6"
-    assert "m6" in ids(ask(question, rows, k=3, conflicts=pair))
+    assert "m6" in ids(ask(question, rows, k=3, fact_links=contradicting(pair)))
     many = pl.DataFrame({"memory_id": ["m0"] * 5, "other_id": ["m6", "m1", "m2", "m3", "m4"]})
     for k in range(1, 8):
-        found = ids(ask(question, rows, k=k, conflicts=many))
+        found = ids(ask(question, rows, k=k, fact_links=contradicting(many)))
         assert found[0] == "m0"
         assert len(set(found)) == k
 

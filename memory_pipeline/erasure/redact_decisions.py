@@ -1,8 +1,9 @@
 """Redacts decisions that quote erased memories.
 
 A summary keeps its id and its remaining members, and the rules rewrite it from these; with fewer than two left it is
-removed, and its members are live again. A core memory block loses the erased facts. Any other decision about an erased
-memory keeps its place in the ledger, loses its content, and is no longer in force.
+removed, and its members are live again. A core memory block loses the erased facts. A memory that an erased one has
+outdated stays closed. Any other decision about an erased memory keeps its place in the ledger, loses its content, and
+is no longer in force.
 Not here: which memories are erased (`erasure/erase.py`), and how the ledger is rewritten (`ledger/`).
 """
 
@@ -15,6 +16,7 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.consolidation import core_memory
+from memory_pipeline.consolidation.edges.edge_rows import FACT_COMPARISON
 from memory_pipeline.consolidation.groups import lineage
 from memory_pipeline.consolidation.groups.strategies import KINDS, SUCCESSORS
 from memory_pipeline.consolidation.summaries import extracts
@@ -32,7 +34,7 @@ Row = dict[str, Any]
 Document = dict[str, Any]
 
 _WORDLESS: Final = (Action.LINK.value, Action.PRUNE.value, Action.DEFER.value)
-"""Actions whose decisions contain ids and numbers only; there are many of them."""
+"""Actions whose decisions contain ids and numbers only, apart from links about facts; there are many of them."""
 
 _BOUND_TO_TEXT: Final = (Action.TRIM.value, Action.CLOSE.value)
 """Actions whose decisions repeat words of a text and apply to that text only."""
@@ -80,7 +82,7 @@ def redact(
     dropped = {summary for summary in affected if len(remaining[summary]) < MIN_MEMBERS}
     shorter = {summary: remaining[summary] for summary in affected - dropped}
     summaries = _summaries(shorter, _kinds(decisions, documents), originals, policy)
-    redaction = _Redaction(set(erased) | dropped, summaries, _lines(originals, summaries), quotes, policy, salt)
+    redaction = _Redaction(erased, set(erased) | dropped, summaries, _lines(originals, summaries), quotes, policy, salt)
     changed = [
         new
         for row, columns in zip(decisions, documents, strict=True)
@@ -92,6 +94,8 @@ def redact(
 
 @dataclass(frozen=True)
 class _Redaction:
+    erased: Collection[str]
+    """Erased memories."""
     gone: set[str]
     """Erased memories and dropped summaries."""
     summaries: Mapping[str, Document]
@@ -110,12 +114,27 @@ class _Redaction:
             return self._block(row, documents)
         ends = {row["memory_id"], row["target_id"]}
         if ends & self.gone or (row["action"] in _BOUND_TO_TEXT and ends & self.summaries.keys()):
-            return self._emptied(row)
+            stays = self._closes_for_good(row, documents["after"])
+            return self._closed(row, documents["after"]) if stays else self._emptied(row)
         if row["memory_id"] in self.summaries and row["action"] == Action.SUMMARISE.value:
             return self._summary(row, documents)
         if row["memory_id"] in self.summaries and row["action"] == Action.WITHDRAW.value:
             return row | self._digested(row, "reason", "before")
-        return None if row["action"] in _WORDLESS else self._without_quotes(row)
+        wordless = row["action"] in _WORDLESS and not row["rule"].startswith(FACT_COMPARISON)
+        return None if wordless else self._without_quotes(row)
+
+    def _closes_for_good(self, row: Row, after: Document) -> bool:
+        """Return whether a remaining memory stays closed although the newer one that closed it is erased.
+
+        What was outdated does not become true again; nothing but the older text and the instant is needed for that.
+        """
+        closes = row["action"] == Action.CLOSE.value and row["target_id"] in self.erased
+        kept = row["memory_id"] not in self.gone and row["memory_id"] not in self.summaries
+        return closes and kept and not self.quotes.in_text(after.get("statement"))
+
+    def _closed(self, row: Row, after: Document) -> Row:
+        closing = payloads.canonical_json(after | {"other_hash": None})
+        return row | self._digested(row, "signature", "reason", "factors") | {"after": closing}
 
     def _without_quotes(self, row: Row) -> Row | None:
         if not any(self.quotes.in_text(row[name]) for name in ("reason", *DOCUMENTS)):

@@ -19,7 +19,7 @@ from memory_pipeline.evaluation.simulation import Night, simulate
 from memory_pipeline.interop.importing import stable_id
 from memory_pipeline.ledger import event as ledger_events
 from memory_pipeline.recall.index.memory_index import Index
-from memory_pipeline.recall.live.ledger_tail import contradictions
+from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.recall.rank.baselines import SCORED
 from memory_pipeline.recall.rank.present_scores import present_scores
 from memory_pipeline.recall.rank.ranking import rank
@@ -276,13 +276,13 @@ class LiveIndex:
         vectors = pl.concat([night.tables["vectors"], after["vectors"]]) if night is not None else empty[1]
         self._index = Index.build(memories, vectors, model=policy.embedder)
         self._edges = after.get("association_edges", TABLES["association_edges"].empty())
-        self._conflicts = contradictions(after.get("decided_edges", TABLES["decided_edges"].empty()))
+        self._fact_links = fact_links.pairs(after.get("decided_edges", TABLES["decided_edges"].empty()))
 
     def recall(self, query: str, *, now: datetime, k: int, ranking: str = "default") -> pl.DataFrame:
         """Rank the memories as of an instant (see `rank`); instants must not decrease."""
         index = self._at(now)
         scored = self._scored(index, now) if ranking in SCORED else None
-        return rank(index, query, now=now, k=k, ranking=ranking, scored=scored, conflicts=self._conflicts)
+        return rank(index, query, now=now, k=k, ranking=ranking, scored=scored, fact_links=self._fact_links)
 
     def _scored(self, index: Index, now: datetime) -> pl.DataFrame:
         enrichment = TABLES["enrichment"].empty()

@@ -104,6 +104,10 @@ linked AS (
 ), facts(profile_id, section, place, aspect, value) AS (
   SELECT profile_id, 1, {_unpivoted(_STATE)} FROM asked
   UNION ALL
+  SELECT profile_id, 1, {len(_STATE)}, 'outdated sentence', c.sentence || ' (since ' || c.valid_until || ', by '
+    || c.closed_by || ')'
+  FROM (SELECT profile_id, unnest(closed_statements) AS c FROM asked)
+  UNION ALL
   SELECT profile_id, 2, {_unpivoted(_SCORES)} FROM scored_memories {_ABOUT_MEMORY}
   UNION ALL
   SELECT profile_id, 3, {_unpivoted(_CENTRALITY)} FROM memory_importance {_ABOUT_MEMORY}

@@ -15,6 +15,7 @@ from memory_pipeline.consolidation.core_memory import SEPARATOR
 from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.ledger.validation_errors import nearest, shown
+from memory_pipeline.recall.closed_statements import ClosedStatement, closed_statements, marked
 from memory_pipeline.text.parse.speakers import USERS
 
 _DAY: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}): *(?=\S)")
@@ -97,7 +98,8 @@ class Recalled:
     kind: str
     """original, or the kind of summary."""
     text: str
-    """The text to read: trimmed, if the memory was trimmed and the recall was not deep, else whole."""
+    """The text to read: trimmed, if the memory was trimmed and the recall was not deep, else whole; sentences that no
+    longer hold are marked."""
     content: str
     """The whole text."""
     score: float
@@ -119,6 +121,14 @@ class Recalled:
     """When its validity begins, if in the future."""
     closed_by: str | None
     """The newer memory that ended its validity."""
+    ended: datetime | None
+    """When its validity ended, if it has."""
+    closed_statements: tuple[ClosedStatement, ...]
+    """Sentences of the text that no longer hold, while the rest does; `text` marks them."""
+    outdated_by: tuple[str, ...]
+    """Newer memories that may have outdated it, though nobody is sure."""
+    outdated_from: datetime | None
+    """Since when they may have."""
     conflicts: tuple[str, ...]
     """Memories that contradict it; neither is known to be newer."""
     deep: bool
@@ -126,20 +136,30 @@ class Recalled:
     expanded: bool
     """Reached only over an association with a better one, so that its score has no parts."""
 
-    def line(self) -> str:
+    def line(self, shown: Iterable["Recalled"] = ()) -> str:
         """Return the memory as one paragraph of a prompt, with its date and any reason to doubt it.
 
-        The date at the start of a summary's text replaces that of its making, and no date is written twice.
+        The date at the start of a summary's text replaces that of its making, and no date is written twice. Other
+        memories are named by their dates.
+
+        Args:
+            shown: the memories that the prompt has.
         """
-        outdated = self.current is False and self.holds_from is None
+        against = sorted({other.day for other in shown if other.memory_id in self.conflicts})
+        others = f"that of {' and '.join(against)}" if against else "another memory"
         marks = [f"holds only from {self.holds_from:%Y-%m-%d}"] if self.holds_from else []
-        marks += [f"no longer current, see {self.closed_by}"] if outdated and self.closed_by else []
-        marks += ["no longer current"] if outdated and not self.closed_by else []
-        marks += [f"contradicted by {', '.join(self.conflicts)}"] if self.conflicts else []
+        marks += [f"no longer current since {self.ended:%Y-%m-%d}"] if self.ended else []
+        marks += [f"possibly outdated since {self.outdated_from:%Y-%m-%d}"] if self.outdated_from else []
+        marks += [f"contradicted by {others}"] if self.conflicts else []
         marks += [self.lifecycle] if self.deep else []
         day, text = self._dated()
         note = f" ({'; '.join(marks)})" if marks else ""
         return f"- [{day}] {f'{self.speaker}: {text}' if self.speaker else text}{note}"
+
+    @property
+    def day(self) -> str:
+        """The date that its paragraph shows."""
+        return self._dated()[0]
 
     def _dated(self) -> tuple[str, str]:
         """Return the date to show, and the text without that date at its start."""
@@ -181,9 +201,9 @@ class Answer(Sequence[Recalled]):
     def text(self) -> str:
         """Return the memories as text for a prompt, one paragraph each, best first; empty without memories.
 
-        Memories that do not hold now or that others contradict are marked, with the ids of those; no other ids appear.
+        Memories that do not hold now, may not, or that others contradict are marked, with dates and without ids.
         """
-        return "\n".join(memory.line() for memory in self.recalled)
+        return "\n".join(memory.line(self.recalled) for memory in self.recalled)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
@@ -198,7 +218,7 @@ class Memory:
     kind: str
     """original, or the kind of summary."""
     text: str
-    """The text that a recall returns: trimmed, if the memory was trimmed."""
+    """The text that a recall returns: trimmed, if the memory was trimmed; sentences that no longer hold are marked."""
     content: str
     """The whole text."""
     speaker: str | None
@@ -227,6 +247,8 @@ class Memory:
     superseded_by: str | None
     superseded_kind: str | None
     closed_by: str | None
+    closed_statements: tuple[ClosedStatement, ...]
+    """Sentences of the text that no longer hold, while the rest does."""
     members: tuple[str, ...]
     """Members of a summary."""
 
@@ -237,10 +259,12 @@ class Memory:
         A summary that replaced its members counts as stored with the newest of them.
         """
         columns = {field.name: row[field.name] for field in fields(cls) if field.name in row}
+        statements = closed_statements(row.get("closed_statements"))
         return cls(
             **columns
             | {
-                "text": row.get("trimmed") or row["content"],
+                "text": marked(row.get("trimmed") or row["content"], statements),
+                "closed_statements": tuple(statements),
                 "importance": row["importance_given"],
                 "tags": tuple(row["tags"]),
                 "members": tuple(row["members"]),
@@ -296,7 +320,7 @@ class Opening:
             for memory in self.answer or ()
             if not (_is_plain_statement(memory) and _sentences(memory.text) <= written)
         ]
-        lines = [memory.line() for memory in relevant]
+        lines = [memory.line(relevant) for memory in relevant]
         parts += ["\n".join(["## relevant memories", *lines])] if lines else []
         return "\n\n".join(parts)
 
@@ -365,7 +389,8 @@ def instant(name: str, value: Any) -> datetime | None:
 def _is_plain_statement(memory: Recalled) -> bool:
     """Tell whether the user, or nobody in particular, said it, and its text is all there is to know."""
     by_user = memory.speaker is None or memory.speaker.lower() in USERS
-    return by_user and memory.current is not False and not memory.conflicts and not memory.deep
+    doubted = memory.conflicts or memory.outdated_by or memory.closed_statements
+    return by_user and memory.current is not False and not doubted and not memory.deep
 
 
 def _sentences(text: str) -> set[str]:

@@ -92,7 +92,8 @@ class MemoryTools:
     ) -> dict[str, Any]:
         """Find memories that answer a question, best first.
 
-        `current: false` means no longer true (see `closed_by`) or not yet (`holds_from`). `conflicts` lists
+        `current: false` means no longer true (see `closed_by`) or not yet (`holds_from`); `text` marks single sentences
+        that are outdated. `outdated_by` lists newer memories that may have replaced it: prefer those. `conflicts` lists
         contradicting memories; tell the user about both.
         """
         with self._memory(profile_id) as memory:
@@ -365,6 +366,7 @@ def _recalled(hit: Recalled) -> dict[str, Any]:
             "current": hit.current,
             "holds_from": hit.holds_from and f"{hit.holds_from:%Y-%m-%d}",
             "closed_by": hit.closed_by,
+            "outdated_by": list(hit.outdated_by) or None,
             "conflicts": list(hit.conflicts) or None,
         }
     )

@@ -3,13 +3,14 @@
 Not here: runs and plans (`report_runs`), and settings (`report`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import Final
 
 from rich.console import Console
 
+from memory_pipeline.recall.closed_statements import marked
 from memory_pipeline.recall.models import Answer, Memory, Opening, Recalled
 from memory_pipeline.service.report import command, flat, line, many, prose, when
 
@@ -23,16 +24,16 @@ def answer(console: Console, hits: Answer, *, home: Path, profile: str) -> None:
         line(console, "No memory answers this.")
         return
     for hit in hits:
-        recalled(console, hit)
+        recalled(console, hit, hits)
     line(console)
     line(console, f"{many(len(hits), 'memory')}, {many(hits.tokens, 'token')}, as of {when(hits.as_of)} UTC")
     explain = command(home, "explain", hits[0].memory_id, "--profile", profile, "--query", hits.query)
     line(console, f"why the first: {explain}")
 
 
-def recalled(console: Console, hit: Recalled) -> None:
-    """Print one memory of an answer: its text, then score, id and type."""
-    prose(console, f"{hit.rank}. {hit.line().removeprefix('- ')}")
+def recalled(console: Console, hit: Recalled, shown: Iterable[Recalled]) -> None:
+    """Print one memory of those shown: its text, then score, id and type, and newer ones that may have outdated it."""
+    prose(console, f"{hit.rank}. {hit.line(shown).removeprefix('- ')}")
     line(console, f"   {hit.score:.2f} · {hit.memory_id} · {hit.memory_type}", style="dim")
 
 
@@ -48,7 +49,7 @@ def opening(console: Console, start: Opening) -> None:
 def memory(console: Console, row: Memory) -> None:
     """Print one memory with those of its fields that are set."""
     line(console, f"{row.speaker}: {row.text}" if row.speaker else row.text)
-    if row.text != row.content:
+    if row.text != marked(row.content, row.closed_statements):
         line(console, f"  trimmed from: {flat(row.content)}")
     fields = {
         "id": row.memory_id,
@@ -64,6 +65,9 @@ def memory(console: Console, row: Memory) -> None:
         "valid from": row.valid_from and f"{when(row.valid_from)} UTC",
         "valid until": row.valid_until and f"{when(row.valid_until)} UTC",
         "no longer true": row.closed_by and f"see {row.closed_by}",
+        "sentences no longer true": ", ".join(
+            f"{one.sentence!r}, see {one.closed_by}" for one in row.closed_statements
+        ),
         "superseded by": row.superseded_by,
         "members": ", ".join(row.members),
         "accessed": row.access_count and many(row.access_count, "time"),

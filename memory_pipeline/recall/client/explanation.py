@@ -125,6 +125,8 @@ class Explanation:
             yield f"  by {_decision(moves[-1])}"
         if memory["superseded_by"]:
             yield f"superseded by: {memory['superseded_by']} ({memory['superseded_kind']})"
+        for one in memory.get("closed_statements") or ():
+            yield f"outdated since {_figure(one['valid_until'])} by {one['closed_by']}: {_one_line(one['sentence'])}"
         if memory["trimmed"] is not None:
             yield f"trimmed: recall shows {_one_line(memory['trimmed'])!r}; a deep recall shows all of it"
         if memory["valid_from"] or memory["valid_until"]:

@@ -220,7 +220,7 @@ class MemoryClient:
             vector=embedding.embedder(self._policy.embedder).embed([query])[0],
             scored=self._state_cache.scored(state, past or now) if ranking in SCORED else None,
             context=self._state_cache.context(state, **asker, now=past or now) if ranking == "engram" else None,
-            conflicts=state.conflicts,
+            fact_links=state.fact_links,
             associations=self._state_cache.associations(state, past or now) if deep else None,
         )
         answer = answering.answer(state.pool, ranked, query, as_of=past or now, ranking=ranking)

@@ -26,6 +26,7 @@ from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.ledger.ledger import position_in
 from memory_pipeline.ledger.profile_events import Row
 from memory_pipeline.recall.live import new_memories
+from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.schemas import TABLES, Action, EventType
 
 REPUBLISHING: Final = frozenset(event.PIPELINE)
@@ -115,11 +116,11 @@ class LedgerTail:
         folded = projection.fold(self._history(context), related).memories
         return folded.filter(pl.col("memory_id").is_in(ends)), closure
 
-    def conflicts(self) -> pl.DataFrame:
-        """Return pairs `memory_id`, `other_id` that contradict each other, as published or asserted by agents since."""
+    def fact_links(self) -> pl.DataFrame:
+        """Return the links about facts (see `fact_links.pairs`), as published or asserted by agents since."""
         columns = ["source", "target", "edge_type", "kind"]
         edges = self._lake.read("decided_edges", profiles=[self._profile], columns=columns)
-        return contradictions(pl.concat([edges, self._asserted().select(columns)]))
+        return fact_links.pairs(pl.concat([edges, self._asserted().select(columns)]))
 
     def edges(self) -> pl.DataFrame:
         """Return the edges of the profile as published (table `association_edges`), and those asserted since."""
@@ -253,12 +254,6 @@ def erased_memories(rows: Sequence[Row]) -> set[str]:
 def assert_links(rows: Sequence[Row]) -> bool:
     """Tell whether these rows assert a link."""
     return any(row[_TYPE] == EventType.LINKED.value for row in rows)
-
-
-def contradictions(edges: pl.DataFrame) -> pl.DataFrame:
-    """Return pairs `memory_id`, `other_id` of memories with a CONTRADICTS edge between them."""
-    conflict = (pl.col("edge_type") == "CONTRADICTS") & (pl.col("kind") == "conflict")
-    return edges.filter(conflict).select(memory_id="source", other_id="target").unique().sort("memory_id", "other_id")
 
 
 @dataclass(frozen=True, slots=True)

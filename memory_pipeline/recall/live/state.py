@@ -28,7 +28,6 @@ from memory_pipeline.recall.live.ledger_tail import (
     Usage,
     affected,
     assert_links,
-    contradictions,
     erased_memories,
     load_published,
     republished,
@@ -36,6 +35,7 @@ from memory_pipeline.recall.live.ledger_tail import (
 )
 from memory_pipeline.recall.live.search_pool import REVIVABLE, SearchPool, ids_in
 from memory_pipeline.recall.models import Memory
+from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.recall.rank.baselines import Context, recent_names
 from memory_pipeline.recall.rank.formulas import WEIGHTS
 from memory_pipeline.recall.rank.present_scores import present_scores
@@ -60,8 +60,8 @@ class State:
 
     position: int
     pool: SearchPool
-    conflicts: pl.DataFrame
-    """Pairs `memory_id`, `other_id` of memories that contradict each other."""
+    fact_links: pl.DataFrame
+    """Links between memories about the same fact (see `fact_links.pairs`)."""
     used: Mapping[str, Usage] = field(default_factory=dict)
     """Usage since the row of a memory was folded; it changes nothing that recall searches by."""
     edges: pl.DataFrame | None = None
@@ -223,15 +223,15 @@ class StateCache:
             return self._rebuilt(None if state.erasing or erased_memories(rows) else state.pool)
         tail = self._current_tail()
         tail.add(rows)
-        conflicts = tail.conflicts() if assert_links(rows) else state.conflicts
+        links = tail.fact_links() if assert_links(rows) else state.fact_links
         changed, used = affected(rows, state.pool.revivable)
         total = {**state.used, **{name: state.used.get(name, Usage()) + usage for name, usage in used.items()}}
         if not changed:
-            return replace(state, position=position, conflicts=conflicts, used=total)
+            return replace(state, position=position, fact_links=links, used=total)
         folded, closure = tail.folded(changed)
         embedded_before = any(name in state.pool.row_ids for name in closure)
         pool = self._extended(state.pool, folded, embedded_before=embedded_before)
-        return replace(state, position=position, pool=pool, conflicts=conflicts, used=_without(total, closure))
+        return replace(state, position=position, pool=pool, fact_links=links, used=_without(total, closure))
 
     def _rebuilt(self, previous: SearchPool | None) -> State:
         """Read the published tables, fold the tail, and update the previous pool or build a new one."""
@@ -247,7 +247,7 @@ class StateCache:
             quotes_erased = pl.col("members").list.set_intersection(sorted(erased)).list.len() > 0
             memories = memories.filter(~_is_one_of(erased), ~quotes_erased)
         pool = self._pool_of(memories, previous)
-        return State(position, pool, self._tail.conflicts(), _without(used, closure), erasing=erasing)
+        return State(position, pool, self._tail.fact_links(), _without(used, closure), erasing=erasing)
 
     def _pool_of(self, memories: pl.DataFrame, previous: SearchPool | None) -> SearchPool:
         """Return the pool of memories: the previous one with the differences, if there is one."""
@@ -301,7 +301,7 @@ class StateCache:
         memories = folded.memories.filter(~pl.col("lifecycle").is_in(REMOVED))
         index = Index.build(memories, self._vectors(memories), model=self._policy.embedder)
         edges = associations.union(folded.edges)
-        return State(position, SearchPool.of(index), contradictions(folded.edges), edges=edges)
+        return State(position, SearchPool.of(index), fact_links.pairs(folded.edges), edges=edges)
 
     def _changed(self, after: int, until: int, as_of: datetime) -> bool:
         """Tell whether any event between two positions changes the state at an instant."""

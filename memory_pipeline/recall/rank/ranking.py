@@ -7,17 +7,19 @@ the published formulas are available by name (`baselines`). Not here: reading th
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.recall.closed_statements import closed_statements, marked
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question, parse
 from memory_pipeline.recall.rank import associated, redundancy, selection
 from memory_pipeline.recall.rank.associated import Reached
 from memory_pipeline.recall.rank.baselines import FORMULAS, Context, by_formula
+from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.features import FEATURES, Candidates, select_candidates
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings.model_files import coefficients
@@ -37,7 +39,16 @@ the median candidate."""
 _MORE: Final = 4
 """Multiple of `k` candidates considered for an answer within a token budget."""
 _PART: Final = pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})
-_SHOWN: Final = ["memory_id", "content", "trimmed", "speaker", "valid_from", "valid_until", "closed_by"]
+_SHOWN: Final = [
+    "memory_id",
+    "content",
+    "trimmed",
+    "speaker",
+    "valid_from",
+    "valid_until",
+    "closed_by",
+    "closed_statements",
+]
 SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "memory_id": pl.String,
     "rank": pl.Int64,
@@ -48,6 +59,8 @@ SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "current": pl.Boolean,
     "holds_from": INSTANT,
     "closed_by": pl.String,
+    "ended": INSTANT,
+    "outdated_by": pl.List(pl.String),
     "conflicts": pl.List(pl.String),
     "expanded": pl.Boolean,
 }
@@ -100,7 +113,7 @@ def rank(
     vector: NDArray[np.float32] | None = None,
     scored: pl.DataFrame | None = None,
     context: Context | None = None,
-    conflicts: pl.DataFrame | None = None,
+    fact_links: pl.DataFrame | None = None,
     associations: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Rank memories for a query.
@@ -118,14 +131,15 @@ def rank(
         vector: vector of the query; default: made by the index's embedder.
         scored: scores of the memories at `now` (see `present_scores`), for the formulas that need them.
         context: the asking user and session, for `engram`.
-        conflicts: pairs `memory_id`, `other_id` of memories known to contradict each other.
+        fact_links: links between memories about the same fact (see `fact_links.pairs`).
         associations: `source`, `target`, `weight` of associations that a deep recall follows from its best memories.
 
     Returns:
         One row for each memory, best first, with the columns of `SCHEMA`: score, 0..1; text (trimmed, else the content;
         of a deep recall the content); parts of the score; current (False if its validity has ended or not begun, True
-        if it ended another's, else null); holds_from (if its validity has not begun); closed_by; conflicts (ids);
-        expanded (reached over an association only, so its score has no parts).
+        if it ended another's, else null); holds_from (if its validity has not begun); closed_by; ended (when its
+        validity did); outdated_by and conflicts (ids); expanded (reached over an association only, so its score has no
+        parts). Sentences that no longer hold are marked in the text.
         The order differs from that of the scores in some cases: a query for now puts the newest of several values first
         and what does not hold yet behind what does, and a summary comes after what it repeats. Ties go to the older
         memory, then by id.
@@ -142,11 +156,11 @@ def rank(
     within = within & (deep | index.live)
     question = parse(query, now=now, speakers=index.speakers, language=index.passages.language_of(query))
     query_vector = _embedded(index, query) if vector is None else vector
-    pairs = _pairs(conflicts)
+    links = FactLinks.of(fact_links)
     depth = k if token_budget is None else _MORE * k
     if ranking == "default":
         candidates = select_candidates(index, question, within, query_vector)
-        ranked = _by_model(index, question, candidates, k=k, depth=depth, now=now, pairs=pairs)
+        ranked = _by_model(index, question, candidates, k=k, depth=depth, now=now, links=links)
     else:
         cosines = index.vectors.cosines(query_vector)
         scores, factors = by_formula(ranking, index, question, cosines=cosines, now=now, scored=scored, context=context)
@@ -155,7 +169,7 @@ def rank(
         ranked = _walked(index, ranked, within, associations, k)
     if min_score is not None:
         ranked = replace(ranked, order=ranked.order[ranked.scores[ranked.order] >= min_score])
-    return _answer(index, ranked, k=k, depth=depth, budget=token_budget, deep=deep, now=now, pairs=pairs)
+    return _answer(index, ranked, k=k, depth=depth, budget=token_budget, deep=deep, now=now, links=links)
 
 
 def _embedded(index: Index, query: str) -> NDArray[np.float32]:
@@ -170,7 +184,7 @@ def _by_model(
     k: int,
     depth: int,
     now: datetime,
-    pairs: dict[str, list[str]],
+    links: FactLinks,
 ) -> _Ranked:
     """Order candidates by the default model, then by the rules of `selection` and `redundancy`."""
     rows = candidates.rows
@@ -183,14 +197,10 @@ def _by_model(
     if question.now or question.present:
         order = selection.newest_first(index, question, rows, order, candidates, invalid)
         order = selection.valid_first(order, candidates, selection.not_yet_valid(index, rows, now))
-    place = {memory: at for at, memory in enumerate(index.memories[rows, "memory_id"])} if pairs else {}
-    partners = {
-        place[memory]: [place[other] for other in others if other in place]
-        for memory, others in pairs.items()
-        if memory in place
-    }
-    if partners:
-        order = selection.with_partners(order, scores, partners, k)
+    if links.conflicts or links.repeats:
+        place = {memory: at for at, memory in enumerate(index.memories[rows, "memory_id"])}
+        order = selection.with_partners(order, scores, _placed(links.conflicts, place), k)
+        order = selection.repeats_last(order, _placed(links.repeats, place), k)
     if question.open:
         order = selection.with_rules(order, candidates, invalid, wants_help=question.kind == "wish")
     order = redundancy.summaries_behind(index, rows, order, k)
@@ -239,15 +249,13 @@ def _walked(index: Index, ranked: _Ranked, within: Marks, links: pl.DataFrame, k
     )
 
 
-def _pairs(conflicts: pl.DataFrame | None) -> dict[str, list[str]]:
-    """Return for each memory the ids of those that it contradicts, sorted."""
-    if conflicts is None or conflicts.is_empty():
-        return {}
-    pairs = conflicts.select("memory_id", "other_id")
-    reversed_pairs = pairs.select(memory_id="other_id", other_id="memory_id")
-    both = pl.concat([pairs, reversed_pairs]).unique().sort("memory_id", "other_id")
-    grouped = both.group_by("memory_id", maintain_order=True).agg("other_id")
-    return dict(grouped.iter_rows())
+def _placed(linked: dict[str, list[str]], place: dict[str, int]) -> dict[int, list[int]]:
+    """Return the positions of linked candidates by that of each candidate."""
+    return {
+        place[memory]: [place[other] for other in others if other in place]
+        for memory, others in linked.items()
+        if memory in place
+    }
 
 
 def _answer(
@@ -259,12 +267,12 @@ def _answer(
     budget: int | None,
     deep: bool,
     now: datetime,
-    pairs: dict[str, list[str]],
+    links: FactLinks,
 ) -> pl.DataFrame:
     """Return the best memories as rows of `SCHEMA`."""
     head = ranked.order[:depth]
     memories = index.memories[ranked.rows[head], _SHOWN].to_dicts()
-    texts = [memory["content"] if deep or memory["trimmed"] is None else memory["trimmed"] for memory in memories]
+    texts = [_shown(memory, deep=deep, now=now) for memory in memories]
     costs = _costs([memory["speaker"] for memory in memories], texts)
     taken = _within(costs, k, budget)
     head, memories = head[taken], [memories[place] for place in taken]
@@ -273,6 +281,7 @@ def _answer(
     ended = [memory["valid_until"] is not None and memory["valid_until"] <= now for memory in memories]
     begins = [memory["valid_from"] for memory in memories]
     holds_from = [instant if instant is not None and instant > now else None for instant in begins]
+    outdated_by = links.outdated(index, ids, now)
     return pl.DataFrame(
         {
             "memory_id": ids,
@@ -287,11 +296,19 @@ def _answer(
             ],
             "holds_from": holds_from,
             "closed_by": [memory["closed_by"] for memory in memories],
-            "conflicts": [pairs.get(name, []) for name in ids],
+            "ended": [memory["valid_until"] if over else None for memory, over in zip(memories, ended, strict=True)],
+            "outdated_by": [[] if over else newer for over, newer in zip(ended, outdated_by, strict=True)],
+            "conflicts": [links.conflicts.get(name, []) for name in ids],
             "expanded": expanded,
         },
         schema=SCHEMA,
     )
+
+
+def _shown(memory: dict[str, Any], *, deep: bool, now: datetime) -> str:
+    """Return the text to read: trimmed unless the recall is deep, with the sentences marked that no longer hold."""
+    text = memory["content"] if deep or memory["trimmed"] is None else memory["trimmed"]
+    return marked(text, closed_statements(memory["closed_statements"], now))
 
 
 def _parts(ranked: _Ranked, head: Integers) -> pl.Series:

@@ -121,6 +121,15 @@ def with_partners(order: Integers, scores: Floats, partners: dict[int, list[int]
     return np.array([*first, *last, *(at for at in list(placed)[room:] if at not in far)], dtype=np.int64)
 
 
+def repeats_last(order: Integers, repeats: dict[int, list[int]], k: int) -> Integers:
+    """Move memories that may repeat a better one to the end of the first `k`; none of those leaves them."""
+    first = order[:k].tolist()
+    place = {at: rank for rank, at in enumerate(first)}
+    again = [at for at in first if any(place.get(other, k) < place[at] for other in repeats.get(at, ()))]
+    kept = [at for at in first if at not in set(again)]
+    return np.array([*kept, *again, *order[k:].tolist()], dtype=np.int64)
+
+
 def with_rules(order: Integers, candidates: Candidates, invalid: Marks, *, wants_help: bool) -> Integers:
     """Place standing rules for an assistant ("Always show the steps when I ask about algebra.").
 

@@ -1,0 +1,155 @@
+"""What recall says of memories that are outdated in part, may be outdated, or are contradicted or repeated."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import frames
+import numpy as np
+import polars as pl
+import pytest
+from frames import AS_OF, ago
+
+from memory_pipeline import MemoryClient
+from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
+from memory_pipeline.recall.closed_statements import ClosedStatement, closed_statements, marked
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.models import Answer, Memory, Opening
+from memory_pipeline.recall.rank import fact_links, selection
+from memory_pipeline.recall.rank.ranking import rank
+from memory_pipeline.schemas import TABLES
+
+NOTE = "The oven is set to 190 degrees. The tray is greased.\nThe timer rings twice."
+
+
+def closed(sentence, days=3):
+    return ClosedStatement(sentence=sentence, valid_until=ago(days), closed_by="new")
+
+
+def test_only_the_sentences_that_ended_are_marked():
+    assert marked(NOTE, []) == NOTE
+    assert marked(NOTE, [closed("The tray is greased.")]) == (
+        "The oven is set to 190 degrees. The tray is greased. [outdated since 2025-12-29]\nThe timer rings twice."
+    )
+    assert marked("Timer  rings\ntwice. End.", [closed("Timer rings twice.")]) == (
+        "Timer  rings\ntwice. [outdated since 2025-12-29] End."
+    )
+    assert marked("Another text.", [closed("The tray is greased."), closed(" ")]) == "Another text."
+
+
+def test_of_a_sentence_within_another_the_longer_is_marked_once():
+    both = [closed("It rings."), closed("It rings. Twice.", 1)]
+    assert marked("It rings. Twice. It rings.", both) == (
+        "It rings. Twice. [outdated since 2025-12-31] It rings. [outdated since 2025-12-29]"
+    )
+
+
+def test_a_sentence_is_marked_from_when_it_ended():
+    rows = [{"sentence": "One.", "valid_until": AS_OF, "closed_by": "new"}]
+    assert closed_statements(rows, ago(1)) == []
+    assert [one.sentence for one in closed_statements(rows, AS_OF)] == ["One."]
+    assert closed_statements(None) == []
+
+
+MEMORIES = {
+    "old": ("The oven is set to 190 degrees.", 9),
+    "new": ("The oven runs at 210 degrees these days.", 2),
+    "same": ("190 degrees is what the oven is set to.", 8),
+    "away": ("The tram leaves at noon.", 7),
+}
+HALF = [{"sentence": "The oven is set to 190 degrees.", "valid_until": ago(3), "closed_by": "new"}]
+
+
+def links(*rows):
+    schema = {"source": pl.String, "target": pl.String, "edge_type": pl.String, "kind": pl.String}
+    return fact_links.pairs(pl.DataFrame(rows, schema, orient="row"))
+
+
+MAY_UPDATE = ("new", "old", "MAY_UPDATE", None)
+MAY_REPEAT = ("old", "same", "MAY_REPEAT", None)
+CONFLICT = ("new", "old", "CONTRADICTS", "conflict")
+
+
+def recalled(*linked, query="What is the oven set to?", k=4, **changed):
+    rows = [
+        {"memory_id": name, "content": text, "content_hash": name, "created_at": ago(days)} | changed.get(name, {})
+        for name, (text, days) in MEMORIES.items()
+    ]
+    memories = frames.memories(rows)
+    index = Index.build(memories, TABLES["vectors"].empty(), model="hashing")
+    found = rank(index, query, now=AS_OF, k=k, deep=True, fact_links=links(*linked))
+    return {row["memory_id"]: row for row in found.to_dicts()}
+
+
+def test_the_older_side_of_a_possible_update_names_the_newer():
+    found = recalled(MAY_UPDATE)
+    assert {name: row["outdated_by"] for name, row in found.items()} == {
+        "old": ["new"],
+        "new": [],
+        "same": [],
+        "away": [],
+    }
+    assert {row["current"] for row in found.values()} == {None}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"new": {"lifecycle": "archived"}},
+        {"new": {"valid_from": ago(-5)}},
+        {"old": {"valid_until": ago(1), "closed_by": "same"}},
+    ],
+)
+def test_what_has_left_is_yet_to_come_or_is_closed_anyway_is_no_doubt(change):
+    assert recalled(MAY_UPDATE, **change)["old"]["outdated_by"] == []
+
+
+def test_a_contrast_is_no_conflict():
+    assert recalled(CONFLICT)["old"]["conflicts"] == ["new"]
+    assert recalled(("new", "old", "CONTRADICTS", "contrast"))["old"]["conflicts"] == []
+
+
+def test_what_repeats_comes_last_and_none_is_lost():
+    plain, demoted = (list(recalled(*rows)) for rows in ((), (MAY_REPEAT,)))
+    again = max(("old", "same"), key=plain.index)
+    assert demoted == [*(name for name in plain if name != again), again]
+    order = np.array([3, 1, 2, 0])
+    assert selection.repeats_last(order, {3: [1], 1: [3, 0], 0: [1]}, 3).tolist() == [3, 2, 1, 0]
+    assert selection.repeats_last(order, {}, 3).tolist() == order.tolist()
+
+
+def test_a_sentence_that_ended_is_marked_in_the_text_and_its_tokens_count():
+    whole, half = recalled()["old"], recalled(old={"closed_statements": HALF})["old"]
+    assert half["text"] == "The oven is set to 190 degrees. [outdated since 2025-12-29]"
+    assert half["tokens"] > whole["tokens"]
+    assert half["current"] is None
+
+
+def test_every_edge_type_about_facts_is_read():
+    every = [("new", "old", edge_type, "conflict") for edge_type in PROPOSED.values()]
+    assert links(*every)["edge_type"].to_list() == sorted(PROPOSED.values())
+
+
+def test_a_memory_shows_what_ended():
+    (row,) = frames.memories([{"memory_id": "old", "content": NOTE, "closed_statements": HALF}]).to_dicts()
+    memory = Memory.of(row)
+    assert memory.text.startswith("The oven is set to 190 degrees. [outdated since 2025-12-29] The tray")
+    assert memory.to_dict()["closed_statements"] == [
+        {"sentence": HALF[0]["sentence"], "valid_until": ago(3).isoformat(), "closed_by": "new"}
+    ]
+
+
+def test_the_text_names_dates_and_no_ids(tmp_path):
+    with MemoryClient(tmp_path) as client:
+        old = client.remember("The oven is set to 190 degrees.")
+        new = client.remember("The oven runs at 210 degrees these days.")
+        answer = client.recall("oven degrees", record=False)
+    hits = {hit.memory_id: hit for hit in answer}
+    doubtful = replace(hits[old], outdated_by=(new,), outdated_from=datetime(2026, 2, 3, tzinfo=UTC), conflicts=(new,))
+    text = Answer(query="", as_of=AS_OF, ranking="default", recalled=(hits[new], doubtful)).text()
+    day = f"{hits[new].created_at:%Y-%m-%d}"
+    assert f"(possibly outdated since 2026-02-03; contradicted by that of {day})" in text
+    assert old not in text
+    assert new not in text
+    alone = Answer(query="", as_of=AS_OF, ranking="default", recalled=(doubtful,))
+    assert "contradicted by another memory" in alone.text()
+    assert "possibly outdated" in Opening(session_id=None, blocks=(), answer=alone).text()
