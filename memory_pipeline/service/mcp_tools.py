@@ -92,8 +92,8 @@ class MemoryTools:
     ) -> dict[str, Any]:
         """Find memories that answer a question, best first.
 
-        `current: false` means no longer true (see `closed_by`) or not yet (`holds_from`); prefer `outdated_by`, newer
-        memories. `conflicts` lists contradicting memories; tell the user about both.
+        `current: false`: no longer true (see `closed_by`) or not yet (`holds_from`). Prefer `outdated_by`, which is
+        newer. `conflicts` contradict it; tell the user about both.
         """
         with self._memory(profile_id) as memory:
             answer = memory.recall(
