@@ -92,8 +92,8 @@ class MemoryTools:
     ) -> dict[str, Any]:
         """Find memories that answer a question, best first.
 
-        `current: false`: no longer true (see `closed_by`) or not yet (`holds_from`). Prefer the newer `outdated_by`. Tell
-        the user about `conflicts`.
+        `current: false`: no longer true (see `closed_by`) or not yet (`holds_from`). Prefer the newer `outdated_by`.
+        Tell the user about `conflicts`.
         """
         with self._memory(profile_id) as memory:
             answer = memory.recall(
