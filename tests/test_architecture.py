@@ -21,7 +21,7 @@ LAYERS = [
 ]
 TEXT_LAYERS = [{"lang"}, {"parse"}, {"embed", "score"}, {"compare"}, {"classification", "content_hash", "enrich"}]
 CONSOLIDATION_LAYERS = [{"state"}, {"edges", "groups"}, {"summaries"}, {"plans"}]
-RECALL_LAYERS = ["roles", "models", "index", "rank", "live", "client"]
+RECALL_LAYERS = ["closed_statements", "models", "index", "rank", "live", "client"]
 PURE = ("text", "consolidation")
 IMPURE_MODULES = {
     "dagster", "duckdb", "sqlalchemy", "sqlite3", "os", "time", "random", "secrets", "uuid", "pathlib", "io",
