@@ -8,6 +8,7 @@ import pytest
 
 from memory_pipeline.consolidation import change_detection, languages
 from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.index.queries import parse
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
@@ -15,7 +16,7 @@ from memory_pipeline.text import enrich
 from memory_pipeline.text.embed import embedding
 from memory_pipeline.text.lang.identification import identify, judged, of_profiles
 from memory_pipeline.text.lang.registry import PACKS, pack
-from memory_pipeline.text.parse import tokens
+from memory_pipeline.text.parse import facts, tokens
 
 STORES = {
     "de": (
@@ -196,3 +197,38 @@ def test_only_a_language_with_rules_is_judged(older, newer, changes):
         plan_id="plan",
     )
     assert (found.height > 0) is changes
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "dates", "numbers", "negated"),
+    [
+        ("de", "Am 3. Juni 2025 kommen sieben Gäste, nicht acht.", ["2025-06-03"], ["7", "8"], True),
+        ("es", "El 14 de marzo de 2025 compré tres sillas.", ["2025-03-14"], ["3"], False),
+        ("fr", "Le 1er août 2025, je n'ai pas plongé.", ["2025-08-01"], [], True),
+        ("it", "Il 9 maggio 2025 non ho pagato trenta euro.", ["2025-05-09"], ["€30"], True),
+        ("zh", "2025年6月7日我没去海边。", ["2025-06-07"], [], True),
+        ("zh", "十二月三日我们去海边。", ["--12-03"], [], False),
+        ("ja", "2025年6月7日に海へ行った。", ["2025-06-07"], [], False),
+    ],
+)
+def test_dates_numbers_and_denials_are_read_in_their_language(language, text, dates, numbers, negated):
+    low = tokens.fold(pl.Series([text]))
+    found = facts.extract(pl.Series([text]), low, pl.Series([language])).row(0, named=True)
+    assert (found["dates"], found["numbers"], found["negated"]) == (dates, numbers, negated)
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "kind", "now"),
+    [
+        ("de", "Wo wohnt Annika jetzt?", "place", True),
+        ("es", "¿Cuándo viene el dentista?", "date", False),
+        ("fr", "Combien de chats a-t-elle désormais ?", "number", True),
+        ("it", "Perché Luca è partito?", "reason", False),
+        ("zh", "美咲现在住在哪里？", "place", True),
+        ("ja", "予約はいつですか？", "date", False),
+        ("en", "Where does Annika live now?", "place", True),
+    ],
+)
+def test_a_question_in_another_language_asks_for_the_same(language, question, kind, now):
+    parsed = parse(question, now=frames.AS_OF, speakers=(), language=language)
+    assert (parsed.kind, parsed.now) == (kind, now)

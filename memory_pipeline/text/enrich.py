@@ -102,7 +102,7 @@ def _features(content: pl.Series, languages: pl.Series) -> tuple[pl.DataFrame, p
         pl.col("rarity").sum().alias("mass"),
         ((pl.col("count") * pl.col("small_talk")).sum() * (1.0 / pl.col("count").sum())).alias("small_talk"),
     )
-    features = facts.extract(content, low).hstack(tokens.align_rows(sums, len(content)).drop("row"))
+    features = facts.extract(content, low, languages).hstack(tokens.align_rows(sums, len(content)).drop("row"))
     scored = features.with_columns(
         statements.str.contains(_FIRST_PERSON).alias("first_person"),
         only_asks.alias("only_asks"),

@@ -134,7 +134,7 @@ class Passages:
         content, row = cut["text"], cut["row"].to_numpy().astype(np.int64)
         low = tokens.fold(content)
         languages = whole_languages.gather(row)
-        parsed = facts.extract(content, low)
+        parsed = facts.extract(content, low, languages)
         spans = dates.resolve(parsed["dates"], instants.gather(row))
         return cls(
             row,

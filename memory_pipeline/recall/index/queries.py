@@ -17,6 +17,7 @@ from memory_pipeline.recall.index.postings import Keys, keys
 from memory_pipeline.text.lang.en.stemming import stem as english_stem
 from memory_pipeline.text.lang.registry import ENGLISH, pack
 from memory_pipeline.text.parse import dates, facts, tokens
+from memory_pipeline.text.parse.glosses import gloss
 from memory_pipeline.text.parse.speakers import ASSISTANTS, USERS
 
 _KINDS: Final = (
@@ -192,7 +193,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str 
     """
     named = _named(text, speakers)
     low = tokens.fold(pl.Series([text], dtype=pl.String))
-    plain = str(low[0])
+    plain = gloss(str(low[0]), language or ENGLISH, question=True)
     rarity = tokens.rarities(low, language)
     stem = pack(language).stem
     left_out = {stem(part.lower()) for place in named for part in speakers[place].split()}

@@ -52,6 +52,14 @@ class LanguagePack(Protocol):
     def date_words(self) -> Mapping[str, str]:
         """Months, weekdays, "today" and their like, lower-case, and the English word for each."""
 
+    @property
+    def number_words(self) -> Mapping[str, str]:
+        """Number words, lower-case, and their digits."""
+
+    @property
+    def question_words(self) -> Mapping[str, str]:
+        """Words that say what a question asks for, and "now", lower-case, and the English for each."""
+
     def stem(self, word: str) -> str:
         """Reduce a lower-case word to its stem; a number word becomes its digits."""
 
@@ -77,7 +85,7 @@ def dated(months: str, weekdays: str, others: Mapping[str, str] = NOTHING) -> di
 
     Spellings of one month or day are joined by a slash.
     """
-    listed = [(months, _MONTHS), (weekdays, _WEEKDAYS)]
+    listed = [(months, _MONTHS), (weekdays, WEEKDAYS)]
     return {
         word: english
         for text, in_english in listed
@@ -90,7 +98,7 @@ _MONTHS: Final = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +107,6 @@ class WordPack:
 
     Attributes:
         algorithm: name of the Snowball stemmer; empty for none.
-        numbers: number words and their digits.
         elides: whether "l'" and its like are cut from the word after them.
     """
 
@@ -108,7 +115,8 @@ class WordPack:
     stop_words: frozenset[str] = frozenset()
     negations: frozenset[str] = frozenset()
     date_words: Mapping[str, str] = field(default_factory=dict)
-    numbers: Mapping[str, str] = field(default_factory=dict)
+    number_words: Mapping[str, str] = field(default_factory=dict)
+    question_words: Mapping[str, str] = field(default_factory=dict)
     elides: bool = False
     unspaced: bool = False
     judges: bool = False
@@ -122,7 +130,7 @@ class WordPack:
         word = self.written(word)
         if word[:1].isdigit():
             return word.replace(",", "")
-        if digits := self.numbers.get(word):
+        if digits := self.number_words.get(word):
             return digits
         return snowball(self.algorithm, word) if self.algorithm else word
 

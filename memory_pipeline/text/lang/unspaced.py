@@ -10,6 +10,16 @@ from typing import Final
 
 from memory_pipeline.text.lang.pack import RARITY_NUMBER, RARITY_UNLISTED
 
+_DIGITS: Final = "一二三四五六七八九"
+_TENS: Final = ("", "十", "二十", "三十")
+DATED: Final = {
+    f"{tens}{one}{unit}": f"{10 * ten + place}{unit}"
+    for ten, tens in enumerate(_TENS)
+    for place, one in enumerate(("", *_DIGITS))
+    for unit in "月日号"
+    if tens or one
+}
+"""Months and days in numerals, and the same in digits: 十二月 is 12月."""
 _LETTER: Final = 15
 """Rarity of a single letter, which has many meanings."""
 _PAIR: Final = 90
@@ -29,6 +39,8 @@ class UnspacedPack:
     function_letters: frozenset[str]
     negations: frozenset[str]
     date_words: Mapping[str, str] = field(default_factory=dict)
+    number_words: Mapping[str, str] = field(default_factory=dict)
+    question_words: Mapping[str, str] = field(default_factory=dict)
     unspaced: bool = True
     judges: bool = False
 

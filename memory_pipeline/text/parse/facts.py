@@ -14,6 +14,7 @@ import polars as pl
 
 from memory_pipeline.text.parse import dates, entities
 from memory_pipeline.text.parse.dates import Match, Rule
+from memory_pipeline.text.parse.glosses import glossed
 from memory_pipeline.text.parse.tokens import align_rows, fold
 
 _UNITS: Final = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -93,8 +94,15 @@ def add_facts(texts: pl.DataFrame) -> pl.DataFrame:
     return texts.hstack(extract(texts["content"], fold(texts["content"])))
 
 
-def extract(content: pl.Series, low: pl.Series) -> pl.DataFrame:
-    """Extract the columns of `add_facts` from texts and their `tokens.fold` form."""
+def extract(content: pl.Series, low: pl.Series, languages: pl.Series | None = None) -> pl.DataFrame:
+    """Extract the columns of `add_facts` from texts and their `tokens.fold` form.
+
+    Args:
+        content: the texts.
+        low: the same in `tokens.fold` form.
+        languages: code of each text's language, null where unknown; default: English.
+    """
+    low = low if languages is None else glossed(low, languages)
     denying = without_questions(low).str.replace_all(_NEGATION_IDIOMS, " ").str.contains(_NEGATION)
     return _numbers_and_dates(low).with_columns(
         entities.names(content).alias("entities"), negated=denying, question=are_questions(low)

@@ -31,12 +31,34 @@ PACK: Final = WordPack(
         "januar/jänner/jan februar/feber/feb märz/mär april/apr mai juni/jun juli/jul august/aug september/sept"
         " oktober/okt november/nov dezember/dez",
         "montag dienstag mittwoch donnerstag freitag samstag/sonnabend sonntag",
-        {"heute": "today", "gestern": "yesterday", "morgen": "tomorrow", "vorgestern": "two days ago"},
+        {"heute": "today", "gestern": "yesterday"},
     ),
-    numbers=numbered(
+    number_words=numbered(
         "null eins zwei/zwo drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn"
         " siebzehn achtzehn neunzehn zwanzig"
     )
     | {"dreißig": "30", "vierzig": "40", "fünfzig": "50", "sechzig": "60", "siebzig": "70", "achtzig": "80"}
     | {"neunzig": "90", "hundert": "100", "tausend": "1000"},
+    question_words={
+        "wann": "what date",
+        "seit wann": "how long",
+        "wie lange": "how long",
+        "wo": "where",
+        "wohin": "where",
+        "wer": "who",
+        "wem": "who",
+        "wen": "who",
+        "wie viel": "how much",
+        "wie viele": "how many",
+        "wieviel": "how much",
+        "wie oft": "how often",
+        "wie alt": "how old",
+        "warum": "why",
+        "weshalb": "why",
+        "jetzt": "now",
+        "aktuell": "currently",
+        "derzeit": "currently",
+        "inzwischen": "now",
+        "früher": "before",
+    },
 )

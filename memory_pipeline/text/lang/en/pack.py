@@ -5,7 +5,7 @@ from typing import Final
 
 from memory_pipeline.text.lang.en import rarity
 from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, STOP_WORDS
-from memory_pipeline.text.lang.en.stemming import stem, without_clitic
+from memory_pipeline.text.lang.en.stemming import DIGITS_OF, stem, without_clitic
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +18,9 @@ class EnglishPack:
     stop_words: frozenset[str] = STOP_WORDS
     negations: frozenset[str] = frozenset("not no never none nobody nothing neither nor nowhere without cannot".split())  # noqa: SIM905
     date_words: dict[str, str] = field(default_factory=lambda: {word: word for word in DATE_WORDS})
+
+    number_words: dict[str, str] = field(default_factory=lambda: dict(DIGITS_OF))
+    question_words: dict[str, str] = field(default_factory=dict)
 
     def stem(self, word: str) -> str:
         """Reduce a lower-case word to its stem; a number word up to twelve becomes its digits."""

@@ -8,7 +8,7 @@ from typing import Final
 
 _NUMBER_WORDS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
-_DIGITS_OF: Final = {word: str(value) for value, word in enumerate((*_NUMBER_WORDS, "eleven", "twelve"))}
+DIGITS_OF: Final = {word: str(value) for value, word in enumerate((*_NUMBER_WORDS, "eleven", "twelve"))}
 """Number words and their digits."""
 
 _CLITICS: Final = ("'s", "'ll", "'re", "'ve", "'d", "'m", "'")
@@ -65,9 +65,9 @@ def stem(word: str) -> str:
         return "not"
     word = without_clitic(word)
     if len(word) <= _MIN_LETTERS or not word.isascii() or any(map(str.isdigit, word)):
-        return _DIGITS_OF.get(word, word)
-    if word in _DIGITS_OF:
-        return _DIGITS_OF[word]
+        return DIGITS_OF.get(word, word)
+    if word in DIGITS_OF:
+        return DIGITS_OF[word]
     word = _EXCEPTIONS.get(word, word)
     return _restore_root(*_without_suffix(_singular(word)))
 

@@ -28,13 +28,32 @@ PACK: Final = WordPack(
         "enero/ene febrero/feb marzo abril/abr mayo junio/jun julio/jul agosto/ago septiembre/setiembre/sept"
         " octubre/oct noviembre/nov diciembre/dic",
         "lunes martes miércoles/miercoles jueves viernes sábado/sabado domingo",
-        {"hoy": "today", "ayer": "yesterday", "mañana": "tomorrow", "anteayer": "two days ago"},
+        {"hoy": "today", "ayer": "yesterday"},
     ),
-    numbers=numbered(
+    number_words=numbered(
         "cero - dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete"
         " dieciocho diecinueve veinte veintiuno/veintiún veintidós veintitrés veinticuatro veinticinco veintiséis"
         " veintisiete veintiocho veintinueve treinta"
     )
     | {"cuarenta": "40", "cincuenta": "50", "sesenta": "60", "setenta": "70", "ochenta": "80", "noventa": "90"}
     | {"cien": "100", "ciento": "100", "mil": "1000"},
+    question_words={
+        "cuándo": "what date",
+        "desde cuándo": "how long",
+        "cuánto tiempo": "how long",
+        "dónde": "where",
+        "adónde": "where",
+        "quién": "who",
+        "quiénes": "who",
+        "cuánto": "how much",
+        "cuánta": "how much",
+        "cuántos": "how many",
+        "cuántas": "how many",
+        "por qué": "why",
+        "ahora": "now",
+        "antes": "before",
+        "actualmente": "currently",
+        "hoy en día": "nowadays",
+        "todavía": "still",
+    },
 )

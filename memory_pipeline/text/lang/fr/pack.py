@@ -22,17 +22,34 @@ PACK: Final = WordPack(
     vous y
     """)
     - words("deux"),
-    negations=words("ne n pas jamais rien personne aucun aucune non ni sans guère"),
+    negations=words("ne n pas jamais rien aucun aucune non ni sans guère"),
     date_words=dated(
-        "janvier/janv février/févr/fevrier mars avril/avr mai juin juillet/juil août/aout septembre/sept octobre/oct"
+        "janvier/janv février/févr/fevrier mars avril/avr mai juin juillet/juil août/aout septembre octobre/oct"
         " novembre/nov décembre/déc/decembre",
         "lundi mardi mercredi jeudi vendredi samedi dimanche",
-        {"aujourd'hui": "today", "hier": "yesterday", "demain": "tomorrow", "avant-hier": "two days ago"},
+        {"aujourd'hui": "today", "hier": "yesterday", "demain": "tomorrow"},
     ),
-    numbers=numbered(
+    number_words=numbered(
         "zéro - deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize - - - vingt"
     )
     | {"trente": "30", "quarante": "40", "cinquante": "50", "soixante": "60", "septante": "70", "nonante": "90"}
     | {"cent": "100", "mille": "1000"},
+    question_words={
+        "quand": "what date",
+        "depuis quand": "how long",
+        "depuis combien de temps": "how long",
+        "où": "where",
+        "combien de temps": "how long",
+        "combien": "how many",
+        "qui est": "who",
+        "pourquoi": "why",
+        "maintenant": "now",
+        "désormais": "now",
+        "actuellement": "currently",
+        "à présent": "at present",
+        "en ce moment": "at the moment",
+        "encore": "still",
+        "avant": "before",
+    },
     elides=True,
 )

@@ -28,14 +28,34 @@ PACK: Final = WordPack(
         "gennaio/gen febbraio/feb marzo aprile/apr maggio/mag giugno/giu luglio/lug agosto/ago settembre/set/sett"
         " ottobre/ott novembre/nov dicembre/dic",
         "lunedì/lunedi martedì/martedi mercoledì/mercoledi giovedì/giovedi venerdì/venerdi sabato domenica",
-        {"oggi": "today", "ieri": "yesterday", "domani": "tomorrow", "l'altroieri": "two days ago"},
+        {"oggi": "today", "ieri": "yesterday", "domani": "tomorrow"},
     ),
-    numbers=numbered(
+    number_words=numbered(
         "zero - due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici"
         " diciassette diciotto diciannove venti ventuno ventidue ventitré ventiquattro venticinque ventisei ventisette"
         " ventotto ventinove trenta"
     )
     | {"quaranta": "40", "cinquanta": "50", "sessanta": "60", "settanta": "70", "ottanta": "80", "novanta": "90"}
     | {"cento": "100", "mille": "1000"},
+    question_words={
+        "quando": "what date",
+        "da quando": "how long",
+        "da quanto tempo": "how long",
+        "quanto tempo": "how long",
+        "dove": "where",
+        "dov'è": "where is",
+        "chi": "who",
+        "quanto": "how much",
+        "quanta": "how much",
+        "quanti": "how many",
+        "quante": "how many",
+        "perché": "why",
+        "adesso": "now",
+        "ora": "now",
+        "ormai": "now",
+        "attualmente": "currently",
+        "ancora": "still",
+        "prima": "before",
+    },
     elides=True,
 )

@@ -1,0 +1,91 @@
+"""Puts closed-class words of other languages into English: months, weekdays, number words, denials, question words.
+
+So that one set of patterns reads dates, numbers, denials and the kind of question in each language that has a pack. Not
+here: the words (`lang/<code>/pack`) and the patterns (`facts`, `dates`, `recall/index/queries`).
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from itertools import chain
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.text.lang.registry import ENGLISH, PACKS, pack
+
+_MONTHS: Final = "january|february|march|april|may|june|july|august|september|october|november|december"
+_DATE_FORMS: Final = (
+    (re.compile(rf"\b([0-9]{{1,2}})(?:\.|er|º|°)? *(?:de |di |d')?({_MONTHS})\b"), r"\1 \2"),
+    (re.compile(rf"\b({_MONTHS}) +(?:de |del |di )([0-9]{{4}})\b"), r"\1 \2"),
+    (re.compile(r"([0-9]{4})年 *([0-9]{1,2})月 *([0-9]{1,2})[日号]"), lambda found: f" {_date(*found.groups())} "),
+    (re.compile(r"([0-9]{1,2})月 *([0-9]{1,2})[日号]"), lambda found: f" {_day_of_month(*found.groups())} "),
+)
+"""Dates of other languages once their words are English, and how English writes them."""
+
+
+def glossed(low: pl.Series, languages: pl.Series) -> pl.Series:
+    """Put the words for dates, numbers and denials in texts of other languages into English.
+
+    Args:
+        low: texts normalised by `tokens.fold`.
+        languages: code of each text's language, null where unknown.
+
+    Returns:
+        The texts; those in English or in a language without a pack are unchanged. Cost: about 10 µs a text in another
+        language.
+    """
+    foreign = (languages.is_in([code for code in PACKS if code != ENGLISH])).fill_null(value=False)
+    places = foreign.arg_true()
+    if not len(places):
+        return low
+    pairs = zip(low.gather(places).to_list(), languages.gather(places).to_list(), strict=True)
+    return low.scatter(places, [gloss(text, code) for text, code in pairs])
+
+
+def gloss(low: str, language: str, *, question: bool = False) -> str:
+    """Put the closed-class words of one text normalised by `tokens.fold` into English.
+
+    Args:
+        low: the text.
+        language: code of its language.
+        question: it is a question, so that question words are put into English too.
+    """
+    words = _words(language, question)
+    if not words:
+        return low
+    text = _scanner(language, question).sub(lambda found: words[found[0]], low)
+    for pattern, replacement in _DATE_FORMS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _date(year: str, month: str, day: str) -> str:
+    """Return a date in normal form."""
+    return f"{year}-{month:0>2}-{day:0>2}"
+
+
+def _day_of_month(month: str, day: str) -> str:
+    """Return a day of a month as English writes it; the numbers themselves where there is no such month."""
+    names = _MONTHS.split("|")
+    return f"{names[int(month) - 1]} {day}" if 1 <= int(month) <= len(names) else f"{month} {day}"
+
+
+@cache
+def _words(language: str, question: bool) -> Mapping[str, str]:
+    """Return words and phrases of a language with their English."""
+    known = pack(language)
+    if known.code != language or language == ENGLISH:
+        return {}
+    tables = (dict.fromkeys(known.negations, "not"), known.number_words, known.date_words)
+    listed = dict(chain.from_iterable(table.items() for table in tables))
+    listed |= known.question_words if question else {}
+    return {word: f" {english} " for word, english in listed.items()} if known.unspaced else listed
+
+
+@cache
+def _scanner(language: str, question: bool) -> re.Pattern[str]:
+    """Return the pattern of the words of a language, longest first."""
+    words = sorted(_words(language, question), key=lambda word: (-len(word), word))
+    either = "|".join(map(re.escape, words))
+    return re.compile(either if pack(language).unspaced else rf"\b(?:{either})\b")
