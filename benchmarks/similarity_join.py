@@ -3,7 +3,7 @@
     python benchmarks/similarity_join.py [--full]
     OPENBLAS_NUM_THREADS=1 python benchmarks/similarity_join.py      # on one core
 
-Prints CPU seconds, ratios to the peers and the growth from one size to the next. Every line is checked: both
+Prints CPU seconds, ratios to the peers and the growth from one size to the next. Every line is checked: both ways
 find the same pairs, except those whose cosine is within 1e-6 of the threshold, beyond the precision of float32.
 """
 
