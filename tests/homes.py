@@ -1,5 +1,6 @@
 """Real stores for tests: sample events imported into a real ledger, runs made by the real stages."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ def filled(home: Path, told: list[Event]) -> Lake:
 
 def settings(home: Path, **policy) -> Settings:
     if policy:
-        lines = "\n".join(f"{name} = {value!r}" for name, value in policy.items())
+        lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in policy.items())
         (home / "memory_pipeline.toml").write_text(f"[policy]\n{lines}\n", "utf-8")
     return load(home, environment={})
 
