@@ -175,13 +175,14 @@ def questions(outcome: Outcome) -> pl.DataFrame:
     Returns:
         store, question, qtype, asked_before; of questions with gold: rank (of the first gold among ten, else null), hit
         (any gold among ten), mrr, says (the shown text of a gold among ten still holds the answer; null where none was
-        found); of those with an outdated value: fresh_first (the gold ranks before it); unmarked: a closed memory, or a
-        summary that quotes one, is shown without a mark.
+        found); of those with an outdated value: fresh_first (the gold ranks before it); unmarked: a closed memory or
+        sentence, or a summary that quotes one, is shown without a mark.
     """
     standing = _standing(outcome.memories)
     texts = dict(outcome.memories.select("memory_id", "content").iter_rows())
     closed = set(outcome.memories.filter(pl.col("closed_by").is_not_null())["memory_id"])
     members = {row[0]: row[1] or () for row in outcome.memories.select("memory_id", "members").iter_rows()}
+    ended = _sentences(outcome.memories)["sentence"].to_list()
     rows = []
     for question in outcome.store.questions:
         found = outcome.results[question["id"]].to_dicts()
@@ -196,6 +197,7 @@ def questions(outcome: Outcome) -> pl.DataFrame:
                 and (
                     row["memory_id"] in closed
                     or any(name in closed and texts[name][:25] in row["text"] for name in members[row["memory_id"]])
+                    or any(sentence in row["text"].replace(f"{sentence} [outdated", "") for sentence in ended)
                 )
                 for row in found
             ),
@@ -250,12 +252,20 @@ def _standing(memories: pl.DataFrame) -> dict[str, frozenset[str]]:
     return {name: frozenset(names) for name, names in stands.items()}
 
 
+def _sentences(memories: pl.DataFrame) -> pl.DataFrame:
+    """Return the closed sentences of memories: `memory_id`, `sentence`, `valid_until`, `closed_by`."""
+    rows = memories.select("memory_id", "closed_statements").explode("closed_statements").drop_nulls()
+    return rows.unnest("closed_statements")
+
+
 @dataclass(frozen=True)
 class Decided:
     """What a run decided and linked between labelled memories, as pairs by what they are called in the page."""
 
     closed: frozenset[Pair]
     """Older, newer."""
+    partly_closed: frozenset[Pair]
+    """Older, newer, where only sentences of the older are closed."""
     merged: frozenset[Pair]
     may_update: frozenset[Pair]
     may_repeat: frozenset[Pair]
@@ -274,6 +284,7 @@ def decided(outcome: Outcome) -> Decided:
 
     return Decided(
         frozenset(closed.iter_rows()),
+        frozenset(_sentences(outcome.memories).select("memory_id", "closed_by").iter_rows()),
         frozenset((one, other) for group in groups for one in group for other in group if one < other),
         linked("MAY_UPDATE"),
         linked("MAY_REPEAT"),
@@ -290,13 +301,14 @@ def relations(outcome: Outcome) -> dict[str, tuple[int, int]]:
     duplicates = wanted["duplicate"]
     any_duplicate = duplicates | wanted["weak duplicate"]
     contradictions = wanted["contradiction"] | wanted["weak contradiction"]
-    closed = frozenset(_sorted(*pair) for pair in run.closed)
+    closed = frozenset(_sorted(*pair) for pair in run.closed | run.partly_closed)
+    right = len(run.closed & updates) + len(run.partly_closed & (updates | wanted["weak update"]))
 
     def share(right: frozenset[Pair], of: frozenset[Pair]) -> tuple[int, int]:
         return len(right & of), len(of)
 
     return {
-        "closings right": (len(run.closed & updates), len(run.closed)),
+        "closings right": (right, len(run.closed) + len(run.partly_closed)),
         "updates found": share(closed | run.may_update, pairs),
         "MAY_UPDATE right": share(any_update, run.may_update),
         "duplicates found": share(run.merged | run.may_repeat, duplicates),
