@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from memory_pipeline.consolidation import trimming
+from memory_pipeline.consolidation import keeping, trimming
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.lang.en.lexicon import STOP_WORDS
@@ -47,6 +47,7 @@ def store(count):
         "protected": False,
         "superseded_kind": None,
         "superseded_by": None,
+        "valid_until": None,
         "trimmed": None,
         "importance_given": None,
         "importance_hint": None,
@@ -56,7 +57,9 @@ def store(count):
 
 
 def enriched(memories):
-    return memories.select("profile_id", "content_hash", question=pl.col("content").str.contains(r"\?"))
+    return memories.select(
+        "profile_id", "content_hash", language=pl.lit("en"), question=pl.col("content").str.contains(r"\?")
+    )
 
 
 def one_by_one(memories):
@@ -91,7 +94,9 @@ def main():
         known = enriched(memories)
         scored = memories.select("profile_id", "memory_id", budget_protected=pl.lit(value=False))
         spare = memories.group_by("profile_id").agg(spare=pl.len())
-        given = (memories, scored, known, spare)
+        none = [TABLES[name].empty() for name in ("association_edges", "fact_changes", "accesses")]
+        ranks = keeping.ranked(memories, *none, as_of=AT)
+        given = (memories, scored, known, ranks, spare)
         wall, cpu = timed(lambda *rows: trimming.select(*rows, policy, plan_id="p"), *given)
         _, idle = timed(lambda *rows: trimming.select(*rows, Policy(token_budget=1.0), plan_id="p"), *given)
         print(f"{count:>10} {wall:>8.2f} {cpu:>8.2f} {1e6 * cpu / count:>8.1f} {idle:>12.2f}")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation import trimming
+from memory_pipeline.consolidation.keeping import Rank
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse.tokens import count_tokens
@@ -20,7 +21,7 @@ CHAT = [
     ("Ann", "Hey Mo! Great to hear from you. How was your week?"),
     ("Mo", "Thanks! I moved to Oslo in March 2021, and my sister Ida helped me. It was so nice!"),
     ("Ann", "Wow, that sounds amazing! You must be so happy."),
-    ("Mo", "Yeah, I am. I'm going to run the harbour marathon next month, because Ida signed me up."),
+    ("Mo", "Yeah! I'm going to run the harbour marathon next month, because Ida signed me up."),
     ("Ann", "I never liked running, but I bought a red bicycle for 300 euros last week."),
     ("Mo", "Cool! [a photo of a red bicycle on a bridge]"),
     ("Ann", "Take care! Bye!"),
@@ -54,15 +55,19 @@ def store(turns=CHAT, **columns):
     return made.with_columns(content_hash=hashed)
 
 
-def select(memories, budget, *, spare=1000, firm=(), **policy):
-    """What is left out if so many may be archived, and these memories are protected from a budget too."""
+def select(memories, budget, *, spare=1000, firm=(), ranks=None, language="en", **policy):
+    """What is left out if so many may be archived, these memories are protected from a budget too, and some ranked."""
     texts = memories.unique(["profile_id", "content_hash"])
     enrichment = texts.select(
-        "profile_id", "content_hash", language=pl.lit("en"), question=pl.col("content").str.ends_with("?")
+        "profile_id", "content_hash", language=pl.lit(language), question=pl.col("content").str.ends_with("?")
     )
     scored = memories.select("profile_id", "memory_id", budget_protected=pl.col("memory_id").is_in(list(firm)))
     allowed = memories.select("profile_id", spare=pl.lit(spare)).unique()
-    return trimming.select(memories, scored, enrichment, allowed, Policy(token_budget=budget, **policy), plan_id="plan")
+    names = {name: rank.value for name, rank in (ranks or {}).items()}
+    rank = pl.col("memory_id").replace_strict(names, default=Rank.REST.value, return_dtype=pl.Int64)
+    ranked = memories.select("profile_id", "memory_id", rank=rank, use=pl.lit(0.0))
+    chosen = Policy(token_budget=budget, **policy)
+    return trimming.select(memories, scored, enrichment, ranked, allowed, chosen, plan_id="plan")
 
 
 def applied(memories, trims, archived):
@@ -115,7 +120,7 @@ def test_rows_say_what_they_do_and_why():
     assert (row["tokens_before"], row["tokens_after"]) == (24, 17)
     budget = stored(store()) // 2
     assert row["reason"] == (
-        f"2 of 4 clauses and 17 of 24 tokens stay; the others were worth least, and the budget is {budget} tokens."
+        f"1 of 3 sentences and 17 of 24 tokens stay; the others were worth least, and the budget is {budget} tokens."
     )
     assert 0 < row["value"] <= 1
     gone = archived.filter(pl.col("memory_id") == "m6").row(0, named=True)
@@ -123,20 +128,68 @@ def test_rows_say_what_they_do_and_why():
     assert 0 <= gone["strength"] < row["value"]
 
 
-def test_a_cut_within_a_sentence_shows():
-    left = shown(
-        store([("Mo", "I moved to Oslo in March 2021, and it was so very nice to be there with you all.")]), 0.7
+MINUTES = (
+    "Thanks to Ida for the cake. The boiler man came by. He was very friendly and stayed for coffee. "
+    "No welding takes place in the hall. What a lovely evening it was! We met at the mill."
+)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.8, 0.9])
+def test_only_whole_sentences_of_long_texts_go_and_none_that_the_rest_needs(share):
+    sentences = re.split(r"(?<=[.!?]) ", MINUTES)
+    left = shown(store([("Mo", MINUTES), ("Mo", "I moved to Oslo, and it was so very nice there.")]), share)
+    assert left.get("m1") in (None, "I moved to Oslo, and it was so very nice there.")
+    said = left.get("m0", "")
+    kept = [one for one in sentences if one in said]
+    assert " ".join(kept) == said
+    if said:
+        assert "No welding takes place in the hall." in kept
+    if sentences[2] in kept:
+        assert sentences[1] in kept
+
+
+def test_some_sentences_of_a_long_text_go_before_it_does():
+    texts = {shown(store([("Mo", MINUTES), ("Mo", "Hi!")]), share).get("m0", "") for share in (0.3, 0.5, 0.7, 0.9)}
+    assert any("welding" in text and "lovely evening" not in text for text in texts)
+
+
+def test_a_text_in_a_language_without_rules_stays_whole_or_leaves():
+    text = (
+        "Danke für den Kuchen, liebe Ida. Der Mann vom Kessel war heute Morgen da. "
+        "Wir haben uns alle an der alten Mühle getroffen. Was für ein schöner Abend das doch war!"
     )
-    assert left["m0"] == "I moved to Oslo in March 2021\u2026"
+    for share in (0.2, 0.5, 0.8):
+        left = shown(store([("Mo", text), ("Mo", "Guten Tag, wie geht es dir heute?")]), share, language="de")
+        assert left.get("m0", text) == text
+
+
+def test_what_ranks_higher_stays_longer_whatever_it_is_worth():
+    turns = [
+        ("Mo", "I moved to Oslo in March 2021 with Ida."),
+        ("Mo", "It hurts my head."),
+        ("Mo", "See you soon then."),
+    ]
+    ranks = {"m0": Rank.OUTDATED, "m1": Rank.SAFETY, "m2": Rank.ASKED}
+    left = [set(shown(store(turns), share, ranks=ranks)) for share in (0.95, 0.6, 0.3)]
+    assert left == [{"m1", "m2"}, {"m1", "m2"}, {"m2"}]
+    trims, archived = select(store(turns), 0.6, ranks=ranks)
+    assert trims.is_empty()
+    assert archived["reason"][0].startswith("It is outdated or repeated by a newer memory for its ")
+
+
+def test_the_last_memory_of_a_profile_stays():
+    assert set(shown(store([("Mo", "I moved to Oslo in March 2021.")]), 0.01)) == {"m0"}
+    assert len(shown(store(CHAT), 0.01)) == 1
+    assert set(shown(store(CHAT, protected={0: True}), 0.01)) == {"m0"}
 
 
 @given(TURNS, SHARES)
-def test_the_budget_is_met_to_within_one_clause(turns, share):
+def test_the_budget_is_met_to_within_one_memory(turns, share):
     memories = store(turns)
     trims, archived = select(memories, share)
     after = cost(applied(memories, trims, archived))
     budget = int(stored(memories) * share)
-    assert after <= budget
+    assert after <= budget or len(shown(memories, share)) == 1
     whole = [text for _, text in turns]
     assert after >= min(stored(memories), budget) - max(count_tokens(pl.Series(whole))) - 2
 
@@ -233,9 +286,9 @@ def test_a_summary_that_repeats_live_members_leaves_first_and_whole():
     assert trims.is_empty()
 
 
-def test_a_summary_that_took_its_members_place_keeps_its_best_clause():
+def test_a_summary_that_took_its_members_place_keeps_its_best_sentence():
     memories = store(
-        [*CHAT, ("Mo", "It was nice. Mo moved to Oslo in March 2021.")],
+        [*CHAT, ("Mo", "What a week! Great! Mo moved to Oslo in March 2021.")],
         kind={7: "compression"},
         superseded_by={1: "m7"},
         superseded_kind={1: "summary"},
@@ -245,13 +298,13 @@ def test_a_summary_that_took_its_members_place_keeps_its_best_clause():
 
 
 def test_what_is_trimmed_is_trimmed_further_from_what_it_shows():
-    memories = store(trimmed={1: "I moved to Oslo in March 2021\u2026 It was so nice!"})
+    memories = store(trimmed={1: "Thanks! I moved to Oslo in March 2021. It was so nice!"})
     left = shown(memories, 0.4)
-    assert left["m1"] == "I moved to Oslo in March 2021\u2026"
+    assert left["m1"] == "I moved to Oslo in March 2021."
 
 
-def test_no_more_leave_than_are_spare_and_of_the_others_the_best_clause_stays():
-    memories = store([*CHAT, ("Ann", "Nice! Good luck!")])
+def test_no_more_leave_than_are_spare_and_of_the_others_the_best_sentence_stays():
+    memories = store([*CHAT, ("Ann", "Nice! Good luck! Wow!")])
     free, whole = shown(memories, 0.3), dict(memories.select("memory_id", "content").rows())
     gone = set(whole) - set(free)
     assert len(gone) > 3
@@ -260,7 +313,8 @@ def test_no_more_leave_than_are_spare_and_of_the_others_the_best_clause_stays():
     waiting = gone - set(archived["memory_id"])
     left = shown(memories, 0.3, spare=2)
     assert {name: text for name, text in left.items() if name not in waiting} == free
-    assert all(len(left[name]) < len(whole[name]) for name in waiting if name != "m0")
+    assert all(len(left[name]) <= len(whole[name]) for name in waiting)
+    assert any(len(left[name]) < len(whole[name]) for name in waiting)
     said = dict(trims.select("memory_id", "reason").rows())
     budget = int(stored(memories) * 0.3)
     end = f"stay until a later run; all of it is worth least, and the budget is {budget} tokens."
@@ -290,7 +344,8 @@ def test_runs_that_may_let_few_leave_go_on_until_the_budget_holds(turns, share, 
         memories = applied(memories, trims, archived)
     assert [len(table) for table in select(memories, share, spare=spare)] == [0, 0]
     if spare:
-        assert cost(memories) <= int(stored(store(turns)) * share)
+        left = memories.filter(pl.col("lifecycle") == "active")
+        assert cost(memories) <= int(stored(store(turns)) * share) or left.height == 1
 
 
 @given(TURNS, SHARES, SHARES, st.integers(0, 3))
@@ -303,10 +358,10 @@ def test_with_as_many_spare_a_smaller_budget_leaves_a_part_too(turns, one, other
             assert piece.strip() in large[memory_id]
 
 
-def test_what_is_protected_from_a_budget_keeps_its_best_clause():
-    memories = store([*CHAT, ("Mo", "Hm. The insight is that customers churn after the second invoice.")])
+def test_what_is_protected_from_a_budget_keeps_its_best_sentence():
+    memories = store([*CHAT, ("Mo", "Hm. Well. The insight is that customers churn after the second invoice.")])
     assert shown(memories, 1.5, firm=["m6", "m7"]) == {
-        "m6": "Take care!",
+        "m6": "Take care! Bye!",
         "m7": "The insight is that customers churn after the second invoice.",
     }
     assert shown(store([("Ann", "  "), ("Mo", "I moved to Oslo.")]), 1.5, firm=["m0"]) == {"m0": "  "}

@@ -1,8 +1,8 @@
-"""Trims memories to a token budget: selects the clauses that recall still shows.
+"""Trims memories to a token budget: selects the sentences that recall still shows, and the memories that stay.
 
-A trimmed memory stays: its content and index words do not change, only the text that recall returns. Not here: how a
-text is split (`text/parse/sentences`), what a clause is worth (`text/score/clause_value`), and how a trim takes effect
-(`decision_rows`, `lifecycle`).
+A trimmed memory stays: its content and index words do not change, only the text that recall returns. Not here: in which
+order memories are kept (`keeping`), how a text is split (`text/parse/clauses`), what a clause is worth
+(`text/score/clause_value`), and how a trim takes effect (`decision_rows`, `lifecycle`).
 """
 
 from typing import Final
@@ -11,27 +11,29 @@ import polars as pl
 
 from memory_pipeline.consolidation import languages
 from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.keeping import Rank
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state.decision_json import BUDGET
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.parse.tokens import count_tokens
+from memory_pipeline.text.lang.en.kept_words import DEPENDS, HOLDS
+from memory_pipeline.text.parse.tokens import count_tokens, fold
 from memory_pipeline.text.score import clause_value
 
-_OPEN: Final = r"[\s,;:\u2013\u2014-]+$"
-"""Trailing punctuation that a clause may end with, but a text may not."""
-_MARKED: Final = r"[,;:\u2013\u2014-]\s*$"
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
-"""Priorities of clauses: required, optional by worth, and summaries that repeat their members (all or nothing)."""
-_OMITTED: Final = "\u2026"
-"""Replaces the omitted rest of a sentence and the comma before it."""
+"""Priorities of pieces: required, optional by rank and worth, and summaries that repeat their members (all or none)."""
+_LONG: Final = 3
+"""Fewest sentences of a text that may be trimmed; a shorter one stays whole or leaves."""
+_EMPTY: Final = 1.5
+"""Value below which a sentence says nothing that somebody may ask for, whatever it denies or supposes."""
 
 
 def select(
     memories: pl.DataFrame,
     scored: pl.DataFrame,
     enrichment: pl.DataFrame,
+    ranks: pl.DataFrame,
     spare: pl.DataFrame,
     policy: Policy,
     *,
@@ -40,84 +42,76 @@ def select(
     """Select what to leave out so that the live memories of a profile fit its token budget.
 
     Profiles within budget are unchanged. In the others, live summaries that superseded no memory, and so only repeat
-    their members, leave first; then the clauses of least worth per token are dropped until the rest fits. Importance
-    stated by agents scales the worth by 0.5 to 1.5. A memory without clauses left is archived, unless it is protected
-    against a budget or is a summary that superseded its members: then its best clause stays. Explicitly protected and
-    core memories count towards the budget but are not touched.
+    their members, leave first; then what is kept least by rank, and within a rank by worth per token. Importance stated
+    by agents scales the worth by 0.5 to 1.5. A memory without text left is archived, unless it is protected against a
+    budget, a summary that superseded its members, or the last of its profile. Explicitly protected and core memories
+    count towards the budget but are not touched.
 
-    At most `spare` originals without clauses left are archived, those of least worth. The others keep their best clause
-    until a later run, even though it exceeds the budget.
+    A text of three and more sentences, in a language that the rules read, may lose whole sentences, never one that
+    holds a figure, a negation, a condition or an outcome, nor one without which the next has no subject (`pieces`).
+
+    At most `spare` originals are archived, those kept least. The others keep what cannot be trimmed of them until a
+    later run, even though it exceeds the budget.
 
     Args:
         memories: table `memories`.
         scored: table `scored_memories`; `budget_protected` is read.
         enrichment: table `enrichment`; `question` is read: an answer to a question is worth more.
+        ranks: profile_id, memory_id, rank, as `keeping.ranked` returns them.
         spare: `profile_id`, `spare`: how many originals the quota lets leave; 0 for a profile without a row.
         policy: `token_budget` (up to 1: share of the tokens of all originals ever stored in the profile; above 1:
             tokens), and what is protected.
         plan_id: plan that the rows belong to.
 
     Returns:
-        Tables `trims` and `archived_set`; `value` and `strength` are the worth per token of the best clause. Unless a
-        memory had to wait, less than one clause and a speaker's name of the budget stays unused. For equal `spare`, the
-        result for a smaller budget is contained in that for a larger one; this holds for one run and not for sequences
-        of runs, since the worth of words depends on what else is left. Cost: linear, about 30 µs per memory of a
-        profile over budget, 2 µs otherwise.
+        Tables `trims` and `archived_set`; `value` and `strength` are the worth per token of the best sentence. Unless a
+        memory had to wait, less than one memory of the budget stays unused. For equal `spare`, the result for a smaller
+        budget is contained in that for a larger one; this holds for one run and not for sequences of runs, since the
+        worth of words depends on what else is left. Cost: linear, about 40 µs per memory of a profile over budget, 2 µs
+        otherwise.
     """
     if policy.token_budget is None:
         return TABLES["trims"].empty(), TABLES["archived_set"].empty()
-    shown = _shown(memories, scored, enrichment, policy)
+    shown = _shown(memories, scored, enrichment, ranks, policy)
     rows = shown.join(_rooms(shown, policy.token_budget), on="profile_id", maintain_order="left")
     rows = rows.filter(pl.col("live") & ~pl.col("barred")).with_row_index("row")
     if rows.is_empty():
         return TABLES["trims"].empty(), TABLES["archived_set"].empty()
-    clauses = ordered(_whole_unless_judged(clause_value.values(rows), rows), rows)
-    fits = (pl.col("cost").cum_sum().over("profile_id") <= pl.col("room")) | (pl.col("priority") == _REQUIRED)
+    order = ordered(pieces(clause_value.values(rows), rows), rows)
+    fits = (
+        (pl.col("cost").cum_sum().over("profile_id") <= pl.col("room")) | (pl.col("priority") == _REQUIRED) | _of_last()
+    )
     whole = pl.col("fits").all().over("row")
-    clauses_kept = clauses.with_columns(fits=fits).with_columns(
-        kept=pl.col("fits") & (whole | (pl.col("priority") != _REPEATED))
-    )
-    remaining = _texts(clauses_kept)
+    kept = order.with_columns(fits=fits).with_columns(kept=pl.col("fits") & (whole | (pl.col("priority") != _REPEATED)))
+    remaining = _texts(kept)
     waiting = _waiting(rows.join(remaining, on="row", how="left"), spare)
-    best = _texts(
-        clauses_kept.join(waiting, on="row", how="semi", maintain_order="left").with_columns(kept=pl.col("first"))
-    )
-    final = pl.concat([remaining.join(waiting, on="row", how="anti"), best])
+    least = _texts(kept.join(waiting, on="row", how="semi", maintain_order="left").with_columns(kept=pl.col("base")))
+    final = pl.concat([remaining.join(waiting, on="row", how="anti"), least])
     after = rows.join(final, on="row", how="left", maintain_order="left").with_columns(
         waits=pl.col("row").is_in(waiting["row"].implode()), plan_id=pl.lit(plan_id)
     )
     return _trims(after), _archived(after)
 
 
-def _whole_unless_judged(clauses: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the clauses, joined to one where the language of the text has no full rules: it stays whole or leaves."""
-    judged = rows.filter("judged").select("row")
-    whole = (
-        clauses.join(judged, on="row", how="anti", maintain_order="left")
-        .group_by("row", maintain_order=True)
-        .agg(
-            pl.col("place").first(),
-            pl.col("clause").str.join(""),
-            pl.col("ends").last(),
-            pl.col("tokens", "value").sum(),
-        )
-    )
-    parts = clauses.select(whole.columns).join(judged, on="row", how="semi", maintain_order="left")
-    return pl.concat([parts, whole]).sort("row", "place")
+def _of_last() -> pl.Expr:
+    """Return whether a piece belongs to the memory that its profile keeps last, if the profile has no other left."""
+    last = pl.col("row").filter(pl.col("kind") == ORIGINAL).first().over("profile_id")
+    return pl.col("alone") & pl.col("base") & (pl.col("row") == last)
 
 
 def _waiting(after: pl.DataFrame, spare: pl.DataFrame) -> pl.DataFrame:
-    """Return originals without a clause left that must wait for a later run: row. Those of least worth leave first."""
+    """Return originals without text left that must wait for a later run: row. Those that are kept least leave first."""
     gone = after.filter(_without_text(), pl.col("kind") == ORIGINAL).join(spare, on="profile_id", how="left")
-    worst_first = gone.sort(
+    least_first = gone.sort(
         "profile_id",
+        "rank",
         pl.col("worth").fill_null(0.0),
         "created_at",
         "memory_id",
-        descending=[False, False, True, True],
+        descending=[False, True, False, True, True],
     )
     place = pl.int_range(pl.len()).over("profile_id")
-    return worst_first.filter(place >= pl.col("spare").fill_null(0)).select("row")
+    return least_first.filter(place >= pl.col("spare").fill_null(0)).select("row")
 
 
 def _without_text() -> pl.Expr:
@@ -125,20 +119,30 @@ def _without_text() -> pl.Expr:
     return (pl.col("left_text").fill_null("") == "") & ~pl.col("stands")
 
 
-def _shown(memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Return every memory with the text it shows and its cost, by session and time."""
+def _shown(
+    memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, ranks: pl.DataFrame, policy: Policy
+) -> pl.DataFrame:
+    """Return every memory with the text it shows, its cost and its rank, by session and time."""
     replacing = memories.filter(pl.col("superseded_kind") == "summary").select("profile_id", memory_id="superseded_by")
     standing = pl.concat([replacing, scored.filter("budget_protected").select(KEY)]).unique()
-    ordered = (
+    stays = pl.col("lifecycle").is_in(LIVE) & (pl.col("barred") | pl.col("stands"))
+    ordered_memories = (
         memories.with_columns(judged=languages.judged(memories, enrichment))
         .join(standing.with_columns(stands=pl.lit(value=True)), on=KEY, how="left")
+        .join(ranks.select(*KEY, "rank", "use"), on=KEY, how="left")
         .join(
             enrichment.select("profile_id", "content_hash", "question"), on=["profile_id", "content_hash"], how="left"
         )
         .sort("profile_id", "session_id", "created_at", "memory_id")
-        .with_columns(barred=bars_supersession(policy), stands=pl.col("stands").fill_null(value=False))
+        .with_columns(
+            barred=bars_supersession(policy),
+            stands=pl.col("stands").fill_null(value=False),
+            rank=pl.col("rank").fill_null(Rank.REST.value),
+            use=pl.col("use").fill_null(0.0),
+        )
+        .with_columns(alone=~stays.any().over("profile_id"))
     )
-    return priced(ordered).with_columns(follows_question=clause_value.follows_question(ordered))
+    return priced(ordered_memories).with_columns(follows_question=clause_value.follows_question(ordered_memories))
 
 
 def priced(memories: pl.DataFrame) -> pl.DataFrame:
@@ -194,87 +198,131 @@ def used(memories: pl.DataFrame, budget: float) -> pl.DataFrame:
     return priced(memories).group_by("profile_id").agg(_used(budget)).sort("profile_id")
 
 
-def ordered(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Order clauses so that every budget is a prefix: the order in which a growing budget admits them.
+def pieces(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Join the clauses of texts into the pieces that may be left out one by one.
 
-    Within a memory the best clauses come first, and the first one carries the cost of the speaker's name. Following
-    clauses that would raise the mean are merged with it, so that worth per token decreases from each item to the next;
-    taking items of all memories in that order is then optimal for every budget that ends at an item (the relaxed
-    knapsack problem with set-up costs).
+    A text of fewer than three sentences, or in a language that the rules do not read, is one piece. Of a longer one
+    each sentence is a piece; a chain is a sentence and those after it that have their subject or other half in the one
+    before.
 
     Args:
-        valued: clauses as `clause_value.values` returns them.
-        rows: the memories, by `row`: profile_id, memory_id, created_at, kind, name_cost (tokens of the speaker's name),
-            stands (must keep a clause), importance_given, importance_hint, room.
+        valued: clauses as `clause_value.values` returns them, all of each row.
+        rows: the memories, by `row`: judged (whether the rules read the language of the text).
 
     Returns:
-        The clauses of each profile in order, with cost (tokens), worth (per token) and priority: 0 required, 1 optional
-        by worth, 2 summaries that repeat their members.
+        row, place (of its first clause), clause (its text), tokens, value, sentences (their number), chain, and holds:
+        a figure, a negation, a condition or an outcome, here or in a later piece of the chain.
+    """
+    sentence = pl.col("ends").shift(1).over("row").fill_null(value=False).cast(pl.Int32).cum_sum().over("row")
+    numbered = valued.with_columns(sentence=sentence)
+    divided = numbered.join(_divisible(numbered, rows), on="row", how="left", maintain_order="left")
+    piece = pl.when("divisible").then("sentence").otherwise(0)
+    joined = divided.group_by("row", piece.alias("piece"), maintain_order=True).agg(
+        pl.col("place").first(),
+        pl.col("clause").str.join(""),
+        pl.col("tokens", "value").sum(),
+        sentences=pl.col("sentence").n_unique(),
+    )
+    low = fold(joined["clause"])
+    flagged = joined.with_columns(
+        begins=~low.str.contains(DEPENDS), holds=low.str.contains(HOLDS) & (joined["value"] >= _EMPTY)
+    ).with_columns(chain=pl.col("begins").cast(pl.Int32).cum_sum().over("row"))
+    later = pl.col("holds").cast(pl.Int8).cum_max(reverse=True).over("row", "chain")
+    return flagged.with_columns(holds=later == 1).drop("piece", "begins")
+
+
+def _divisible(sentences: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return which rows may lose sentences: row, divisible."""
+    long = sentences.group_by("row").agg(long=pl.col("sentence").max() + 1 >= _LONG)
+    return rows.join(long, on="row", how="left").select(
+        "row", divisible=pl.col("judged") & pl.col("long").fill_null(value=False)
+    )
+
+
+def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Order pieces so that every budget is a prefix: the order in which a growing budget admits them.
+
+    Within a memory the pieces that hold what it cannot lose come first, then the best, none before the one that it
+    depends on; the first carries the cost of the speaker's name. Following pieces that would raise the mean are merged
+    with them into the base, which is admitted as one, so that worth per token decreases from each item to the next;
+    taking items of one rank in that order is then optimal for every budget that ends at an item (the relaxed knapsack
+    problem with set-up costs).
+
+    Args:
+        of_texts: pieces as `pieces` returns them.
+        rows: the memories, by `row`: profile_id, memory_id, created_at, kind, name_cost (tokens of the speaker's name),
+            stands (must keep its base), rank (`keeping.Rank`), use (above 1, its square multiplies the worth), alone
+            (its profile keeps nothing else), importance_given, importance_hint, room.
+
+    Returns:
+        The pieces of each profile in order, with cost (tokens; the base's at its first piece), base, worth (per token)
+        and priority: 0 required, 1 optional by rank and worth, 2 summaries that repeat their members.
     """
     of_row = pl.int_range(pl.len()).over("row")
-    important = 0.5 + pl.coalesce("importance_given", "importance_hint", 0.5)
-    weighted = valued.join(
+    important = (0.5 + pl.coalesce("importance_given", "importance_hint", 0.5)) * pl.col("use").clip(1.0) ** 2
+    weighted = of_texts.join(
         rows.select(
-            *("row", "profile_id", "memory_id", "created_at", "kind", "name_cost", "stands", "room"),
+            *("row", "profile_id", "memory_id", "created_at", "kind", "name_cost", "stands", "rank", "alone", "room"),
             important=important,
         ),
         on="row",
-    ).with_columns(value=pl.col("value") * pl.col("important"))
-    unmarked = ~pl.col("ends") & ~pl.col("clause").str.contains(_MARKED)
-    best_first = weighted.with_columns(cost=(pl.col("tokens") + unmarked).clip(1)).sort(
-        "row", pl.col("value") * (1.0 / pl.col("cost")), "place", descending=[False, True, False]
+    ).with_columns(value=pl.col("value") * pl.col("important"), own_cost=pl.col("tokens").clip(1))
+    density = (pl.col("value") * (1.0 / pl.col("own_cost"))).cum_min().over("row", "chain", order_by="place")
+    best_first = weighted.with_columns(density=density).sort(
+        "row", "holds", "density", "place", descending=[False, True, True, False]
     )
-    priced = best_first.with_columns(
-        first=of_row == 0, cost=pl.col("cost") + pl.when(of_row == 0).then("name_cost").otherwise(0)
-    ).with_columns(mean=pl.col("value").cum_sum().over("row") * (1.0 / pl.col("cost").cum_sum().over("row")))
-    joined = of_row <= pl.col("mean").arg_max().over("row")
+    costs = pl.col("own_cost").cum_sum().over("row") + pl.col("name_cost")
+    mean = pl.col("value").cum_sum().over("row") * (1.0 / costs)
+    enough = of_row >= pl.col("holds").sum().over("row").cast(pl.Int64) - 1
+    grown = best_first.with_columns(mean=pl.when(enough).then(mean).otherwise(-1.0))
+    based = grown.with_columns(base=of_row <= pl.col("mean").arg_max().over("row"))
+    base_cost = pl.col("own_cost").filter("base").sum().over("row") + pl.col("name_cost")
     repeats = (pl.col("kind") != ORIGINAL) & ~pl.col("stands")
     priority = (
-        pl.when(repeats).then(_REPEATED).when(pl.col("stands") & pl.col("first")).then(_REQUIRED).otherwise(_OPTIONAL)
+        pl.when(repeats).then(_REPEATED).when(pl.col("stands") & pl.col("base")).then(_REQUIRED).otherwise(_OPTIONAL)
     )
-    return priced.with_columns(
-        worth=pl.when(joined)
+    return based.with_columns(
+        cost=pl.when(~pl.col("base")).then("own_cost").when(of_row == 0).then(base_cost).otherwise(0),
+        worth=pl.when("base")
         .then(pl.col("mean").max().over("row"))
-        .otherwise(pl.col("value") * (1.0 / pl.col("cost"))),
+        .otherwise(pl.min_horizontal("density", pl.col("mean").max().over("row"))),
         priority=priority,
     ).sort(
         "profile_id",
         "priority",
+        "rank",
         "worth",
         "created_at",
         "memory_id",
-        descending=[False, False, True, False, False],
+        descending=[False, False, False, True, False, False],
         maintain_order=True,
     )
 
 
-def _texts(clauses: pl.DataFrame) -> pl.DataFrame:
-    """Return the text left of each memory: row, left_text, clauses, left (number of clauses), worth (per token)."""
-    gap = ~pl.col("ends") & ~pl.col("kept").shift(-1).over("row").fill_null(value=True)
-    piece = pl.when(gap).then(pl.col("clause").str.replace(_OPEN, "") + f"{_OMITTED} ").otherwise("clause")
+def _texts(order: pl.DataFrame) -> pl.DataFrame:
+    """Return the text left of each memory: row, left_text, sentences, left (their number), worth (per token)."""
     return (
-        clauses.sort("row", "place")
-        .with_columns(piece=piece)
+        order.sort("row", "place")
         .group_by("row", maintain_order=True)
         .agg(
-            pl.col("piece").filter("kept").str.join("").str.strip_chars().alias("left_text"),
-            clauses=pl.len(),
-            left=pl.col("kept").sum(),
+            pl.col("clause").filter("kept").str.join("").str.strip_chars().alias("left_text"),
+            pl.col("sentences").sum(),
+            left=pl.col("sentences").filter("kept").sum(),
             worth=pl.col("worth").max().clip(0.0, 1.0),
         )
     )
 
 
 def _trims(after: pl.DataFrame) -> pl.DataFrame:
-    """Return table `trims`: memories of which some but not all clauses are left."""
-    cut = after.filter((pl.col("left_text") != "") & (pl.col("left") < pl.col("clauses")))
+    """Return table `trims`: memories of which some but not all sentences are left."""
+    cut = after.filter((pl.col("left_text") != "") & (pl.col("left") < pl.col("sentences")))
     return TABLES["trims"].conform(
         cut.with_columns(
             trimmed="left_text", value="worth", tokens_after=cut["name_cost"] + count_tokens(cut["left_text"])
         ).with_columns(
             reason=pl.format(
-                "{} of {} clauses and {} of {} tokens stay{} worth least, and the budget is {} tokens.",
-                *("left", "clauses", "tokens_after", "tokens_before"),
+                "{} of {} sentences and {} of {} tokens stay{} worth least, and the budget is {} tokens.",
+                *("left", "sentences", "tokens_after", "tokens_before"),
                 pl.when("waits")
                 .then(pl.lit(" until a later run; all of it is"))
                 .otherwise(pl.lit("; the others were")),
@@ -285,11 +333,13 @@ def _trims(after: pl.DataFrame) -> pl.DataFrame:
 
 
 def _archived(after: pl.DataFrame) -> pl.DataFrame:
-    """Return table `archived_set`: memories without a clause left that need not wait."""
+    """Return table `archived_set`: memories without text left that need not wait."""
     leaving = after.filter(_without_text(), ~pl.col("waits"))
     why = (
         pl.when(pl.col("kind") != ORIGINAL)
         .then(pl.lit("repeats what its members say"))
+        .when(pl.col("rank").is_in([Rank.ASKED_OUTDATED.value, Rank.OUTDATED.value]))
+        .then(pl.lit("is outdated or repeated by a newer memory"))
         .otherwise(pl.lit("says what is worth least"))
     )
     return TABLES["archived_set"].conform(

@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import trimming
+from memory_pipeline.consolidation.keeping import Rank
 from memory_pipeline.evaluation import conversations
 from memory_pipeline.evaluation.synthetic_chats import chats
 from memory_pipeline.text.parse import facts, tokens
@@ -56,7 +57,7 @@ class Lesson:
     Attributes:
         name: the conversation.
         kind: beam, two_person or assistant.
-        rows: memories in the form that `trimming.ordered` takes.
+        rows: memories in the form that `trimming.pieces` and `trimming.ordered` take.
         read: clauses with their features.
         needed: question, row, at (the clause), words (weight of its words that the question needs).
         tokens: tokens of the whole conversation.
@@ -103,11 +104,10 @@ def fit(lessons: Sequence[Lesson], penalty: float) -> dict[str, float]:
 
 def answered(chat: Lesson, weights: Mapping[str, float], budget: float) -> float:
     """Return the share of questions that some memory still answers after trimming to a budget."""
-    order = trimming.ordered(clause_value.score(chat.read, weights), chat.rows)
-    selected = order.filter(pl.col("cost").cum_sum() <= budget * chat.tokens).select(
-        "row", "place", kept=pl.lit(value=True)
-    )
+    order = trimming.ordered(trimming.pieces(clause_value.score(chat.read, weights), chat.rows), chat.rows)
+    selected = order.select("row", "place", kept=pl.col("cost").cum_sum() <= budget * chat.tokens)
     at = chat.read.select("at", "row", "place").join(selected, on=["row", "place"], how="left")
+    at = at.sort("row", "place").with_columns(pl.col("kept").forward_fill().over("row"))
     questions = (
         chat.needed.join(at.select("at", "kept"), on="at", how="left")
         .group_by("question", "row")
@@ -156,6 +156,10 @@ def _rows(chat: conversations.Chat | chats.Chat) -> pl.DataFrame:
         question=facts.are_questions(tokens.fold(turns["text"])),
         kind=pl.lit("original"),
         stands=pl.lit(value=False),
+        rank=pl.lit(Rank.REST.value),
+        use=pl.lit(0.0),
+        judged=pl.lit(value=True),
+        alone=pl.lit(value=False),
         importance_given=pl.lit(None, pl.Float64),
         importance_hint=pl.lit(None, pl.Float64),
         room=pl.lit(0),

@@ -76,7 +76,7 @@ class Trims(dy.Schema):
 
     profile_id = profile()
     memory_id = text("The memory.", key=True)
-    trimmed = text("Clauses that remain; null restores the full text.", nullable=True)
+    trimmed = text("Sentences that remain; null restores the full text.", nullable=True)
     content_hash = text("Hash of the full text, as in memories; the row applies to this text only.")
     tokens_before = count("Tokens that recall showed before, with the speaker's name.")
     tokens_after = count("Tokens that recall shows from this run on.")

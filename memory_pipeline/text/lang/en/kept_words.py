@@ -1,0 +1,66 @@
+"""Broad classes of English words that decide what a token budget keeps: of memories, and of the sentences of one.
+
+Each is an expression over folded text (`tokens.fold`) for the regular expressions of Polars. Not here: how memories are
+ranked by them (`consolidation/keeping`), and the value of a clause (`text/score/clause_value`).
+"""
+
+from typing import Final
+
+
+def _any_of(expressions: str) -> str:
+    parts = (" ".join(one.split()) for one in expressions.split(";"))
+    return rf"(?-u:\b)(?:{'|'.join(parts)})(?-u:\b)"
+
+
+_HEALTH: Final = _any_of(r"""
+    allerg\w*; intoleran\w*; anaphyla\w*; epipens?; asthma\w*; diabet\w*; insulin; epilep\w*; seizures?; pregnan\w*;
+    coeliac; celiac; gluten; pacemaker; blood (?:type|group|pressure|thinners?); medications?; medicines?; medicated;
+    prescri\w*; dosages?; doses?; tablets?; pills?; inhalers?; antibiotics?; vaccin\w*; side effects?; diagnos\w*;
+    \d+ ?(?:mg|mcg|milligrams?); emergency contacts?; vegan; halal; kosher
+""")
+_PROHIBITIONS: Final = _any_of(r"""
+    must(?:n't| not| never); may not; (?:not|isn't|aren't|never) (?:be )?allowed; forbid\w*; forbidden; prohibit\w*;
+    banned; off limits; under no circumstances; no longer allowed; not permitted; strictly; safeguarding; unsafe;
+    (?:has|have|is|are) to stay (?:off|away|out); please (?:don't|do not|never)
+""")
+_ORDERS: Final = (
+    r"(?:^|[.!?:;,]\s+)(?:(?:don't|do not|never) ever|do not|never (?:use|let|give|put|send|share|call|ring|tell|touch|"
+    r"open|mention|store|leave|enter|mix|take|run|push|commit|delete|deploy|change|accept|promise|quote|book|schedule|"
+    r"sign)|no [a-z]+ (?:in|on|at|after|before|between|until|without|over|inside))(?-u:\b)"
+)
+_LEGAL_AND_PAYMENT: Final = _any_of(r"""
+    lawsuits?; courts?; lawyers?; solicitors?; attorneys?; legal(?:ly)?; custody; visas?; passports?; gdpr; liab\w*;
+    notarised; power of attorney; iban; payments?; invoices?; invoiced; mortgages?; loans?; debts?; tax(?:es)?;
+    bank accounts?; credit cards?; direct debits?; insur(?:ed|ance|er); overdue
+""")
+SAFETY: Final = f"{_HEALTH}|{_PROHIBITIONS}|{_ORDERS}|{_LEGAL_AND_PAYMENT}"
+"""What harms when it is forgotten: health and medication, prohibitions, legal matters, payments."""
+
+STANDING: Final = _any_of(r"""
+    name is; (?:call|address(?:ed)?) (?:me|him|her|them|us) (?:as|by)?; pronouns; nickname\w*; birthday; was born;
+    born (?:in|on); native (?:speaker|language); mother tongue; citizen\w*; nationality; i live in; lives in;
+    i work (?:as|at|for|in); works (?:as|at|for); i'm married; is married; my (?:wife|husband|partner|fiancee?) is;
+    from now on; in future; going forward; at all times; by default; as a rule; house rules?; guidelines?;
+    should always; always (?:use|answer|reply|write|call|give|ask|check|run|keep|put|send|start|end|show|quote|include);
+    (?:wants?|asked|expects?|insists?) (?:that|for|not|the|all|every|any|short|long|no|replies|answers) \w+;
+    prefers?; preferred; preferences?; would rather; 'd rather; rather than; (?:can't|cannot) (?:stand|bear); dislikes?;
+    hates?; favou?rite [a-z ]{1,20} (?:is|are); (?:is|are) (?:my|his|her|their) favou?rite; not a fan of;
+    (?:replies|reply|answers?|responses?|respond) (?:in|with|as|should|must);
+    please (?:use|keep|write|answer|reply|call|always|give)
+""")
+"""What stands until it is changed: who somebody is, instructions, rules, preferences."""
+
+HOLDS: Final = r"\d|" + _any_of(r"""
+    not; never; no; none; nobody; nothing; nowhere; neither; nor; cannot; without; hardly; barely; [a-z]+n't; unable;
+    fail(?:s|ed)?; refus\w*; only; except; unless; if; until; whether; provided; as long as; in case; otherwise; must;
+    may; should; decid\w*; decisions?; agree[ds]?; agreements?; approv\w*; accept(?:s|ed)?; sign(?:s|ed); reject\w*;
+    results?; outcomes?; concluded?; conclusions?; resolv\w*; settled; cho(?:se|sen); therefore; thus; instead; turned
+    out; in the end; finally; from now on
+""")
+"""What a text cannot lose of its sentences: a figure, a negation, a condition, an outcome."""
+
+DEPENDS: Final = (
+    r"^\W*(?:he|she|it|they|this|that|these|those|his|her|its|their|him|them|then|so|but|and|or|also|however|because|"
+    r"which|who|there|both|each|another|such|it's|he's|she's|they're|that's)(?-u:\b)"
+)
+"""How a sentence begins whose subject, or whose other half, stands in the one before it."""

@@ -1,0 +1,122 @@
+"""What a token budget keeps first: ranks of memories by use, by harm, and by what newer ones say."""
+
+import frames
+import polars as pl
+import pytest
+
+from memory_pipeline.consolidation import keeping
+from memory_pipeline.consolidation.keeping import Rank
+from memory_pipeline.schemas import TABLES
+
+PAIR = ("The band rehearses in the cellar.", "The band rehearses in the barn now.")
+
+
+def store(*texts, **columns):
+    """Memories m0, m1 and so on, one a day; columns as {place: value}."""
+    return frames.memories(
+        [
+            {"content": text, "created_at": frames.ago(90 - place)}
+            | {name: values[place] for name, values in columns.items() if place in values}
+            for place, text in enumerate(texts)
+        ]
+    )
+
+
+def edges(*links):
+    """Decided edges: (type, source, target)."""
+    return frames.edges([{"edge_type": kind, "source": source, "target": target} for kind, source, target in links])
+
+
+def accesses(*uses):
+    """Accesses: (memory, position in the answer), each a recall of its own."""
+    rows = [
+        {"profile_id": "p", "seq": seq, "ordinal": ordinal, "memory_id": name, "at": frames.ago(1)}
+        for seq, (name, ordinal) in enumerate(uses, 1)
+    ]
+    if not rows:
+        return TABLES["accesses"].empty()
+    return TABLES["accesses"].conform(
+        pl.DataFrame(rows).with_columns(session_id=pl.lit(None), expanded=pl.lit(value=False))
+    )
+
+
+def ranks(memories, *, links=(), uses=(), changes=None):
+    found = keeping.ranked(
+        memories,
+        edges(*links) if links else TABLES["association_edges"].empty(),
+        TABLES["fact_changes"].empty() if changes is None else changes,
+        accesses(*uses),
+        as_of=frames.AS_OF,
+    )
+    assert found["memory_id"].to_list() == memories["memory_id"].to_list()
+    return [Rank(rank) for rank in found["rank"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "rank"),
+    [
+        ("Ruben is allergic to walnuts.", Rank.SAFETY),
+        ("She takes 20 mg of the tablets at night.", Rank.SAFETY),
+        ("Visitors must not feed the goats.", Rank.SAFETY),
+        ("Never open the sluice before noon.", Rank.SAFETY),
+        ("The mortgage is with the village bank.", Rank.SAFETY),
+        ("My name is Odalys.", Rank.STANDING),
+        ("From now on, answer in two lines.", Rank.STANDING),
+        ("Ruben prefers the window seat.", Rank.STANDING),
+        ("The choir sang in the old mill.", Rank.REST),
+        ("Is anybody allergic to walnuts?", Rank.REST),
+        ("No worries, don't forget your coat!", Rank.REST),
+    ],
+)
+def test_words_of_harm_and_of_standing_rank(text, rank):
+    assert ranks(store(text)) == [rank]
+
+
+def test_what_was_first_in_an_answer_or_often_below_was_asked_for():
+    texts = ["The choir sang.", "The kiln cooled.", "The ferry left."]
+    assert ranks(store(*texts), uses=[("m0", 0), ("m1", 2), ("m1", 2), ("m1", 2), ("m2", 8)]) == [
+        Rank.ASKED,
+        Rank.ASKED,
+        Rank.REST,
+    ]
+
+
+def test_the_older_side_of_an_update_goes_first_even_if_it_is_the_one_asked_for():
+    assert ranks(store(*PAIR), links=[("MAY_UPDATE", "m1", "m0")]) == [Rank.OUTDATED, Rank.CURRENT]
+    assert ranks(store(*PAIR), links=[("MAY_UPDATE", "m1", "m0")], uses=[("m0", 0)]) == [
+        Rank.ASKED_OUTDATED,
+        Rank.ASKED,
+    ]
+
+
+def test_ranks_are_handed_on_along_a_chain_of_updates():
+    links = [("MAY_UPDATE", "m1", "m0"), ("MAY_UPDATE", "m2", "m1")]
+    memories = store("Ada is allergic to figs.", "Ada may eat figs.", "Figs make Ada ill after all.")
+    assert ranks(memories, links=links) == [Rank.OUTDATED, Rank.OUTDATED, Rank.SAFETY]
+
+
+def test_of_copies_the_newest_stands_for_all_and_has_their_use():
+    links = [("MAY_REPEAT", "m0", "m1"), ("MAY_REPEAT", "m1", "m2")]
+    memories = store("The kiln cools for a day.", "For a day the kiln cools.", "A day of cooling for the kiln.")
+    assert ranks(memories, links=links) == [Rank.OUTDATED, Rank.OUTDATED, Rank.CURRENT]
+    assert ranks(memories, links=links, uses=[("m0", 1), ("m1", 1)])[2] == Rank.ASKED
+
+
+def test_what_is_closed_stays_outdated_when_its_successor_has_left():
+    closed = {"superseded_by": {0: "m1"}, "superseded_kind": {0: "update"}, "valid_until": {0: frames.ago(5)}}
+    assert ranks(store(*PAIR, lifecycle={1: "archived"}, **closed))[0] == Rank.OUTDATED
+    assert ranks(store(PAIR[0], **closed)) == [Rank.OUTDATED]
+
+
+def test_what_is_outdated_in_part_ranks_by_what_still_holds():
+    memories = store("Ada keeps bees. Ada keeps goats.", "Ada has given up the goats.")
+    row = {"profile_id": "p", "memory_id": "m0", "other_id": "m1", "relation": "update", "decided": True}
+    given = row | {"confidence": 1.0, "statement": "Ada keeps goats.", "at": frames.ago(1), "rule": "r", "reason": "r"}
+    missing = {name: pl.lit(None) for name in TABLES["fact_changes"].empty().columns if name not in given}
+    changes = pl.DataFrame([given]).with_columns(**missing | {"plan_id": pl.lit("")})
+    assert ranks(memories, changes=TABLES["fact_changes"].conform(changes))[0] == Rank.REST
+
+
+def test_links_of_memories_that_are_gone_or_out_of_time_change_nothing():
+    assert ranks(store(*PAIR), links=[("MAY_UPDATE", "m0", "m1"), ("MAY_UPDATE", "m9", "m0")]) == [Rank.REST, Rank.REST]
+    assert ranks(store(*PAIR, lifecycle={1: "deleted"}), links=[("MAY_UPDATE", "m1", "m0")])[0] == Rank.REST
