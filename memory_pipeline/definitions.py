@@ -36,7 +36,7 @@ GROUPS: Final = {
     ),
     "associations": (
         *("derived_edges", "memory_importance", "scored_memories", "deferred"),
-        *("fact_changes", "proposed_edges", "association_edges"),
+        *("fact_changes", "verdicts", "proposed_edges", "association_edges"),
     ),
     "proposals": (
         *("clusters", "cluster_members", "merge_refusals", "completions", "summaries"),
@@ -56,6 +56,7 @@ KINDS: Final = {
     "memory_importance": {"scipy"},
     "clusters": {"scipy"},
     "completions": {"openai"},
+    "verdicts": {"openai"},
     "consolidation_commit": {"sqlite", "parquet"},
     "snapshot": {"duckdb"},
 }

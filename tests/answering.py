@@ -44,6 +44,14 @@ def stated(prompt):
     return json.dumps({"facts": facts, "left_out": questions})
 
 
+def all_different(prompt):
+    """Answer that no pair of memories is related."""
+    names = [json.loads(line)["pair"] for line in material(prompt)]
+    return json.dumps(
+        [{"pair": name, "relation": "different", "sure": True, "older": "", "newer": ""} for name in names]
+    )
+
+
 def reply(body=None, *, status=200, kind="application/json", **headers):
     """A whole answer; `body` is sent as it is if it is bytes. Headers are written with underscores."""
 

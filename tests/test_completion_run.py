@@ -9,7 +9,7 @@ import homes
 import launches
 import polars as pl
 import pytest
-from answering import failure, material, reply, said, serving, stated
+from answering import all_different, failure, material, reply, said, serving, stated
 
 from memory_pipeline import MemoryClient, Settings, build_defs
 from memory_pipeline.assets.resources import Run
@@ -67,6 +67,8 @@ def faithful(prompt, _):
     """Repeat what the prompt lists, which leaves nothing out and invents nothing."""
     if "atomic facts" in prompt:
         return reply(said(stated(prompt)))
+    if "pair of notes" in prompt:
+        return reply(said(all_different(prompt)))
     texts = dict.fromkeys(re.sub(r"^\d+\. (?:\[[-\d]+\] )?", "", line) for line in material(prompt))
     return reply(said(" / ".join(texts)))
 
@@ -100,9 +102,11 @@ def finished(settings, instance, **options):
 
 def test_a_model_is_asked_once_and_its_words_are_kept(worded):
     lake, _, (first, second), _ = worded
-    kept = lake.read("completions")
+    verdicts = lake.read("verdicts")
+    kept = pl.concat([lake.read("completions"), verdicts.drop("subject")])
     assert set(kept["outcome"]) == {"answered"}
-    assert set(kept["purpose"]) == {"block", "facts", "summary"}
+    assert set(kept["purpose"]) == {"block", "facts", "relation", "summary"}
+    assert verdicts["subject"].str.split(" ").list.len().max() > 1
     assert len({*first, *second}) == len(first) + len(second) == kept.height
     memories = lake.read("memories")
     assert set(memories.filter(pl.col("kind") != "original")["content"]) & set(kept["content"])
@@ -144,7 +148,9 @@ def test_a_dry_run_asks_carries_the_answers_and_writes_nothing(lake):
         planned = actions.dry_run(deployment(lake, server), as_of=homes.NIGHT)
     assert server.asked
     assert planned["completions"].height == len(server.asked)
+    assert set(planned["completions"]["purpose"]) == {"block", "facts", "relation", "summary"}
     assert lake.read("completions").is_empty()
+    assert lake.read("verdicts").is_empty()
     assert launches.state(lake) == before
 
 
@@ -161,7 +167,7 @@ def test_a_model_that_fails_leaves_the_words_to_rules_and_says_why(lake, instanc
 def test_the_report_of_a_run_says_how_many_summaries_rules_had_to_word_and_why(lake):
     """One answer names a year that no memory knows, one is empty, and then the server refuses."""
     answers = {0: reply(said("All of it happened in 1437.")), 1: reply(said(""))}
-    given = {"LLM_MODEL": "m", "LLM_RETRIES": "0", "LLM_CONCURRENCY": "1", "CORE_BLOCKS": "no"}
+    given = {"LLM_MODEL": "m", "LLM_RETRIES": "0", "LLM_CONCURRENCY": "1", "CORE_BLOCKS": "no", "LLM_PAIRS": "0"}
     with serving(lambda _, nth: answers.get(nth) or failure(400)) as server:
         variables = {f"MEMORY_PIPELINE_{name}": value for name, value in (given | {"LLM_BASE_URL": server.url}).items()}
         shown = commands.text(

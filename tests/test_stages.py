@@ -137,7 +137,7 @@ def test_what_is_deferred_is_neither_compared_nor_linked_nor_grouped():
     def touched(*left):
         late = rest(*left)
         shared = {"deferred": late, "vectors": vectors}
-        facts = apply(stages.detect_changes, context(), memories=homes, enrichment=enrichment, **shared)
+        facts = apply(stages.detect_changes, context(), memories=homes, enrichment=enrichment, **shared).fact_changes
         links = apply(stages.propose_edges, context(), memories=memories, scored_memories=scored, **shared)
         groups = apply(
             stages.cluster,

@@ -10,6 +10,10 @@ import polars as pl
 
 from memory_pipeline.schemas import LIVE, TABLES
 
+_COSTS: Final = [
+    pl.col("cost").sum().alias("cost"),
+    (pl.col("input_tokens") + pl.col("output_tokens")).sum().alias("tokens"),
+]
 FIGURES: Final[Mapping[str, Sequence[pl.Expr]]] = {
     "events": [pl.col("event_id").n_unique().alias("events"), pl.col("seq").max().alias("position")],
     "memories": [
@@ -29,10 +33,8 @@ FIGURES: Final[Mapping[str, Sequence[pl.Expr]]] = {
     ],
     "association_edges": [pl.col("weight").mean().alias("mean_weight")],
     "clusters": [pl.col("cluster_size").max().alias("largest"), pl.col("cohesion").mean().alias("mean_cohesion")],
-    "completions": [
-        pl.col("cost").sum().alias("cost"),
-        (pl.col("input_tokens") + pl.col("output_tokens")).sum().alias("tokens"),
-    ],
+    "completions": _COSTS,
+    "verdicts": _COSTS,
     "summaries": [pl.col("members").list.len().sum().alias("members")],
     "trims": [(pl.col("tokens_before") - pl.col("tokens_after")).sum().alias("tokens_saved")],
     "consolidation_plan": [(pl.col("status") == "held").sum().alias("held")],
@@ -52,6 +54,7 @@ PICTURES: Final[Mapping[str, str]] = {
     "promotions": "rule",
     "tier_changes": "to_tier",
     "completions": "outcome",
+    "verdicts": "outcome",
     "archived_set": "rule",
     "trims": "value",
     "consolidation_plan": "action",

@@ -27,12 +27,12 @@ TASKS: Final[dict[str, frozenset[Action]]] = {
 }
 """The actions that each task may decide; every task scores, and computes what its decisions need."""
 
-Complete = Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
-"""Answers requests to a language model: takes requests (`model_prompts.REQUESTS`) and the table `completions` so far,
-and returns the rows to add to it."""
+Complete = Callable[[pl.DataFrame, pl.DataFrame, float], pl.DataFrame]
+"""Answers requests to a language model: takes requests (`model_prompts.REQUESTS`), the attempts recorded so far
+(columns of table `completions`) and the share of the run's budget that they may use, and returns the rows to add."""
 
 
-def recorded_only(_requests: pl.DataFrame, _completions: pl.DataFrame) -> pl.DataFrame:
+def recorded_only(_requests: pl.DataFrame, _recorded: pl.DataFrame, _share: float) -> pl.DataFrame:
     """Ask nobody: a rebuild and an undo use only the answers that are recorded."""
     return TABLES["completions"].empty()
 

@@ -3,21 +3,26 @@
 Pairs are asked in batches and looked up one by one: a pair is named by a hash of both texts, speakers and days, so that
 a verdict is found whatever batch it was asked in, and no pair is asked twice. A verdict is accepted only if it names a
 pair that was asked, and if the words that it calls outdated stand in the older text and those that say so in the newer.
-Not here: which pairs are candidates and what a run makes of a judgement (`change_detection`), how a model is asked
-(`model_prompts`), and the judge by rules (`text.compare`).
+What the model says is laid over what the rules found (`overlaid`). Not here: how a model is asked (`model_prompts`),
+and the judge by rules (`change_detection`, `text.compare`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, Literal
 
+import numpy as np
 import polars as pl
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from memory_pipeline.consolidation import model_prompts
+from memory_pipeline.consolidation import languages, model_prompts, similarity
 from memory_pipeline.consolidation.model_prompts import NOT_JSON, REQUESTS
+from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.llm.protocol import Outcome
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse import clauses, facts
+from memory_pipeline.text.parse.speakers import by_assistant
 
 PURPOSE: Final = "relation"
 """Purpose of a request about pairs."""
@@ -31,6 +36,15 @@ MISQUOTED: Final = "quotes what the text does not say"
 OTHER_NUMBERS: Final = "calls the same what differs in numbers, dates or negation"
 """Reasons why a verdict is refused."""
 
+DECIDED: Final = 0.95
+"""Confidence from which an update closes what it outdates."""
+NEAR: Final = 0.3
+"""Least cosine of a pair that only its vectors propose."""
+
+_WIDER: Final = 3
+"""Times as many near memories are looked up as pairs are asked about, since only older ones count."""
+_ENDS: Final = ["profile_id", "memory_id", "other_id"]
+_SEEN: Final = ("text", "speaker", "at")
 _NAME_DIGITS: Final = 12
 _PAIR: Final = ("older_text", "older_speaker", "older_day", "newer_text", "newer_speaker", "newer_day")
 _PROMPT: Final = """\
@@ -103,7 +117,7 @@ def requests(pairs: pl.DataFrame, known: pl.DataFrame, policy: Policy) -> pl.Dat
 
     Args:
         pairs: as `named` returns them, with profile_id, in the order of asking; a pair may be there more than once.
-        known: recorded attempts: table `model_readings`.
+        known: recorded attempts: table `verdicts`.
         policy: the model.
 
     Returns:
@@ -131,7 +145,7 @@ def verdicts(pairs: pl.DataFrame, known: pl.DataFrame, policy: Policy) -> pl.Dat
 
     Args:
         pairs: as for `requests`.
-        known: table `model_readings`, with the answers of this run.
+        known: table `verdicts`, with the answers of this run.
         policy: the model.
 
     Returns:
@@ -253,3 +267,141 @@ def _differ(older: Iterable[str] | None, newer: Iterable[str] | None) -> bool:
     """Return whether each side has facts of a kind that the other lacks."""
     ours, theirs = set(older or ()), set(newer or ())
     return bool(ours - theirs and theirs - ours)
+
+
+def pairs(
+    changes: pl.DataFrame,
+    memories: pl.DataFrame,
+    enrichment: pl.DataFrame,
+    vectors: pl.DataFrame,
+    policy: Policy,
+    *,
+    as_of: datetime,
+) -> pl.DataFrame:
+    """Return the pairs that the model is asked about: those that rules relate, then the nearest by their vectors.
+
+    Live originals and compressions of people are compared, in languages that the rules read. The older memory is the
+    one that holds from an earlier instant.
+
+    Args:
+        changes: table `fact_changes` by rules alone.
+        memories: table `memories`.
+        enrichment: table `enrichment`.
+        vectors: table `vectors`; only those of the policy's embedder are read.
+        policy: the model, and the most older memories that each memory is compared with (`llm_pairs`).
+        as_of: instant of the state; memories valid only later are not compared yet.
+
+    Returns:
+        As `named` returns them, with profile_id, memory_id (the older), other_id and at (since when the newer holds);
+        likeliest first. None if no model is set. Cost: one exact search for the nearest of each memory.
+    """
+    asks = policy.llm_model is not None and policy.llm_pairs > 0 and policy.fact_changes
+    points = _points(memories if asks else memories.clear(), enrichment, as_of)
+    changes = changes if asks else changes.clear()
+    likely = changes.select(*_ENDS, likelihood=1.0 + pl.col("confidence"))
+    near = _nearest(points, vectors, policy)
+    chosen = pl.concat([likely, near]).sort("likelihood", *_ENDS, descending=[True, False, False, False])
+    best = chosen.unique(_ENDS, keep="first", maintain_order=True).group_by(
+        "profile_id", "other_id", maintain_order=True
+    )
+    sides = {"memory_id": "older", "other_id": "newer"}
+    ends = best.head(policy.llm_pairs).sort("likelihood", *_ENDS, descending=[True, False, False, False])
+    for end, side in sides.items():
+        described = points.select(
+            "profile_id", pl.col("memory_id").alias(end), *(pl.col(name).alias(f"{side}_{name}") for name in _SEEN)
+        )
+        ends = ends.join(described, on=["profile_id", end], maintain_order="left")
+    return named(ends.with_columns(at="newer_at"))
+
+
+def overlaid(
+    changes: pl.DataFrame, asked: pl.DataFrame, known: pl.DataFrame, policy: Policy, *, plan_id: str
+) -> pl.DataFrame:
+    """Return the changes that rules and model find together.
+
+    Where both name the same relation, its confidence is that of two independent judges, and from `DECIDED` on an update
+    is decided. Where only the model is sure of one, its confidence is the policy's `llm_precision`. Where the model is
+    sure that there is none, a link of the rules goes, and what they would decide becomes a link. Of pairs that the
+    model was not asked about, is not sure of or whose verdict was refused, the rules' judgement stands.
+
+    Args:
+        changes: table `fact_changes` by rules alone.
+        asked: as `pairs` returns it.
+        known: table `verdicts`, with the answers of this run.
+        policy: the model and its precision.
+        plan_id: plan that the rows belong to.
+
+    Returns:
+        Table `fact_changes`.
+    """
+    sure = asked.join(verdicts(asked, known, policy).filter("sure"), on=["profile_id", "pair"], maintain_order="left")
+    said = sure.select(*(*_ENDS, "relation", "statement", "value", "other_value", "at"), p=pl.lit(policy.llm_precision))
+    both = changes.join(said.select(*_ENDS, "p", heard="relation"), on=_ENDS, how="left", maintain_order="left")
+    agreed = pl.col("heard").eq_missing(pl.col("relation"))
+    combined = 1.0 - (1.0 - pl.col("confidence")) * (1.0 - pl.col("p"))
+    update = pl.col("relation") == "update"
+    contested = pl.col("heard").is_not_null() & ~agreed
+    kept = both.filter(~contested | pl.col("decided")).with_columns(
+        confidence=pl.when(agreed).then(combined).when(contested).then(1.0 - pl.col("p")).otherwise("confidence"),
+        decided=pl.when(agreed)
+        .then(pl.col("decided") | (update & (combined >= DECIDED)))
+        .otherwise(pl.col("decided") & ~contested),
+    )
+    new = said.filter(pl.col("relation") != "unrelated").join(kept, on=_ENDS, how="anti")
+    by_model = new.with_columns(
+        decided=update & (pl.col("p") >= DECIDED),
+        confidence="p",
+        subject=pl.lit(None, pl.String),
+        attribute=pl.lit(None, pl.String),
+        similarity=pl.lit(None, pl.Float32),
+        rule=pl.lit(PURPOSE),
+        reason=pl.when(pl.col("relation") == "duplicate")
+        .then(pl.format("{} says that both state the same.", pl.lit(policy.llm_model or "")))
+        .otherwise(
+            pl.format("{} says that '{}' goes against '{}'.", pl.lit(policy.llm_model or ""), "other_value", "value")
+        ),
+        plan_id=pl.lit(plan_id),
+    )
+    table = TABLES["fact_changes"]
+    return table.conform(
+        pl.concat([kept.select(changes.columns), by_model.select(changes.columns)], how="vertical_relaxed")
+    )
+
+
+def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+    """Return the memories that are compared, by the instant from which they hold: `at`, `text`, `place`."""
+    spoken = pl.col("kind").is_in([ORIGINAL, "compression"]) & pl.col("lifecycle").is_in(LIVE)
+    return (
+        memories.filter(spoken & ~by_assistant(pl.col("speaker")) & languages.judged(memories, enrichment))
+        .with_columns(at=pl.coalesce("valid_from", "said_at", "created_at"), text="content")
+        .filter(pl.col("at") <= pl.lit(as_of, INSTANT))
+        .sort("profile_id", "at", "seq", "memory_id")
+        .with_columns(place=pl.int_range(pl.len(), dtype=pl.Int64))
+    )
+
+
+def _nearest(points: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return each memory with the older ones nearest to it: profile_id, memory_id, other_id, likelihood (cosine).
+
+    What a newer memory has closed already is not compared again.
+    """
+    if points.is_empty():
+        return points.select(*_ENDS[:2], other_id="memory_id", likelihood=pl.lit(0.0))
+    embedded = vectors.filter(pl.col("model") == policy.embedder).select("profile_id", "content_hash", "vector")
+    ends = points.join(embedded, on=["profile_id", "content_hash"], how="left", maintain_order="left")
+    rows = similarity.matrix(ends["vector"])
+    groups = ends["profile_id"].rank("dense").fill_null(0).to_numpy().astype(np.int64)
+    found = similarity.top_k(
+        rows, rows, groups, groups, _WIDER * policy.llm_pairs, NEAR, exclude=np.arange(len(rows), dtype=np.int64)
+    )
+    closed = points["superseded_kind"].eq_missing("update").to_numpy()
+    older = (found.right < found.left) & ~closed[found.right]
+    ids = points["memory_id"]
+    return pl.DataFrame(
+        {
+            "profile_id": points["profile_id"].gather(found.left[older]),
+            "memory_id": ids.gather(found.right[older]),
+            "other_id": ids.gather(found.left[older]),
+            "likelihood": found.similarity[older].astype(np.float64),
+        }
+    )

@@ -6,11 +6,13 @@ clients of models (`llm/protocol`, `llm/openai`).
 """
 
 from datetime import datetime
+from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import atomic_facts, core_memory
+from memory_pipeline.consolidation import atomic_facts, core_memory, model_judge
 from memory_pipeline.consolidation.columns import KEY as MEMORY
+from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.groups import lineage
 from memory_pipeline.consolidation.model_prompts import HASH_DIGITS, KEY, REQUESTS
 from memory_pipeline.consolidation.summaries import prompting
@@ -26,6 +28,14 @@ from memory_pipeline.llm.protocol import (
 )
 from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.settings import LanguageModel, Policy
+
+PAIRS_SHARE: Final = 0.5
+"""Share of a run's budget for pairs of memories; the rest is for words, or all of it where no pairs are asked about."""
+
+
+def words_share(policy: Policy) -> float:
+    """Return the share of a run's budget for words and facts."""
+    return 1.0 - PAIRS_SHARE if policy.llm_pairs and policy.fact_changes else 1.0
 
 
 def requests(
@@ -78,6 +88,37 @@ def requests(
     return pl.concat(parts).sort(order).select(REQUESTS.names())
 
 
+def judged(
+    changes: pl.DataFrame, pairs: pl.DataFrame, verdicts: pl.DataFrame, context: Context
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Ask a model about pairs of memories, and lay what it says over what the rules found.
+
+    Half of the run's budget is for this, the other half for words.
+
+    Args:
+        changes: table `fact_changes` by rules alone.
+        pairs: as `model_judge.pairs` returns it.
+        verdicts: table `verdicts` so far.
+        context: the policy, and what answers.
+
+    Returns:
+        Table `fact_changes`, and the rows to add to `verdicts`.
+    """
+    table = TABLES["verdicts"]
+    asked = model_judge.requests(pairs, verdicts, context.policy)
+    if asked.is_empty():
+        new = table.empty()
+    else:
+        subjects = asked.select(*KEY, "subject")
+        answers = context.complete(asked, verdicts, PAIRS_SHARE).with_columns(
+            asked=pl.col("request_hash").str.head(HASH_DIGITS)
+        )
+        named = answers.join(subjects, left_on=["profile_id", "asked"], right_on=KEY, maintain_order="left")
+        new = table.conform(named)
+    known = pl.concat([verdicts, new])
+    return model_judge.overlaid(changes, pairs, known, context.policy, plan_id=context.plan_id), new
+
+
 def _entry_requests(memories: pl.DataFrame, scored: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Return requests to split the entries that have no facts yet; after all others, important entries first."""
     entries = atomic_facts.entries(memories, policy)
@@ -90,7 +131,9 @@ def _entry_requests(memories: pl.DataFrame, scored: pl.DataFrame, policy: Policy
     return atomic_facts.requests(unsplit, policy).join(ranks, on=["profile_id", "subject"], how="left")
 
 
-def answers_from(answers: pl.DataFrame, requests: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
+def answers_from(
+    answers: pl.DataFrame, requests: pl.DataFrame, recorded: pl.DataFrame, _share: float = 1.0
+) -> pl.DataFrame:
     """Return answers requests from what a plan carries, without asking a model.
 
     Args:
@@ -114,7 +157,8 @@ class ModelAnswers:
     """Asks a language model for the texts that have no recorded answer, within the budget of one run.
 
     Requests are sent in order. One is sent only if the budget covers its maximum cost beside all others in flight; when
-    their real cost is known, the remainder goes to the requests that had to wait. Several calls share one budget.
+    their real cost is known, the remainder goes to the requests that had to wait. Calls with requests of one purpose,
+    pairs of memories or anything else, share one budget.
     """
 
     def __init__(self, client: CompletionClient, settings: LanguageModel) -> None:
@@ -126,17 +170,18 @@ class ModelAnswers:
         """
         self._client = client
         self._settings = settings
-        self._usage = Usage()
+        self._usage = {True: Usage(), False: Usage()}
 
-    def __call__(self, requests: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
+    def __call__(self, requests: pl.DataFrame, recorded: pl.DataFrame, share: float = 1.0) -> pl.DataFrame:
         """Return answers requests.
 
         Args:
             requests: the columns of `model_prompts.REQUESTS`, in the order of asking.
-            recorded: table `completions` so far.
+            recorded: attempts so far: the columns of table `completions`.
+            share: share of the run's budget for requests of this purpose.
 
         Returns:
-            The rows to add to `completions`: one per request, with the answer or with the reason why there is none.
+            The rows to add, as in `completions`: one per request, with the answer or with the reason why there is none.
 
         Raises:
             ValueError: the client returns more or fewer answers than prompts.
@@ -149,7 +194,7 @@ class ModelAnswers:
         if open_requests.is_empty():
             return table.empty()
         prompts = [Prompt(*row) for row in open_requests.select("model", "prompt", "input_tokens").iter_rows()]
-        answers = self._ask(prompts)
+        answers = self._ask(prompts, open_requests["purpose"][0] == model_judge.PURPOSE, self._settings.shared(share))
         tries = (
             recorded.filter(pl.col("outcome") != Outcome.ANSWERED.value)
             .group_by("profile_id", pl.col("request_hash").str.head(HASH_DIGITS))
@@ -173,13 +218,13 @@ class ModelAnswers:
             .with_columns(request_hash=pl.when(failed).then(number).otherwise("request_hash"))
         )
 
-    def _ask(self, prompts: list[Prompt]) -> list[Completion]:
+    def _ask(self, prompts: list[Prompt], purse: bool, settings: LanguageModel) -> list[Completion]:
         """Return one answer per prompt; prompts that the budget does not cover have that as their outcome."""
         answers: dict[int, Completion] = {}
         waiting = list(range(len(prompts)))
         while waiting:
-            costs = [max_usage(self._settings, prompts[place].input_tokens) for place in waiting]
-            affordable = within_budget(costs, self._usage, self._settings)
+            costs = [max_usage(settings, prompts[place].input_tokens) for place in waiting]
+            affordable = within_budget(costs, self._usage[purse], settings)
             now = [place for place, fits in zip(waiting, affordable, strict=True) if fits]
             if not now:
                 break
@@ -189,6 +234,6 @@ class ModelAnswers:
                     f"the completer gave {len(batch)} answers to {len(now)} prompts; it must give one each"
                 )
             answers |= dict(zip(now, batch, strict=True))
-            self._usage += total_usage(batch)
+            self._usage[purse] += total_usage(batch)
             waiting = [place for place, fits in zip(waiting, affordable, strict=True) if not fits]
         return [answers.get(place) or Completion(None, Outcome.BUDGET) for place in range(len(prompts))]

@@ -129,7 +129,13 @@ def run_stage(
         computed = profiles
         if last_run and not context.actions & stage.serves:
             reused = profiles.filter(pl.col("profile_id").is_in(list(last_run.profiles)))
-            parts.append({name: last_run.read(name, reused["profile_id"].to_list()) for name in stage.gives})
+            kept = reused["profile_id"].to_list()
+            parts.append(
+                {
+                    name: TABLES[name].empty() if name in stage.recorded else last_run.read(name, kept)
+                    for name in stage.gives
+                }
+            )
             computed = profiles.join(reused, on="profile_id", how="anti")
         if computed.height:
             given = {name: tables[name].join(computed, on="profile_id", how="semi") for name in stage.takes}

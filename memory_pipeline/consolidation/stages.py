@@ -20,6 +20,7 @@ from memory_pipeline.consolidation import (
     deferral,
     forgetting,
     keeping,
+    model_judge,
     model_requests,
     promotion,
     scope,
@@ -81,6 +82,7 @@ from memory_pipeline.schemas import (
     TierChanges,
     Trims,
     Vectors,
+    Verdicts,
     conform,
     empty,
 )
@@ -236,6 +238,13 @@ def _not_deferred(memories: pl.DataFrame, deferred: pl.DataFrame) -> pl.DataFram
     return memories.join(deferred, on=KEY, how="anti", maintain_order="left")
 
 
+class Changes(NamedTuple):
+    """Facts that newer memories change, and what a model was asked about them."""
+
+    fact_changes: Frame[FactChanges]
+    verdicts: Frame[Verdicts]
+
+
 @stage(serves=frozenset({Action.LINK, Action.CLOSE}))
 def detect_changes(
     context: Context,
@@ -245,18 +254,22 @@ def detect_changes(
     vectors: Frame[Vectors],
     decided_edges: Frame[DecidedEdges],
     derived_edges: Frame[DerivedEdges],
-) -> Frame[FactChanges]:
-    """Detect facts that a newer memory updates or contradicts."""
+    verdicts: Frame[Verdicts],
+) -> Changes:
+    """Detect facts that a newer memory updates, contradicts or repeats; a model judges the likeliest pairs, if set."""
+    compared, enabled = _not_deferred(memories, deferred), mask_disabled(context, enrichment)
     changes = change_detection.compare(
-        _not_deferred(memories, deferred),
-        mask_disabled(context, enrichment),
+        compared,
+        enabled,
         vectors,
         associations.union(decided_edges, derived_edges),
         context.policy,
         as_of=context.as_of,
         plan_id=context.plan_id,
     )
-    return conform(FactChanges, changes)
+    pairs = model_judge.pairs(changes, compared, enabled, vectors, context.policy, as_of=context.as_of)
+    judged, asked = model_requests.judged(changes, pairs, verdicts, context)
+    return Changes(conform(FactChanges, judged), conform(Verdicts, asked))
 
 
 @stage()
@@ -374,7 +387,10 @@ def complete(
         actions=context.actions,
         outdated=_outdated(context, memories, association_edges, fact_changes),
     )
-    return empty(Completions) if requests.is_empty() else conform(Completions, context.complete(requests, completions))
+    if requests.is_empty():
+        return empty(Completions)
+    share = model_requests.words_share(context.policy)
+    return conform(Completions, context.complete(requests, completions, share))
 
 
 @stage()

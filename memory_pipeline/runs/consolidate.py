@@ -10,6 +10,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.context import Complete, recorded_only
+from memory_pipeline.consolidation.model_prompts import KEY
 from memory_pipeline.consolidation.model_requests import ModelAnswers
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.llm.openai import OpenAICompletionClient
@@ -67,7 +68,8 @@ def dry_run(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str,
     Arguments as for `consolidate`.
 
     Returns:
-        What a plan file holds: `profiles`, `consolidation_plan`, and of `completions` what is not recorded yet.
+        What a plan file holds: `profiles`, `consolidation_plan`, and as `completions` what a model answered and is not
+        recorded yet, about pairs of memories too.
 
     Raises:
         CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.
@@ -76,9 +78,13 @@ def dry_run(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str,
     tables = preview(lake, settings, profiles)
     if (broken := commit.violations(tables, inputs.policies(settings, profiles))).height:
         raise commit.InvariantBroken(broken)
-    recorded = lake.read("completions", profiles=profiles["profile_id"].to_list())
-    new = tables["completions"].join(recorded, on=TABLES["completions"].key, how="anti")
-    return {"profiles": profiles, "consolidation_plan": tables["consolidation_plan"], "completions": new}
+    owners = profiles["profile_id"].to_list()
+    answers = [
+        TABLES["completions"].conform(tables[name].join(lake.read(name, profiles=owners), on=KEY, how="anti"))
+        for name in ("verdicts", "completions")
+    ]
+    plan = tables["consolidation_plan"]
+    return {"profiles": profiles, "consolidation_plan": plan, "completions": pl.concat(answers)}
 
 
 def completer(settings: Settings, policies: Iterable[Policy]) -> Complete:

@@ -50,6 +50,7 @@ from memory_pipeline.schemas._memories import (
     SettledVectors,
     TierChanges,
     Vectors,
+    Verdicts,
 )
 from memory_pipeline.schemas._proposals import ArchivedSet, Deferred, FactChanges, Promotions, Trims
 from memory_pipeline.schemas._scores import ScoredMemories, ScoreHistory, SettledScoredMemories
@@ -109,6 +110,7 @@ __all__ = [
     "TierChanges",
     "Trims",
     "Vectors",
+    "Verdicts",
     "conform",
     "empty",
     "table_of",
@@ -182,6 +184,7 @@ TABLES: Final[dict[str, Table]] = {
         Table("enrichment", Enrichment, write_mode="appended", version=PARSER),
         Table("vectors", Vectors, write_mode="appended"),
         Table("completions", Completions, write_mode="appended"),
+        Table("verdicts", Verdicts, write_mode="appended"),
         Table("decisions", Decisions, write_mode="in_ledger"),
         Table("consolidation_runs", Runs, write_mode="in_ledger"),
         Table("dead_letters", DeadLetters, write_mode="in_ledger"),

@@ -165,12 +165,18 @@ class Completions(dy.Schema):
         key=True,
     )
     model = text("The model.")
-    purpose = text("summary, block or facts.")
+    purpose = text("summary, block, facts or relation.")
     content = text("The answer; null without one.", nullable=True)
     outcome = text("answered, or why there is no answer, such as budget or timeout.")
     input_tokens = count("Tokens of the request.")
     output_tokens = count("Tokens of the answer.")
     cost = dy.Float64(min=0.0, description="Cost of the request, at the prices in the settings and in their currency.")
+
+
+class Verdicts(Completions):
+    """Requests to language models about pairs of memories, with their answers, recorded once; append-only."""
+
+    subject = text("Names of the pairs asked about (see `consolidation/model_judge`), joined by blanks.")
 
 
 class ProposedBlocks(CoreMemoryBlocks):

@@ -42,6 +42,16 @@ class LanguageModel(Values):
     llm_price_input: NotNegative = Field(0.0, description="Price per million prompt tokens.")
     llm_price_output: NotNegative = Field(0.0, description="Price per million answer tokens.")
 
+    def shared(self, share: float) -> Self:
+        """Return these settings with a share of the budget of a run."""
+        tokens, money = self.llm_token_budget, self.llm_money_budget
+        return self.model_copy(
+            update={
+                "llm_token_budget": None if tokens is None else int(tokens * share),
+                "llm_money_budget": None if money is None else money * share,
+            }
+        )
+
     @model_validator(mode="after")
     def _priced(self) -> Self:
         """Require prices with a money budget: without them it would never be reached."""

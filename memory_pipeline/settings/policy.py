@@ -162,6 +162,14 @@ class Policy(Values):
         description="Let llm_model state the facts of entries of several sentences one by one, as memories of their "
         "own beside them; never under a token budget.",
     )
+    llm_pairs: int = Field(
+        3, ge=0, le=20, description="Older memories that llm_model compares each memory with, at most; 0: none."
+    )
+    llm_precision: Share = Field(
+        0.85,
+        description="Share of llm_model's sure judgements of two memories that are right, as measured; from 0.95 on "
+        "they close what is outdated without the rules' agreement, below they only link.",
+    )
     fact_changes: bool = Field(True, description="Detect changed and contradicting facts.")
     fact_confidence: Share = Field(0.70, description="Minimum confidence of a changed or contradicting fact.")
 
