@@ -158,7 +158,8 @@ def test_a_model_that_fails_leaves_the_words_to_rules_and_says_why(lake, instanc
     with serving(lambda *_: failure(401, message=f"Incorrect API key provided: {KEY}")) as server:
         result = finished(deployment(lake, server), instance, last="summaries", as_of=homes.NIGHT.isoformat())
     completions, summaries = lake.read("completions"), lake.staged(result.run_id, "summaries")
-    assert len(server.asked) <= Settings().llm_concurrency
+    assert len(server.asked) <= 2 * Settings().llm_concurrency  # the step about pairs, and the step about words
+    assert set(lake.read("verdicts")["outcome"]) == {"unauthorised"}
     assert set(completions["outcome"]) == {"unauthorised"}
     assert set(summaries.select("compiled_by", "fallback").rows()) == {("rules", "unauthorised")}
     assert KEY not in str([completions.to_dicts(), summaries.to_dicts(), *result.all_events])
@@ -167,7 +168,14 @@ def test_a_model_that_fails_leaves_the_words_to_rules_and_says_why(lake, instanc
 def test_the_report_of_a_run_says_how_many_summaries_rules_had_to_word_and_why(lake):
     """One answer names a year that no memory knows, one is empty, and then the server refuses."""
     answers = {0: reply(said("All of it happened in 1437.")), 1: reply(said(""))}
-    given = {"LLM_MODEL": "m", "LLM_RETRIES": "0", "LLM_CONCURRENCY": "1", "CORE_BLOCKS": "no", "LLM_PAIRS": "0"}
+    given = {
+        "LLM_MODEL": "m",
+        "LLM_RETRIES": "0",
+        "LLM_CONCURRENCY": "1",
+        "CORE_BLOCKS": "no",
+        "LLM_PAIRS": "0",
+        "SUMMARIES": "all",
+    }
     with serving(lambda _, nth: answers.get(nth) or failure(400)) as server:
         variables = {f"MEMORY_PIPELINE_{name}": value for name, value in (given | {"LLM_BASE_URL": server.url}).items()}
         shown = commands.text(
@@ -195,7 +203,7 @@ def test_a_missing_package_stops_the_run_with_one_sentence(lake, instance, monke
     with serving(faithful) as server:
         result = run(deployment(lake, server), instance, last="completions", as_of=homes.NIGHT.isoformat())
     assert not result.success
-    assert "pip install 'memory-pipeline[llm]'" in launches.why(result)["completions"]
+    assert "pip install 'memory-pipeline[llm]'" in launches.why(result)["fact_changes"]
 
 
 def test_a_client_asks_too_and_a_second_run_asks_nothing_new(lake):

@@ -482,3 +482,11 @@ def test_what_does_not_hold_yet_is_marked_and_comes_behind_whatever_holds_of_it(
     begun = ask("What does the canteen serve now?", change(memories(CANTEEN), "m1", valid_from=frames.AS_OF), k=3)
     assert ids(begun)[0] == "m1"
     assert begun["holds_from"].null_count() == begun.height
+
+
+def test_the_coefficients_are_those_fitted_to_the_embedder_of_the_index():
+    built_in, encoder = weights(), weights("local:/models/any")
+    cosine = list(FEATURES).index("cosine")
+    assert (encoder / encoder.sum())[cosine] > 2 * (built_in / built_in.sum())[cosine]
+    assert np.array_equal(weights("local"), encoder)
+    assert np.array_equal(weights("of-another-kind"), built_in)

@@ -15,6 +15,12 @@ def model_names() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in _models().iterdir() if entry.name.endswith(".toml"))
 
 
+def ranking_name(embedder: str) -> str:
+    """Return the name of the default ranking's model for an embedder: that of its family, if one was fitted to it."""
+    name = f"ranking_{embedder.partition(':')[0]}"
+    return name if name in model_names() else "ranking"
+
+
 @cache
 def coefficients(name: str) -> Mapping[str, float]:
     """Return the coefficients of a model by feature name.

@@ -22,7 +22,7 @@ from memory_pipeline.recall.rank.baselines import FORMULAS, Context, by_formula
 from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.features import FEATURES, Candidates, select_candidates
 from memory_pipeline.schemas import INSTANT
-from memory_pipeline.settings.model_files import coefficients
+from memory_pipeline.settings.model_files import coefficients, ranking_name
 from memory_pipeline.text.embed.embedding import embedder
 from memory_pipeline.text.parse import tokens
 
@@ -93,9 +93,9 @@ class _Ranked:
 
 
 @cache
-def weights() -> Floats:
-    """Return the coefficients of the default ranking in the order of `FEATURES`."""
-    by_name = coefficients("ranking")
+def weights(embedder_name: str = "hashing") -> Floats:
+    """Return the coefficients of the default ranking for an index's embedder, in the order of `FEATURES`."""
+    by_name = coefficients(ranking_name(embedder_name))
     return np.array([by_name.get(name, 0.0) for name in FEATURES])
 
 
@@ -188,7 +188,7 @@ def _by_model(
 ) -> _Ranked:
     """Order candidates by the default model, then by the rules of `selection` and `redundancy`."""
     rows = candidates.rows
-    scores, values = candidates.scored(weights())
+    scores, values = candidates.scored(weights(index.model))
     base = float(np.median(scores)) if len(scores) else 0.0
     scores = _penalised(scores, index.live[rows], base)
     scores = redundancy.without_repeats(index, rows, scores, selection.best_first(index, rows, scores), 2 * depth)
@@ -204,7 +204,7 @@ def _by_model(
     if question.open:
         order = selection.with_rules(order, candidates, invalid, wants_help=question.kind == "wish")
     order = redundancy.summaries_behind(index, rows, order, k)
-    return _Ranked(rows, scores, tuple(FEATURES), values, weights(), order, base, len(rows))
+    return _Ranked(rows, scores, tuple(FEATURES), values, weights(index.model), order, base, len(rows))
 
 
 def _penalised(scores: Floats, live: Marks, base: float) -> Floats:
