@@ -260,6 +260,14 @@ def test_a_changed_statement_takes_its_facts_along_and_no_other(statement, left)
     assert made(memories, accepted, changes).height == 3 - len(texts)
 
 
+def test_a_sentence_that_was_closed_before_has_no_fact():
+    memories = memory()
+    ended = {"sentence": "She does not glaze indoors.", "valid_until": ago(1), "closed_by": "n"}
+    closed = memories.with_columns(closed_statements=pl.Series([[ended]], dtype=memories.schema["closed_statements"]))
+    assert made(closed, split(GOOD, closed))["content"].to_list().count("Nadia does not glaze indoors.") == 0
+    assert made(closed, split(GOOD, closed)).height == 2
+
+
 def test_a_repetition_changes_nothing():
     memories = memory()
     accepted = split(GOOD)
