@@ -283,7 +283,7 @@ def test_blocks_come_first_then_summaries_by_importance():
     clusters = state()[0].select("method", "cluster_id")
     methods = found.join(clusters, left_on="subject", right_on="cluster_id", how="left", maintain_order="left")
     assert methods.select(pl.coalesce("method", "subject")).to_series().to_list() == [
-        "project_context",
+        "user_profile",
         "similarity_components",
         "near_duplicates",
     ]

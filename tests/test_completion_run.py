@@ -74,9 +74,8 @@ def faithful(prompt, _):
 
 
 def deployment(lake, server, **policy):
-    return Settings(
-        home=lake.home, llm_base_url=server.url, llm_retries=0, policy=Policy(**{"llm_model": "m"} | policy)
-    )
+    every = {"llm_model": "m", "summaries": "all", "core_facts": "superlocal"}
+    return Settings(home=lake.home, llm_base_url=server.url, llm_retries=0, policy=Policy(**every | policy))
 
 
 def run(settings, instance, *, last="consolidation_commit", **options):

@@ -1,4 +1,7 @@
+"""Core memory blocks: how they are filled, and the facts that SuperLocalMemory takes."""
+
 from datetime import timedelta
+from functools import partial
 
 import frames
 import polars as pl
@@ -12,6 +15,8 @@ from memory_pipeline.consolidation import core_memory
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
+counted = partial(Policy, core_facts="superlocal")
+"""The policy of blocks that take the most accessed or newest memories."""
 NAMES = ["user_profile", "project_context", "behavioral_patterns", "active_decisions", "learned_preferences"]
 SILENT = {"category": "procedural"}
 """A category that no block takes."""
@@ -39,7 +44,7 @@ def compiled(memories, policy=None, *, blocks=NO_BLOCKS, gists=None, as_of=AS_OF
         enrichment(memories, gists or {}),
         blocks,
         NO_ANSWERS,
-        policy or Policy(),
+        policy or counted(),
         as_of=as_of,
         plan_id="plan",
     )
@@ -168,7 +173,7 @@ def test_a_block_ends_between_two_facts():
     content = contents(compiled(frames.memories(rows)))["user_profile"]
     assert facts(content) == ["0" * 208, "1" * 208]
     for limit, fitting in ((421, 2), (420, 1), (208, 1)):
-        content = contents(compiled(frames.memories(rows), Policy(block_char_limit=limit)))["user_profile"]
+        content = contents(compiled(frames.memories(rows), counted(block_char_limit=limit)))["user_profile"]
         assert len(facts(content)) == fitting
 
 
@@ -190,7 +195,7 @@ def test_a_fact_too_long_for_the_block_gives_its_gist_and_that_is_cut_at_a_word(
         (2, "E…"),
         (1, None),
     ):
-        blocks = compiled(memories, Policy(block_char_limit=limit), gists={long: gist})
+        blocks = compiled(memories, counted(block_char_limit=limit), gists={long: gist})
         assert contents(blocks).get("user_profile") == content, limit
 
 
@@ -223,9 +228,9 @@ def test_all_blocks_together_keep_to_the_limit_in_their_order():
     memories = frames.memories(rows)
     blocks = contents(compiled(memories))
     assert [len(blocks[name]) for name in NAMES] == [363, 363, 363, 363, 363]
-    blocks = contents(compiled(memories, Policy(core_memory_char_limit=1600)))
+    blocks = contents(compiled(memories, counted(core_memory_char_limit=1600)))
     assert [len(blocks.get(name, "")) for name in NAMES] == [363, 363, 363, 363, 0]
-    blocks = contents(compiled(memories, Policy(core_memory_char_limit=542)))
+    blocks = contents(compiled(memories, counted(core_memory_char_limit=542)))
     assert [len(blocks.get(name, "")) for name in NAMES] == [363, 179, 0, 0, 0]
 
 
@@ -247,7 +252,7 @@ def test_the_version_rises_only_when_the_text_changes():
 def test_blocks_that_are_switched_off_stay_as_they_are():
     memories = frames.memories([semantic()])
     first = compiled(memories)
-    off = Policy(core_blocks=False)
+    off = counted(core_blocks=False)
     assert compiled(memories, off).is_empty()
     assert compiled(frames.memories([]), off, blocks=first).is_empty()
 
@@ -255,7 +260,7 @@ def test_blocks_that_are_switched_off_stay_as_they_are():
 def test_candidates_are_what_rules_make_of_the_facts():
     memories = frames.memories([semantic(memory_id="a"), {"memory_id": "e"}, semantic(memory_id="z", profile_id="q")])
     found = core_memory.candidates(
-        memories, scores(memories), frames.enrichment({}, of=memories), Policy(), as_of=AS_OF
+        memories, scores(memories), frames.enrichment({}, of=memories), counted(), as_of=AS_OF
     )
     assert found.rows() == [
         ("p", "user_profile", ["a"], "note a"),
@@ -263,7 +268,7 @@ def test_candidates_are_what_rules_make_of_the_facts():
         ("q", "user_profile", ["z"], "note z"),
     ]
     nothing = memories.clear()
-    empty = core_memory.candidates(nothing, scores(nothing), frames.enrichment({}, of=nothing), Policy(), as_of=AS_OF)
+    empty = core_memory.candidates(nothing, scores(nothing), frames.enrichment({}, of=nothing), counted(), as_of=AS_OF)
     assert empty.schema == found.schema
 
 
@@ -296,7 +301,7 @@ def whole(fact, text):
 @given(MEMORIES, st.integers(1, 60), st.integers(1, 150))
 def test_limits_hold_and_no_fact_is_cut_whatever_the_texts(rows, block_limit, limit):
     memories = remembered(rows)
-    policy = Policy(block_char_limit=block_limit, core_memory_char_limit=limit)
+    policy = counted(block_char_limit=block_limit, core_memory_char_limit=limit)
     blocks = compiled(memories, policy)
     assert TABLES["core_memory_blocks"].violations(blocks).is_empty()
     assert blocks["content"].str.len_chars().sum() <= limit

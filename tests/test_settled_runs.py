@@ -61,7 +61,7 @@ def test_versions_of_a_block_only_rise_even_if_it_was_empty_between(lake):
 
 
 def test_a_block_forgets_a_merge_that_was_undone_though_the_merge_is_found_again(lake):
-    told = ["The server Orion runs in the cellar.", "The server Orion runs in the cellar!"]
+    told = ["Ada would rather read in the cellar.", "Ada would rather read in the cellar!"]
     lake.ledger.append(
         [happened(place, "stored", f"m{place}", content=told[place], category="semantic") for place in range(2)]
     )
@@ -71,7 +71,7 @@ def test_a_block_forgets_a_merge_that_was_undone_though_the_merge_is_found_again
     undo.undo(lake, merge, now=NOW)
     again = homes.night(lake, as_of=START + 2 * DAY, run_id="two")
     assert merge in again["summaries"]["summary_id"], "the pair is still alike"
-    assert set(lake.read("core_memory_blocks")["members"].explode()) == {"m0", "m1"}
+    assert set(lake.read("core_memory_blocks")["members"].explode()) == {"m1"}, "the newer copy"
     settings = homes.settings(lake.home)
     own = inputs.select_profiles(lake, settings, as_of=START + 2 * DAY + timedelta(hours=1))
     assert consolidate.preview(lake, settings, own)["consolidation_plan"].is_empty()

@@ -1,8 +1,9 @@
 """Core memory: five short blocks per profile that an agent reads at the start of every session.
 
-A block joins facts by a line of three dashes. A fact is a memory on one line, or its gist if the memory is longer than
-the block; blocks are only cut between facts. A text that several memories share appears once in a block, for the first
-of them. Not here: wording by a model (`summaries.prompting`), and when blocks are compiled (`triggers`).
+A block joins facts by a line of three dashes; blocks are only cut between facts. The policy says which facts: those of
+a profile of the user (`core_profile`), or the memories that SuperLocalMemory takes, each on one line, or its gist if
+the memory is longer than the block; a text that several memories share appears once in a block, for the first of them.
+Not here: wording by a model (`summaries.prompting`), and when blocks are compiled (`triggers`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,6 +13,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation import core_profile
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.promotion import holds
 from memory_pipeline.consolidation.state import folding
@@ -77,13 +79,39 @@ BLOCKS: Final = (
     Block("active_decisions", _is("memory_type", "Decision") & _USED, "access_count"),
     Block("learned_preferences", (_is("category", "opinion") | _is("memory_type", "Preference")) & _SURE, "confidence"),
 )
-"""The blocks (SuperLocalMemory), in the order in which they are filled."""
+"""The blocks of SuperLocalMemory, in the order in which they are filled."""
+
+PROFILE: Final = "profile"
+"""Value of `core_facts` with which the blocks profile the user."""
+
+
+def names(policy: Policy) -> tuple[str, ...]:
+    """Return the names of the policy's blocks, in the order in which they are filled and read."""
+    return core_profile.NAMES if policy.core_facts == PROFILE else tuple(block.name for block in BLOCKS)
+
+
+def in_order(blocks: pl.DataFrame) -> pl.DataFrame:
+    """Return blocks in the order in which they are read.
+
+    Args:
+        blocks: any table with the columns profile_id and block.
+    """
+    places = {name: place for place, name in enumerate((*core_profile.NAMES, *(block.name for block in BLOCKS[1:])))}
+    return blocks.sort("profile_id", pl.col("block").replace_strict(places, default=len(places)), "block")
 
 
 def candidates(
-    memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy, *, as_of: datetime
+    memories: pl.DataFrame,
+    scored: pl.DataFrame,
+    enrichment: pl.DataFrame,
+    policy: Policy,
+    *,
+    as_of: datetime,
+    edges: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Select the facts of each block and word it by rule, within both limits.
+
+    A profile of the user holds what `core_profile.facts` returns. The blocks of SuperLocalMemory hold:
 
     - user_profile: five semantic memories or opinions, most accessed first. A core memory counts as semantic: it became
       core through use.
@@ -101,16 +129,18 @@ def candidates(
         memories: table `memories`.
         scored: table `scored_memories`; a memory without a row uses the importance it was stored with.
         enrichment: table `enrichment`, for gists; a text without a row is its own gist.
-        policy: limits in characters, separators included.
+        policy: which facts, and limits in characters, separators included.
         as_of: instant at which facts must be valid.
+        edges: decided and proposed edges, which say what is outdated or repeated; read for a profile of the user;
+            default: none.
 
     Returns:
         profile_id, block, members (in order) and content; empty blocks have no row. Sorted by profile, then in the
-        order of `BLOCKS`.
+        order of `names`.
 
     Cost: a filter and a sort of the live memories per block.
     """
-    return _fill_blocks(_facts(memories, scored, enrichment, policy, as_of), {}, policy).drop("worded")
+    return _fill_blocks(_facts(memories, scored, enrichment, edges, policy, as_of), {}, policy).drop("worded")
 
 
 def numbered(blocks: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
@@ -138,11 +168,12 @@ def compile_blocks(
     *,
     as_of: datetime,
     plan_id: str,
+    edges: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Compile the core memory blocks and return those whose text changes.
 
     Each block holds at most `block_char_limit` characters, and all blocks of a profile together at most
-    `core_memory_char_limit`, separators included; they are filled in the order of `BLOCKS`.
+    `core_memory_char_limit`, separators included; they are filled in the order of `names`.
 
     Args:
         memories: table `memories`.
@@ -154,6 +185,7 @@ def compile_blocks(
         policy: limits, and whether blocks are compiled at all.
         as_of: instant at which facts must be valid.
         plan_id: plan that the rows belong to.
+        edges: decided and proposed edges; default: none.
 
     Returns:
         Table `core_memory_blocks`: only the blocks whose text changes, each with the next version. A block that became
@@ -164,7 +196,7 @@ def compile_blocks(
     table = TABLES["core_memory_blocks"]
     if not policy.core_blocks:
         return table.empty()
-    facts = _facts(memories, scored, enrichment, policy, as_of)
+    facts = _facts(memories, scored, enrichment, edges, policy, as_of)
     by_rules = _fill_blocks(facts, {}, policy)
     answers = prompting.accepted_blocks(by_rules, completions, policy).drop_nulls("content")
     wordings = {(profile_id, block): text for profile_id, block, text in answers.select(*_BLOCK, "content").iter_rows()}
@@ -186,20 +218,41 @@ def compile_blocks(
 
 
 def _facts(
-    memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy, as_of: datetime
+    memories: pl.DataFrame,
+    scored: pl.DataFrame,
+    enrichment: pl.DataFrame,
+    edges: pl.DataFrame | None,
+    policy: Policy,
+    as_of: datetime,
 ) -> pl.DataFrame:
     """Return the facts of each block as lists, best first: profile_id, place (of the block), memory_id, text, gist."""
-    eligible = (
-        _with_member_dates(memories)
-        .filter(pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null() & holds(as_of))
-        .filter(_line("content") != "")
-        .with_columns(_attributed("content").alias("text"))
+    eligible = _with_member_dates(memories).filter(
+        pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null() & holds(as_of) & (_line("content") != "")
+    )
+    if policy.core_facts == PROFILE:
+        known = memories.join(eligible.select(KEY), on=KEY, how="anti")
+        own = eligible.filter(_is("kind", *_OWN))
+        drawn = TABLES["proposed_edges"].empty() if edges is None else edges
+        chosen = core_profile.facts(own, scored, drawn, as_of=as_of, others=known).with_columns(gist="text")
+    else:
+        chosen = _counted(eligible, scored, enrichment, policy)
+    return (
+        chosen.group_by("profile_id", "place", maintain_order=True)
+        .agg("memory_id", "text", "gist")
+        .sort("profile_id", "place")
+    )
+
+
+def _counted(eligible: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return the facts of the blocks of SuperLocalMemory, best first: profile_id, place, memory_id, text, gist."""
+    rated = (
+        eligible.with_columns(_attributed("content").alias("text"))
         .join(scored.select(*KEY, "importance"), on=KEY, how="left")
         .with_columns(pl.coalesce("importance", "importance_given"))
     )
     fitting = (policy.block_char_limit + len(SEPARATOR)) // (1 + len(SEPARATOR))
     chosen = [
-        eligible.filter(block.admits & _is("kind", *block.kinds))
+        rated.filter(block.admits & _is("kind", *block.kinds))
         .sort(
             *("profile_id", block.by, "importance", "created_at", "memory_id"),
             descending=[False, True, True, False, False],
@@ -216,9 +269,6 @@ def _facts(
         pl.concat(chosen)
         .join(gists, on=["profile_id", "content_hash"], how="left", maintain_order="left")
         .with_columns(pl.coalesce(_attributed("gist"), "text").alias("gist"))
-        .group_by("profile_id", "place", maintain_order=True)
-        .agg("memory_id", "text", "gist")
-        .sort("profile_id", "place")
     )
 
 
@@ -253,7 +303,7 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
     for profile_id, place, *lists in facts.iter_rows():
         if profile_id != current_profile:
             current_profile, remaining = profile_id, policy.core_memory_char_limit
-        block = BLOCKS[place].name
+        block = names(policy)[place]
         room = min(policy.block_char_limit, remaining)
         members, content = _fill_block(zip(*lists, strict=True), policy.block_char_limit, room)
         wording = wordings.get((profile_id, block), "")

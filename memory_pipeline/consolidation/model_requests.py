@@ -48,6 +48,7 @@ def requests(
     *,
     as_of: datetime,
     actions: frozenset[Action] = frozenset(Action),
+    edges: pl.DataFrame | None = None,
     outdated: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Collect the texts that a run needs from a model: new summaries, core memory blocks, and facts of entries.
@@ -61,6 +62,7 @@ def requests(
         policy: the model, whose clusters get summaries, and the limits of blocks.
         as_of: instant at which the facts of blocks must be valid.
         actions: what the run may decide; only texts for these are requested.
+        edges: table `association_edges`, for blocks; default: none.
         outdated: profile_id and memory_id of memories that no longer speak for the present; default: none.
 
     Returns:
@@ -74,7 +76,7 @@ def requests(
         return REQUESTS.to_frame()
     parts = []
     if policy.core_blocks and Action.COMPILE in actions:
-        blocks = core_memory.candidates(memories, scored, enrichment, policy, as_of=as_of)
+        blocks = core_memory.candidates(memories, scored, enrichment, policy, as_of=as_of, edges=edges)
         parts.append(prompting.block_requests(blocks, policy).with_columns(rank=pl.lit(2.0)))
     if Action.SUMMARISE in actions:
         members = lineage.due(clusters, cluster_members, memories, scored, enrichment, policy, outdated=outdated)

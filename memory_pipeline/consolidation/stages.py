@@ -385,6 +385,7 @@ def complete(
         context.policy,
         as_of=context.as_of,
         actions=context.actions,
+        edges=association_edges,
         outdated=_outdated(context, memories, association_edges, fact_changes),
     )
     if requests.is_empty():
@@ -611,6 +612,7 @@ def compile_blocks(
     completions: Frame[Completions],
     summaries: Frame[Summaries],
     archived_set: Frame[ArchivedSet],
+    proposed_edges: Frame[ProposedEdges],
     fact_changes: Frame[FactChanges],
     promotions: Frame[Promotions],
     decisions: Frame[Decisions],
@@ -644,6 +646,7 @@ def compile_blocks(
         context.policy,
         as_of=context.as_of,
         plan_id=context.plan_id,
+        edges=associations.union(decided_edges, proposed_edges),
     )
     return conform(ProposedBlocks, blocks)
 

@@ -119,7 +119,9 @@ class CoreMemoryBlocks(dy.Schema):
 
     profile_id = profile()
     block = text(
-        "user_profile, project_context, behavioral_patterns, active_decisions or learned_preferences.", key=True
+        "user_profile, health_and_safety, standing_instructions, preferences or current_projects; with the facts of "
+        "SuperLocalMemory user_profile, project_context, behavioral_patterns, active_decisions or learned_preferences.",
+        key=True,
     )
     content = text("Text of the block: facts, separated by a line of three dashes.")
     members = words("Memories from which it was compiled, in order.")

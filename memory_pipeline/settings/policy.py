@@ -190,6 +190,11 @@ class Policy(Values):
     core_min_stability: Share = Field(0.85, description="Minimum stability for becoming core.")
     core_min_sessions: int = Field(3, ge=0, description="Minimum number of sessions with an access for becoming core.")
     core_blocks: bool = Field(True, description="Compile core memory blocks.")
+    core_facts: Literal["profile", "superlocal"] = Field(
+        "profile",
+        description="Facts of the core memory blocks: `profile`, who the user is, health, standing instructions, "
+        "preferences and current projects; `superlocal`, the most accessed or newest memories of five kinds.",
+    )
     core_memory_char_limit: int = Field(
         2000, ge=1, description="Maximum characters of all core memory blocks together."
     )

@@ -14,7 +14,7 @@ from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import LanguageModel, Policy
 
 FACTS = {"Alpha fact.": "semantic", "Bravo episode.": "episodic"}
-POLICY = Policy(preset="superlocal", llm_model="stub", methods=("near_duplicates",))
+POLICY = Policy(preset="superlocal", llm_model="stub", core_facts="superlocal", methods=("near_duplicates",))
 STORED = TABLES["core_memory_blocks"].empty()
 
 

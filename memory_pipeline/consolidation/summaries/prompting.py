@@ -20,7 +20,7 @@ from memory_pipeline.text.parse import facts, tokens
 SUMMARY: Final = "summary"
 BLOCK: Final = "block"
 """Purposes of a request."""
-WORDED: Final = ("user_profile", "project_context")
+WORDED: Final = ("user_profile", "project_context", "current_projects")
 """Core memory blocks that a model words; structured facts gain nothing by it."""
 _TOKENS_PER_FACT: Final = 8
 """Tokens needed to state a number, date or name; facts take precedence over the budget."""
@@ -55,6 +55,7 @@ facts do not say. Answer with the paragraph alone."""
 _ABOUT: Final = {
     "user_profile": "a person: traits, circumstances and preferences",
     "project_context": "what a person is working on at present",
+    "current_projects": "what a person is working on at present",
 }
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final, Self, Unpack
 import polars as pl
 from uuid6 import uuid7
 
+from memory_pipeline.consolidation import core_memory
 from memory_pipeline.erasure.erase import Receipt, erase_memories
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Conflict, Lake
@@ -366,7 +367,7 @@ class MemoryClient:
         session = self._ids.get("session_id") if session_id is None else session_id
         if session is not None:
             self._append({"event_type": EventType.SESSION_STARTED.value, "session_id": session})
-        rows = self._lake.read("core_memory_blocks", profiles=[self._profile]).to_dicts()
+        rows = core_memory.in_order(self._lake.read("core_memory_blocks", profiles=[self._profile])).to_dicts()
         return Opening(
             session_id=session,
             blocks=tuple(Block.of(row) for row in rows),

@@ -1,0 +1,192 @@
+"""Facts of the core memory that profiles a user: who they are, health, instructions, preferences, current projects.
+
+Chosen are sentences that state something for good (`text.score.core_facts`) and are still true. Not here: how blocks
+are filled and worded (`core_memory`).
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.consolidation import currency
+from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.schemas import INSTANT
+from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
+from memory_pipeline.text.parse import tokens
+from memory_pipeline.text.parse.speakers import by_assistant
+from memory_pipeline.text.score import core_facts
+
+NAMES: Final = (
+    core_facts.IDENTITY,
+    core_facts.HEALTH,
+    core_facts.INSTRUCTION,
+    core_facts.PREFERENCE,
+    core_facts.PROJECT,
+)
+"""The blocks, in the order in which they are filled."""
+PROJECT_DAYS: Final = 180
+"""Age in days from which a project no longer counts as current."""
+LEAST_IMPORTANCE: Final = 0.2
+"""Importance from which a memory is worth reading before every session."""
+SAME: Final = 0.5
+"""Share of the content words of the shorter of two facts from which they are about the same thing."""
+LEAST_SHARED: Final = 2
+MOST_COMPARED: Final = 40
+"""Facts of a block that are compared with others; many more than fit into it."""
+MOST_CHARACTERS: Final = 200
+"""Longest memory that stands as a whole because an agent called it core or a preference."""
+MAIN_SHARE: Final = 0.15
+"""Share of the notes that begin with the name of the person whom a profile is about."""
+
+_FIRST_PERSON: Final = r"(?i)(?-u:\b)(?:i|i'm|i've|i'd|me|my|mine|we|we're|our|user|user's)(?-u:\b)"
+_FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
+_NAMED: Final = r"(?:^[^:.]+: |[\p{Ll},;] )\p{Lu}[\p{L}-]+"
+"""A capital inside a sentence, with the end of the word before; and whoever speaks."""
+_COLUMNS: Final = ("place", "memory_id", "text", "about", "lasting", "importance", "access_count", "created_at")
+
+
+def facts(
+    memories: pl.DataFrame, scored: pl.DataFrame, edges: pl.DataFrame, *, as_of: datetime, others: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the facts of each block, best first.
+
+    Left out are facts of memories that a newer one may outdate or contradicts, closed statements, what an assistant
+    said, commands that people give each other in a chat, and statements whose subject is said elsewhere. Of facts about
+    the same thing the newest stands. Facts are ranked by use (accesses, helpful feedback), then those about the person
+    whom the profile is about, then by importance, then the newest.
+
+    Args:
+        memories: rows of `memories` that are live, valid and no repetition of others.
+        scored: table `scored_memories`.
+        edges: decided and proposed edges: MAY_UPDATE, MAY_REPEAT and CONTRADICTS are read.
+        as_of: instant at which projects are current.
+        others: all other rows of `memories`: an archived successor outdates as well.
+
+    Returns:
+        profile_id, place (of the block in `NAMES`), memory_id, text (on one line, after the name of its speaker). Cost:
+        that of `core_facts.core_facts`, and the square of at most 200 facts of a profile.
+    """
+    known = pl.concat([frame.select(*KEY, "lifecycle", "created_at") for frame in (memories, others)])
+    present = memories.filter(~by_assistant(pl.col("speaker"))).join(
+        currency.outdated(known, edges), on=KEY, how="anti"
+    )
+    found = _stated(present.sort("profile_id", "created_at", "memory_id"), scored, as_of)
+    ranked = found.sort(
+        *("profile_id", "place", "access_count", "about", "lasting", "importance", "created_at", "memory_id", "text"),
+        descending=[False, False, True, True, True, True, True, False, False],
+    )
+    compared = ranked.group_by("profile_id", "place", maintain_order=True).head(MOST_COMPARED)
+    repeats = edges.filter(pl.col("edge_type") == "MAY_REPEAT").select("profile_id", "source", "target")
+    kept = [
+        rows[_newest(rows, repeats.filter(pl.col("profile_id") == profile_id).drop("profile_id").rows())]
+        for (profile_id,), rows in compared.group_by("profile_id", maintain_order=True)
+    ]
+    return pl.concat([compared.clear(), *kept]).select("profile_id", "place", "memory_id", "text")
+
+
+def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+    """Return the core facts that memories state, with what ranks them."""
+    own = pl.col("sentence").str.contains(_FIRST_PERSON) | pl.col("sentence").str.starts_with(pl.col("name"))
+    named = pl.col("sentence").str.contains(pl.col("name"), literal=True)
+    about = pl.when(own).then(2).when(named).then(1).otherwise(0)
+    people = pl.col("speaker").n_unique().over("profile_id")
+    current = pl.col("created_at") >= pl.lit(as_of - timedelta(days=PROJECT_DAYS), dtype=INSTANT)
+    rows = memories.with_columns(people=people).join(_main_names(memories), on="profile_id", how="left")
+    rows = rows.join(scored.select(*KEY, "importance"), on=KEY, how="left", maintain_order="left").with_row_index("row")
+    read = core_facts.core_facts(rows["content"])
+    stated = pl.concat([read, _named_by_agents(rows, read)]).join(rows, on="row", maintain_order="left")
+    block = pl.col("section").replace_strict({name: place for place, name in enumerate(NAMES)}, return_dtype=pl.Int32)
+    heard = pl.col("speaker").is_not_null()
+    return (
+        _still_said(stated)
+        .filter(
+            pl.coalesce("importance", "importance_given", pl.lit(1.0)) >= LEAST_IMPORTANCE,
+            ~(heard & pl.col("leans")),
+            ~(heard & (pl.col("people") > 1) & pl.col("commands")),
+            (pl.col("section") != core_facts.PROJECT) | current,
+        )
+        .with_columns(
+            about=about,
+            text=pl.concat_str("speaker", "sentence", separator=": ", ignore_nulls=True),
+            place=block,
+        )
+        .select("profile_id", *_COLUMNS)
+    )
+
+
+def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
+    """Return short memories that agents called core or a preference, and of which no sentence was read as a fact."""
+    line = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
+    core = (pl.col("category") == "core") & ~pl.col("category_inferred")
+    liked = (pl.col("memory_type") == "Preference") & ~pl.col("memory_type_inferred")
+    section = pl.when(core).then(pl.lit(core_facts.IDENTITY)).when(liked).then(pl.lit(core_facts.PREFERENCE))
+    no = pl.lit(value=False)
+    named = rows.with_columns(sentence=line, section=section, place=pl.lit(0), lasting=core, commands=no, leans=no)
+    short = pl.col("sentence").str.len_chars() <= MOST_CHARACTERS
+    named = named.filter(pl.col("section").is_not_null() & short).join(read, on="row", how="anti")
+    return named.select(pl.col(name).cast(dtype) for name, dtype in read.schema.items())
+
+
+def _still_said(stated: pl.DataFrame) -> pl.DataFrame:
+    """Return the statements without those that hold a sentence which a newer memory closed."""
+    closed = stated.select("row", sentence="closed_statements").explode("sentence").drop_nulls("sentence")
+    closed = closed.select("row", over=pl.col("sentence").struct.field("sentence")).unique()
+    gone = (
+        stated.join(closed, on="row")
+        .filter(pl.col("sentence").str.contains(pl.col("over").str.strip_chars(), literal=True))
+        .select("row", "place")
+    )
+    return stated.join(gone, on=["row", "place"], how="anti", maintain_order="left").drop("place")
+
+
+def _main_names(memories: pl.DataFrame) -> pl.DataFrame:
+    """Return the name with which many of a profile's notes begin: profile_id, name; no row where there is none."""
+    notes = memories.filter(pl.col("speaker").is_null()).select(
+        "profile_id", name=pl.col("content").str.extract(_FIRST_NAME), notes=pl.len().over("profile_id")
+    )
+    words = STOP_WORDS | frozenset(COMMON_WORDS[0])
+    return (
+        notes.filter(~pl.col("name").str.to_lowercase().is_in(words))
+        .group_by("profile_id", "name")
+        .agg(count=pl.len(), notes=pl.col("notes").first())
+        .filter(pl.col("count") >= pl.max_horizontal(pl.lit(LEAST_SHARED + 1), MAIN_SHARE * pl.col("notes")))
+        .sort("profile_id", "count", "name", descending=[False, True, False])
+        .unique("profile_id", keep="first", maintain_order=True)
+        .select("profile_id", "name")
+    )
+
+
+def _newest(rows: pl.DataFrame, repeats: Iterable[Sequence[str]]) -> list[int]:
+    """Return the places of the facts of a profile that stand: the newest about each thing, where the first of them was.
+
+    Of facts of one instant the first stands.
+    """
+    same = {frozenset(pair) for pair in repeats}
+    words = [frozenset(found) for found in tokens.content_stems(rows["text"]).to_list()]
+    named = rows["text"].str.extract_all(_NAMED).explode().drop_nulls().str.extract(r"(\p{Lu}[\p{L}-]+)$")
+    names = frozenset(tokens.content_stems(named).explode().drop_nulls().to_list())
+    ids, said, blocks = (rows[name].to_list() for name in ("memory_id", "created_at", "place"))
+    rank = list(range(len(words)))
+    standing = list[int]()
+    for one in sorted(rank, key=lambda place: (said[place], -place), reverse=True):
+        newer = [
+            other
+            for other in standing
+            if _alike(words[one], words[other], names) or frozenset((ids[one], ids[other])) in same
+        ]
+        for other in newer:
+            if blocks[other] == blocks[one]:
+                rank[other] = min(rank[other], rank[one])
+        if not newer:
+            standing.append(one)
+    return sorted(standing, key=lambda place: (blocks[place], rank[place], place))
+
+
+def _alike(one: frozenset[str], other: frozenset[str], names: frozenset[str]) -> bool:
+    """Return whether two facts name the same people and share most of the other words of the shorter one."""
+    if one & names != other & names:
+        return False
+    shared, least = len((one & other) - names), min(len(one - names), len(other - names))
+    return one == other or (shared >= LEAST_SHARED and shared >= SAME * least)

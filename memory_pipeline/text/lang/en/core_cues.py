@@ -1,0 +1,228 @@
+"""Cues of English that tell what a statement says about a person for good: broad word classes, one pattern a line.
+
+Patterns are matched as whole words in folded text: lower case, straight apostrophes. Not here: how they are applied
+(`score/core_facts`).
+"""
+
+from typing import Final
+
+_BE: Final = r"(?:am|is|are|\w+'(?:m|s|re))"
+_OWN: Final = r"(?:my|our|his|her|their|\w+'s|\w+s')"
+_COUNT: Final = r"(?:an?|no|one|two|three|four|five|six|several|\d+)"
+_SPELLED: Final = (
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen"
+    r"|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?)"
+)
+_KIN: Final = (
+    r"(?:wife|husband|spouse|partner|fianc[ée]e?|girlfriend|boyfriend|mother|mum|mam|mom|father|dad|parents?|son|sons"
+    r"|daughters?|child|children|kids?|baby|brothers?|sisters?|siblings?|twins?|grand(?:mother|father|parents?|son"
+    r"|daughter|children|kids?|ma|pa)|nan|nana|aunts?|uncles?|cousins?|nieces?|nephews?|in-laws?"
+    r"|step(?:mother|father|son|daughter))"
+)
+_PET: Final = r"(?:dogs?|cats?|pets?|pup(?:s|py|pies)?|kittens?|horses?|rabbits?|parrots?|hamsters?|tortoises?)"
+_LANGUAGE: Final = (
+    r"(?:\w+(?:ish|ese)|english|french|german|italian|russian|ukrainian|arabic|hindi|urdu|bengali|dutch|greek|hebrew"
+    r"|korean|mandarin|cantonese|persian|farsi|tamil|thai|czech|welsh|norwegian|hungarian|latin|several languages"
+    r"|(?:two|three|four|five) languages)"
+)
+_WORK: Final = (
+    r"(?:teacher|nurse|doctor|surgeon|engineer|developer|programmer|designer|manager|student|lawyer|solicitor|driver"
+    r"|writer|author|artist|painter|scientist|researcher|professor|lecturer|accountant|analyst|consultant|chef|cook"
+    r"|baker|carpenter|electrician|plumber|mechanic|farmer|gardener|scheduler|planner|clerk|secretary|receptionist"
+    r"|architect|musician|singer|photographer|journalist|editor|administrator|director|technician|therapist|counsell?or"
+    r"|physiotherapist|dentist|vet|pharmacist|librarian|officer|firefighter|soldier|pilot|sailor|captain|cashier"
+    r"|waiter|waitress|barista|freelancer|coach|trainer|owner|founder|translator|interpreter|tailor|hairdresser"
+    r"|caretaker|cleaner|social worker|paramedic|volunteer)"
+)
+_CARER: Final = (
+    r"(?:gp|doctor|physician|neurologist|dentist|physio|physiotherapist|psychiatrist|therapist|cardiologist"
+    r"|p(?:a)?ediatrician|midwife|optician|specialist|surgeon)"
+)
+_STATE: Final = r"(?:is|are|lives?|works?|teaches|stud(?:y|ies)|has|have|plays?|speaks?|goes|turns|owns?)"
+_DO: Final = (
+    r"(?:learning|studying|training|preparing|building|writing|working|developing|renovating|planning|saving"
+    r"|looking for|practi[sc]ing|researching|organi[sz]ing|redoing|designing|expecting|applying)"
+)
+
+_CANNOT: Final = r"(?:can't|cannot|can not|mustn't|must not|may not|not allowed(?: to)?|unable to|shouldn't)"
+_AILING: Final = r"(?:sick|nauseous|faint|dizzy|gag|ill|stomach|cramps?|hives|headaches?|a headache|a rash)"
+_WANTS: Final = r"(?:wants?|asked for|asks for|would like|\w+'d like|prefers?|needs?|likes)"
+_REPLY: Final = r"(?:replies|reply|answers?|responses?|messages|bullet points|units|tone|paragraphs?|metric|in writing)"
+_STATUS: Final = (
+    r"(?:married|divorced|single|widowed|engaged|retired|self-employed|unemployed|left-handed|right-handed)"
+)
+_MONTH: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+
+CHRONIC: Final = r"""
+    allerg(?:y|ies|ic|en|ens)
+    intoleran(?:t|ce)
+    coeliac|celiac|asthma|asthmatic|diabetes|diabetic|epilepsy|epileptic|arthritis|hypertension|anaphyla\w+
+    (?:high|low) blood pressure
+    blood[ -](?:type|group)\w*
+"""
+"""What a body has for good, whatever happened on a day."""
+DOSE: Final = r"""
+    \d+(?:\.\d+)? ?(?:mg|mcg|µg|milligrams?|micrograms?|iu)
+"""
+"""The dose of a medicine, which stands from the day on which it was set."""
+
+HEALTH: Final = rf"""
+    migraines?
+    (?:insulin|inhaler|epipen|pacemaker|wheelchair|hearing aids?|contact lenses|prosthe\w+|painkillers?|antibiotics?)
+    (?:medication|medicines?|prescription|prescribed|side effects?)
+    {_CANNOT} (?:have|eat|drink|take|digest|tolerate|lift)
+    {_OWN} (?:new |family |regular )?{_CARER} (?:is|are)
+    (?:sees?|goes? to) (?:(?:dr\.?|doctor) \w+|(?:an?|the) (?:\w+ )?{_CARER})
+    {_BE} (?:pregnant|deaf|blind|disabled|short-sighted|colou?r-?blind|vaccinated)
+    (?:makes?|gives?|turns?) (?:\w+|\w+'s) {_AILING}
+    (?:throat closes|breaks? out in|come out in|comes out in)
+    emergency contact
+    (?:doctor|physio\w*|dentist|gp|pharmacist)'s (?:orders|advice)
+    (?:vitamin|supplement|tablets?|pills?|capsules?) (?:\w+ ){{0,4}}(?:every|daily|with|at night|in the)
+"""
+"""Health, allergies, medicines, and who looks after it."""
+
+INSTRUCTION: Final = rf"""
+    {_WANTS} (?:\S+ ){{0,4}}{_REPLY}
+    (?:wants?|would like|\w+'d like|asked|told) (?:you|the (?:assistant|agent|bot)|us) (?:not )?(?:to)
+    asked (?:not to|to be|that|for (?:\w+ ){{0,2}}to be)
+    (?:call|address) (?:me|her|him|them)
+    (?:addressed|called|known) (?:as|by)
+    (?:may|must) (?:not|never|only|always)
+    should (?:always|never)
+    wants? (?:one|every|each|all|no|only|none) \w+
+    only (?:run|use|call|ask|send|write|reply|answer)
+    mustn't
+    (?:forbidden|prohibited|off limits|not allowed|not permitted)
+    (?:are|is) to be
+    from now on
+    (?:only|no \w+) (?:with|without) (?:a |the )?(?:permit|permission|approval|consent)
+    (?:in|with) (?:short|brief|plain|full) (?:sentences|bullet points|paragraphs|words|messages)
+    answers? best to
+    (?:keep|leave) (?:it|them|that|this|\w+) (?:off|out of|out|away)
+    wants? (?:none|everything|nothing)
+"""
+"""Standing instructions and prohibitions."""
+
+IMPERATIVE: Final = (
+    r"(?:^|[;:] ?)(?:please,? )?(?:always|never|don't(?: ever)?|do not|avoid|make sure|ask before|ask first|keep"
+    r"|leave|use) \S+ \S+"
+)
+"""A sentence that commands, by its first words."""
+NO_COMMAND: Final = (
+    r"^(?:please,? )?(?:(?:never|don't|do not)(?: ever)? (?:mind|knew|thought|had|been|felt|seen|heard|worry|know|think"
+    r"|forget|be|get|stress|give|laugh|have|want|need|feel|like|you|see|even|really|remember|care|tell)"
+    r"|always (?:up|good|nice|great|fun|a|an|the|so|be|been|happy|here|love|loved|wanted|have|had|there|there's)"
+    r"|(?:keep|leave) (?:it up|up|going|doing|at|me|us)|use(?:d|s))(?-u:\b)"
+)
+"""First words that command nothing for good."""
+ADDRESSED: Final = r"(?-u:\b)(?:you|your|yours|you're|you've|you'll|yourself|u|ur)(?-u:\b)"
+"""A sentence about whom it is said to."""
+SUPPOSED: Final = r"(?-u:\b)(?:if i|wish|maybe|people who|anyone|i'll|i will|i'd|would be)(?-u:\b)"
+"""A wish, a promise of the moment, or a case."""
+SMALL_TALK: Final = (
+    r"^(?:thanks|thank you|wow|yeah|yes|yep|yup|no|nope|nah|hey|hi|hello|haha\w*|lol|oh|ooh|aw+|ah"
+    r"|congrats|congratulations|cool|great|nice|awesome|sure|ok|okay|sounds?|glad|good|definitely|absolutely|totally|exactly|sorry|bye|woah|whoa"
+    r"|yum|yay|omg|well|true|right|of course|me too|same here|here(?:'s| is| are)|that(?:'s| is)|this is|these are)"
+    r"(?-u:\b)"
+)
+"""First words of chat."""
+REACTION: Final = (
+    r"(?-u:\b)(?:love|loves|like|likes|enjoy|enjoys|adore|adores) (?:this|that|these|those|it|them|how|what|when|the"
+    r"|your|you|her|him)(?-u:\b)"
+)
+"""Praise of what is at hand, no lasting taste."""
+
+PREFERENCE: Final = rf"""
+    prefers?
+    preference
+    (?:i|we|they)(?: really| just| absolutely| also)? (?:love|like|enjoy|hate|dislike|adore|detest)
+    (?:loves|likes|enjoys|hates|dislikes|adores|detests)
+    favou?rites?
+    (?:would|\w+'d) rather
+    (?:can't|cannot|can not|couldn't) (?:stand|bear|abide)
+    (?:not a|big|huge|great) fan of
+    (?:doesn't|don't|does not|do not|never|no longer) (?:eats?|drinks?|cooks?|wears?|flies|fly|smokes?)
+    {_BE} (?:a |an )?(?:vegan|vegetarian|pescatarian|teetotal|kosher|halal)
+    (?:takes?|drinks?|has|have) (?:my|his|her|their) (?:coffee|tea|eggs|steak)
+    (?:always|usually) (?:puts?|takes?|wears?|eats?|drinks?|orders?|books?|sits?)
+    {_BE} (?:afraid|scared|terrified|fond) of
+    asks? for on
+"""
+"""Likes, dislikes and ways."""
+
+IDENTITY: Final = rf"""
+    my name is
+    {_BE} \d{{1,2}}(?: years old|,| and | now)
+    {_BE} {_SPELLED}(?: years old)?(?:,|;|\.| and|$)
+    years old
+    (?:lives?|living) (?:in|at|on|with|near|alone|here)
+    (?:grew up|was born|were born|was raised in|native of)
+    (?:comes?|{_BE}) (?:originally )?from [a-z]
+    (?:rents?|owns?) (?:an?|the|two|three|{_OWN})
+    {_BE} (?:an?|the) (?:\S+ ){{0,3}}{_WORK}
+    (?:works|i work|we work|they work|i'm working|is working) (?:as|at|for|in|from|nights|part-time|full-time)
+    for a living
+    {_OWN} (?:job|boss|employer|manager|salary|contract|office) (?:is|are|pays|gives)
+    (?:earns?|drives?|studies|plays) (?:an?|the|at|\d)
+    teaches [a-z]
+    (?:native|mother) (?:tongue|speaker|language)
+    (?:speaks?|fluent in) (?:fluent |some |a little )?{_LANGUAGE}
+    bilingual
+    {_OWN} (?:\S+ ){{0,2}}{_KIN},? (?:\S+ ){{0,4}}{_STATE}
+    {_OWN} (?:\S+ ){{0,2}}(?:{_KIN}|{_PET}) (?:is|are|was) (?:called|named)
+    (?:have|has|\w+'ve got|\w+'s got) {_COUNT} (?:\S+ ){{0,3}}(?:{_KIN}|{_PET})
+    there {_BE} {_COUNT} (?:{_KIN}|{_PET})
+    (?:married to|engaged to)
+    {_BE} (?:happily |newly |recently )?{_STATUS}
+    (?:passport|citizen|citizenship|nationality)
+    birthday is
+    (?:husband|wife|partner|son|daughter) of
+"""
+"""Who somebody is: name, age, home, work, languages, family."""
+
+PROJECT: Final = rf"""
+    {_BE} (?:currently |now |still |also |really )?{_DO}
+    (?:goal|target|deadline)
+    (?:wants?|plans?|hopes?|intends?|aims?|means|would like|\w+'d like|i'm going|is going|are going|trying) to [a-z]+
+    will (?:be (?:redone|built|renovated|launched|opened|moved)|marry|move|open|start|launch|graduate|retire|run|sit)
+    started (?:learning|studying|training|building|writing|working on|a course|a project)
+    signed up for
+    working on
+"""
+"""What is under way or intended."""
+
+ONE_TIME: Final = rf"""
+    yesterday
+    today
+    tonight
+    tomorrow
+    last (?:night|week|month|year|weekend|summer|winter|spring|fall|autumn|\w+day)
+    next (?:week|month|year|weekend|\w+day)
+    ago
+    recently
+    this (?:morning|afternoon|evening|week|weekend|month|time)
+    (?:just|already) (?:now|got|finished|came|went|had|left)
+    (?:on|by|until|till) (?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}
+    (?:on|by|until|till) {_MONTH} \d{{1,2}}
+    (?:went|was|were|did|had|met|saw|came|got|took|bought|made|told|said|gave|felt|found|left|kept|ran|sold|lost|won)
+"""
+"""A day or a deed of the past: not a standing fact."""
+RELATIVE_DAY: Final = r"(?-u:\b)(?:today|yesterday|tonight|tomorrow|(?:this|last|next) \w+)(?-u:\b)"
+"""A day that only its own date explains."""
+STANDING: Final = r"(?:grew up|was born|were born|was raised in|used to be called)"
+"""The past that stays true."""
+PASSIVE: Final = (
+    r"(?:(?-u:\b)(?:am|is|are|be|been|being|gets?|get|an?|the|my|our|his|her|their)|'s|'m|'re)"
+    r" (?:\w+ly )?\w+(?:ed|en)(?-u:\b)"
+)
+"""Participles after an auxiliary or an article, which are no past tense."""
+PAST: Final = r"^(?:\S+ ){1,3}?[a-z]{2,}[^e\s]ed(?-u:\b)"
+"""A verb in the past near the beginning."""
+LEANING_START: Final = (
+    r"(?i)^(?:he|she|it|they|him|her|them|his|its|their|this|that|these|those|there|then|so|and|but|or|because|which|who"
+    r"|also|otherwise|instead|same|still|not|lives|works|has|likes|wants|needs|takes|says)(?-u:\b)"
+)
+"""First words that lean on the sentence before."""
+LEANING: Final = LEANING_START + r"|(?-u:\b)(?:he|she|it|they|him|her|them|his|its|their)(?-u:\b)"
+"""A sentence that leans on the one before: by its first words, or by a pronoun of the third person."""

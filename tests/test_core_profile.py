@@ -1,0 +1,149 @@
+"""The profile of a user in core memory: stable facts that still hold, the most used first."""
+
+import frames
+import polars as pl
+import pytest
+from frames import AS_OF, ago
+
+from memory_pipeline.consolidation import core_memory, core_profile
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings import Policy
+
+
+def compiled(*rows, edges=(), **policy):
+    """The blocks by name, as lists of facts, of memories m0, m1, ..."""
+    memories = frames.memories({"importance_given": 0.6, **row} for row in rows)
+    scored = memories.select("profile_id", "memory_id", importance="importance_given")
+    found = core_memory.candidates(
+        memories, scored, frames.enrichment({}, of=memories), Policy(**policy), as_of=AS_OF, edges=frames.edges(edges)
+    )
+    return {block: content.split(core_memory.SEPARATOR) for block, content in found.select("block", "content").rows()}
+
+
+def said(*texts, **fields):
+    return [{"content": text, "created_at": ago(40 - n), **fields} for n, text in enumerate(texts)]
+
+
+def test_each_kind_of_fact_has_its_block_in_the_order_of_reading():
+    told = said(
+        "I'm building a cedar canoe in the garage.",
+        "I would rather take the train than fly.",
+        "Always quote prices without tax.",
+        "I'm allergic to walnuts.",
+        "I live in a converted barn near Kells.",
+        "We went to the harbour yesterday.",
+    )
+    blocks = compiled(*told)
+    assert list(blocks) == list(core_profile.NAMES)
+    assert [facts for (facts,) in blocks.values()] == [row["content"] for row in told[4::-1]]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"valid_until": ago(1)},
+        {"lifecycle": "archived"},
+        {"superseded_by": "x", "superseded_kind": "update"},
+        {"speaker": "Assistant"},
+        {"importance_given": 0.1},
+        {"kind": "episode", "members": ["x"]},
+    ],
+)
+def test_what_is_closed_merged_away_or_said_by_an_assistant_is_left_out(fields):
+    assert compiled(*said("I live in a barn near Kells."))
+    assert compiled(*said("I live in a barn near Kells.", **fields)) == {}
+
+
+@pytest.mark.parametrize("edge", ["MAY_UPDATE", "CONTRADICTS"])
+def test_the_older_side_of_a_doubt_is_left_out_even_if_the_newer_one_is_archived(edge):
+    told = said("I live in a barn near Kells.", "Moving day! Boxes everywhere in Trim.")
+    assert compiled(*told) == {"user_profile": ["I live in a barn near Kells."]}
+    link = {"source": "m1", "target": "m0", "edge_type": edge}
+    assert compiled(*told, edges=[link]) == {}
+    told[1]["lifecycle"] = "archived"
+    assert compiled(*told, edges=[link]) == {}
+
+
+def test_a_closed_sentence_is_left_out_and_the_rest_stays():
+    closed = {"sentence": "I live in a barn near Kells.", "valid_until": ago(1), "closed_by": "x"}
+    text = "I live in a barn near Kells. I'm allergic to walnuts."
+    assert compiled(*said(text, closed_statements=[closed])) == {"health_and_safety": ["I'm allergic to walnuts."]}
+
+
+def test_the_newest_of_facts_about_the_same_thing_stands_where_the_first_was():
+    told = said("Signe never eats mushrooms.", "Mushrooms are something Signe never eats.", "I never drink gin at all.")
+    told[0]["access_count"] = 3
+    assert compiled(*told) == {"preferences": [told[1]["content"], told[2]["content"]]}
+    shouted = said("I never drink gin at all.", "i never drink GIN at all!")
+    assert compiled(*shouted) == {"preferences": ["i never drink GIN at all!"]}
+
+
+def test_a_repeat_that_is_linked_is_said_once():
+    told = said("I would rather take the train.", "I hate to fly anywhere.")
+    assert len(compiled(*told)["preferences"]) == 2
+    repeat = {"source": "m0", "target": "m1", "edge_type": "MAY_REPEAT"}
+    assert compiled(*told, edges=[repeat]) == {"preferences": ["I hate to fly anywhere."]}
+
+
+def test_facts_of_two_people_are_not_the_same():
+    told = said("Jem is allergic to cat hair and pollen.", "My aunt Jo is allergic to cat hair and pollen.")
+    assert len(compiled(*told)["health_and_safety"]) == 2
+
+
+def test_the_most_used_come_first_then_those_about_the_user_then_the_most_important():
+    told = said(
+        "Jem loves old maps of cities.", "I prefer green tea.", "I hate long queues anywhere.", "I love jazz from Oslo."
+    )
+    told[2] |= {"importance_given": 0.9}
+    told[3] |= {"access_count": 2}
+    order = [told[place]["content"] for place in (3, 2, 1, 0)]
+    assert compiled(*told) == {"preferences": order}
+
+
+def test_a_fact_names_who_said_it():
+    assert compiled(*said("I live in a barn near Kells.", speaker="Ottoline")) == {
+        "user_profile": ["Ottoline: I live in a barn near Kells."]
+    }
+
+
+def test_people_who_talk_give_each_other_no_instructions_for_an_agent():
+    chat = said("Never open the oven early, Jem.", speaker="Signe") + said(
+        "I live in Trim by the river.", speaker="Jem"
+    )
+    chat = [row | {"memory_id": f"c{n}"} for n, row in enumerate(chat)]
+    assert compiled(*chat) == {"user_profile": ["Jem: I live in Trim by the river."]}
+    assert "standing_instructions" in compiled(chat[0])
+
+
+def test_old_projects_are_over():
+    text = "I'm building a cedar canoe in the garage."
+    assert compiled({"content": text, "created_at": ago(core_profile.PROJECT_DAYS - 1)}) == {"current_projects": [text]}
+    assert compiled({"content": text, "created_at": ago(core_profile.PROJECT_DAYS + 1)}) == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "block"),
+    [
+        ({"category": "core", "category_inferred": False}, "user_profile"),
+        ({"category": "core", "category_inferred": True}, None),
+        ({"memory_type": "Preference", "memory_type_inferred": False}, "preferences"),
+    ],
+)
+def test_what_an_agent_calls_core_or_a_preference_is_taken_in_any_language(fields, block):
+    text = "Schlüssel liegen beim Nachbarn Ruprecht."
+    assert compiled({"content": text, **fields}) == ({block: [text]} if block else {})
+
+
+def test_blocks_are_read_in_order():
+    names = ["learned_preferences", "preferences", "user_profile", "zebra", "project_context", "health_and_safety"]
+    rows = pl.DataFrame({"profile_id": ["p"] * 6, "block": names})
+    assert core_memory.in_order(rows)["block"].to_list() == [
+        *("user_profile", "health_and_safety", "preferences", "project_context", "learned_preferences", "zebra")
+    ]
+
+
+def test_an_empty_store_has_no_block():
+    empty = TABLES["memories"].empty()
+    scored = empty.select("profile_id", "memory_id", importance="importance_given")
+    known = TABLES["enrichment"].empty()
+    assert core_memory.candidates(empty, scored, known, Policy(), as_of=AS_OF).is_empty()
