@@ -733,7 +733,12 @@ DECISION = st.one_of(
     st.builds(summarised, st.just("S"), **CHOICES),
     st.builds(superseded, NAMES, st.just("S"), **CHOICES),
     st.builds(
-        closed, NAMES, NAMES, MOMENTS, text=st.sampled_from(["one", "two"]), newer_text=st.just("one"), **CHOICES
+        closed,
+        *(NAMES, NAMES, MOMENTS),
+        text=st.sampled_from(["one", "two"]),
+        newer_text=st.just("one"),
+        statement=st.sampled_from([None, None, "One.", "One.\nTwo."]),
+        **CHOICES,
     ),
     st.builds(compiled, st.sampled_from(["x", "y"]), st.sampled_from(["", "one", "two"]), **CHOICES),
 )

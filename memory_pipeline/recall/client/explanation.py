@@ -54,7 +54,7 @@ class Explanation:
     refusals: tuple[Row, ...]
     """Memories it was not merged with, and why."""
     facts: tuple[Row, ...]
-    """Memories that state another value of the same fact, and which one holds."""
+    """Memories that state another value of the same fact, and which one holds, or that may repeat it."""
     decisions: tuple[Row, ...]
     """Committed decisions about it, oldest first, with `run_id` and whether each was `reverted`."""
     accesses: tuple[Row, ...]
@@ -189,7 +189,8 @@ def _cluster(row: Row) -> str:
 
 def _fact(row: Row) -> str:
     place = "newer" if row["other"] == row["other_id"] else "older"
-    return f"{row['relation']}: {place} {row['other']} by {row['rule']}: {row['reason']}"
+    sure = "" if row["decided"] or row["relation"] == "conflict" else "possible "
+    return f"{sure}{row['relation']}: {place} {row['other']} by {row['rule']}: {row['reason']}"
 
 
 def _decision(row: Row) -> str:
