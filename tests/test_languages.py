@@ -6,7 +6,8 @@ import frames
 import polars as pl
 import pytest
 
-from memory_pipeline.consolidation import change_detection, languages
+from memory_pipeline.consolidation import change_detection, keeping, languages, scoring, trimming
+from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import parse
 from memory_pipeline.recall.rank.ranking import rank
@@ -232,3 +233,72 @@ def test_dates_numbers_and_denials_are_read_in_their_language(language, text, da
 def test_a_question_in_another_language_asks_for_the_same(language, question, kind, now):
     parsed = parse(question, now=frames.AS_OF, speakers=(), language=language)
     assert (parsed.kind, parsed.now) == (kind, now)
+
+
+@pytest.mark.parametrize(
+    ("harms", "harmless"),
+    [
+        ("Ich bin allergisch gegen Penicillin.", "Wir waren gestern im Kino."),
+        ("Tomo 50 mg de losartán cada mañana.", "Ayer fuimos al cine."),
+        ("Il ne faut jamais laisser la grille ouverte.", "Hier nous sommes allés au cinéma."),
+        ("Mio padre prende un farmaco per il cuore.", "Ieri siamo andati al cinema."),
+        ("医生开的药要饭后吃。", "昨天我们去看了电影。"),
+        ("卵アレルギーがあります。", "昨日映画を見ました。"),
+    ],
+)
+def test_what_harms_when_forgotten_is_kept_in_every_language(harms, harmless):
+    none = TABLES["accesses"].empty()
+    ranks = keeping.ranked(
+        store([harmless, harms]), frames.edges([]), TABLES["fact_changes"].empty(), none, as_of=frames.AS_OF
+    )
+    assert ranks["rank"].to_list() == [keeping.Rank.REST, keeping.Rank.SAFETY]
+
+
+NOTE = (
+    "Unser Garten liegt hinter der Kirche am Bach. Im Frühling war ich dort oft mit dem Hund. "
+    "Die Beete sind von meiner Tante angelegt worden. Schöne Tage waren das mit Kuchen und Kaffee."
+)
+
+
+def test_a_text_in_a_language_without_rules_stays_whole_or_leaves():
+    memories = store([NOTE, NOTE.replace("Garten", "Acker"), "Das Boot liegt am Steg."])
+    scored = scoring.score(
+        memories, frames.importance(memories), frames.edges([]), Policy(), as_of=frames.AS_OF, plan_id="plan"
+    )
+    ranks = keeping.ranked(
+        memories, frames.edges([]), TABLES["fact_changes"].empty(), TABLES["accesses"].empty(), as_of=frames.AS_OF
+    )
+    spare = pl.DataFrame({"profile_id": ["p"], "spare": [10]})
+    for budget in (0.3, 0.6, 0.9):
+        trims, archived = trimming.select(
+            memories, scored, enriched(memories), ranks, spare, Policy(token_budget=budget), plan_id="plan"
+        )
+        assert trims.is_empty()
+        assert archived.height > 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "merged"),
+    [
+        ("Der Schlüssel liegt unter der Matte.", "Der Schlüssel liegt unter der Matte.", True),
+        ("Der Schlüssel liegt unter der Matte.", "Der Schlüssel liegt unter der Matte!", False),
+        ("The key is under the mat.", "The key is under the mat!", True),
+    ],
+)
+def test_of_a_language_without_rules_only_exact_copies_merge(one, other, merged):
+    memories = store([one, other])
+    vectors = embedding.embed_texts(enrich.texts(memories).with_columns(content="embedded"), "hashing")
+    scored = scoring.score(
+        memories, frames.importance(memories), frames.edges([]), Policy(), as_of=frames.AS_OF, plan_id="plan"
+    )
+    found = clustering.cluster(
+        memories,
+        scored,
+        enriched(memories),
+        vectors,
+        frames.edges([]),
+        Policy(methods=("near_duplicates",)),
+        as_of=frames.AS_OF,
+        plan_id="plan",
+    )
+    assert found.clusters["cluster_size"].to_list() == ([2] if merged else [])

@@ -13,7 +13,8 @@ import polars as pl
 from memory_pipeline.consolidation import components
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import INSTANT, LIVE, Lifecycle
-from memory_pipeline.text.lang.en.kept_words import SAFETY, STANDING
+from memory_pipeline.text.lang.en.kept_words import STANDING
+from memory_pipeline.text.lang.registry import SAFETY
 from memory_pipeline.text.parse.tokens import fold
 
 ASKED_FOR: Final = 1.0

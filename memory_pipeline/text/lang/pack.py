@@ -18,6 +18,8 @@ RARITY_LETTER: Final = 50
 """Rarity of a word of one letter."""
 RARITY_UNLISTED: Final = 100
 """Rarity of a word that no list has."""
+NEVER: Final = r"[^\s\S]"
+"""Pattern that matches nothing."""
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 _ELISION: Final = re.compile(r"^\w{1,7}'(?=\w)")
@@ -60,6 +62,10 @@ class LanguagePack(Protocol):
     def question_words(self) -> Mapping[str, str]:
         """Words that say what a question asks for, and "now", lower-case, and the English for each."""
 
+    @property
+    def safety(self) -> str:
+        """Pattern over folded text for what harms when it is forgotten: health, prohibitions, law, payment."""
+
     def stem(self, word: str) -> str:
         """Reduce a lower-case word to its stem; a number word becomes its digits."""
 
@@ -78,6 +84,12 @@ def words(text: str) -> frozenset[str]:
 def numbered(text: str, first: int = 0) -> dict[str, str]:
     """Return the digits of number words listed in order from `first` on; spellings of one number joined by a slash."""
     return {word: str(value) for value, group in enumerate(text.split(), first) for word in group.split("/")}
+
+
+def beginning(words_or_roots: str) -> str:
+    """Return a pattern for words that begin with one of some roots, separated by spaces; "_" stands for a space."""
+    roots = "|".join(words_or_roots.split()).replace("_", " ")
+    return rf"(?:^|[^\p{{L}}])(?:{roots})"
 
 
 def dated(months: str, weekdays: str, others: Mapping[str, str] = NOTHING) -> dict[str, str]:
@@ -117,6 +129,7 @@ class WordPack:
     date_words: Mapping[str, str] = field(default_factory=dict)
     number_words: Mapping[str, str] = field(default_factory=dict)
     question_words: Mapping[str, str] = field(default_factory=dict)
+    safety: str = NEVER
     elides: bool = False
     unspaced: bool = False
     judges: bool = False

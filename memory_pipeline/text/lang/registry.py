@@ -12,7 +12,7 @@ from memory_pipeline.text.lang.es.pack import PACK as SPANISH
 from memory_pipeline.text.lang.fr.pack import PACK as FRENCH
 from memory_pipeline.text.lang.it.pack import PACK as ITALIAN
 from memory_pipeline.text.lang.ja.pack import PACK as JAPANESE
-from memory_pipeline.text.lang.pack import LanguagePack, WordPack
+from memory_pipeline.text.lang.pack import NEVER, LanguagePack, WordPack
 from memory_pipeline.text.lang.zh.pack import PACK as CHINESE
 
 ENGLISH: Final = ENGLISH_PACK.code
@@ -34,6 +34,9 @@ PACKS: Final[Mapping[str, LanguagePack]] = {
     pack.code: pack for pack in (ENGLISH_PACK, GERMAN, SPANISH, FRENCH, ITALIAN, CHINESE, JAPANESE)
 } | {code: WordPack(code, algorithm) for code, algorithm in _STEMMED_ONLY.items()}
 """Pack of each language that has one."""
+SAFETY: Final = "|".join(pack.safety for pack in PACKS.values() if pack.safety != NEVER)
+"""Pattern over folded text for what harms when it is forgotten, in any language that has a pack: a word too many keeps
+a memory too many."""
 JUDGED: Final = tuple(code for code, pack in PACKS.items() if pack.judges)
 """Languages whose texts rules may close, merge and trim."""
 UNSPACED: Final = tuple(code for code, pack in PACKS.items() if pack.unspaced)

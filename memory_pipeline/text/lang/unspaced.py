@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from memory_pipeline.text.lang.pack import RARITY_NUMBER, RARITY_UNLISTED
+from memory_pipeline.text.lang.pack import NEVER, RARITY_NUMBER, RARITY_UNLISTED
 
 _DIGITS: Final = "一二三四五六七八九"
 _TENS: Final = ("", "十", "二十", "三十")
@@ -41,6 +41,7 @@ class UnspacedPack:
     date_words: Mapping[str, str] = field(default_factory=dict)
     number_words: Mapping[str, str] = field(default_factory=dict)
     question_words: Mapping[str, str] = field(default_factory=dict)
+    safety: str = NEVER
     unspaced: bool = True
     judges: bool = False
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from memory_pipeline.text.lang.pack import WordPack, dated, numbered, words
+from memory_pipeline.text.lang.pack import WordPack, beginning, dated, numbered, words
 
 PACK: Final = WordPack(
     code="de",
@@ -61,4 +61,11 @@ PACK: Final = WordPack(
         "inzwischen": "now",
         "früher": "before",
     },
+    safety=beginning("""
+    unverträglich asthma diabet insulin epilep schwanger tablette
+    dosis dosier blutdruck blutgruppe blutverdünn verschrieb verschreib impfung impfpass notfall vegan halal koscher
+    glutenfrei verboten untersagt darf_nicht darf_kein dürfen_nicht dürfen_kein auf_keinen_fall anwalt anwältin visum
+    reisepass versicher rechnung steuererkl kredit hypothek [0-9]+_?(?:mg|milligramm)
+    """)
+    + "|allerg|medikament|tabletten",  # also at the end of compounds
 )

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from memory_pipeline.text.lang.en import rarity
+from memory_pipeline.text.lang.en.kept_words import SAFETY
 from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, STOP_WORDS
 from memory_pipeline.text.lang.en.stemming import DIGITS_OF, stem, without_clitic
 
@@ -21,6 +22,8 @@ class EnglishPack:
 
     number_words: dict[str, str] = field(default_factory=lambda: dict(DIGITS_OF))
     question_words: dict[str, str] = field(default_factory=dict)
+
+    safety: str = SAFETY
 
     def stem(self, word: str) -> str:
         """Reduce a lower-case word to its stem; a number word up to twelve becomes its digits."""

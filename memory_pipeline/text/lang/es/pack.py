@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from memory_pipeline.text.lang.pack import WordPack, dated, numbered, words
+from memory_pipeline.text.lang.pack import WordPack, beginning, dated, numbered, words
 
 PACK: Final = WordPack(
     code="es",
@@ -56,4 +56,10 @@ PACK: Final = WordPack(
         "hoy en día": "nowadays",
         "todavía": "still",
     },
+    safety=beginning("""
+    alérgi alergi alergen intoleran asma diab[eé]t insulina epilep embaraz medicament medicación pastilla dosis
+    tensión_arterial grupo_sanguíneo recetaron recetó vacuna emergencia vegan halal kosher celíac celiac sin_gluten
+    prohib no_se_puede no_se_debe bajo_ningún abogad visado pasaporte hipoteca factura impuesto seguro_médico
+    [0-9]+_?(?:mg|miligramo)
+    """),
 )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from memory_pipeline.text.lang.pack import WordPack, dated, numbered, words
+from memory_pipeline.text.lang.pack import WordPack, beginning, dated, numbered, words
 
 PACK: Final = WordPack(
     code="fr",
@@ -51,5 +51,11 @@ PACK: Final = WordPack(
         "encore": "still",
         "avant": "before",
     },
+    safety=beginning("""
+    allergi allergèn intoléran asthm diabèt diabét insulin épilep enceinte médicament comprimé posologie dose dosage
+    tension_artérielle groupe_sanguin prescri vaccin urgence végan vegan halal casher cœliaque sans_gluten interdi
+    ne_doit_pas ne_doit_jamais ne_peut_pas ne_faut_pas ne_faut_jamais tribunal visa passeport hypothèque factur impôt
+    assurance [0-9]+_?(?:mg|µg|milligramme|microgramme)
+    """),
     elides=True,
 )

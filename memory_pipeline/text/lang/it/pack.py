@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from memory_pipeline.text.lang.pack import WordPack, dated, numbered, words
+from memory_pipeline.text.lang.pack import WordPack, beginning, dated, numbered, words
 
 PACK: Final = WordPack(
     code="it",
@@ -57,5 +57,11 @@ PACK: Final = WordPack(
         "ancora": "still",
         "prima": "before",
     },
+    safety=beginning("""
+    allergi allergen intolleran asma diabet insulin epile incinta farmac medicin compress[ae] pastigli dosaggio dose_
+    pressione_alta pressione_arteriosa gruppo_sanguigno prescri vaccin emergenza vegan halal kosher celiac senza_glutine
+    vietat proibi non_deve non_si_deve non_può non_si_può avvocat tribunale passaporto mutuo fattur tasse assicura
+    [0-9]+_?(?:mg|µg|milligramm|microgramm)
+    """),
     elides=True,
 )
