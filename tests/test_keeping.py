@@ -98,7 +98,7 @@ def test_ranks_are_handed_on_along_a_chain_of_updates():
 def test_of_copies_the_newest_stands_for_all_and_has_their_use():
     links = [("MAY_REPEAT", "m0", "m1"), ("MAY_REPEAT", "m1", "m2")]
     memories = store("The kiln cools for a day.", "For a day the kiln cools.", "A day of cooling for the kiln.")
-    assert ranks(memories, links=links) == [Rank.OUTDATED, Rank.OUTDATED, Rank.CURRENT]
+    assert ranks(memories, links=links) == [Rank.OUTDATED, Rank.OUTDATED, Rank.REPEATED]
     assert ranks(memories, links=links, uses=[("m0", 1), ("m1", 1)])[2] == Rank.ASKED
 
 

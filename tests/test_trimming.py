@@ -177,6 +177,13 @@ def test_what_ranks_higher_stays_longer_whatever_it_is_worth():
     assert archived["reason"][0].startswith("It is outdated or repeated by a newer memory for its ")
 
 
+def test_of_a_chain_of_outdated_memories_the_newest_stays_longest():
+    turns = [("Mo", "I moved to Oslo in March 2021."), ("Mo", "I moved to Lima."), ("Mo", "I moved to a town.")]
+    ranks = dict.fromkeys(("m0", "m1"), Rank.OUTDATED) | {"m2": Rank.CURRENT}
+    left = [set(shown(store(turns), share, ranks=ranks)) for share in (0.75, 0.5)]
+    assert left == [{"m1", "m2"}, {"m2"}]
+
+
 def test_the_last_memory_of_a_profile_stays():
     assert set(shown(store([("Mo", "I moved to Oslo in March 2021.")]), 0.01)) == {"m0"}
     assert len(shown(store(CHAT), 0.01)) == 1

@@ -34,11 +34,17 @@ class Rank(IntEnum):
     """Health and medication, prohibitions, legal matters, payments."""
     STANDING = 3
     """Identity, standing instructions, rules and preferences."""
-    CURRENT = 4
-    """The present value of what changed, and what was told more than once."""
-    REST = 5
-    OUTDATED = 6
+    REPEATED = 4
+    """The newest copy of what was told more than once."""
+    CURRENT = 5
+    """The present value of what changed."""
+    REST = 6
+    OUTDATED = 7
     """A newer memory says otherwise, or says the same; or its validity has ended."""
+
+
+OUTDATED: Final = (Rank.ASKED_OUTDATED.value, Rank.OUTDATED.value)
+"""Ranks of what a newer memory outdates or repeats."""
 
 
 def ranked(
@@ -68,15 +74,15 @@ def ranked(
         `memories`. Cost: linear, about 5 µs a memory.
     """
     there = memories.filter(~pl.col("lifecycle").is_in([Lifecycle.DELETED.value, Lifecycle.ERASED.value]))
-    pairs = pl.concat([_updates(there, edges, fact_changes), copies := _copies(there, edges, fact_changes)])
+    updates, copies = _updates(there, edges, fact_changes), _copies(there, edges, fact_changes)
+    pairs = pl.concat([updates, copies])
     ended = memories.filter(pl.col("valid_until") <= pl.lit(as_of, dtype=INSTANT))
     ranks = (
         _first_ranks(memories, accesses, copies)
-        .join(_named(pairs, "newer"), on=KEY, how="left")
-        .join(pl.concat([_named(pairs, "older"), ended.select(*KEY, older=True)]).unique(), on=KEY, how="left")
-        .with_columns(
-            rank=pl.when(pl.col("newer") & (pl.col("rank") == Rank.REST)).then(Rank.CURRENT.value).otherwise("rank")
-        )
+        .join(_named(updates, newer=Rank.CURRENT), on=KEY, how="left")
+        .join(_named(copies, newer=Rank.REPEATED), on=KEY, how="left", suffix="_copy")
+        .join(pl.concat([_named(pairs, older=True), ended.select(*KEY, older=True)]).unique(), on=KEY, how="left")
+        .with_columns(rank=pl.min_horizontal("rank", "newer", "newer_copy"))
     )
     for _ in range(_ROUNDS):
         ranks = _handed_on(ranks, pairs)
@@ -85,9 +91,11 @@ def ranked(
     return memories.select(KEY).join(final.select(*KEY, "rank", "use"), on=KEY, how="left", maintain_order="left")
 
 
-def _named(pairs: pl.DataFrame, end: str) -> pl.DataFrame:
-    """Return the memories at one end of pairs: KEY, and True in a column of that name."""
-    return pairs.select("profile_id", pl.col(end).alias("memory_id"), pl.lit(value=True).alias(end)).unique()
+def _named(pairs: pl.DataFrame, **value: Rank | bool) -> pl.DataFrame:
+    """Return the memories at the named end of pairs, each once: KEY, and a value in a column of that name."""
+    ((end, given),) = value.items()
+    marked = pl.lit(given.value if isinstance(given, Rank) else given)
+    return pairs.select("profile_id", pl.col(end).alias("memory_id"), marked.alias(end)).unique()
 
 
 def _first_ranks(memories: pl.DataFrame, accesses: pl.DataFrame, copies: pl.DataFrame) -> pl.DataFrame:

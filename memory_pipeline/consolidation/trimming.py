@@ -11,7 +11,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import languages
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.consolidation.keeping import Rank
+from memory_pipeline.consolidation.keeping import OUTDATED, Rank
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state.decision_json import BUDGET
 from memory_pipeline.consolidation.state.folding import ORIGINAL
@@ -105,10 +105,11 @@ def _waiting(after: pl.DataFrame, spare: pl.DataFrame) -> pl.DataFrame:
     least_first = gone.sort(
         "profile_id",
         "rank",
+        _newest_of_outdated(),
         pl.col("worth").fill_null(0.0),
         "created_at",
         "memory_id",
-        descending=[False, True, False, True, True],
+        descending=[False, True, False, False, True, True],
     )
     place = pl.int_range(pl.len()).over("profile_id")
     return least_first.filter(place >= pl.col("spare").fill_null(0)).select("row")
@@ -251,7 +252,7 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     Args:
         of_texts: pieces as `pieces` returns them.
         rows: the memories, by `row`: profile_id, memory_id, created_at, kind, name_cost (tokens of the speaker's name),
-            stands (must keep its base), rank (`keeping.Rank`), use (above 1, its square multiplies the worth), alone
+            stands (must keep its base), rank (`keeping.Rank`), use (the square of 1 + use multiplies the worth), alone
             (its profile keeps nothing else), importance_given, importance_hint, room.
 
     Returns:
@@ -259,7 +260,7 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         and priority: 0 required, 1 optional by rank and worth, 2 summaries that repeat their members.
     """
     of_row = pl.int_range(pl.len()).over("row")
-    important = (0.5 + pl.coalesce("importance_given", "importance_hint", 0.5)) * pl.col("use").clip(1.0) ** 2
+    important = (0.5 + pl.coalesce("importance_given", "importance_hint", 0.5)) * (1.0 + pl.col("use")) ** 2
     weighted = of_texts.join(
         rows.select(
             *("row", "profile_id", "memory_id", "created_at", "kind", "name_cost", "stands", "rank", "alone", "room"),
@@ -291,12 +292,18 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         "profile_id",
         "priority",
         "rank",
+        _newest_of_outdated(),
         "worth",
         "created_at",
         "memory_id",
-        descending=[False, False, False, True, False, False],
+        descending=[False, False, False, True, True, False, False],
         maintain_order=True,
     )
+
+
+def _newest_of_outdated() -> pl.Expr:
+    """Return the instant of an outdated memory, null of others: of a chain of updates the newest stays longest."""
+    return pl.when(pl.col("rank").is_in(OUTDATED)).then("created_at")
 
 
 def _texts(order: pl.DataFrame) -> pl.DataFrame:
@@ -338,7 +345,7 @@ def _archived(after: pl.DataFrame) -> pl.DataFrame:
     why = (
         pl.when(pl.col("kind") != ORIGINAL)
         .then(pl.lit("repeats what its members say"))
-        .when(pl.col("rank").is_in([Rank.ASKED_OUTDATED.value, Rank.OUTDATED.value]))
+        .when(pl.col("rank").is_in(OUTDATED))
         .then(pl.lit("is outdated or repeated by a newer memory"))
         .otherwise(pl.lit("says what is worth least"))
     )
