@@ -176,6 +176,15 @@ def test_undoing_the_closing_opens_the_sentence_and_it_stays_open(lake):
     assert memory(lake, "kiln")["closed_statements"] is None
 
 
+@pytest.mark.parametrize("name", ["shelf", "cellar"])
+def test_a_doubt_is_undone_by_either_memory_and_stays_away(lake, name):
+    undone = undo.undo(lake, name, profile_id="p", now=NIGHT + timedelta(hours=1))
+    assert set(undone["action"]) == {"link"}
+    assert "MAY_UPDATE" not in [edge_type for _, _, edge_type, _ in links(lake)]
+    assert_rebuilt(lake)
+    assert about_facts(later(lake, 1)).is_empty()
+
+
 def test_what_changes_loses_its_links_and_what_it_closed(lake):
     at = NIGHT + timedelta(hours=2)
     lake.ledger.append([event("memory.updated", at, name, content="Something else.") for name in ("hotter", "late")])

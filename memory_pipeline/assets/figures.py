@@ -37,6 +37,7 @@ FIGURES: Final[Mapping[str, Sequence[pl.Expr]]] = {
     "verdicts": _COSTS,
     "summaries": [pl.col("members").list.len().sum().alias("members")],
     "trims": [(pl.col("tokens_before") - pl.col("tokens_after")).sum().alias("tokens_saved")],
+    "fact_changes": [pl.col("decided").sum()],
     "consolidation_plan": [(pl.col("status") == "held").sum().alias("held")],
 }
 """Key figures of a table, each one number."""
@@ -46,11 +47,11 @@ PICTURES: Final[Mapping[str, str]] = {
     "scored_memories": "strength",
     "memory_importance": "importance",
     "derived_edges": "edge_type",
-    "proposed_edges": "kind",
+    "proposed_edges": "edge_type",
     "association_edges": "edge_type",
     "clusters": "cluster_size",
     "merge_refusals": "reason",
-    "fact_changes": "rule",
+    "fact_changes": "relation",
     "promotions": "rule",
     "tier_changes": "to_tier",
     "completions": "outcome",

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import polars as pl
 
+from memory_pipeline.consolidation.edges.edge_rows import FACT_COMPARISON
 from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake.tables import Lake, Revert
@@ -125,15 +126,19 @@ def take_back(
 
 
 def _about(decisions: pl.DataFrame, memory_id: str, profile_id: str | None) -> pl.DataFrame:
-    """Select the decisions about a memory: of a summary the merge as a whole, else those of the newest plan."""
+    """Select the decisions about a memory: of a summary the merge as a whole, else those of the newest plan.
+
+    Of its links only those about facts count, at either end; the others arise by themselves.
+    """
     own = decisions if profile_id is None else decisions.filter(pl.col("profile_id") == profile_id)
+    one_end = (pl.col("memory_id") == memory_id) | (pl.col("target_id") == memory_id)
+    link = pl.col("action") == Action.LINK.value
+    about_facts = link & pl.col("rule").str.starts_with(FACT_COMPARISON)
     merge = own.filter((pl.col("memory_id") == memory_id) & (pl.col("action") == Action.SUMMARISE.value))
     found = (
-        own.filter((pl.col("memory_id") == memory_id) | (pl.col("target_id") == memory_id)).join(
-            merge, on=["profile_id", "plan_id"], how="semi"
-        )
+        own.filter(one_end).join(merge, on=["profile_id", "plan_id"], how="semi")
         if merge.height
-        else own.filter((pl.col("memory_id") == memory_id) & (pl.col("action") != Action.LINK.value))
+        else own.filter(((pl.col("memory_id") == memory_id) & ~link) | (one_end & about_facts))
     )
     if found.is_empty():
         raise ValueError(
