@@ -15,7 +15,7 @@ class Clusters(dy.Schema):
     parent_id = text("Cluster of the next higher level, for method episodes.", nullable=True)
     strength = number("Largest number of sessions that two members share, for method coactivation.", nullable=True)
     first_coactivated_at = instant("When two members first shared a session, for method coactivation.", nullable=True)
-    label = text("Most distinctive words that the members share.")
+    label = text("Up to three topic words that most members share, names with their capital.")
     dominant_type = text("Most frequent memory type; the first in the alphabet if several are.")
     cluster_size = dy.Int64(min=2, description="Number of members.")
     temporal_span_days = number("Days between the oldest and the newest member.")

@@ -14,17 +14,14 @@ import polars as pl
 
 from memory_pipeline.consolidation import languages, similarity
 from memory_pipeline.consolidation.columns import KEY, days_between
-from memory_pipeline.consolidation.groups import linkage
+from memory_pipeline.consolidation.groups import labels, linkage
 from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES
 from memory_pipeline.consolidation.groups.strategies.strategy import ClusteringInput, Space
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.parse import tokens
 from memory_pipeline.text.score import importance
 
-LABEL_WORDS: Final = 5
-"""Number of words in a label."""
 _TEXT: Final = ["profile_id", "content_hash"]
 _KNOWN: Final = (
     *(*KEY, "content_hash", "content", "speaker", "memory_type", "category", "created_at", "valid_from", "valid_until"),
@@ -188,32 +185,11 @@ def _described(members: pl.DataFrame, space: Space) -> pl.DataFrame:
     span_days = days_between(pl.col("created_at").min(), pl.col("created_at").max())
     return (
         members.join(dominant, on="group", how="left", maintain_order="left")
-        .join(_labels(members), on="group", how="left", maintain_order="left")
+        .join(labels.labels(members), on="group", how="left", maintain_order="left")
         .with_columns(
             pl.col("label").fill_null(pl.col("dominant_type")),
             pl.len().over("group").cast(pl.Int64).alias("cluster_size"),
             span_days.over("group").alias("temporal_span_days"),
             pl.Series("cohesion", cohesion, dtype=pl.Float64).fill_nan(None),
         )
-    )
-
-
-def _labels(members: pl.DataFrame) -> pl.DataFrame:
-    """Return the keywords that most members of a group share, most informative first; single ones if none is shared.
-
-    Forms of one word count together, and the most frequent one is shown.
-    """
-    ranked = members.select("group", "keywords", rank=pl.int_ranges(pl.col("keywords").list.len())).explode(
-        "keywords", "rank"
-    )
-    stems = tokens.vocabulary(ranked["keywords"].drop_nulls()).select("word", "stem")
-    return (
-        ranked.drop_nulls()
-        .join(stems, left_on="keywords", right_on="word")
-        .group_by("group", "stem")
-        .agg(pl.col("keywords").mode().sort().first(), count=pl.len(), rank=pl.col("rank").sum())
-        .filter((pl.col("count") > 1) | (pl.col("count").max().over("group") == 1))
-        .sort("count", "rank", "keywords", descending=[True, False, False])
-        .group_by("group", maintain_order=True)
-        .agg(label=pl.col("keywords").head(LABEL_WORDS).str.join(", "))
     )

@@ -177,7 +177,7 @@ def _by_rules(members: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 def _sentences(members: pl.DataFrame) -> pl.DataFrame:
     """Return one sentence per group, with the gist of the member that best matches its theme (the oldest on a tie)."""
-    theme = pl.col("keywords").list.set_intersection(pl.col("label").str.split(", ")).list.len()
+    theme = pl.col("keywords").list.set_intersection(pl.col("label").str.to_lowercase().str.split(", ")).list.len()
     best = members.sort(theme, descending=True, maintain_order=True).group_by(SUMMARY).first()
     columns = ("cluster_size", "label", "temporal_span_days", "dominant_type", "gist")
     sentences = [_sentence(*row) for row in best.select(columns).iter_rows()]

@@ -1,0 +1,70 @@
+"""Labels of groups: the few words a person would write on the folder.
+
+Not here: which memories belong together (`strategies`), and how keywords are found (`text.enrich`).
+"""
+
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.text.lang.en.label_words import NO_TOPIC, PAST_ENDING
+
+LABEL_WORDS: Final = 3
+"""Most words of a label."""
+SHORTEST: Final = 3
+"""Letters of the shortest word of a label; of scripts without spaces, all words count."""
+EVERYWHERE: Final = 0.5
+"""Share of a profile's groups from which a word tells them apart no more."""
+FEW_GROUPS: Final = 4
+"""A word can be everywhere only among at least so many groups."""
+_NAMED: Final = r"[\p{Ll}\p{N},;:] \p{Lu}[\p{L}]+"
+
+
+def labels(members: pl.DataFrame) -> pl.DataFrame:
+    """Return the label of each group: keywords that most members share, names with their capital.
+
+    Left out are words that name no topic (verbs and measures of time in general use, particles), fragments, and words
+    of half of the profile's groups, such as the name of its owner; among equals the more informative word comes first,
+    and single keywords stand if none is shared.
+
+    Args:
+        members: one row per group and member: profile_id, group, keywords (most informative first) and content.
+
+    Returns:
+        group and label; no row for a group without a word.
+    """
+    ranked = members.select(
+        "profile_id", "group", "keywords", rank=pl.int_ranges(pl.col("keywords").list.len())
+    ).explode("keywords", "rank")
+    latin = pl.col("keywords").str.contains(r"^[\p{Latin}\p{Greek}\p{Cyrillic}]")
+    topical = ~latin | (
+        (pl.col("keywords").str.len_chars() >= SHORTEST)
+        & ~pl.col("keywords").is_in(sorted(NO_TOPIC))
+        & ~pl.col("keywords").str.contains(PAST_ENDING)
+        & ~pl.col("keywords").str.contains(r"['\p{N}_]")
+    )
+    counted = (
+        ranked.drop_nulls("keywords")
+        .filter(topical)
+        .group_by("profile_id", "group", "keywords")
+        .agg(count=pl.len(), rank=pl.col("rank").sum())
+    )
+    groups = pl.col("group").n_unique().over("profile_id")
+    common = (pl.len().over("profile_id", "keywords") > EVERYWHERE * groups) & (groups >= FEW_GROUPS)
+    return (
+        counted.filter(~common)
+        .filter((pl.col("count") > 1) | (pl.col("count").max().over("group") == 1))
+        .join(_names(members), on=["profile_id", "keywords"], how="left")
+        .sort("count", "rank", "keywords", descending=[True, False, False])
+        .group_by("group", maintain_order=True)
+        .agg(label=pl.coalesce("name", "keywords").head(LABEL_WORDS).str.join(", "))
+    )
+
+
+def _names(members: pl.DataFrame) -> pl.DataFrame:
+    """Return the words that have a capital inside a sentence of a profile: profile_id, keywords (lower case), name."""
+    key = ["profile_id", "keywords"]
+    found = members.select("profile_id", name=pl.col("content").str.extract_all(_NAMED)).explode("name")
+    named = found.drop_nulls("name").with_columns(pl.col("name").str.extract(r"(\p{L}+)$"))
+    lower = named.with_columns(keywords=pl.col("name").str.to_lowercase())
+    return lower.sort(*key, "name").unique(key, keep="first", maintain_order=True)
