@@ -4,9 +4,10 @@ import frames
 import polars as pl
 import pytest
 
-from memory_pipeline.consolidation import keeping
+from memory_pipeline.consolidation import keeping, trimming
 from memory_pipeline.consolidation.keeping import Rank
 from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings import Policy
 
 PAIR = ("The band rehearses in the cellar.", "The band rehearses in the barn now.")
 
@@ -120,3 +121,28 @@ def test_what_is_outdated_in_part_ranks_by_what_still_holds():
 def test_links_of_memories_that_are_gone_or_out_of_time_change_nothing():
     assert ranks(store(*PAIR), links=[("MAY_UPDATE", "m0", "m1"), ("MAY_UPDATE", "m9", "m0")]) == [Rank.REST, Rank.REST]
     assert ranks(store(*PAIR, lifecycle={1: "deleted"}), links=[("MAY_UPDATE", "m1", "m0")])[0] == Rank.REST
+
+
+@pytest.mark.parametrize("budget", [0.5, 0.2, 0.05, 0.01])
+def test_an_allergy_recalled_five_times_and_marked_helpful_is_never_dropped(budget):
+    said = [f"Kiln {place} was built by Ada in 18{place} for 900 crowns." for place in range(10, 40)]
+    memories = store(*said, "Ruben is allergic to walnuts.").with_columns(content_hash="memory_id")
+    often = [(f"m{place}", 0) for place in range(30)]
+    ranked = keeping.ranked(
+        memories,
+        TABLES["association_edges"].empty(),
+        TABLES["fact_changes"].empty(),
+        accesses(*often, *[("m30", 0)] * 6),
+        as_of=frames.AS_OF,
+    )
+    _, archived = trimming.select(
+        memories,
+        memories.select("profile_id", "memory_id", budget_protected=pl.lit(value=False)),
+        memories.select("profile_id", "content_hash", language=pl.lit("en"), question=pl.lit(value=False)),
+        ranked,
+        pl.DataFrame({"profile_id": ["p"], "spare": [99]}),
+        Policy(token_budget=budget),
+        plan_id="plan",
+    )
+    assert "m30" not in set(archived["memory_id"])
+    assert archived.height >= 15
