@@ -102,7 +102,7 @@ def finished(settings, instance, **options):
 def test_a_model_is_asked_once_and_its_words_are_kept(worded):
     lake, _, (first, second), _ = worded
     verdicts = lake.read("verdicts")
-    kept = pl.concat([lake.read("completions"), verdicts.drop("subject")])
+    kept = pl.concat([lake.read("completions"), verdicts.drop("subject", "refused")])
     assert set(kept["outcome"]) == {"answered"}
     assert set(kept["purpose"]) == {"block", "facts", "relation", "summary"}
     assert verdicts["subject"].str.split(" ").list.len().max() > 1

@@ -48,6 +48,7 @@ def known(asked, content, **columns):
     """Table `verdicts`: one answer to every request about pairs."""
     text = content if isinstance(content, str) else json.dumps(content)
     values = {"content": pl.lit(text), "outcome": pl.lit("answered"), "output_tokens": 1, "cost": 0.0}
+    values["refused"] = pl.lit([], pl.List(pl.String))
     requests = model_judge.requests(asked, NONE, POLICY)
     return TABLES["verdicts"].conform(requests.with_columns(**values | columns))
 
@@ -262,6 +263,7 @@ def test_whatever_a_server_does_wrong_leaves_the_rules_judgement(respond, outcom
     changes, new, _ = asked(respond, proposed())
     assert changes.is_empty()
     assert new["outcome"].to_list() == [outcome]
+    assert new["refused"].list.len().to_list() == [int(outcome == "answered")]
 
 
 def test_pairs_use_at_most_half_of_the_budget_of_a_run():

@@ -29,6 +29,7 @@ from memory_pipeline.llm.protocol import (
 from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.settings import LanguageModel, Policy
 
+_REFUSED: Final = ("profile_id", "pair", "refused")
 PAIRS_SHARE: Final = 0.5
 """Share of a run's budget for pairs of memories; the rest is for words, or all of it where no pairs are asked about."""
 
@@ -116,7 +117,13 @@ def judged(
             asked=pl.col("request_hash").str.head(HASH_DIGITS)
         )
         named = answers.join(subjects, left_on=["profile_id", "asked"], right_on=KEY, maintain_order="left")
-        new = table.conform(named)
+        found = model_judge.verdicts(pairs, named, context.policy).drop_nulls("refused")
+        reasons = {(profile_id, pair): reason for profile_id, pair, reason in found.select(_REFUSED).iter_rows()}
+        refused = [
+            [reasons[profile_id, pair] for pair in subject.split(" ") if (profile_id, pair) in reasons]
+            for profile_id, subject in named.select("profile_id", "subject").iter_rows()
+        ]
+        new = table.conform(named.with_columns(pl.Series("refused", refused, dtype=pl.List(pl.String))))
     known = pl.concat([verdicts, new])
     return model_judge.overlaid(changes, pairs, known, context.policy, plan_id=context.plan_id), new
 

@@ -179,6 +179,7 @@ class Verdicts(Completions):
     """Requests to language models about pairs of memories, with their answers, recorded once; append-only."""
 
     subject = text("Names of the pairs asked about (see `consolidation/model_judge`), joined by blanks.")
+    refused = words("Why verdicts of the answer were refused, so that the rules' judgement stands: one reason a pair.")
 
 
 class ProposedBlocks(CoreMemoryBlocks):

@@ -97,6 +97,7 @@ def run(console: Console, lake: Lake, done: Mapping[str, Any]) -> None:
     _budgets(console, lake, done, decided, tables["memories"])
     _fallbacks(console, decided)
     _unsplit(console, lake, done, tables["memories"])
+    _unjudged(console, lake.read("verdicts", seq=seq, profiles=profiles))
     _clusters(console, tables["clusters"])
     _merge(console, decided, tables["memories"], home=lake.home)
     _refusals(console, tables["merge_refusals"], tables["memories"])
@@ -222,6 +223,15 @@ def _unsplit(console: Console, lake: Lake, done: Mapping[str, Any], memories: pl
     if reasons.len():
         kinds = _kinds(reasons)
         prose(console, f"entries left whole: {many(kinds.len(), 'answer')} of the language model: {_counts(kinds)}")
+
+
+def _unjudged(console: Console, verdicts: pl.DataFrame) -> None:
+    """Print how many pairs rules alone have judged because the language model gave no usable verdict, and why."""
+    failed = verdicts.filter(pl.col("content").is_null()).select("outcome", pair=pl.col("subject").str.split(" "))
+    reasons = pl.concat([verdicts["refused"].explode().drop_nulls(), failed.explode("pair")["outcome"]])
+    if reasons.len():
+        kinds = _kinds(reasons)
+        prose(console, f"judged by rules alone so far: {many(kinds.len(), 'pair')}: {_counts(kinds)}")
 
 
 def _kinds(reasons: pl.Series) -> pl.Series:
