@@ -45,11 +45,11 @@ SEEDS: Final = {"two_person": (1, 2, 3), "assistant": (1, 2, 3)}
 """Seeds of the generated training chats."""
 SHARES: Final = {"two_person": 2.0, "beam": 1.0, "assistant": 1.0}
 """Weight of each source: chats between people count as much as both sources of chats with an assistant."""
-COSINE: Final = {"local": 2.0}
+COSINE: Final = {"local": 1.5}
 """Factor on the fitted weight of the cosine, by family of embedders. Questions of the training chats share words with
-their answers, so a fit to them alone undervalues an encoder. Of factors 1 to 12, 2 and 3 were best on stores of notes
-whose questions are worded freely, whichever store was left out of the choice (mean reciprocal rank .71 against .68 with
-1), and 2 costs the training chats next to nothing."""
+their answers, so a fit to them alone undervalues an encoder. With 1, 1.25, 1.5 and 2, a right memory was among the
+first ten for .924, .934, .945 and .950 of 381 questions about notes, freely worded, and for .882, .885, .883 and .871
+of 650 about chats between two people; neither was fitted to."""
 _ROUNDS: Final = 2
 """Rounds of choosing the best piece of each long memory and refitting."""
 _ACCURACY: Final = {"maxiter": 100, "ftol": 1e-7}
