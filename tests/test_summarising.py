@@ -106,6 +106,11 @@ def test_an_extract_tells_the_facts_in_order_of_time_and_leaves_out_the_chatter(
     ]
 
 
+def test_a_sentence_about_her_stays_with_the_one_that_names_her():
+    texts = ["Lovely day here. My aunt Odalys called. She moved to flat 12.", "Jem owns 3 boats.", "We met at 9:30."]
+    assert "My aunt Odalys called. She moved to flat 12." in written(texts)
+
+
 def test_speakers_are_named_where_they_change():
     memories = frames.memories(
         {"content": text, "speaker": name, "created_at": ago(3, hours=-place)}

@@ -13,6 +13,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.text.compare.merge_guard import RELATIVE_DATES
+from memory_pipeline.text.lang.en.core_cues import PERSON_START
 from memory_pipeline.text.lang.en.lemmas import lemmas
 from memory_pipeline.text.lang.en.rarity import RARITY_SMALL_TALK
 from memory_pipeline.text.parse import facts, tokens
@@ -188,7 +189,7 @@ def _all_facts() -> pl.Expr:
 
 
 def _sentences(ordered: pl.DataFrame) -> dict[int, list[Sentence]]:
-    """Return the sentences of each member, by its number."""
+    """Return the sentences of each member, by its number; one about "she" stays with the one that names her."""
     contents = ordered.select("content").unique().sort("content")
     split_text = pl.col("content")
     for pattern, instead in _CUTS:
@@ -198,6 +199,9 @@ def _sentences(ordered: pl.DataFrame) -> dict[int, list[Sentence]]:
         .explode("text")
         .with_columns(pl.col("text").str.strip_chars())
         .filter(pl.col("text") != "")
+        .with_columns(part=(~pl.col("text").str.contains(PERSON_START)).cum_sum().over("content"))
+        .group_by("content", "part", maintain_order=True)
+        .agg(pl.col("text").str.join(" "))
     )
     placed = (
         ordered.select("member", "content", "speaker", day=pl.col("created_at").dt.to_string("%Y-%m-%d"))

@@ -224,5 +224,7 @@ LEANING_START: Final = (
     r"|also|otherwise|instead|same|still|not|lives|works|has|likes|wants|needs|takes|says)(?-u:\b)"
 )
 """First words that lean on the sentence before."""
+PERSON_START: Final = r"(?i)^(?:and |but |so )?(?:he|she|they|his|her|their)(?-u:\b)"
+"""First words that mean somebody whom the sentence before names."""
 LEANING: Final = LEANING_START + r"|(?-u:\b)(?:he|she|it|they|him|her|them|his|its|their)(?-u:\b)"
 """A sentence that leans on the one before: by its first words, or by a pronoun of the third person."""
