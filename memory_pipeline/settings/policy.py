@@ -171,7 +171,13 @@ class Policy(Values):
         "they close what is outdated without the rules' agreement, below they only link.",
     )
     fact_changes: bool = Field(True, description="Detect changed and contradicting facts.")
-    fact_confidence: Share = Field(0.70, description="Minimum confidence of a changed or contradicting fact.")
+    fact_confidence: Share = Field(0.80, description="Minimum confidence of a link to an older memory as outdated.")
+    repeat_confidence: Share = Field(0.30, description="Minimum confidence of a link between two memories of one fact.")
+    conflict_confidence: Share = Field(0.65, description="Minimum confidence of a link between contradicting memories.")
+    close_confidence: Share = Field(
+        0.50,
+        description="Minimum confidence of an update that closes what it outdates, where it also shows the change.",
+    )
 
     promote_tiers: bool = Field(True, description="Promote memories to higher tiers by energy.")
     short_term_energy: Positive = Field(2.0, description="Energy above which a working memory becomes short-term.")

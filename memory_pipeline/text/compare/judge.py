@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.schemas import INSTANT
+from memory_pipeline.text.compare.relation_features import Reading
 
 Rows = NDArray[np.int64]
 
@@ -22,16 +22,6 @@ RELATIONS: Final = ("update", "duplicate", "conflict", "unrelated")
 - conflict: both cannot be true, and neither is the newer state of things.
 - unrelated: anything else, including two facts of one subject.
 """
-
-MEMORY_COLUMNS: Final = {
-    "profile_id": pl.String(),
-    "content": pl.String(),
-    "content_hash": pl.String(),
-    "speaker": pl.String(),
-    "session_id": pl.String(),
-    "since": INSTANT,
-}
-"""What a judge sees of each memory; `speaker` and `session_id` may be null."""
 
 JUDGEMENT_COLUMNS: Final = {
     "relation": pl.String(),
@@ -59,11 +49,12 @@ class RelationJudge(Protocol):
         """Name that the policy selects it by."""
         ...
 
-    def judge(self, memories: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
+    def judge(self, reading: Reading, older: Rows, newer: Rows) -> pl.DataFrame:
         """Judge pairs of memories of one profile each.
 
         Args:
-            memories: all memories of the store that are compared, with `MEMORY_COLUMNS`.
+            reading: all memories of the store that are compared, as read; `reading.memories` has
+                `relation_features.MEMORY_COLUMNS`.
             older: index of the older memory of each pair.
             newer: index of the newer one, as many.
 
