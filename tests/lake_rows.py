@@ -96,6 +96,8 @@ def _value(kind: pl.DataType, plan_id: str) -> object:
         return plan_id
     if isinstance(kind, pl.List):
         return [_value(kind.inner, plan_id)]  # type: ignore[arg-type]
+    if isinstance(kind, pl.Struct):
+        return {field.name: _value(field.dtype, plan_id) for field in kind.fields}  # type: ignore[arg-type]
     if kind == pl.Boolean:
         return False
     if isinstance(kind, pl.Datetime):
