@@ -9,6 +9,7 @@ import pytest
 
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import parse
+from memory_pipeline.recall.rank.changes import CHANGES
 from memory_pipeline.recall.rank.features import FEATURES
 from memory_pipeline.recall.rank.ranking import RANKINGS, SCHEMA, Context, rank, weights
 from memory_pipeline.text.embed.embedding import embed_texts
@@ -63,7 +64,7 @@ def test_answers_have_scores_parts_and_ranks():
     assert found["rank"].to_list() == [1, 2, 3, 4]
     assert found["score"].is_between(0, 1).all()
     parts = found["parts"][0].to_list()
-    assert [part["name"] for part in parts] == list(FEATURES)
+    assert [part["name"] for part in parts] == [*FEATURES, *CHANGES]
     total = sum(part["value"] * part["weight"] for part in parts)
     assert found["score"][0] == pytest.approx(total / np.maximum(weights(), 0).sum())
 
@@ -74,6 +75,23 @@ def test_answers_have_scores_parts_and_ranks():
 def test_a_question_for_now_puts_the_newest_value_first_and_gives_the_old_one_below(question):
     found = ids(ask(question, k=5))
     assert found[0] == "m5"
+    assert "m0" in found
+
+
+RENAMED = [
+    ("user", "The newsletter goes out on Tuesdays.", 60),
+    *(("user", f"Number {place} of the newsletter was about bees.", 58 - place) for place in range(20)),
+    ("user", "The newsletter now goes out on Fridays.", 10),
+    ("user", "The newsletter got a new logo.", 5),
+]
+
+
+@pytest.mark.parametrize(
+    "question", ["On which day does the newsletter go out?", "When does the newsletter go out these days?"]
+)
+def test_what_changed_a_value_comes_before_it_though_no_run_has_closed_it(question):
+    found = ids(ask(question, memories(RENAMED), k=10))
+    assert found[0] == "m21"
     assert "m0" in found
 
 
@@ -182,7 +200,7 @@ def test_the_other_side_of_a_contradiction_does_not_push_better_answers_down():
     teams = [("user", f"The {name} team meets on Mondays.", 30) for name in ("red", "blue", "green", "white", "black")]
     rows = memories([("user", "The team meets on Mondays.", 40), *teams, ("user", "We never gather.", 20)])
     pair = pl.DataFrame({"memory_id": ["m0"], "other_id": ["m6"]})
-    question = "On which day does the team meet?"
+    question = "On which day did the team meet?"
     found = ids(ask(question, rows, k=7, fact_links=contradicting(pair)))
     assert found[:5] == ids(ask(question, rows, k=5))
     assert found[5] == "m6"
@@ -266,7 +284,7 @@ def test_no_other_question_brings_a_rule_along_nor_does_a_rule_of_the_helper_or_
 
 def test_only_a_deep_recall_reaches_what_is_not_live_with_half_its_lead():
     rows = change(memories(), "m3", lifecycle="archived")
-    question = "On which day does the team meet?"
+    question = "On which day did the team meet?"
     assert "m3" not in ids(ask(question, rows, k=10))
     deep = dict(ask(question, rows, k=10, deep=True).select("memory_id", "score").iter_rows())
     live = dict(ask(question, k=10).select("memory_id", "score").iter_rows())

@@ -104,6 +104,12 @@ _PAST: Final = re.compile(
 )
 _OF_THE_FIRST: Final = re.compile(r"\b(?:of|for|with|[a-z]{3,}ing) (?:the|my|our|your|his|her|their) first\b")
 """"first" that identifies a thing rather than a time: "the deadline of the first sprint"."""
+_VALUE: Final = re.compile(
+    rf"^(?:[\w ']{{1,30}}, )?{_LEAD}(?:(?:on|in|at|by|from|for|to|with|since|until|under|about|of) )?"
+    r"(?:what|which|when|where|who|whom|whose|how (?:many|much|often|long|old|big|far|tall))\b"
+    r"|^(?:am|is|are|do|does|can|will|may|must|should|has|have)(?:n't)? (?!you\b)"
+)
+"""Asks for a value, or whether something is so; in what tense is another matter."""
 _PAST_TENSE: Final = re.compile(r"\b(?:did|was|were|had)\b")
 """Past tense: "on Monday" then means the last Monday."""
 _POLAR: Final = re.compile(
@@ -160,6 +166,7 @@ class Question:
         spans: [dates, 2]: first day and day after the last (days since 1970) of each date it names.
         now: it asks explicitly for what holds now.
         present: it asks in the present tense for a value that may have changed.
+        holds: it asks for a value or a truth, and not for one of the past: the newest is wanted.
         polar: it is a yes-no question.
         bare: it is a list of search words, not a question.
         open: it asks for help or for what holds in general, not for what was said or done.
@@ -175,6 +182,7 @@ class Question:
     spans: NDArray[np.int64]
     now: bool
     present: bool
+    holds: bool
     polar: bool
     bare: bool
     open: bool
@@ -203,6 +211,8 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str 
     emphasis = [(FRAME_WEIGHT if stem in _FRAME else 1.0) * (0.01 * rarity[stem]) ** RARITY_POWER for stem in stems]
     asked_now = bool(_NOW.search(plain))
     past = bool(_PAST.search(_OF_THE_FIRST.sub(" ", plain)))
+    present = not past and bool(_PRESENT.search(plain))
+    value = bool(_VALUE.search(plain))
     polar = bool(_POLAR.search(plain))
     kind = next((kind for kind, pattern in _KINDS if re.search(pattern, plain)), None)
     bare = not polar and kind != "wish" and not _ASKING.search(plain)
@@ -216,7 +226,8 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str 
         kind=kind,
         spans=np.array(sorted({span for spans in dated.values() for span in spans}), dtype=np.int64).reshape(-1, 2),
         now=asked_now and not re.search(r"\b(?:used to|previous|before|ago|back then)\b", plain),
-        present=not past and bool(_PRESENT.search(plain)),
+        present=present,
+        holds=asked_now or present or (value and not past and kind != "wish"),
         polar=polar,
         bare=bare,
         open=not named and not bare and not _RETROSPECTIVE.search(plain),

@@ -76,6 +76,18 @@ class VectorRows:
             first += len(chunk)
         return cosines
 
+    def similarities(self, rows: Integers) -> Floats:
+        """Return the cosines between some memories, [rows, rows]; 0 without a vector."""
+        if not self.chunks:
+            return np.zeros((len(rows), len(rows)))
+        chosen = np.zeros((len(rows), self.chunks[0].shape[1]))
+        first = 0
+        for chunk in self.chunks:
+            inside = np.flatnonzero((self.at[rows] >= first) & (self.at[rows] < first + len(chunk)))
+            chosen[inside] = chunk[self.at[rows[inside]] - first]
+            first += len(chunk)
+        return np.asarray(chosen @ chosen.T, dtype=np.float64)
+
     def _fits(self, query: Matrix) -> bool:
         return bool(self.chunks) and self.chunks[0].shape[1] == len(query) and bool(np.any(query))
 

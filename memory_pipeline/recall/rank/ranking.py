@@ -19,6 +19,7 @@ from memory_pipeline.recall.index.queries import Question, parse
 from memory_pipeline.recall.rank import associated, redundancy, selection
 from memory_pipeline.recall.rank.associated import Reached
 from memory_pipeline.recall.rank.baselines import FORMULAS, Context, by_formula
+from memory_pipeline.recall.rank.changes import CHANGES, COMPARED, change_features
 from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.features import FEATURES, Candidates, select_candidates
 from memory_pipeline.schemas import INSTANT
@@ -99,6 +100,13 @@ def weights(embedder_name: str = "hashing") -> Floats:
     return np.array([by_name.get(name, 0.0) for name in FEATURES])
 
 
+@cache
+def change_weights() -> Floats:
+    """Return the coefficients of `CHANGES`, in its order, in units of the score."""
+    by_name = coefficients("changes")
+    return np.array([by_name[name] for name in CHANGES])
+
+
 def rank(
     index: Index,
     query: str,
@@ -140,8 +148,8 @@ def rank(
         if it ended another's, else null); holds_from (if its validity has not begun); closed_by; ended (when its
         validity did); outdated_by and conflicts (ids); expanded (reached over an association only, so its score has no
         parts). Sentences that no longer hold are marked in the text.
-        The order differs from that of the scores in some cases: a query for now puts the newest of several values first
-        and what does not hold yet behind what does, and a summary comes after what it repeats. Ties go to the older
+        The order differs from that of the scores in some cases: a query for what holds puts what closed a memory before
+        it and what does not hold yet behind what does, and a summary comes after what it repeats. Ties go to the older
         memory, then by id.
 
     Raises:
@@ -188,14 +196,21 @@ def _by_model(
 ) -> _Ranked:
     """Order candidates by the default model, then by the rules of `selection` and `redundancy`."""
     rows = candidates.rows
-    scores, values = candidates.scored(weights(index.model))
+    own = weights(index.model)
+    scores, values = candidates.scored(own)
     base = float(np.median(scores)) if len(scores) else 0.0
     scores = _penalised(scores, index.live[rows], base)
     scores = redundancy.without_repeats(index, rows, scores, selection.best_first(index, rows, scores), 2 * depth)
     order = selection.best_first(index, rows, scores)
     invalid = selection.not_valid(index, rows, now)
-    if question.now or question.present:
-        order = selection.newest_first(index, question, rows, order, candidates, invalid)
+    changes = np.zeros((len(rows), len(CHANGES)))
+    if question.holds:
+        head = order[redundancy.originals(index, rows[order])][:COMPARED]
+        ids = index.memories["memory_id"].gather(rows[head]).to_list()
+        overtaken = invalid[head] | np.array([bool(newer) for newer in links.outdated(index, ids, now)], dtype=np.bool_)
+        changes[head] = change_features(index, question, rows[head], scores[head], overtaken)
+        scores = np.clip(scores + changes @ change_weights(), 0.0, 1.0)
+        order = selection.after_closers(index, rows, selection.best_first(index, rows, scores))
         order = selection.valid_first(order, candidates, selection.not_yet_valid(index, rows, now))
     if links.conflicts or links.repeats:
         place = {memory: at for at, memory in enumerate(index.memories[rows, "memory_id"])}
@@ -204,7 +219,16 @@ def _by_model(
     if question.open:
         order = selection.with_rules(order, candidates, invalid, wants_help=question.kind == "wish")
     order = redundancy.summaries_behind(index, rows, order, k)
-    return _Ranked(rows, scores, tuple(FEATURES), values, weights(index.model), order, base, len(rows))
+    return _Ranked(
+        rows,
+        scores,
+        (*FEATURES, *CHANGES),
+        np.column_stack([values, changes]),
+        np.concatenate([own, change_weights() * float(np.maximum(own, 0.0).sum())]),
+        order,
+        base,
+        len(rows),
+    )
 
 
 def _penalised(scores: Floats, live: Marks, base: float) -> Floats:

@@ -1,8 +1,8 @@
 """Orders scored candidates into an answer.
 
-Of memories that state different values of one thing, the newest comes first if the query asks for now. The other side
-of a known contradiction is included, and so are standing rules where the query asks for help. Not here: the scores
-(`features`, `baselines`) and repetition within an answer (`redundancy`).
+What closed a memory comes before it if the query asks for what holds, what does not hold yet behind. The other
+side of a known contradiction is included, and so are standing rules where the query asks for help. Not here: the scores
+(`features`, `changes`, `baselines`) and repetition within an answer (`redundancy`).
 """
 
 from datetime import datetime
@@ -12,22 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_pipeline.recall.index.memory_index import Index
-from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank.features import RULES, Candidates
-from memory_pipeline.recall.rank.redundancy import originals
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
 BEST: Final = 5
-"""Number of best answers that are reordered by age and that bring the other side of a contradiction."""
+"""Number of best answers that bring the other side of a contradiction."""
 _ABOUT: Final = 0.5
 """Least share of the query's words, relative to the best memory, of a rule that is about the query."""
 AS_WELL: Final = 0.8
 """Least ratio of the scores of memories that answer about equally well."""
-SAME_SHARE: Final = 0.7
-"""Least share of the query's words, relative to the best of them, of memories that state the same thing."""
 
 
 def best_first(index: Index, rows: Integers, scores: Floats) -> Integers:
@@ -38,36 +34,6 @@ def best_first(index: Index, rows: Integers, scores: Floats) -> Integers:
         return order  # ids need not be read
     ids = np.array(index.memories["memory_id"].gather(rows).to_list(), dtype=np.str_)
     return np.lexsort((ids, created, -scores))
-
-
-def newest_first(
-    index: Index, question: Question, rows: Integers, order: Integers, candidates: Candidates, invalid: Marks
-) -> Integers:
-    """Put the newest first among the best candidates that state the same thing.
-
-    Those contain about as many of the query's words as the best of them, come from one speaker and have the kind of
-    answer asked for. Summaries keep their positions: they say nothing newer than their members. A memory that a newer
-    one closed comes right after it, wherever both are.
-
-    Args:
-        index: the index.
-        question: the parsed query.
-        rows: the candidates' rows.
-        order: their positions, best first.
-        candidates: their features.
-        invalid: candidates that do not hold now (see `not_valid`).
-    """
-    head = order[originals(index, rows[order])][:BEST]
-    able = head[candidates.feature("kind")[head] > 0] if question.kind and question.kind != "wish" else head
-    if len(able):
-        able = able[index.speaker[rows[able]] == index.speaker[rows[able[0]]]]
-        share = candidates.share[able]
-        able = able[(share > 0) & (share >= SAME_SHARE * share.max())]
-    changed = order.copy()
-    changed[np.flatnonzero(np.isin(order, able))] = able[
-        np.lexsort((np.arange(len(able)), -index.created[rows[able]], invalid[able]))
-    ]
-    return _after_closers(index, rows, changed)
 
 
 def valid_first(order: Integers, candidates: Candidates, future: Marks) -> Integers:
@@ -86,7 +52,7 @@ def valid_first(order: Integers, candidates: Candidates, future: Marks) -> Integ
     return np.concatenate([head[matching], head[future[head]], head[unmatched], order[BEST:]])
 
 
-def _after_closers(index: Index, rows: Integers, order: Integers) -> Integers:
+def after_closers(index: Index, rows: Integers, order: Integers) -> Integers:
     """Move the memory that closed another right before it, where it would come later."""
     memories = index.memories[rows, ["memory_id", "closed_by"]]
     place = {memory: at for at, memory in enumerate(memories["memory_id"])}

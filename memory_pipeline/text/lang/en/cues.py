@@ -127,6 +127,8 @@ update; correction; attention; heads up; change of plans?; that(?:'s| has)? chan
 """
 CHANGE_MARKERS: Final = rf"(?i){any_of(_NOWADAYS)}|^\W*(?:sorry,? )?{any_of(_OPENING)}[,:]?"
 """Expressions that mark a change and say nothing about what changes."""
+CHANGING: Final = rf"{CHANGE_MARKERS}|{_CHANGING}"
+"""Expressions that mark or say that something changes."""
 _ANNOUNCED: Final = any_of(_CHANGED + "; " + _NOWADAYS) + rf"|^\W*{any_of(_OPENING)}"
 _CORRECTION_START: Final = (
     r"^\W*(?:sorry|update|correction|actually|change of plans?|things moved|scratch that"

@@ -1,0 +1,136 @@
+"""Features by which the newest of several values comes first where a query asks for what holds.
+
+Memories about one thing are compared with each other, whether or not a run has found that one changes another: a later
+one that says nearly the same, shares the query's words, shows the kind of value asked for or has a word of change is
+likely to hold the present value. The weights are fitted (`models/changes.toml`); nothing is decided here.
+
+Not here: the features of a memory by itself (`features`).
+"""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.index.passages import CUES
+from memory_pipeline.recall.index.queries import Question
+from memory_pipeline.recall.rank.matching import over_top
+from memory_pipeline.text.lang.en.cues import CHANGING
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+
+CHANGES: Final = {
+    "outdated": "a later one of the kind asked for has the same words of the query",
+    "newest": "share of those with the same words of the query that are older",
+    "changing": "it has a word of change, by its share of the query's words",
+    "succeeds": "it shares words with an older one that answers well",
+    "akin": "it is similar to an older one that answers well",
+    "akin_changing": "so, and it has a word of change",
+    "akin_kind": "so, and it shows a sign of the kind of answer asked for",
+    "overtaken": "a similar later one with a word of change is of the kind asked for; 1 if a run has found it so",
+}
+"""Features by name, with what each one measures."""
+COMPARED: Final = 20
+"""Best candidates that are compared with each other."""
+_ANSWERS: Final = 0.04
+"""Score below the best at which a memory counts 1/e as an answer."""
+_CUE: Final = {name: place for place, name in enumerate(CUES)}
+_LITTLE: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Words:
+    """Words of memories: of each, those of the passage with most of the query's.
+
+    Attributes:
+        passages: that passage of each memory.
+        asked: [memories]: weight of the query's words in it.
+        covered: [memories, memories]: share of the first one's words of the query that are in the second.
+        shared: [memories, memories]: weight of the other words that two have in common, as a share of those of either.
+    """
+
+    passages: Integers
+    asked: Floats
+    covered: Floats
+    shared: Floats
+
+    @classmethod
+    def of(cls, index: Index, question: Question, rows: Integers) -> Self:
+        """Read the words of memories. Cost: below a millisecond for the memories that are compared."""
+        first, last = index.passages.bounds(rows)
+        sizes = last - first
+        starts = np.cumsum(sizes) - sizes
+        passages = np.repeat(first - starts, sizes) + np.arange(int(sizes.sum()))
+        at, keys, _ = index.postings.words_of(passages)
+        known, position = np.unique(keys, return_inverse=True)
+        number = len(index.postings.number)
+        frequencies = index.postings.frequencies(known)
+        rarity = np.log1p((number - frequencies + 0.5) / (frequencies + 0.5))
+        emphasis = dict(zip(question.keys.tolist(), question.emphasis.tolist(), strict=True))
+        asked = rarity * np.array([emphasis.get(key, 0.0) for key in known.tolist()])
+        found = np.bincount(at, asked[position], len(passages)) if len(at) else np.zeros(len(passages))
+        best = np.array(
+            [begin + int(found[begin : begin + size].argmax()) for begin, size in zip(starts, sizes, strict=True)]
+        )
+        owner = np.full(len(passages), -1)
+        owner[best] = np.arange(len(rows))
+        held = owner[at] >= 0
+        present = np.zeros((len(rows), len(known)))
+        present[owner[at[held]], position[held]] = 1.0
+        common, other = (present * asked) @ present.T, (present * np.where(asked > 0, 0.0, rarity)) @ present.T
+        mass, own = np.diag(common), np.diag(other)
+        covered = common / np.maximum(mass[:, np.newaxis], _LITTLE)
+        shared = other / np.maximum(own[:, np.newaxis] + own - other, _LITTLE)
+        return cls(passages[best], mass.copy(), covered, shared)
+
+
+def change_features(index: Index, question: Question, rows: Integers, scores: Floats, overtaken: Marks) -> Floats:
+    """Return the features of `CHANGES`, [memories, features], all 0 unless the query asks for what holds.
+
+    Args:
+        index: the memories.
+        question: the parsed query.
+        rows: the best candidates.
+        scores: their scores, 0..1.
+        overtaken: candidates that have ceased to hold or that a run has linked to what may have changed them.
+
+    Cost: about a millisecond.
+    """
+    values = np.zeros((len(rows), len(CHANGES)))
+    if not question.holds or not len(rows):
+        return values
+    words = _Words.of(index, question, rows)
+    cues = index.passages.cues[words.passages]
+    typed = question.kind is not None and question.kind != "wish"
+    kind = cues[:, _CUE[question.kind]] > 0 if question.kind and typed else np.ones(len(rows), dtype=np.bool_)
+    value = kind & (cues[:, _CUE["asks"]] == 0)
+    changing = index.memories["content"].gather(rows).str.contains(CHANGING).to_numpy()
+    asked = over_top(words.asked)
+    created = index.created[rows]
+    later = (created > created[:, np.newaxis]) & ~index.by_assistant(rows)
+    ratio = (words.asked + _LITTLE) / (words.asked[:, np.newaxis] + _LITTLE)
+    both = (words.asked > 0) & (words.asked[:, np.newaxis] > 0)
+    same = words.covered * np.minimum(1.0, ratio) * both * asked[:, np.newaxis]
+    answers = np.exp((scores - scores.max()) * (1.0 / _ANSWERS))
+    similar = np.maximum(index.vectors.similarities(rows), 0.0)
+    akin = _best(similar * answers * later.T)
+    by_name = {
+        "outdated": _best(same * later * value),
+        "newest": (same * later.T).sum(axis=1) / np.maximum(same.sum(axis=1) - np.diag(same), _LITTLE) * asked,
+        "changing": changing * asked,
+        "succeeds": _best(words.shared * answers * later.T),
+        "akin": akin,
+        "akin_changing": akin * changing,
+        "akin_kind": akin * kind,
+        "overtaken": np.maximum(_best(similar * later * (changing & value)), overtaken) * answers,
+    }
+    return np.column_stack([by_name[name] for name in CHANGES])
+
+
+def _best(pairs: Floats) -> Floats:
+    """Return the largest number of each row."""
+    return np.asarray(pairs.max(axis=1, initial=0.0), dtype=np.float64)
