@@ -42,7 +42,7 @@ SHARES: Final = {"stores": 2.0, "two_person": 2.0}
 """Weight of each source; of the others 1."""
 SCALE: Final = 30.0
 """Steepness of the softmax over scores to begin with: about that of the fit of the default ranking."""
-_HITS: Final = 10
+_HITS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,7 +180,7 @@ def _loss(one: Example, columns: Floats, weights: Floats) -> tuple[float, Floats
 
 
 def figures(held_out: Sequence[Example], weights: Floats) -> dict[str, float]:
-    """Return the mean reciprocal rank and share of answers among the first ten, and the share of newer ones first."""
+    """Return the mean reciprocal rank and share of answers among the first three, and the share of newer ones first."""
     reciprocal, hits, fresh = [], [], []
     for one in held_out:
         order = np.argsort(-(one.values @ weights), kind="stable")
@@ -194,7 +194,7 @@ def figures(held_out: Sequence[Example], weights: Floats) -> dict[str, float]:
     return {
         "questions": float(len(held_out)),
         "mrr": float(np.mean(reciprocal)),
-        "hit@10": float(np.mean(hits)),
+        "hit@3": float(np.mean(hits)),
         "changed": float(len(fresh)),
         "fresh_first": float(np.mean(fresh)) if fresh else float("nan"),
     }
@@ -225,7 +225,7 @@ def left_out(training: Sequence[Example]) -> dict[str, tuple[dict[str, float], d
 def _mean(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the figures of several groups together, each question counting once."""
     whole = {name: sum(part[name] for part in parts) for name in ("questions", "changed")}
-    for name, per in (("mrr", "questions"), ("hit@10", "questions"), ("fresh_first", "changed")):
+    for name, per in (("mrr", "questions"), ("hit@3", "questions"), ("fresh_first", "changed")):
         weighed = [part[name] * part[per] for part in parts if part[per]]
         whole[name] = sum(weighed) / whole[per] if whole[per] else float("nan")
     return whole
@@ -249,7 +249,7 @@ def document(weights: Floats, report: Mapping[str, tuple[Mapping[str, float], Ma
     ]
     for source, (fitted, plain) in sorted(report.items()):
         lines += ["", f"[fit.{source}]", f"questions = {fitted['questions']:.0f}", f"changed = {fitted['changed']:.0f}"]
-        for name in ("mrr", "hit@10", "fresh_first"):
+        for name in ("mrr", "hit@3", "fresh_first"):
             lines.append(f'"{name}" = [{fitted[name]:.3f}, {plain[name]:.3f}]')
     return "\n".join(lines) + "\n"
 

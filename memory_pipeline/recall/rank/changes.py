@@ -34,8 +34,8 @@ CHANGES: Final = {
     "overtaken": "a similar later one with a word of change is of the kind asked for; 1 if a run has found it so",
 }
 """Features by name, with what each one measures."""
-COMPARED: Final = 20
-"""Best candidates that are compared with each other."""
+COMPARED: Final = 10
+"""Best candidates that are compared with each other, and only reordered: an answer of ten has the same memories."""
 _ANSWERS: Final = 0.04
 """Score below the best at which a memory counts 1/e as an answer."""
 _CUE: Final = {name: place for place, name in enumerate(CUES)}

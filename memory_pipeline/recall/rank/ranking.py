@@ -39,6 +39,8 @@ DEEP_PENALTY: Final = 0.5
 the median candidate."""
 _MORE: Final = 4
 """Multiple of `k` candidates considered for an answer within a token budget."""
+_LEAST: Final = 1e-9
+"""Least lead of the best candidates over the rest, whatever changed what they say."""
 _PART: Final = pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})
 _SHOWN: Final = [
     "memory_id",
@@ -205,11 +207,14 @@ def _by_model(
     invalid = selection.not_valid(index, rows, now)
     changes = np.zeros((len(rows), len(CHANGES)))
     if question.holds:
-        head = order[redundancy.originals(index, rows[order])][:COMPARED]
+        able = redundancy.originals(index, rows[order]) & index.live[rows[order]]
+        places = np.flatnonzero(able)[:COMPARED]
+        head, behind = order[places], order[places.max(initial=-1) + 1 :]
         ids = index.memories["memory_id"].gather(rows[head]).to_list()
         overtaken = invalid[head] | np.array([bool(newer) for newer in links.outdated(index, ids, now)], dtype=np.bool_)
         changes[head] = change_features(index, question, rows[head], scores[head], overtaken)
-        scores = np.clip(scores + changes @ change_weights(), 0.0, 1.0)
+        lifted = scores[head] + changes[head] @ change_weights()
+        scores[head] = np.clip(lifted, min(1.0, scores[behind].max(initial=0.0) + _LEAST), 1.0)
         order = selection.after_closers(index, rows, selection.best_first(index, rows, scores))
         order = selection.valid_first(order, candidates, selection.not_yet_valid(index, rows, now))
     if links.conflicts or links.repeats:
