@@ -86,7 +86,7 @@ def example(
     language = index.passages.language_of(row["text"])
     question = parse(row["text"], now=row["at"], speakers=index.speakers, language=language)
     candidates = select_candidates(index, question, index.live, vector)
-    scores = candidates.scored(weights())[0]
+    scores = candidates.scored(weights(index.model))[0]
     head = np.argsort(-scores, kind="stable")[:COMPARED]
     if not len(head):
         return None
