@@ -83,7 +83,7 @@ class Reading:
         start: first statement of each memory, and the number of statements at the end.
         words: [statements, stems] 1 where it has the word; and the same weighted by rarity in the store.
         weighted: see words.
-        named: [stems] 1 for a stem that is written as a name.
+        names: the weighted words that are written as names in the store.
         valued: [stems] 1 for a value: a number, a date, a weekday.
         close: [statements, stems] closeness of words that the statement does not have to those it has.
         apart: [statements, stems] words that exclude one of the statement's.
@@ -100,7 +100,7 @@ class Reading:
     start: Rows
     words: sparse.csr_array
     weighted: sparse.csr_array
-    named: Floats
+    names: sparse.csr_array
     valued: Floats
     close: sparse.csr_array
     apart: sparse.csr_array
@@ -128,8 +128,9 @@ def read(memories: pl.DataFrame) -> Reading:
     content = words.filter(~pl.col("stop"))
     present = _matrix(content["row"], content["column"], shape)
     weighted = _weighted(content, statements, shape)
-    named = np.zeros(len(stems))
-    named[content.filter("named")["column"].unique().to_numpy()] = 1.0
+    content = content.with_columns(named=pl.col("named").any().over("profile_id", "column"))
+    named = content.filter("named")
+    names = weighted.multiply(_matrix(named["row"], named["column"], shape))
     closeness, separation = _neighbours(stems.to_list())
     near = present @ closeness
     near.data = np.minimum(near.data, 1.0)
@@ -140,7 +141,7 @@ def read(memories: pl.DataFrame) -> Reading:
         start=np.searchsorted(statements["memory"].to_numpy(), np.arange(len(memories) + 1)),
         words=present,
         weighted=weighted,
-        named=named,
+        names=sparse.csr_array(names),
         valued=stems.str.starts_with("#").to_numpy().astype(np.float64),
         close=sparse.csr_array(near - near.multiply(present)),
         apart=sparse.csr_array(present @ separation),
@@ -283,7 +284,7 @@ def _words(statements: pl.DataFrame) -> pl.DataFrame:
     """Return the words of each statement in order: row, place, stem, weight, stop, named, kind and value of a value."""
     spelled = statements["text"].str.replace_all("[\u2018\u2019]", "'").str.extract_all(_WORD)
     rows = pl.int_range(len(statements), dtype=pl.Int64, eager=True)
-    listed = pl.DataFrame({"row": rows, "spelled": spelled}).explode("spelled").drop_nulls("spelled")
+    listed = statements.select("profile_id", row=rows, spelled=spelled).explode("spelled").drop_nulls("spelled")
     listed = listed.with_columns(
         place=pl.int_range(pl.len(), dtype=pl.Int64).over("row"),
         spelled=pl.col("spelled").str.replace(r"'s$", ""),
@@ -291,7 +292,7 @@ def _words(statements: pl.DataFrame) -> pl.DataFrame:
     known = vocabulary(listed["word"]).select("word", "stem", "rarity", "stop", "small_talk")
     listed = listed.join(known, on="word", how="left", maintain_order="left")
     capital = pl.col("spelled").str.contains(r"^\p{Lu}") & ~pl.col("stop")
-    listed = listed.with_columns(seen=(capital & (pl.col("place") > 0)).any().over("word"))
+    listed = listed.with_columns(seen=(capital & (pl.col("place") > 0)).any().over("profile_id", "word"))
     calendar = pl.col("word").is_in([*WEEKDAYS, *MONTHS])
     coded = pl.col("spelled").str.contains(r"^\p{L}.*[\p{N}_/.]|^\p{L}\p{L}*\p{Lu}")
     named = ((capital & pl.col("seen")) | coded) & ~calendar
@@ -348,7 +349,7 @@ def _weighted(content: pl.DataFrame, statements: pl.DataFrame, shape: tuple[int,
     """Return the weight of each word of each statement: prior rarity times rarity in its store."""
     profile = statements["profile_id"]
     sizes = profile.value_counts().rename({"count": "size"})
-    placed = content.with_columns(profile_id=profile.gather(content["row"])).join(sizes, on="profile_id", how="left")
+    placed = content.join(sizes, on="profile_id", how="left", maintain_order="left")
     texts = pl.col("row").n_unique().over("profile_id", "column")
     size = pl.max_horizontal("size", pl.lit(_LEAST_STORE))
     rarity = ((size + 1) / (texts + 0.5)).log() / ((size + 1) / 1.5).log().clip(1e-3)
@@ -467,7 +468,7 @@ def _clauses(
     place = pl.int_range(pl.len()).over("statement")
     listed = listed.filter(pl.col("text").str.contains(r"\w") | (place == 0)).filter(place < _MAX_CLAUSES)
     low = fold(listed["text"])
-    words = _words(listed.select("text"))
+    words = _words(listed.with_columns(profile_id=statements["profile_id"].gather(listed["statement"])))
     columns = pl.DataFrame({"stem": stems, "column": pl.int_range(len(stems), dtype=pl.Int64, eager=True)})
     words = words.filter(~pl.col("stop")).join(columns, on="stem", how="inner", maintain_order="left")
     present = _matrix(words["row"], words["column"], (len(listed), shape[1]))
@@ -524,13 +525,13 @@ def _share(part: Floats, whole: Floats) -> Floats:
 
 def _shared(reading: Reading, older: Rows, newer: Rows) -> dict[str, Floats]:
     """Return how much the two share: words, names, words close in meaning, context."""
-    weighted, words, named = reading.weighted, reading.words, reading.named
+    weighted, words = reading.weighted, reading.words
     total = np.asarray(weighted.sum(axis=1)).ravel()
-    named_total = np.asarray(weighted @ named).ravel()
+    named_total = np.asarray(reading.names.sum(axis=1)).ravel()
     plain_total = total - named_total
     both = words[older].multiply(weighted[newer]).tocsr()
     shared = np.asarray(both.sum(axis=1)).ravel()
-    names = np.asarray(both @ named).ravel()
+    names = _dot(words, reading.names, older, newer)
     plain = shared - names
     rarest = np.asarray(both.max(axis=1).todense()).ravel() if both.nnz else np.zeros(len(older))
     close_old = np.minimum(_dot(weighted, reading.close, older, newer), total[older])
@@ -650,10 +651,11 @@ def _clause_columns(reading: Reading, older: Rows, newer: Rows) -> dict[str, Flo
     owner, present, cues = reading.clauses
     pair, left, right = _crossed(np.searchsorted(owner, np.arange(len(reading.statements) + 1)), older, newer)
     weighted = sparse.csr_array(present.multiply(reading.weighted[owner]))
+    named = sparse.csr_array(present.multiply(reading.names[owner]))
     total = np.maximum(np.asarray(weighted.sum(axis=1)).ravel(), _LEAST_WEIGHT)
     both = present[left].multiply(weighted[right]).tocsr()
     shared = np.asarray(both.sum(axis=1)).ravel()
-    plain = np.minimum(shared - np.asarray(both @ reading.named).ravel(), 3.0)
+    plain = np.minimum(shared - _dot(present, named, left, right), 3.0)
     old, new = np.minimum(shared / total[left], 1.0), np.minimum(shared / total[right], 1.0)
     match = np.sqrt(old * new) * np.minimum(shared, 1.0)
     best = np.empty(len(older), dtype=np.int64)

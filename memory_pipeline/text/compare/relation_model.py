@@ -68,7 +68,7 @@ class RelationModel:
         kept = np.flatnonzero(confidence >= LEAST_CONFIDENCE)
         described = _described(reading, older[kept], left[best[kept]], right[best[kept]], relation[kept])
         judged = described.with_columns(
-            index=kept, confidence=confidence[kept], rule=pl.Series(rule[kept], dtype=pl.String)
+            index=kept, confidence=confidence[kept].round(6), rule=pl.Series(rule[kept], dtype=pl.String)
         )
         everything = pl.DataFrame({"index": np.arange(len(older))}).join(
             judged, on="index", how="left", maintain_order="left"
