@@ -130,7 +130,9 @@ def test_links_and_what_became_of_them():
 
 
 def test_a_changed_fact_is_closed_and_stays():
-    events = told(stored("old", 0, "The library closes at 17:00."), stored("new", 5, "The library now closes at 18:30."))
+    events = told(
+        stored("old", 0, "The library closes at 17:00."), stored("new", 5, "The library now closes at 18:30.")
+    )
     found = figures(events, 6, core_blocks=False)
     assert (found["live"], found["closed"]) == (2, 1)
 
