@@ -4,6 +4,7 @@ import dataclasses
 import html
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import polars as pl
@@ -16,7 +17,7 @@ from memory_pipeline.evaluation.quality_page import Row, page
 from memory_pipeline.evaluation.replay_files import read_events, read_queries
 from memory_pipeline.evaluation.replay_files import run as replay_files
 from memory_pipeline.evaluation.synthetic_chats.chats import generate
-from memory_pipeline.settings import SettingsError
+from memory_pipeline.settings import SettingsError, model_files
 from memory_pipeline.text.parse.tokens import count_tokens
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -299,22 +300,54 @@ def test_conversations_without_questions_or_with_one_name_are_refused():
 
 def test_quality_names_its_jobs_and_refuses_an_empty_folder(tmp_path):
     with pytest.raises(ValueError, match=r"has no \*\.json"):
-        quality.jobs(tmp_path)
-    for part in ("locomo", "beam"):
+        quality.jobs(tmp_path, {})
+    for part in quality.TALKS:
         (tmp_path / part).mkdir()
         (tmp_path / part / "1.json").write_text("{}")
-    jobs = quality.jobs(tmp_path)
-    assert {job.part for job in jobs} == {"locomo", "beam", "made"}
+    jobs = quality.jobs(tmp_path, {"beam/1": {"ranking": {"words": 1.0}}})
+    assert {job.part for job in jobs} == set(quality.TALKS)
+    assert {job.part for job in jobs if job.models} == {"beam"}
     assert {job.policy().preset for job in jobs} >= {"default", "automem", "cognitive", "engram", "superlocal"}
     assert quality.main([str(tmp_path / "nowhere")]) == 2
 
 
-def test_one_job_of_quality_is_scored_by_both_retrievers():
-    job = quality.Job("made", "two_person 1", "0.5")
-    done = quality.run_job(job)
+FERRY = [
+    "The ferry to the island leaves at ten past six.",
+    "Thanks, that is all for today.",
+    "My cabin on the ferry is number 214, next to the stairs.",
+    "It rained the whole afternoon and we played cards.",
+    "Aunt Solveig meets us at the pier with her blue van.",
+    "Good night!",
+]
+
+
+def conversation(path):
+    """Write a conversation of our own in the layout of BEAM."""
+    said = [
+        {"id": n, "session": "1.1", "day": "2025-06-01", "role": "user", "content": text}
+        for n, text in enumerate(FERRY)
+    ]
+    asked = [
+        {"id": "q1", "type": "information_extraction", "question": "Which cabin do I have?", "evidence": ["2"]},
+        {"id": "q2", "type": "information_extraction", "question": "Who meets us at the pier?", "evidence": ["4"]},
+    ]
+    path.write_text(json.dumps({"chat": 1, "messages": said, "questions": asked}), "utf-8")
+    return path
+
+
+def test_one_job_of_quality_is_scored_by_both_retrievers(tmp_path):
+    done = quality.run_job(quality.Job("beam", conversation(tmp_path / "1.json"), "0.5"))
     assert done.tokens_share <= 0.5
-    assert done.scored["question"].to_list() == done.neutral["question"].to_list()
-    assert done.scored["hit@10"].mean() > done.neutral["hit@10"].mean() > 0.1
+    assert done.scored["question"].to_list() == done.neutral["question"].to_list() == ["q1", "q2"]
+    assert done.scored["hit@10"].sum() == done.neutral["hit@10"].sum() == 2.0
+
+
+def test_a_job_of_quality_ranks_by_the_models_that_it_is_given(tmp_path):
+    path = conversation(tmp_path / "1.json")
+    backwards = {"ranking": {name: -value for name, value in model_files.coefficients("ranking").items()}}
+    shipped, other = (quality.run_job(quality.Job("beam", path, "raw", models)) for models in ({}, backwards))
+    assert shipped.scored["mrr"].to_list() == [1.0, 1.0]
+    assert max(other.scored["mrr"]) < 1.0
 
 
 def test_a_row_of_quality_tells_how_far_conversations_differ():
@@ -323,17 +356,12 @@ def test_a_row_of_quality_tells_how_far_conversations_differ():
         scored = pl.DataFrame(
             asked | dict.fromkeys(FIGURES) | {"hit@10": hits}, schema_overrides={"hit@10": pl.Float64}
         )
-        return quality.JobResult(quality.Job("locomo", chat_id, variant), scored, scored, 1.0, 0.0, 0)
+        return quality.JobResult(quality.Job("locomo", Path(chat_id), variant), scored, scored, 1.0, 0.0, 0)
 
-    measured = quality.Measurements(
-        [done("a", "raw", 1, 1), done("b", "raw", 1, 0, 0), done("a", "0.5", 1, 0), done("b", "0.5", 1, 0, 0)]
-    )
+    measured = quality.Measurements([done("a", "raw", 1, 1), done("b", "raw", 1, 0, 0), done("a", "0.5", 1, 0)])
     row = measured.mean("locomo", "raw", "hit@10", "≥ .5", "hit")
     assert (row.value, row.note) == (0.6, "5 questions of 2 conversations")
     assert row.between == (pytest.approx(1 / 3), 1.0)
-    half, whole = measured.scored("locomo", "0.5"), measured.scored("locomo", "raw")
-    share = measured.ratio(half, whole, "hit@10", "≥ .5", "share")
-    assert (share.value, share.between) == (pytest.approx(2 / 3), (0.5, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -355,8 +383,12 @@ def test_the_page_of_quality_holds_every_row():
         pl.lit(0.8).alias("hit@10"), pl.lit(0.7).alias("hit@10 low"), pl.lit(0.9).alias("hit@10 high")
     )
     hit = Row("hit", 0.9, 0.85, 0.95, "≥ .88", "9 questions", (0.8, 1.0))
-    text = page([hit, Row("F1", 0.5, None, None, "≥ .80", "")], costs)
+    wrong = pl.DataFrame({"what": ["closed, wrongly"], "older": ["It is red."], "newer": ["It is round."]})
+    text = page(
+        [hit, Row("F1", 0.5, None, None, "≥ .80", "")], [], [Row("seen", 1.0, None, None, None, "")], wrong, costs
+    )
     assert "| hit | 0.900 [0.850, 0.950] | 0.800-1.000 | ≥ .88 | yes | 9 questions |" in text
     assert "| F1 | 0.5 |  | ≥ .80 | no |  |" in text
-    assert "not merges in a store" in text
+    assert "| seen | 1 |  |  |  |  |" in text
+    assert "| closed, wrongly | It is red. | It is round. |" in text
     assert "| a | 50.0% | 1.0 | 3 | 0.800 (0.70-0.90) |" in text

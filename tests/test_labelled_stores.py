@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from memory_pipeline.evaluation import labelled_stores, replay
+from memory_pipeline.evaluation import labelled_stores, quality_stores, replay
 
 MEMORIES = [
     ("m1", "2025-01-05T09:00:00Z", "Ines keeps the spare key with the neighbour in flat 3."),
@@ -96,3 +96,16 @@ def test_half_the_tokens_are_half_the_tokens_and_uses_are_known_to_the_run(store
 def test_a_folder_without_stores_is_refused_by_name(tmp_path):
     with pytest.raises(ValueError, match=r"has no data/\*\.jsonl"):
         labelled_stores.load(tmp_path)
+
+
+def test_a_table_of_stores_has_every_figure_and_quotes_what_was_not_noticed(store):
+    result = quality_stores.measure(store, {})
+    table = {row.label: row for row in quality_stores.rows([result])}
+    assert table["closings that are right"].target == "≥ .95"
+    assert table["MRR after a run less raw"].note.endswith(f"{table_mrr(result):.3f}")
+    missed = quality_stores.wrong(result).filter(pl.col("what") == "repetition not noticed")
+    assert missed.rows() == [("repetition not noticed", MEMORIES[1][2], MEMORIES[3][2])]
+
+
+def table_mrr(result):
+    return result.questions.filter(pl.col("state") == "raw")["mrr"].drop_nulls().mean()

@@ -1,7 +1,9 @@
 """Loads the files in `memory_pipeline/models/`: fitted linear models and the thesaurus."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -21,13 +23,34 @@ def ranking_name(embedder: str) -> str:
     return name if name in model_names() else "ranking"
 
 
-@cache
+_fitted: ContextVar[Mapping[str, Mapping[str, float]]] = ContextVar("fitted", default=MappingProxyType({}))
+
+
+@contextmanager
+def fitted(models: Mapping[str, Mapping[str, float]]) -> Iterator[None]:
+    """Use other coefficients in place of shipped ones within a block, to judge a model on what it was not fitted on.
+
+    Args:
+        models: coefficients by feature name, by name of the model; other models stay as shipped.
+    """
+    token = _fitted.set(models)
+    try:
+        yield
+    finally:
+        _fitted.reset(token)
+
+
 def coefficients(name: str) -> Mapping[str, float]:
-    """Return the coefficients of a model by feature name.
+    """Return the coefficients of a model by feature name, as shipped or as set by `fitted`.
 
     Raises:
         SettingsError: the model is unknown; the message suggests the nearest name.
     """
+    return _fitted.get().get(name) or _shipped(name)
+
+
+@cache
+def _shipped(name: str) -> Mapping[str, float]:
     if name not in model_names():
         raise SettingsError(f"model {name!r} is unknown; {nearest(name, model_names())}")
     model = tomllib.loads((_models() / f"{name}.toml").read_text("utf-8"))

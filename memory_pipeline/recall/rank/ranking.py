@@ -6,7 +6,6 @@ the published formulas are available by name (`baselines`). Not here: reading th
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -95,7 +94,6 @@ class _Ranked:
     direct: int
 
 
-@cache
 def weights(embedder_name: str = "hashing") -> Floats:
     """Return the coefficients of the default ranking for an index's embedder, in the order of `FEATURES`."""
     by_name = coefficients(ranking_name(embedder_name))

@@ -1,0 +1,214 @@
+"""Figures of labelled stores for the quality page: what a real run decides in a store, and what recall finds after it.
+
+Not here: one store (`labelled_stores`), conversations (`quality`) and the page's text (`quality_page`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.evaluation import labelled_stores, metrics, replay
+from memory_pipeline.evaluation.labelled_stores import STATES, Decided, LabelledStore, Pair, State
+from memory_pipeline.evaluation.quality_page import Row
+from memory_pipeline.settings import model_files
+
+Models = Mapping[str, Mapping[str, float]]
+"""Coefficients by name of the model, which stand in for the shipped ones."""
+
+WRONG: Final = 20
+"""Most wrong decisions that the page quotes."""
+_CODE: Final = 2
+"""Length of the name of a store that is named after its language; other stores are English."""
+
+
+@dataclass(frozen=True)
+class StoreResult:
+    """What one store came to in every state."""
+
+    store: LabelledStore
+    questions: pl.DataFrame
+    """Columns of `labelled_stores.questions`, and `state`."""
+    relations: Mapping[str, tuple[int, int]]
+    """Counts (right, of) after one run of the preset; see `labelled_stores.relations`."""
+    decided: Decided
+    losses: Mapping[State, Mapping[str, int]]
+    tokens: Mapping[State, float]
+    baseline: float
+    """Questions of which BM25 finds a gold among ten, as a share."""
+
+    @property
+    def english(self) -> bool:
+        """Whether the store is not named after another language."""
+        return len(self.store.name) != _CODE
+
+
+def measure(store: LabelledStore, models: Models) -> StoreResult:
+    """Run the default preset in every state of a store, with given coefficients."""
+    with model_files.fitted(models):
+        outcomes = {state: labelled_stores.run(store, replay.policy_for(preset="default"), state) for state in STATES}
+    scored = [labelled_stores.questions(one).with_columns(state=pl.lit(state)) for state, one in outcomes.items()]
+    return StoreResult(
+        store,
+        pl.concat(scored),
+        labelled_stores.relations(outcomes["consolidated"]),
+        labelled_stores.decided(outcomes["consolidated"]),
+        {state: labelled_stores.losses(one) for state, one in outcomes.items()},
+        {state: labelled_stores.tokens_share(one) for state, one in outcomes.items()},
+        float(labelled_stores.baseline_hits(store)["hit"].mean() or 0.0),  # type: ignore[arg-type]
+    )
+
+
+def rows(results: Sequence[StoreResult]) -> list[Row]:
+    """Return the rows of the table on stores, of one result for each store."""
+    english = [one for one in results if one.english]
+    others = [one for one in results if not one.english]
+    table = [
+        _counted(english, "closings right", "≥ .95", "closings that are right"),
+        _counted(english, "updates found", "≥ .65", "updates closed or linked MAY_UPDATE"),
+        _counted(english, "MAY_UPDATE right", "≥ .75", "links MAY_UPDATE that are right"),
+        _counted(english, "duplicates found", "≥ .50", "paraphrased duplicates merged or linked"),
+        _counted(english, "MAY_REPEAT right", None, "links MAY_REPEAT that are right"),
+        _total(english, "merges that are wrong", "≤ 0", lambda one: _wrong(one.relations["merges right"])),
+        _counted(english, "contradictions found", "≥ .60", "contradictions linked"),
+        _counted(english, "CONTRADICTS right", "≥ .85", "links CONTRADICTS that are right"),
+        _mean(english, "consolidated", "fresh_first", "≥ .85", "fresh-first"),
+        _mean(english, "raw", "fresh_first", None, "fresh-first before any run"),
+        _total(english, "answers with a closed fact unmarked", "≤ 0", _unmarked),
+        _most(
+            english, "tokens after a run, share of raw (worst store)", "≤ 1.0", lambda one: one.tokens["consolidated"]
+        ),
+        _gain(english),
+        _kept(english, "half", "≥ .88", "hit@10 at half the tokens, never asked, share of raw", before=False),
+        _kept(english, "half used", "≥ .98", "hit@10 at half the tokens, asked before, share of raw", before=True),
+        _total(english, "outdated kept while the correction is gone", "≤ 0", _lost("outdated without correction")),
+        _total(english, "both copies of a fact lost", "≤ 0", _lost("both copies lost")),
+        _mean(english, "half", "says", "≥ .95", "gold found at half the tokens still holds the answer"),
+    ]
+    if others:
+        table += [
+            _against_baseline(others),
+            _total(others, "false closings, merges and trims in other languages", "≤ 0", _harm),
+        ]
+    return table
+
+
+def _values(results: Sequence[StoreResult], state: State, figure: str) -> list[pl.Series]:
+    """Return the values of a figure of the questions, by store; stores without any are left out."""
+    each = [one.questions.filter(pl.col("state") == state)[figure].drop_nulls() for one in results]
+    return [values for values in each if len(values)]
+
+
+def _mean(results: Sequence[StoreResult], state: State, figure: str, target: str | None, label: str) -> Row:
+    each = _values(results, state, figure)
+    together = pl.concat(each)
+    low, high = metrics.interval(together.to_numpy())
+    note = f"{len(together)} questions of {len(each)} stores"
+    return Row(label, _average(together), low, high, target, note, _ends([_average(values) for values in each]))
+
+
+def _average(values: pl.Series) -> float:
+    return float(values.to_numpy().mean())
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    return min(values), max(values)
+
+
+def _counted(results: Sequence[StoreResult], figure: str, target: str | None, label: str) -> Row:
+    counts = [one.relations[figure] for one in results]
+    right, of = (sum(count[place] for count in counts) for place in (0, 1))
+    each = [one / among for one, among in counts if among]
+    return Row(label, right / of if of else None, None, None, target, f"{right} of {of}", _ends(each) if each else None)
+
+
+def _wrong(count: tuple[int, int]) -> int:
+    right, of = count
+    return of - right
+
+
+def _total(results: Sequence[StoreResult], label: str, target: str, count: Callable[[StoreResult], int]) -> Row:
+    each = [float(count(one)) for one in results]
+    return Row(label, sum(each), None, None, target, f"in {len(each)} stores", _ends(each))
+
+
+def _most(results: Sequence[StoreResult], label: str, target: str, value: Callable[[StoreResult], float]) -> Row:
+    each = [value(one) for one in results]
+    return Row(label, max(each), None, None, target, f"{len(each)} stores", _ends(each))
+
+
+def _unmarked(one: StoreResult) -> int:
+    return one.questions.filter(pl.col("state") == "consolidated", pl.col("unmarked")).height
+
+
+def _lost(figure: str) -> Callable[[StoreResult], int]:
+    return lambda one: one.losses["half"][figure]
+
+
+def _harm(one: StoreResult) -> int:
+    return (
+        _wrong(one.relations["closings right"])
+        + _wrong(one.relations["merges right"])
+        + sum(losses["trimmed"] for losses in one.losses.values())
+    )
+
+
+def _gain(results: Sequence[StoreResult]) -> Row:
+    raw, after = (_values(results, state, "mrr") for state in ("raw", "consolidated"))
+    each = [_average(one) - _average(base) for one, base in zip(after, raw, strict=True)]
+    whole, base = (_average(pl.concat(values)) for values in (after, raw))
+    return Row(
+        "MRR after a run less raw", whole - base, None, None, "≥ .03", f"{whole:.3f} and {base:.3f}", _ends(each)
+    )
+
+
+def _kept(results: Sequence[StoreResult], state: State, target: str, label: str, *, before: bool) -> Row:
+    """Return the row of a share of raw hits, of the questions that were or were not asked before."""
+
+    def hits(one: StoreResult, name: State) -> pl.Series:
+        asked = (pl.col("state") == name) & (pl.col("asked_before") == before)
+        return one.questions.filter(asked)["hit"].drop_nulls()
+
+    each = [_average(hits(one, state)) / max(_average(hits(one, "raw")), 1e-9) for one in results]
+    whole, base = (_average(pl.concat([hits(one, name) for one in results])) for name in (state, "raw"))
+    return Row(label, whole / base, None, None, target, f"{whole:.3f} of {base:.3f}", _ends(each))
+
+
+def _against_baseline(results: Sequence[StoreResult]) -> Row:
+    each = _values(results, "raw", "hit")
+    ratios = [_average(values) / max(one.baseline, 1e-9) for one, values in zip(results, each, strict=True)]
+    whole = _average(pl.concat(each))
+    base = sum(one.baseline * len(values) for one, values in zip(results, each, strict=True)) / sum(map(len, each))
+    label = "other languages: hit@10, share of BM25's"
+    return Row(label, whole / base, None, None, "≥ 1.05", f"{whole:.3f} of {base:.3f}", _ends(ratios))
+
+
+def wrong(result: StoreResult) -> pl.DataFrame:
+    """Return what a run decided wrongly or did not notice in a store, verbatim: what, older, newer; at most `WRONG`."""
+    texts = dict(result.store.turns.select("id", "content").iter_rows())
+    run, known = result.decided, result.store.relations
+    updates = {pair for kind in ("update", "weak update") for pair in known[kind]}
+    either = {(min(pair), max(pair)) for pair in updates}
+    same = known["duplicate"] | known["weak duplicate"]
+    opposed = known["contradiction"] | known["weak contradiction"]
+    closed = {(min(pair), max(pair)) for pair in run.closed}
+    groups: list[tuple[str, set[Pair]]] = [
+        ("closed, wrongly", set(run.closed) - updates),
+        ("merged, wrongly", set(run.merged - same)),
+        ("linked as an update, wrongly", set(run.may_update) - either),
+        ("linked as a repetition, wrongly", set(run.may_repeat - same)),
+        ("linked as a contradiction, wrongly", set(run.contradicts - opposed)),
+        (
+            "update not noticed",
+            {pair for pair in known["update"] if tuple(sorted(pair)) not in closed | run.may_update},
+        ),
+        ("repetition not noticed", set(known["duplicate"] - run.merged - run.may_repeat)),
+        ("contradiction not noticed", set(known["contradiction"] - run.contradicts)),
+    ]
+    found = [
+        {"what": what, "older": texts[one], "newer": texts[other]}
+        for what, pairs in groups
+        for one, other in sorted(pairs)
+    ]
+    return pl.DataFrame(found[:WRONG], schema=dict.fromkeys(("what", "older", "newer"), pl.String()))
