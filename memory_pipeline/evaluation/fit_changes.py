@@ -164,6 +164,11 @@ def fit(training: Sequence[Example]) -> Floats:
     return np.asarray(found * np.append(SCALE, np.ones(len(CHANGES))))
 
 
+def coefficients(weights: Floats) -> dict[str, float]:
+    """Return the weight of each of `CHANGES` in units of the score, from the weights of `fit`."""
+    return {name: float(weight / weights[0]) for name, weight in zip(CHANGES, weights[1:], strict=True)}
+
+
 def _loss(one: Example, columns: Floats, weights: Floats) -> tuple[float, Floats]:
     """Return the loss of one question and its gradient."""
     score = columns @ weights
@@ -238,10 +243,7 @@ def document(weights: Floats, report: Mapping[str, tuple[Mapping[str, float], Ma
         "# `memory_pipeline/recall/rank/changes.py`, in units of the score. Written by the fit below.",
         "",
         "[coefficients]",
-        *(
-            f"{name} = {weight / weights[0]:.4f}  # {CHANGES[name]}"
-            for name, weight in zip(CHANGES, weights[1:], strict=True)
-        ),
+        *(f"{name} = {weight:.4f}  # {CHANGES[name]}" for name, weight in coefficients(weights).items()),
         "",
         "[fit]",
         'command = "python -m memory_pipeline.evaluation.fit_changes --chats DIR --stores DIR"',

@@ -1,23 +1,71 @@
-"""Fits the models without one store or conversation at a time, so that each is judged on what it was not fitted on.
+"""Fits the models of recall without one store or conversation at a time, so that each is judged on what it never saw.
 
-Not here: one fit (`fit_ranking`, `fit_clause_value`) and the figures (`quality`).
+`relations` is fitted on made-up stores alone and `keep` on BEAM and generated chats, so both have seen no labelled
+store and no LoCoMo conversation; BEAM is used only where nothing is trimmed. Not here: one fit (`fit_ranking`,
+`fit_changes`) and the figures (`quality`).
 """
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_pipeline.evaluation import fit_changes, fit_ranking
 from memory_pipeline.evaluation.quality_stores import Models
+from memory_pipeline.recall.rank.features import FEATURES
+
+_RIDGE: Final = 0.01
+"""Ridge strength that the fit of the shipped ranking chose."""
 
 
-def models(shared: Path, pool: Executor) -> Mapping[str, Models]:  # noqa: ARG001
-    """Fit every model without each source.
+def models(shared: Path, pool: Executor) -> Mapping[str, Models]:
+    """Fit the models of recall without each source that they were fitted on.
 
     Args:
-        shared: folder with `fresh`, `locomo`, `beam` and `beam500k`.
+        shared: folder with `fresh`, `beam` and `beam500k`.
         pool: where the fits run.
 
     Returns:
-        Coefficients by name of the model, by `FOLDER/NAME` of the source that was left out.
+        Coefficients by name of the model, by `FOLDER/NAME` of the store or conversation that was left out; of
+        `changes`, the whole folder where it is one of conversations.
     """
-    return {}
+    fits = (pool.submit(_rankings, shared), pool.submit(_changes, shared))
+    rankings, changes = (fit.result() for fit in fits)
+    stores = {f"fresh/{group.removeprefix('store ')}": {"changes": fitted} for group, fitted in changes.items()}
+    talks = {
+        f"{folder}/{path.stem}": {"changes": changes[folder]}
+        for folder in _TALKS
+        for path in (shared / folder).glob("*.json")
+    }
+    beam = {f"beam/{name}": {"ranking": fitted, "changes": changes["beam"]} for name, fitted in rankings.items()}
+    return stores | talks | beam
+
+
+_TALKS: Final = ("beam", "beam500k")
+"""Folders of conversations that the shipped models were fitted on."""
+
+
+def _rankings(shared: Path) -> dict[str, dict[str, float]]:
+    """Return the coefficients of the ranking fitted without each BEAM conversation, by its name."""
+    training = fit_ranking.training_examples(shared / "beam")
+    return {
+        chat: _named(fit_ranking.fit([one for one in training if one.chat_id != chat], _RIDGE))
+        for chat in dict.fromkeys(one.chat_id for one in training if one.source == "beam")
+    }
+
+
+def _named(weights: NDArray[np.float64]) -> dict[str, float]:
+    shares = weights * (1.0 / float(weights.sum()))
+    return {name: float(share) for name, share in zip(FEATURES, shares, strict=True)}
+
+
+def _changes(shared: Path) -> dict[str, dict[str, float]]:
+    """Return the coefficients of changed facts fitted without each group: a store, or a folder of conversations."""
+    training = fit_changes.training_examples([shared / folder for folder in _TALKS], shared / "fresh")
+    return {
+        group: fit_changes.coefficients(fit_changes.fit([one for one in training if one.group != group]))
+        for group in dict.fromkeys(one.group for one in training)
+    }

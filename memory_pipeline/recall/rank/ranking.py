@@ -100,7 +100,6 @@ def weights(embedder_name: str = "hashing") -> Floats:
     return np.array([by_name.get(name, 0.0) for name in FEATURES])
 
 
-@cache
 def change_weights() -> Floats:
     """Return the coefficients of `CHANGES`, in its order, in units of the score."""
     by_name = coefficients("changes")
