@@ -92,7 +92,7 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime) -> pl
     named = pl.col("sentence").str.contains(pl.col("name"), literal=True)
     about = pl.when(own).then(2).when(named).then(1).otherwise(0)
     people = pl.col("speaker").n_unique().over("profile_id")
-    current = pl.col("created_at") >= pl.lit(as_of - timedelta(days=PROJECT_DAYS), dtype=INSTANT)
+    current = pl.lit(as_of, dtype=INSTANT) - pl.col("created_at") <= timedelta(days=PROJECT_DAYS)
     rows = memories.with_columns(people=people).join(_main_names(memories), on="profile_id", how="left")
     rows = rows.join(scored.select(*KEY, "importance"), on=KEY, how="left", maintain_order="left").with_row_index("row")
     read = core_facts.core_facts(rows["content"])
