@@ -171,7 +171,7 @@ class Policy(Values):
         "they close what is outdated without the rules' agreement, below they only link.",
     )
     fact_changes: bool = Field(True, description="Detect changed and contradicting facts.")
-    fact_confidence: Share = Field(0.80, description="Minimum confidence of a link to an older memory as outdated.")
+    fact_confidence: Share = Field(0.85, description="Minimum confidence of a link to an older memory as outdated.")
     repeat_confidence: Share = Field(0.30, description="Minimum confidence of a link between two memories of one fact.")
     conflict_confidence: Share = Field(0.65, description="Minimum confidence of a link between contradicting memories.")
     close_confidence: Share = Field(
