@@ -1,32 +1,24 @@
-"""Measures change detection: recall on known pairs, time as the number of memories grows, and changes found in stores.
+"""Measures change detection as the number of memories grows: CPU time, and the changes decided or linked.
 
     python benchmarks/changes.py [--largest 30000]
 
-The known pairs are those of `tests/change_pairs.py`: the ones the rules were written against, and ones written later.
-
-The peer compares every pair of a small store by the same rules.
+The peer judges every pair of a small store.
 """
 
 import argparse
 import itertools
-import sys
 import time
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from random import Random
 
 import numpy as np
 import polars as pl
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-
-import change_pairs
-
 from memory_pipeline.consolidation import change_detection
-from memory_pipeline.evaluation.pair_labels import pairs
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.compare import changes
+from memory_pipeline.text.compare import relation_features
+from memory_pipeline.text.compare.relation_model import RelationModel
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 SYLLABLES = ("ba", "do", "ka", "li", "mo", "ne", "ra", "so", "tu", "vi", "ze", "lon", "mar", "ten", "dor", "ris")
@@ -95,29 +87,10 @@ def compared(said: list[str]) -> tuple[pl.DataFrame, float]:
     return found, time.process_time() - began
 
 
-def known() -> None:
-    """Print recall, precision and F1 of each label over the known pairs."""
-    for name, text in (("tuned", change_pairs.TUNED), ("held out", change_pairs.HELD_OUT)):
-        rows = pl.DataFrame(
-            list(change_pairs.pairs(text)), schema=["gold", "first", "second", "template"], orient="row"
-        )
-        began = time.process_time()
-        found = pairs.label(rows)
-        spent = 1e6 * (time.process_time() - began) / len(rows)
-        print(f"{name}: {len(rows)} pairs, {spent:.0f} µs a pair\n  label            pairs   recall   precision     F1")
-        for label in pairs.LABELS:
-            gold, said = (found.filter(pl.col(column) == label) for column in ("gold", "label"))
-            right = len(gold.filter(pl.col("label") == label))
-            recall, precision = right / len(gold), right / max(len(said), 1)
-            both = 2 * recall * precision / max(recall + precision, 1e-9)
-            print(f"  {label:14}  {len(gold):6} {recall:8.3f} {precision:11.3f} {both:6.3f}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=int, default=30_000)
     largest = parser.parse_args().largest
-    known()
     print("memories   CPU s   µs/memory   updates put in   found   other updates")
     for count in (1_000, 3_000, 10_000, 30_000):
         if count > largest:
@@ -134,9 +107,9 @@ def main() -> None:
     _, ours = compared(said)
     older, newer = np.array(list(itertools.combinations(range(1_000), 2))).T
     began = time.process_time()
-    reading = changes.parse(pl.Series(said), groups=np.zeros(1_000, dtype=np.int64))
-    speakers = pl.Series([None] * 1_000, dtype=pl.String)
-    changes.judge(reading, older, newer, speakers=speakers, ordered=np.ones(len(older), dtype=np.bool_))
+    points = memories(said).with_columns(since=pl.col("created_at"))
+    reading = relation_features.read(points.select(list(relation_features.MEMORY_COLUMNS)))
+    RelationModel().judge(reading, older, newer)
     print(f"every pair of 1000: {(time.process_time() - began) / ours:.1f} times the CPU time of candidates only")
 
 

@@ -8,7 +8,6 @@ import pytest
 from commands import call, refused, text, told
 
 from memory_pipeline.evaluation.experiment import EVERYTHING
-from memory_pipeline.evaluation.pair_labels import pairs
 
 FACTS = ["the anvil is red", "the boat has nine oars", "the clock stopped at noon", "Dora keeps bees"]
 START = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
@@ -113,22 +112,22 @@ def test_a_budget_shrinks_the_replayed_store(tables, tmp_path):
     assert 0 < sum(len(one.split()) for one in kept) < sum(len(fact.split()) + 1 for fact in FACTS)
 
 
-def test_pairs_come_back_line_by_line_with_labels(tmp_path):
+def test_pairs_come_back_line_by_line_with_what_a_run_does(tmp_path):
     lines = [
-        {"first": "I live in Oslo.", "second": "I moved to Rome.", "mine": 7},
+        {"first": "My rent is $900 a month.", "second": "My rent went up to $950 a month.", "mine": 7},
         {"a": "Tea is served at five.", "b": "Tea is served at five."},
         {"texts": ["I like tea.", "The sun is hot."]},
     ]
     file = tmp_path / "pairs.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
     found = [json.loads(line) for line in text("evaluate", "pairs", file).splitlines()]
+    assert [row["outcome"] for row in found] == ["closed", "merged", "nothing"]
     assert [row["label"] for row in found] == ["update", "duplicate", "unrelated"]
     assert found[0]["mine"] == 7
     assert all({"confidence", "reason", "later"} <= set(row) for row in found)
     said = text("evaluate", "pairs", file, "--out", tmp_path / "out.jsonl")
     assert [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()] == found
-    assert all(label in said for label in ("update", "duplicate", "unrelated"))
-    assert set(pairs.LABELS) >= {row["label"] for row in found}
+    assert all(outcome in said for outcome in ("closed", "merged", "nothing"))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.evaluation.conversations import QUESTIONS, TURNS, load
-from memory_pipeline.evaluation.pair_labels.synthetic_pairs import SORTS
-from memory_pipeline.evaluation.pair_labels.synthetic_pairs import generate as make_pairs
 from memory_pipeline.evaluation.synthetic_chats.chats import generate
 from memory_pipeline.evaluation.synthetic_chats.friends import indirect
 
@@ -128,14 +126,6 @@ def test_what_cannot_be_made_up_is_refused(kind, sessions, said):
 )
 def test_a_question_is_taken_up_in_the_first_person(asked, taken_up):
     assert indirect(asked) == taken_up
-
-
-def test_pairs_are_made_of_every_sort_and_differ_where_they_should():
-    made = make_pairs(1, each=20)
-    assert set(made["sort"]) == set(SORTS)
-    assert made.equals(make_pairs(1, each=20))
-    others = made.filter(pl.col("sort") != "duplicate")
-    assert (others["first"] != others["second"]).all()
 
 
 LOCOMO = {

@@ -1,120 +1,76 @@
-"""Labels of pairs of texts, how pairs are read from lines of JSON, and how well hundreds of known pairs are told."""
+"""Pairs of texts: what a run in a store of all of them does with each, and how they are read from lines of JSON."""
 
 import json
-from datetime import UTC, datetime, timedelta
 
-import change_pairs
-import fresh_pairs
-import polars as pl
 import pytest
 
 from memory_pipeline.evaluation.pair_labels import pairs
 
-MORNING = datetime(2025, 3, 3, 9, tzinfo=UTC)
-
-
-def labelled(*rows, **columns):
-    return pairs.label(pl.DataFrame(rows, schema=["first", "second"], orient="row").with_columns(**columns))
+RENT = ("My rent is $900 a month.", "My rent went up to $950 a month.")
+LINES = [
+    {"a": RENT[0], "b": RENT[1]},
+    {"a": "Tea is served at five.", "b": "Tea is served at five."},
+    {"a": "The launch party is on the roof.", "b": "Ada plays the cello."},
+    {"a": "I keep bees. The dentist visit is on Monday.", "b": "The dentist visit was moved to Friday."},
+    {"a": "The hall has 40 seats.", "b": "There are 60 seats in the hall."},
+    {"a": "Every autumn Torvald services the boiler.", "b": "The boiler is serviced by Torvald every autumn."},
+    {"a": RENT[1], "b": RENT[0], "label": "update"},
+]
 
 
 def written(*lines):
-    return [json.loads(line) for line in pairs.dumps(pairs.label(pairs.parse(lines)))]
+    return list(map(json.loads, pairs.dumps(pairs.label(pairs.parse(map(json.dumps, lines))))))
 
 
-def scores(text):
-    rows = pl.DataFrame(list(change_pairs.pairs(text)), schema=["gold", "first", "second", "template"], orient="row")
-    found = pairs.label(rows)
-    told = {}
-    for label in pairs.LABELS:
-        right = found.filter((pl.col("gold") == label) & (pl.col("label") == label)).height
-        told[label] = (
-            right / found.filter(pl.col("gold") == label).height,
-            right / found.filter(pl.col("label") == label).height,
-        )
-    return told
+@pytest.fixture(scope="module")
+def reported():
+    return written(*LINES)
 
 
 @pytest.mark.parametrize(
-    ("text", "updates", "contradictions"),
-    [(change_pairs.TUNED, (0.95, 0.99), (0.9, 0.95)), (change_pairs.HELD_OUT, (0.85, 0.95), (0.75, 0.9))],
-    ids=["tuned", "held out"],
-)
-def test_known_pairs_are_told(text, updates, contradictions):
-    found = scores(text)
-    for label, least in (("update", updates), ("contradiction", contradictions), ("duplicate", (0.95, 0.99))):
-        assert all(x >= y for x, y in zip(found[label], least, strict=True)), (label, found)
-
-
-@pytest.mark.parametrize("given", [fresh_pairs.FRESH, fresh_pairs.LATER], ids=["fresh", "later"])
-def test_freely_worded_pairs_are_told(given):
-    rows = [(gold, *line.split(" | ")) for gold, text in given.items() for line in text.strip().splitlines()]
-    found = pairs.label(pl.DataFrame(rows, schema=["gold", "first", "second"], orient="row"))
-    floors = {"duplicate": (0.8, 0.95), "update": (0.7, 0.85), "contradiction": (0.8, 0.95), "unrelated": (0.95, 0.6)}
-    for label, least in floors.items():
-        gold, said = (found.filter(pl.col(column) == label) for column in ("gold", "label"))
-        right = len(gold.filter(pl.col("label") == label))
-        assert right / len(gold) >= least[0], label
-        assert right / len(said) >= least[1], label
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
+    ("place", "outcome", "label"),
     [
-        ("I never give up on my garden.", "I've been giving my garden my best."),
-        ("I can't stop thinking about Lisbon.", "I think about Lisbon a lot."),
-        ("[Photo: Ada without a hat]", "Ada wears a hat."),
-        ("You've never been to Riga, have you?", "I went to Riga in May."),
-        ("See any good films?", "Didn't see any films."),
-        ("It's been a while since my first match, hasn't it?", "I had a match on Sunday."),
-        ("It's not only cheap but also healthy.", "It's cheap."),
-        ('"I have never been to Rome," she said.', "I was in Rome in 2019."),
-        ("My house is full of flowers and others have none.", "I want my house to smell of flowers."),
-        ("Oh no, not the printer again!", "The printer works."),
+        (0, "closed", "update"),
+        (1, "merged", "duplicate"),
+        (2, "nothing", "unrelated"),
+        (3, "MAY_UPDATE", "update"),
+        (4, "CONTRADICTS", "contradiction"),
+        (5, "MAY_REPEAT", "duplicate"),
     ],
 )
-def test_idioms_questions_captions_and_quotations_state_nothing(first, second):
-    assert labelled((first, second), (second, first))["label"].to_list() == ["unrelated"] * 2
+def test_a_pair_comes_back_with_what_the_run_did(reported, place, outcome, label):
+    found = reported[place]
+    assert (found["outcome"], found["label"], found["later"]) == (outcome, label, "second")
+    if outcome == "nothing":
+        assert (found["confidence"], found["reason"]) == (None, None)
+    else:
+        assert 0 < found["confidence"] <= 1
+        assert any(text in found["reason"] for text in (found["a"], found["b"]))
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("My sister hugged my brother.", "My brother hugged my sister."),
-        ("I flew from Rome to Paris.", "I flew from Paris to Rome."),
-        ("I told Anna a secret.", "Anna told me a secret."),
-        ("I bought red shoes at the mall with my sister.", "I bought blue shoes at the mall with my sister."),
-        ("The team won 3 to 2.", "The team won 2 to 3."),
-        ("I take my coffee with sugar.", "I take my coffee without sugar."),
-        ("I'm going to book the hotel.", "I booked the hotel."),
-    ],
-)
-def test_one_different_fact_is_no_duplicate(first, second):
-    assert labelled((first, second))["label"][0] != "duplicate"
+def test_a_text_that_comes_again_is_the_same_memory_and_given_labels_are_kept(reported):
+    again = reported[6]
+    assert (again["outcome"], again["later"]) == ("closed", "first")
+    assert again["given_label"] == "update"
+    assert again["reason"] == reported[0]["reason"]
 
 
-def test_the_later_text_is_the_newer():
-    rows = [("I moved to Quito.", "I live in Riga.")]
-    found = labelled(*rows, first_at=pl.lit(MORNING + timedelta(days=9)), second_at=pl.lit(MORNING))
-    assert found.select("label", "later").row(0) == ("update", "first")
-    assert labelled(("I live in Riga.", "I moved to Quito."))["later"][0] == "second"
-    same = labelled(("The launch is on 3 May.", "The launch is on 9 May."), first_at=MORNING, second_at=MORNING)
-    assert same.select("label", "later").row(0) == ("update", "second")
+def test_the_later_text_is_the_newer_and_one_instant_closes_nothing():
+    said = {"a": RENT[1], "b": RENT[0]}
+    (turned,) = written(said | {"times": ["2025-02-01", "2025-01-01T10:00:00Z"]})
+    assert (turned["outcome"], turned["later"]) == ("closed", "first")
+    (beside,) = written(said | {"a_at": "2025-02-01"})
+    assert beside["later"] == "second"
+    (before,) = written({"a": RENT[0], "b": RENT[1], "b_at": 0})
+    assert (before["outcome"], before["later"]) == ("closed", "second")
+    (at_once,) = written({"a": RENT[0], "b": RENT[1], "times": ["2025-02-01", "2025-02-01"]})
+    assert at_once["outcome"] != "closed"
 
 
-def test_what_never_was_may_come_to_be():
-    told = ("I've never been to Oslo.", "Yesterday I met a friend in Oslo.")
-    assert labelled(told)["label"][0] == "contradiction"
-    assert labelled(told, first_at=MORNING, second_at=MORNING + timedelta(days=60))["label"][0] != "contradiction"
-
-
-def test_other_columns_stay_and_nothing_is_labelled_of_nothing():
-    frame = pl.DataFrame({"first": ["a b"], "second": ["c d"], "kept": [7]})
-    assert pairs.label(frame).drop("label", "confidence", "reason", "later").equals(frame)
-    assert pairs.label(frame.clear()).is_empty()
-    with pytest.raises(ValueError, match="second"):
-        pairs.label(frame.drop("second"))
-    with pytest.raises(ValueError, match="null"):
-        pairs.label(frame.with_columns(second=pl.lit(None, pl.String)))
+def test_speakers_count():
+    said = {"a": RENT[0], "b": RENT[1]}
+    assert written(said | {"speakers": ["Ada", "Ada"]})[0]["outcome"] == "closed"
+    assert written(said | {"speakers": ["Ada", "Bo"]})[0]["outcome"] != "closed"
 
 
 @pytest.mark.parametrize(
@@ -133,17 +89,10 @@ def test_other_columns_stay_and_nothing_is_labelled_of_nothing():
         {"a": "I moved to Quito.", "b": "I live in Riga.", "time_a": "2025-02-01", "time_b": "2025-01-01"},
     ],
 )
-def test_pairs_are_read_under_obvious_names_and_fields_pass_through(line):
-    (found,) = written(json.dumps(line))
-    assert found["label"] == "update"
-    assert line.items() <= found.items()
-
-
-def test_given_labels_are_kept_and_speakers_count():
-    (found,) = written('{"a": "I like tea.", "b": "I like tea.", "label": "duplicate", "speakers": ["Ada", "Bo"]}')
-    assert (found["label"], found["given_label"]) == ("duplicate", "duplicate")
-    told = '{"a": "I live in Riga.", "b": "I moved to Quito.", "a_speaker": "Ada", "b_speaker": "Bo"}'
-    assert written(told, "")[0]["label"] == "unrelated"
+def test_pairs_are_read_under_obvious_names(line):
+    found = pairs.parse([json.dumps(line)]).row(0, named=True)
+    assert {found["first"], found["second"]} == {"I live in Riga.", "I moved to Quito."}
+    assert json.loads(found["fields"]) == line
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from random import Random
 import frames
 import polars as pl
 import pytest
+from example_counts import examples
 from frames import AS_OF, ago
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,6 +122,23 @@ def test_a_contradiction_leaves_both():
 
 def test_of_one_instant_none_closes_the_other():
     assert pairs(decided(compared(told(*RENTS, days=0.0)))) == []
+
+
+def test_what_another_person_says_of_oneself_closes_nothing():
+    rows = told(*RENTS[:2])
+    for row, speaker in zip(rows, ("ana", "ben"), strict=True):
+        row["speaker"] = speaker
+    assert pairs(decided(compared(rows))) == []
+
+
+@examples(10)
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_any_text_can_be_judged_and_none_changes_or_contradicts_itself(one, other):
+    found = compared(told(one, one, other))
+    assert set(found["relation"]) <= {"update", "conflict", "duplicate"}
+    assert found.filter(
+        pl.col("memory_id") == "a", pl.col("other_id") == "b", pl.col("relation") != "duplicate"
+    ).is_empty()
 
 
 def test_nothing_is_looked_for_when_switched_off():

@@ -52,7 +52,7 @@ class FactChanges(dy.Schema):
     other_value = text("Value that the newer memory states.", nullable=True)
     similarity = dy.Float32(nullable=True, description="Cosine of the two.")
     at = instant("Instant from which the newer one holds.")
-    rule = text("Rule that detected it, such as changed_value, negation or no_longer.")
+    rule = text("Rule that detected it, such as changed_value, ended or likely.")
     reason = text("The change in one sentence.")
     plan_id = text("Plan the row belongs to.")
 

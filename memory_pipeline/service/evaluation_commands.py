@@ -216,10 +216,12 @@ def pairs(
         Path | None, typer.Option("--out", metavar="FILE", help="Output file; default: standard output.")
     ] = None,
 ) -> None:
-    """Label pairs of texts as duplicate, update, contradiction or unrelated.
+    """Report what a run decides or links for pairs of texts.
 
-    The two texts may have any obvious field names, such as first and second or older and newer. Each line is returned
-    with label, confidence, reason and later added.
+    The texts of all pairs make one store, in which one run of the preset default is made in memory. The two texts of a
+    line may have any obvious field names, such as first and second or older and newer; instants and speakers may be
+    given. Each line is returned with outcome (merged, closed, partly closed, MAY_UPDATE, CONTRADICTS, MAY_REPEAT or
+    nothing), its label (duplicate, update, contradiction or unrelated), confidence, reason and later (the newer text).
     """
     from memory_pipeline.evaluation.pair_labels import pairs as pair_labels  # noqa: PLC0415
 
@@ -230,8 +232,8 @@ def pairs(
         sys.stdout.write(text)
         return
     target.write_text(text, "utf-8")
-    counts = labelled["label"].value_counts().sort("label")
-    report.table(out(), ("label", "pairs"), counts.iter_rows())
+    counts = labelled["outcome"].value_counts().sort("outcome")
+    report.table(out(), ("outcome", "pairs"), counts.iter_rows())
     report.line(out(), f"written: {target}")
 
 

@@ -1,1 +1,1 @@
-"""Comparison of two texts: merge guard, paraphrases, changed facts."""
+"""Comparison of two texts: judges of relations, merge guard."""

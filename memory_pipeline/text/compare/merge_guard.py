@@ -315,7 +315,7 @@ def _distinguishing_lemmas(sides: TextPair) -> tuple[Lemmas, Lemmas] | None:
     lemmas_of = [side["lemmas"] for side in sides]
     surplus = [Counter(lemmas_of[0]) - Counter(lemmas_of[1]), Counter(lemmas_of[1]) - Counter(lemmas_of[0])]
     explained = _equivalent_figures(sides) | _typos(sides, surplus)
-    if difference := differing_limits(*lemmas_of) or differing_owners(
+    if difference := _differing_limits(*lemmas_of) or differing_owners(
         [side["content"] or "" for side in sides], surplus
     ):
         return difference
@@ -348,7 +348,7 @@ def _distinguishing_lemmas(sides: TextPair) -> tuple[Lemmas, Lemmas] | None:
     return _reordered(sides, operations)
 
 
-def differing_limits(one: Lemmas, other: Lemmas) -> tuple[Lemmas, Lemmas] | None:
+def _differing_limits(one: Lemmas, other: Lemmas) -> tuple[Lemmas, Lemmas] | None:
     """Return limits ("before 5") that only one of two texts sets on something both name, from all lemmas in order."""
     limits = _limits(one), _limits(other)
     left, right = (
@@ -358,7 +358,7 @@ def differing_limits(one: Lemmas, other: Lemmas) -> tuple[Lemmas, Lemmas] | None
     return (left, right) if left or right else None
 
 
-def differing_places(one: Iterable[str], other: Iterable[str]) -> bool:
+def _differing_places(one: Iterable[str], other: Iterable[str]) -> bool:
     """Return whether the connectives that only one text has, on either side, denote different places or times."""
     left, right = _PREPOSITIONS.intersection(one), _PREPOSITIONS.intersection(other)
     return bool(left and right) and not _FIXED_CONNECTIVES.isdisjoint(left | right)
@@ -423,7 +423,7 @@ def _replacement_differs(left: Lemmas, right: Lemmas) -> bool:
     """Return whether aligned words that differ, each more frequent on its side, make a difference."""
     if not left or not right or _has_opposites(left, right):
         return bool(left and right)
-    if _PREPOSITIONS.issuperset((*left, *right)) and differing_places(left, right):
+    if _PREPOSITIONS.issuperset((*left, *right)) and _differing_places(left, right):
         return True
     content = [word for word in (*left, *right) if word not in FUNCTION_LEMMAS]
     is_count = any(word[0].isdigit() or word in NUMBER_LEMMAS or word in _QUANTIFIERS for word in content)
