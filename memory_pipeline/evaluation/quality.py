@@ -247,6 +247,7 @@ def written(shared: Path, own: Path, *, workers: int = _WORKERS) -> str:
     Raises:
         ValueError: a folder is missing or empty.
     """
+    jobs(shared, {})
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         models = left_out.models(shared, pool)
         outside = stores(shared / "fresh", pool, models)
