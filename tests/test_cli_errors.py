@@ -119,8 +119,9 @@ def test_settings_that_are_unknown_or_out_of_range(copy):
 def test_a_plan_that_was_edited_or_is_none(copy, tmp_path):
     file = tmp_path / "plan.json"
     document = told(
-        "consolidate", "--dry-run", "--as-of", "2026-05-03", "--preset", "automem", "--out", file, home=copy
+        "consolidate", "--dry-run", "--as-of", "2026-05-03", "--preset", "three_tier", "--out", file, home=copy
     )
+    assert document["plan"]
     document["plan"] = document["plan"][1:]
     file.write_text(json.dumps(document), "utf-8")
     assert "the plan was changed since it was written" in refused("apply", file, home=copy)
