@@ -166,7 +166,7 @@ def test_a_rerun_after_the_undo_of_the_only_run_decides_nothing_again(consolidat
     undo.undo(consolidated, "run", now=NOW)
     undone = consolidated.ledger.decisions()
     again = homes.night(consolidated, run_id="again")["consolidation_plan"]
-    allowed = {"promote", "close", "compile"}
+    allowed = {"promote", "close", "compile", "link"}
     assert set(again["action"]) <= allowed, "only what the merges had kept from being decided"
     assert again.join(undone, on=["profile_id", "signature"], how="semi").is_empty()
     wanted = homes.night(consolidated, run_id="asked", retry_reverted=True)
