@@ -7,6 +7,7 @@ only a snapshot has (`lake/snapshot_schemas.py`).
 
 import inspect
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal, TypeVar, cast
 
 import dataframely as dy
@@ -173,7 +174,7 @@ class Table:
 
     def empty(self) -> pl.DataFrame:
         """Return the table without rows, with its column types."""
-        return self.schema.create_empty()
+        return _empty(self.schema).clone()
 
 
 TABLES: Final[dict[str, Table]] = {
@@ -256,4 +257,10 @@ def conform(schema: type[S], frame: pl.DataFrame) -> Frame[S]:
 
 def empty(schema: type[S]) -> Frame[S]:
     """Return the table of `schema` without rows, with its types."""
+    return _empty(schema).clone()
+
+
+@cache
+def _empty(schema: type[S]) -> Frame[S]:
+    """Make it once: building it costs milliseconds, and a run needs it a hundred times."""
     return schema.create_empty()

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from memory_pipeline.settings.model_files import coefficients
 from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, RELATIONS
 from memory_pipeline.text.compare.relation_features import Reading, features, statement_pairs
-from memory_pipeline.text.lang.en.lexicon import STOP_WORDS
-from memory_pipeline.text.lang.en.stemming import stem
 from memory_pipeline.text.parse.clauses import split_clauses
-from memory_pipeline.text.parse.tokens import tokenize
+from memory_pipeline.text.parse.tokens import content_stems, fold, occurrences
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -136,42 +134,72 @@ def _rules(names: tuple[str, ...], table: Floats) -> NDArray[np.str_]:
 def _described(reading: Reading, older: Rows, left: Rows, right: Rows, relation: Rows) -> pl.DataFrame:
     """Return relation, outdated statement, attribute, both values and the reason of each pair."""
     texts = reading.statements["text"]
-    ones, others = texts.gather(left), texts.gather(right)
-    wholes = reading.memories["content"].gather(older)
-    rows = [
-        _row(RELATIONS[kind], *said)
-        for kind, *said in zip(relation.tolist(), ones.to_list(), others.to_list(), wholes.to_list(), strict=True)
+    pairs = pl.DataFrame(
+        {
+            "relation": pl.Series(RELATIONS).gather(relation),
+            "older": texts.gather(left),
+            "newer": texts.gather(right),
+            "whole": reading.memories["content"].gather(older),
+        }
+    ).with_row_index("pair")
+    update = pl.col("relation") == "update"
+    described = (
+        pairs.join(_nearest_sentences(pairs), on="pair", how="left", maintain_order="left")
+        .join(_shared_words(pairs), on="pair", how="left", maintain_order="left")
+        .with_columns(statement=pl.when(update & (pl.col("sentences") > 1)).then("sentence"))
+        .with_columns(
+            value=pl.coalesce("statement", "older").str.head(_EXCERPT), other_value=pl.col("newer").str.head(_EXCERPT)
+        )
+    )
+    one = pl.when(update).then("other_value").otherwise("value")
+    other = pl.when(update).then("value").otherwise("other_value")
+    reasons = [
+        pl.when(pl.col("relation") == name).then(pl.format(reason, one, other)) for name, reason in _REASONS.items()
     ]
-    schema = {name: JUDGEMENT_COLUMNS[name] for name in _DESCRIBED}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return described.select("relation", "statement", "attribute", "value", "other_value", reason=pl.coalesce(reasons))
 
 
-_DESCRIBED: Final = ("relation", "statement", "attribute", "value", "other_value", "reason")
+def _nearest_sentences(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return for each pair the sentence of its older memory that shares most stems with the newer, and how many it has.
+
+    Args:
+        pairs: pair, whole (text of the older memory), newer (statement of the newer one).
+
+    Returns:
+        pair, sentence, sentences; no row for a memory without a sentence.
+    """
+    wholes = pairs.select("whole").unique(maintain_order=True)
+    clauses = split_clauses(wholes["whole"]).with_columns(
+        number=pl.col("ends").shift(1, fill_value=True).cast(pl.Int64).cum_sum()
+    )
+    sentences = (
+        clauses.group_by("row", "number", maintain_order=True)
+        .agg(sentence=pl.col("clause").str.join("").str.strip_chars())
+        .filter(pl.col("sentence") != "")
+        .join(wholes.with_row_index("row"), on="row")
+        .with_columns(sentences=pl.len().over("whole"))
+    )
+    choices = pairs.select("pair", "whole", "newer").join(sentences, on="whole", maintain_order="left_right")
+    said, about = _content(choices["sentence"]), _content(choices["newer"])
+    shared = pl.DataFrame([said.alias("said"), about.alias("about")]).select(
+        pl.col("said").list.set_intersection("about").list.len()
+    )
+    ranked = choices.with_columns(shared=shared.to_series()).sort("shared", descending=True, maintain_order=True)
+    return ranked.unique("pair", keep="first", maintain_order=True).select("pair", "sentence", "sentences")
 
 
-def _row(relation: str, older: str, newer: str, whole: str) -> tuple[str | None, ...]:
-    """Return one row of `_DESCRIBED`."""
-    sentences = _sentences(whole)
-    said = [_content(sentence) for sentence in (newer, *sentences)]
-    shared = [said[0] & words for words in said[1:]]
-    place = max(range(len(sentences)), key=lambda at: (len(shared[at]), -at), default=0)
-    statement = sentences[place] if relation == "update" and len(sentences) > 1 else None
-    value, other = ((sentences[place] if statement else older)[:_EXCERPT], newer[:_EXCERPT])
-    words = tokenize(pl.Series([older]))[0].to_list()
-    about = _content(newer)
-    attribute = " ".join(dict.fromkeys(word for word in words if stem(word) in about)) or None
-    texts = (other, value) if relation == "update" else (value, other)
-    return relation, statement, attribute, value, other, _REASONS[relation].format(*texts)
+def _shared_words(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return for each pair, as `attribute`, the words of the older statement that the newer has too, each once."""
+    words = occurrences(fold(pairs["older"])).filter(~pl.col("stop")).select(pair="row", word="word", stem="stem")
+    about = occurrences(fold(pairs["newer"])).filter(~pl.col("stop")).select(pair="row", stem="stem")
+    shared = words.join(about, on=["pair", "stem"], how="semi", maintain_order="left")
+    return shared.group_by("pair", maintain_order=True).agg(
+        attribute=pl.col("word").unique(maintain_order=True).str.join(" ")
+    )
 
 
-def _sentences(text: str) -> list[str]:
-    """Return the sentences of a text, as written."""
-    clauses = split_clauses(pl.Series([text]))
-    number = clauses["ends"].shift(1, fill_value=True).cast(pl.Int64).cum_sum()
-    joined = clauses.group_by(number.alias("number"), maintain_order=True).agg(pl.col("clause").str.join(""))
-    return [sentence for one in joined["clause"] if (sentence := one.strip())]
-
-
-def _content(text: str) -> set[str]:
-    """Return the stems of the words of a text that are not function words."""
-    return {stem(word) for word in tokenize(pl.Series([text]))[0].to_list() if word not in STOP_WORDS}
+def _content(texts: pl.Series) -> pl.Series:
+    """Return the stems of the words of each text that are not function words, as lists; equal texts are read once."""
+    different = texts.unique(maintain_order=True)
+    read = pl.DataFrame({"text": different, "stems": content_stems(different)})
+    return pl.DataFrame({"text": texts}).join(read, on="text", how="left", maintain_order="left")["stems"]
