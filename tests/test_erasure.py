@@ -59,7 +59,7 @@ def accessed(event_id, query, *memory_ids, user_id=None, profile_id="p"):
 EVENTS = [
     stored("a", TOLD, speaker="Ana", metadata={"clinic": "Köppelfritz"}, protected=True, protected_reason="health"),
     stored("a2", "Ana met Doctor Zwirblquax in Lyon on 3 May 2025 about her knee", days=29.9),
-    stored("a3", "Ana decided that Doctor Zwirblquax shall operate", days=29.8, memory_type="Decision"),
+    stored("a3", "Ana wants only Doctor Zwirblquax to operate", days=29.8, memory_type="Decision"),
     stored("a4", "Ana met Doctor Zwirblquax in Lyon on 3 May 2025 about her knee!", days=29.75),
     stored("t1", "Bo likes green tea in the morning", days=29.7, user_id="bo"),
     stored("t2", "Bo likes green tea in the morning.", days=29.6, user_id="bo"),
@@ -71,8 +71,6 @@ MORE = [
     accessed("x2", "which doctor, Köppelfritz?", "w", user_id="ana"),
     accessed("x3", "which tea?", "t1"),
     accessed("x4", "which decision?", "a3"),
-    accessed("x5", "which decision?", "a3"),
-    accessed("x6", "which decision?", "a3"),
     event(
         "memory.updated",
         days=10,

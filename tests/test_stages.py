@@ -129,15 +129,15 @@ NO_EDGES = frames.edges([])
 
 def test_what_is_deferred_is_neither_compared_nor_linked_nor_grouped():
     memories, scored, enrichment, vectors = alike()
-    texts = {"a": "Ada lives in Bath.", "b": "Ada lives in Cork now."}
-    homes = memories.with_columns(
+    texts = {"a": "The choir of Ada rehearses on Monday.", "b": "The choir of Ada now rehearses on Thursday."}
+    updated = memories.with_columns(
         content=pl.col("memory_id").replace(texts), content_hash=pl.col("memory_id").replace({"a": "x", "b": "y"})
     )
 
     def touched(*left):
         late = rest(*left)
         shared = {"deferred": late, "vectors": vectors}
-        facts = apply(stages.detect_changes, context(), memories=homes, enrichment=enrichment, **shared).fact_changes
+        facts = apply(stages.detect_changes, context(), memories=updated, enrichment=enrichment, **shared).fact_changes
         links = apply(stages.propose_edges, context(), memories=memories, scored_memories=scored, **shared)
         groups = apply(
             stages.cluster,

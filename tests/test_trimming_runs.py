@@ -322,28 +322,42 @@ def events_of(*rows):
 
 @pytest.mark.parametrize("back", ["restore", "undo"])
 def test_a_text_that_several_nights_have_cut_comes_back_whole_and_stays(tmp_path, back):
-    told = "Hello! I moved to Oslo in March 2021. My sister Ida helped me with 12 boxes. What a day! Great to be here."
-    facts = [
-        (f"fact{n}", {"content": f"My cousin Peter number {n} is allergic to figs since 198{n}."}) for n in range(5)
-    ]
-    with homes.filled(tmp_path, events_of(("move", {"content": told}), *facts)) as lake:
-        texts = [told]
-        for place, budget in enumerate((0.97, 0.92, 5.0)):
+    told = (
+        "My sister Ida taught me to bake rye bread in her kitchen. The neighbours came by with cheese and old records. "
+        "Hello from all of them! What a lovely day! Great to be here."
+    )
+    harmful = (
+        "Peter is allergic to figs.",
+        "Nadia carries an inhaler for her asthma.",
+        "The twins must never swim without a grown-up.",
+        "Grandfather takes 40 mg of his blue pills at noon.",
+        "Our lawyer keeps the passports of the children.",
+    )
+    facts = [(f"fact{place}", {"content": text}) for place, text in enumerate(harmful)]
+    budgets = (0.95, 0.9, 0.84, 5.0)
+    with homes.filled(tmp_path, events_of(("bread", {"content": told}), *facts)) as lake:
+        texts, decided = [told], []
+        for place, budget in enumerate(budgets):
             homes.settings(tmp_path, token_budget=budget)
-            night(lake, as_of=homes.NIGHT + timedelta(hours=place), run_id=f"night{place}")
-            row = memory_of(lake, "move")
+            made = night(lake, as_of=homes.NIGHT + timedelta(hours=place), run_id=f"night{place}")
+            decided.append(
+                made["consolidation_plan"].filter(memory_id="bread", rule="token_budget")["action"].to_list()
+            )
+            row = memory_of(lake, "bread")
             texts.append(row["trimmed"])
-        assert len(texts[0]) > len(texts[1]) > len(texts[2]) == len(texts[3])
+        assert decided == [["trim"], ["trim"], ["trim"], ["archive"]]
+        assert len(texts[0]) > len(texts[1]) > len(texts[2]) > len(texts[3])
+        assert texts[3] == texts[4]
         assert row["lifecycle"] == "archived"
         if back == "restore":
-            restoring.restore(lake, "move", profile_id="u", now=NOW)
+            restoring.restore(lake, "bread", profile_id="u", now=NOW)
         else:
-            for place in (2, 1, 0):
+            for place in reversed(range(len(budgets))):
                 undo.undo(lake, f"night{place}", now=NOW)
-        row = memory_of(lake, "move")
+        row = memory_of(lake, "bread")
         assert (row["content"], row["trimmed"], row["lifecycle"]) == (told, None, "active")
         later = planned(lake, as_of=homes.NIGHT + timedelta(days=1))
-        assert "move" not in set(for_room(later, "trim")["memory_id"]) | set(for_room(later, "archive")["memory_id"])
+        assert "bread" not in set(for_room(later, "trim")["memory_id"]) | set(for_room(later, "archive")["memory_id"])
 
 
 def memory_of(lake: Lake, name: str) -> dict[str, object]:
