@@ -7,8 +7,13 @@ from tempfile import TemporaryDirectory
 
 from memory_pipeline import MemoryClient
 
-FIRST = ["I live in Lisbon.", "I'm allergic to peanuts.", "The launch is on 12 June.", "The launch moved to 26 June."]
-SECOND = ["When is the launch?", "What is Ana allergic to?"]
+FIRST = [
+    "I live in Lisbon.",
+    "I'm allergic to peanuts.",
+    "The website launch is on 12 June.",
+    "The website launch moved to 26 June.",
+]
+SECOND = ["When is the website launch?", "What is Ana allergic to?"]
 
 
 def converse(memory: MemoryClient, session: str, lines: list[str]) -> None:

@@ -153,6 +153,33 @@ def test_what_asks_in_the_present_tense(question, present):
 
 
 @pytest.mark.parametrize(
+    ("question", "holds"),
+    [
+        ("Have I ever written a Flask route?", False),
+        ("Has she not once ever been to Porto?", False),
+        ("Which books has Ann read?", False),
+        ("What sports have we tried?", False),
+        ("Does she ever eat fish?", True),
+        ("Where has Ann moved to?", True),
+        ("How many books has Ann read?", True),
+        ("Have I renewed the passport?", True),
+    ],
+)
+def test_what_was_ever_so_is_no_question_for_the_newest(question, holds):
+    assert parse(question, now=frames.AS_OF, speakers=("user",)).holds is holds
+
+
+def test_a_newer_memory_that_does_not_answer_stays_behind_the_older_one_that_does():
+    aside = "we sat on the terrace until late and watched the boats come in one after another"
+    told = [("user", f"The harbour fee is 40 euros, {aside}.", 30), ("user", f"On Sunday {aside}.", 3)]
+    for rows in (told, [*told, *ROWS]):
+        found = ask("How much is the harbour fee?", memories(rows), k=len(rows))
+        assert ids(found)[0] == "m0"
+        lifts = {part["name"]: part["value"] for part in found.filter(pl.col("memory_id") == "m1")["parts"].explode()}
+        assert not any(lifts[name] for name in CHANGES)
+
+
+@pytest.mark.parametrize(
     ("question", "first"),
     [
         ("What did I do on Monday?", date(2026, 2, 23)),

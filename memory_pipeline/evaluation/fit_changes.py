@@ -91,7 +91,8 @@ def example(
     if not len(head):
         return None
     rows = candidates.rows[head]
-    features = change_features(index, question, rows, scores[head], np.zeros(len(head), dtype=np.bool_))
+    unknown = np.zeros(len(head), dtype=np.bool_)
+    features = change_features(index, question, rows, scores[head], candidates.about[head], unknown)
     ids = index.memories["memory_id"].gather(rows)
     gold, stale = (ids.is_in(list(row[name])).to_numpy() for name in ("gold", "stale"))
     return Example(source, group, scores[head], features, gold & ~stale, stale)

@@ -100,8 +100,11 @@ _PAST: Final = re.compile(
     r"|formerly|former|back then"
     r"|before|ago|first|yesterday|between|last (?:week|month|year|night|time|summer|winter|spring"
     r"|fall|autumn|[a-z]+day)"
-    r"|in (?:19|20)[0-9]{2}|in total|altogether|across|over time|changed?|evolved?|mention(?:ed)?|said)\b"
+    r"|in (?:19|20)[0-9]{2}|in total|altogether|across|over time|changed?|evolved?|mention(?:ed)?|said"
+    r"|(?:has|have)(?:n't)? [^.!?]*?\bever"
+    r"|(?:what|which) (?:[\w'-]+ ){0,4}?[\w'-]*[^\W's]s (?:has|have)(?:n't)?)\b"
 )
+"""Asks for the past, or for all that has been until now: "Has she ever …", "Which books has she read?"."""
 _OF_THE_FIRST: Final = re.compile(r"\b(?:of|for|with|[a-z]{3,}ing) (?:the|my|our|your|his|her|their) first\b")
 """"first" that identifies a thing rather than a time: "the deadline of the first sprint"."""
 _VALUE: Final = re.compile(

@@ -2,7 +2,9 @@
 
 Memories about one thing are compared with each other, whether or not a run has found that one changes another: a later
 one that says nearly the same, shares the query's words, shows the kind of value asked for or has a word of change is
-likely to hold the present value. The weights are fitted (`models/changes.toml`); nothing is decided here.
+likely to hold the present value. A later one without a word of the query, or one related to it, changes no answer. Long
+memories are similar where the passages are that have the query's words, not where they go on about other things. The
+weights are fitted (`models/changes.toml`); nothing is decided here.
 
 Not here: the features of a memory by itself (`features`).
 """
@@ -51,12 +53,15 @@ class _Words:
         asked: [memories]: weight of the query's words in it.
         covered: [memories, memories]: share of the first one's words of the query that are in the second.
         shared: [memories, memories]: weight of the other words that two have in common, as a share of those of either.
+        cosines: [memories, memories]: cosine of all words; 1 of two memories that are one passage each, whose vectors
+            say more.
     """
 
     passages: Integers
     asked: Floats
     covered: Floats
     shared: Floats
+    cosines: Floats
 
     @classmethod
     def of(cls, index: Index, question: Question, rows: Integers) -> Self:
@@ -85,10 +90,16 @@ class _Words:
         mass, own = np.diag(common), np.diag(other)
         covered = common / np.maximum(mass[:, np.newaxis], _LITTLE)
         shared = other / np.maximum(own[:, np.newaxis] + own - other, _LITTLE)
-        return cls(passages[best], mass.copy(), covered, shared)
+        every = (present * rarity**2) @ present.T
+        lengths = np.sqrt(np.maximum(np.diag(every), _LITTLE))
+        long = (sizes > 1) | (sizes > 1)[:, np.newaxis]
+        cosines = np.where(long, every / (lengths * lengths[:, np.newaxis]), 1.0)
+        return cls(passages[best], mass.copy(), covered, shared, cosines)
 
 
-def change_features(index: Index, question: Question, rows: Integers, scores: Floats, overtaken: Marks) -> Floats:
+def change_features(
+    index: Index, question: Question, rows: Integers, scores: Floats, about: Marks, overtaken: Marks
+) -> Floats:
     """Return the features of `CHANGES`, [memories, features], all 0 unless the query asks for what holds.
 
     Args:
@@ -96,6 +107,7 @@ def change_features(index: Index, question: Question, rows: Integers, scores: Fl
         question: the parsed query.
         rows: the best candidates.
         scores: their scores, 0..1.
+        about: candidates with a word of the query or one related to it.
         overtaken: candidates that have ceased to hold or that a run has linked to what may have changed them.
 
     Cost: about a millisecond.
@@ -111,12 +123,12 @@ def change_features(index: Index, question: Question, rows: Integers, scores: Fl
     changing = index.memories["content"].gather(rows).str.contains(CHANGING).to_numpy()
     asked = over_top(words.asked)
     created = index.created[rows]
-    later = (created > created[:, np.newaxis]) & ~index.by_assistant(rows)
+    later = (created > created[:, np.newaxis]) & ~index.by_assistant(rows) & about
     ratio = (words.asked + _LITTLE) / (words.asked[:, np.newaxis] + _LITTLE)
     both = (words.asked > 0) & (words.asked[:, np.newaxis] > 0)
     same = words.covered * np.minimum(1.0, ratio) * both * asked[:, np.newaxis]
     answers = np.exp((scores - scores.max()) * (1.0 / _ANSWERS))
-    similar = np.maximum(index.vectors.similarities(rows), 0.0)
+    similar = np.minimum(np.maximum(index.vectors.similarities(rows), 0.0), words.cosines)
     akin = _best(similar * answers * later.T)
     by_name = {
         "outdated": _best(same * later * value),

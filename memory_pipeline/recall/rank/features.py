@@ -101,6 +101,11 @@ class Candidates:
         """Return one feature of the memories as wholes."""
         return self.whole[:, _PLACE[name]]
 
+    @property
+    def about(self) -> Marks:
+        """Which have a word of the query or one related to it."""
+        return (self.feature("lexical") > 0) | (self.feature("related") > 0)
+
     def scored(self, weights: Floats) -> tuple[Floats, Floats]:
         """Return the score of each candidate, 0..1, and its features.
 

@@ -209,7 +209,7 @@ def _by_model(
         head, behind = order[places], order[places.max(initial=-1) + 1 :]
         ids = index.memories["memory_id"].gather(rows[head]).to_list()
         overtaken = invalid[head] | np.array([bool(newer) for newer in links.outdated(index, ids, now)], dtype=np.bool_)
-        changes[head] = change_features(index, question, rows[head], scores[head], overtaken)
+        changes[head] = change_features(index, question, rows[head], scores[head], candidates.about[head], overtaken)
         lifted = scores[head] + changes[head] @ change_weights()
         scores[head] = np.clip(lifted, min(1.0, scores[behind].max(initial=0.0) + _LEAST), 1.0)
         order = selection.after_closers(index, rows, selection.best_first(index, rows, scores))
