@@ -1,5 +1,6 @@
 """Links between memories about the same fact: what is proposed, what it changes, and when it goes again."""
 
+import json
 from datetime import timedelta
 
 import frames
@@ -45,19 +46,20 @@ def edge(relation, **fields):
         "kind": kind,
         "origin": "decided",
         "algorithm": edge_rows.FACT_COMPARISON,
-        "confidence": 0.7,
-        "base_weight": 0.7,
+        "confidence": None,
+        "base_weight": 1.0,
         **fields,
     }
 
 
 @pytest.mark.parametrize("relation", SAYS)
-def test_what_is_not_sure_is_a_link_with_its_confidence(relation):
-    (found,) = linked(pair(relation, confidence=0.7)).to_dicts()
+def test_what_is_not_sure_is_a_link_whatever_its_confidence(relation):
+    (found,), (surer,) = (linked(pair(relation, confidence=sure)).to_dicts() for sure in (0.7, 0.9))
     wanted = edge(relation)
-    names = ("source", "target", "edge_type", "kind", "confidence", "algorithm")
+    names = ("source", "target", "edge_type", "kind", "algorithm")
     assert {name: found[name] for name in names} == {name: wanted[name] for name in names}
-    assert found["weight"] == 0.7
+    assert found["weight"] == 1.0
+    assert found == surer
 
 
 def test_an_update_that_is_decided_is_no_link_and_a_repetition_is_one_all_the_same():
@@ -105,12 +107,13 @@ def test_links_are_no_connections():
 def test_a_run_proposes_a_link_once_and_says_why():
     before = state("a", "b")
     proposed = [edge("update", origin="decided")]
-    plan = propose(before, links=proposed, changes=[pair()])
+    plan = propose(before, links=proposed, changes=[pair(confidence=0.7)])
     assert said(plan) == [("link", "b", "a")]
     assert plan["rule"].to_list() == ["fact_comparison.MAY_UPDATE"]
     assert plan["reason"].to_list() == ["Ada's home was Bath and is Cork."]
+    assert json.loads(plan["factors"].item())["confidence"] == 0.7
     after = projection.apply(before, commit(plan, 101))
-    assert after.edges.select("source", "target", "edge_type", "confidence").rows() == [("b", "a", "MAY_UPDATE", 0.7)]
+    assert after.edges.select("source", "target", "edge_type", "confidence").rows() == [("b", "a", "MAY_UPDATE", None)]
     assert_frame_equal(after.memories, before.memories)
     assert propose(after, links=proposed, changes=[pair()]).is_empty()
 

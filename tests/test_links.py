@@ -276,7 +276,7 @@ def test_a_conflict_of_facts_is_a_contradiction_and_an_update_is_none():
     none = Policy(associations=())
     edge = discover(memories, {}, changes=uses.changed("b", "a", "conflict"), policy=none).row(0, named=True)
     assert (edge["source"], edge["target"], edge["edge_type"], edge["kind"]) == ("a", "b", "CONTRADICTS", "conflict")
-    assert edge["weight"] == edge["confidence"] == 0.9
+    assert (edge["weight"], edge["confidence"]) == (1.0, None)
     assert edge["similarity"] == pytest.approx(0.9)
     assert edge["discovered_at"] == ago(1)
     assert discover(memories, {}, changes=uses.changed("b", "a", "update"), policy=none).is_empty()

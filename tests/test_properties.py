@@ -39,8 +39,10 @@ TEXTS = (
     "The garden needs water every Friday evening.",
     "The garden needs water every Friday evening!",
     "Lesson learned: test the backup before the holidays.",
+    "The rent of the studio is 900 euros a month.",
+    "The rent of the studio was raised to 950 euros a month.",
 )
-"""Duplicates, changed facts, contradictions, and plain statements."""
+"""Duplicates, changed facts of which the last is shown to have changed, contradictions, and plain statements."""
 
 days = st.floats(0.0, END - 1, allow_nan=False).map(lambda day: round(day, 3))
 memories = st.lists(

@@ -24,7 +24,10 @@ class Edges(dy.Schema):
     origin = text("derived (recomputed by every run), asserted (by an agent) or decided (by a committed plan).")
     weight = share("Weight at as_of, after decay.")
     base_weight = share("Weight when last strengthened, from which it decays.")
-    confidence = share("Confidence in the edge.", nullable=True)
+    confidence = share(
+        "Confidence in the edge; null for a link about facts, whose confidence every run judges anew in fact_changes.",
+        nullable=True,
+    )
     similarity = dy.Float32(nullable=True, description="Cosine of the two memories, float64 dot rounded to float32.")
     algorithm = text("Algorithm that created it, such as creative_association.")
     discovered_at = instant("When it was created; for a derived edge, when the later memory was.")

@@ -75,8 +75,9 @@ def about_facts(fact_changes: pl.DataFrame, memories: pl.DataFrame, *, as_of: da
     - MAY_REPEAT, for the same fact in other words;
     - CONTRADICTS/conflict, for two that cannot both hold.
 
-    Both memories are live and neither is closed, by an earlier run or by a decided update of `fact_changes` itself. The
-    confidence of the relation is the weight.
+    Both memories are live and neither is closed, by an earlier run or by a decided update of `fact_changes` itself. Such
+    a link holds or does not: its weight is 1. How likely the relation is depends on the other memories of the store and
+    is judged anew by every run, so it stands in `fact_changes` and in the decision, not on the edge.
 
     Args:
         fact_changes: table `fact_changes`.
@@ -100,17 +101,16 @@ def about_facts(fact_changes: pl.DataFrame, memories: pl.DataFrame, *, as_of: da
             suffix="_other",
         )
         .filter(~((pl.col("relation") == "update") & _all_closed()).fill_null(value=False))
+        .sort("confidence", descending=True, maintain_order=True)
         .select(
             *_ends(),
             "profile_id",
             "similarity",
-            "confidence",
             kind=pl.when(pl.col("relation") == "conflict").then(pl.lit("conflict")),
-            weight=pl.col("confidence"),
+            weight=pl.lit(1.0),
             algorithm=pl.lit(edge_rows.FACT_COMPARISON),
             discovered_at=pl.max_horizontal("created_at", "created_at_other"),
         )
-        .sort("confidence", descending=True, maintain_order=True)
         .unique(["profile_id", "source", "target", "edge_type"], keep="first", maintain_order=True)
     )
 

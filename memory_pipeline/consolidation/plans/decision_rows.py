@@ -44,14 +44,16 @@ CHANGES: Final = pl.Schema(
 
 
 def links(proposed: pl.DataFrame, memories: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
-    """Return changes that add the edges of table `proposed_edges`; links about facts have the reason of `fact_changes`.
+    """Return changes that add the edges of table `proposed_edges`.
+
+    Links about facts have the reason of `fact_changes`, and its confidence among their factors.
 
     Args:
         proposed: table `proposed_edges`.
         memories: table `memories`.
         fact_changes: table `fact_changes`.
     """
-    edges = _with_reasons(_about_edges(proposed), fact_changes)
+    edges = _with_findings(_about_edges(proposed.with_columns(after=write(EDGE))), fact_changes)
     for end in ("source", "target"):
         texts = memories.select(
             "profile_id", pl.col("memory_id").alias(end), pl.col("content_hash").alias(f"{end}_text")
@@ -71,25 +73,25 @@ def links(proposed: pl.DataFrame, memories: pl.DataFrame, fact_changes: pl.DataF
         ),
         factors=write({name: EDGE[name] for name in ("confidence", "similarity", "weight")}),
         before=pl.lit("{}"),
-        after=write(EDGE),
         subject=pl.concat_str("label", "source_text", "target_text", separator=" ", ignore_nulls=True),
     )
 
 
-def _with_reasons(edges: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
-    """Add `why`, the reason for each link about facts."""
+def _with_findings(edges: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
+    """Add to each link about facts the reason for it, `why`, and how likely the relation is."""
     pairs = fact_changes.select(
         "profile_id",
         edge_type=pl.col("relation").replace_strict(edge_rows.PROPOSED, return_dtype=pl.String),
         low=pl.min_horizontal("memory_id", "other_id"),
         high=pl.max_horizontal("memory_id", "other_id"),
         why="reason",
+        found="confidence",
         algorithm=pl.lit(edge_rows.FACT_COMPARISON),
     ).unique(["profile_id", "edge_type", "low", "high"], keep="first", maintain_order=True)
     ends = {"low": pl.min_horizontal("source", "target"), "high": pl.max_horizontal("source", "target")}
-    return edges.with_columns(**ends).join(
-        pairs, on=["profile_id", "edge_type", "low", "high", "algorithm"], how="left", maintain_order="left"
-    )
+    key = ["profile_id", "edge_type", "low", "high", "algorithm"]
+    joined = edges.with_columns(**ends).join(pairs, on=key, how="left", maintain_order="left")
+    return joined.with_columns(confidence=pl.coalesce("confidence", "found"))
 
 
 def retirements(outdated: pl.DataFrame) -> pl.DataFrame:
@@ -103,7 +105,7 @@ def retirements(outdated: pl.DataFrame) -> pl.DataFrame:
             "otherwise.",
             *("source", "target", "label"),
         ),
-        factors=write({name: EDGE[name] for name in ("confidence", "discovered_at")}),
+        factors=write({"discovered_at": EDGE["discovered_at"]}),
         before=write(EDGE),
         after=write({"edge_type": EDGE["edge_type"]}),
         subject=pl.concat_str("label", pl.col("plan_id"), separator=" "),
