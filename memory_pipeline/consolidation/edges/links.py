@@ -75,9 +75,9 @@ def about_facts(fact_changes: pl.DataFrame, memories: pl.DataFrame, *, as_of: da
     - MAY_REPEAT, for the same fact in other words;
     - CONTRADICTS/conflict, for two that cannot both hold.
 
-    Both memories are live and neither is closed, by an earlier run or by a decided update of `fact_changes` itself. Such
-    a link holds or does not: its weight is 1. How likely the relation is depends on the other memories of the store and
-    is judged anew by every run, so it stands in `fact_changes` and in the decision, not on the edge.
+    Both memories are live and neither is closed, by an earlier run or by a decided update of `fact_changes` itself.
+    Such a link holds or does not: its weight is 1. How likely the relation is depends on the other memories of the
+    store and is judged anew by every run, so it stands in `fact_changes` and in the decision, not on the edge.
 
     Args:
         fact_changes: table `fact_changes`.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memory_pipeline.settings.model_files import coefficients
 from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, RELATIONS
-from memory_pipeline.text.compare.relation_features import Reading, features, statement_pairs
+from memory_pipeline.text.compare.relation_features import RANKS, Reading, features, statement_pairs
 from memory_pipeline.text.parse.clauses import split_clauses
 from memory_pipeline.text.parse.tokens import content_stems, fold, occurrences
 
@@ -62,7 +62,9 @@ class RelationModel:
         rule = _rules(names, table[best])
         explicit = rule != "likely"
         relation = np.where(explicit, _UPDATE, probability[best][:, :_UNRELATED].argmax(axis=1))
-        confidence = np.where(explicit, related[best], probability[best, relation])
+        asking = probability[best, _UNRELATED] == 1.0
+        shown = np.where(asking, 0.0, _related_alone(names, table[best]))
+        confidence = np.where(explicit, shown, probability[best, relation])
         kept = np.flatnonzero(confidence >= LEAST_CONFIDENCE)
         described = _described(reading, older[kept], left[best[kept]], right[best[kept]], relation[kept])
         judged = described.with_columns(
@@ -129,6 +131,17 @@ def _rules(names: tuple[str, ...], table: Floats) -> NDArray[np.str_]:
     stops = (column["new_end"] > 0) & ((column["new_change"] > 0) | (column["new_past"] > 0))
     ended = stops & (column["end_plain"] >= _SHARED) & (column["old_values"] == 0)
     return np.select([plain & whole & changed, plain & whole & ended], ["changed_value", "ended"], "likely")
+
+
+def _related_alone(names: tuple[str, ...], table: Floats) -> Floats:
+    """Return how likely pairs are related at all, were each the only pair of its two memories.
+
+    What a pair itself shows does not become doubtful because the older statement was made twice, or the change told
+    again: so it is decided alike in a run that sees the repetitions and in one that comes before them.
+    """
+    alone = np.where(np.isin(names, RANKS), 1.0, table)
+    unrelated: Floats = probabilities(names, alone)[:, _UNRELATED]
+    return 1.0 - unrelated
 
 
 def _described(reading: Reading, older: Rows, left: Rows, right: Rows, relation: Rows) -> pl.DataFrame:
