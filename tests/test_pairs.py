@@ -15,6 +15,7 @@ LINES = [
     {"a": "The hall has 40 seats.", "b": "There are 60 seats in the hall."},
     {"a": "Every autumn Torvald services the boiler.", "b": "The boiler is serviced by Torvald every autumn."},
     {"a": RENT[1], "b": RENT[0], "label": "update"},
+    {"a": "Uma lives in Riga.", "b": "Uma lives in Quito."},
 ]
 
 
@@ -33,9 +34,10 @@ def reported():
         (0, "closed", "update"),
         (1, "merged", "duplicate"),
         (2, "nothing", "unrelated"),
-        (3, "MAY_UPDATE", "update"),
+        (3, "partly closed", "update"),
         (4, "CONTRADICTS", "contradiction"),
         (5, "MAY_REPEAT", "duplicate"),
+        (7, "MAY_UPDATE", "update"),
     ],
 )
 def test_a_pair_comes_back_with_what_the_run_did(reported, place, outcome, label):

@@ -62,8 +62,6 @@ MOST_CANDIDATES: Final = 24
 """Older memories that a memory is compared with."""
 _LEAST_SIMILARITY: Final = 0.03
 _CONTEXT_WEIGHT: Final = 0.3
-RANKS: Final = ("rank_old", "rank_new", "rank_least", "mutual", "relative_old", "relative_new")
-"""Features that compare a pair with the other pairs of its two memories: 1 for the nearest, or the only one."""
 _ROWS_AT_ONCE: Final = 2048
 _TYPES: Final = ("number", "money", "day", "date", "time")
 _WORD: Final = r"[$\u20ac\u00a3]?\p{N}+(?:[.,:]\p{N}+)*\p{L}*%?|[\p{L}\p{M}_]+(?:['./_-][\p{L}\p{M}\p{N}_]+)*\p{N}*"

@@ -2,7 +2,8 @@
 
 The probability of each relation is the softmax of four linear scores over `relation_features`; the weights were fitted
 on made-up stores (`evaluation/fit_relations`) and stand in `models/relations.toml`. Nothing is bound to a particular
-text. An update is called `changed_value` or `ended` where the two also show what changed; else it is only `likely`.
+text. An update is called `changed_value` or `ended` where the newer memory states the change outright
+(`stated_changes`); else it is only `likely`.
 """
 
 from functools import cache
@@ -13,8 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.settings.model_files import coefficients
+from memory_pipeline.text.compare import stated_changes
 from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, RELATIONS
-from memory_pipeline.text.compare.relation_features import RANKS, Reading, features, statement_pairs
+from memory_pipeline.text.compare.relation_features import Reading, features, statement_pairs
 from memory_pipeline.text.parse.clauses import split_clauses
 from memory_pipeline.text.parse.tokens import content_stems, fold, occurrences
 
@@ -35,10 +37,10 @@ _REASONS: Final = {
     "conflict": "'{}' and '{}' contradict each other.",
     "duplicate": "'{}' and '{}' say the same.",
 }
-_SHARED: Final = 0.5
-"""Weight of the plain words that both have, from which they are about one attribute."""
-_LITTLE: Final = 0.45
-"""Logarithm of one plus the weight of the plain words of the older that the newer does not mean, at most."""
+_STATED: Final = 0.95
+"""Confidence of a change that the newer memory states outright."""
+_OTHER_NAME: Final = 0.85
+"""Confidence of a change where the newer memory gives another name to what the subject has one of."""
 
 
 class RelationModel:
@@ -59,14 +61,26 @@ class RelationModel:
         order = np.lexsort((np.arange(len(pair)), related, pair))
         best = np.full(len(older), -1)
         best[pair[order]] = order  # the last of each pair, its most related statements, stays
-        rule = _rules(names, table[best])
-        explicit = rule != "likely"
-        relation = np.where(explicit, _UPDATE, probability[best][:, :_UNRELATED].argmax(axis=1))
-        asking = probability[best, _UNRELATED] == 1.0
-        shown = np.where(asking, 0.0, _related_alone(names, table[best]))
-        confidence = np.where(explicit, shown, probability[best, relation])
+        relation = probability[best][:, :_UNRELATED].argmax(axis=1)
+        confidence = probability[best, relation]
+        rule = np.full(len(older), "likely", dtype="<U13")
+        stated = stated_changes.find(reading.memories, older, newer)
+        place, kind = stated["pair"].to_numpy(), stated["kind"].to_numpy()
+        relation[place] = _UPDATE
+        confidence[place] = np.where(kind == "likely", _OTHER_NAME, _STATED)
+        rule[place] = kind
         kept = np.flatnonzero(confidence >= LEAST_CONFIDENCE)
-        described = _described(reading, older[kept], left[best[kept]], right[best[kept]], relation[kept])
+        texts = reading.statements["text"]
+        pairs = pl.DataFrame(
+            {
+                "pair": kept,
+                "relation": pl.Series(RELATIONS).gather(relation[kept]),
+                "older": texts.gather(left[best[kept]]),
+                "newer": texts.gather(right[best[kept]]),
+                "whole": reading.memories["content"].gather(older[kept]),
+            }
+        ).join(stated.select("pair", "ended", "by"), on="pair", how="left", maintain_order="left")
+        described = _described(pairs)
         judged = described.with_columns(
             index=kept, confidence=confidence[kept].round(6), rule=pl.Series(rule[kept], dtype=pl.String)
         )
@@ -103,63 +117,19 @@ def _weights(names: tuple[str, ...]) -> tuple[Floats, Floats]:
     return weights, np.array([fitted[f"{relation}.offset"] for relation in RELATIONS])
 
 
-def _rules(names: tuple[str, ...], table: Floats) -> NDArray[np.str_]:
-    """Return what shows an update: another value of the same attribute, an explicit end, or likeness alone.
+def _described(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return relation, outdated statement, attribute, both values and the reason of each pair.
 
-    The first two need one subject and attribute, and an older statement that states nothing else.
+    Args:
+        pairs: pair (its number), relation, older and newer (statements), whole (text of the older memory), ended and
+            by (its sentence that a sentence of the newer memory is known to change; null where none is).
     """
-    column = {name: table[:, place] for place, name in enumerate(names)}
-    absent = (
-        *(
-            "speaker_differs",
-            "lead_differs",
-            "names_differ",
-            "new_today",
-            "new_add",
-            "new_plan",
-            "old_quote",
-            "old_plan",
-        ),
-        *("old_today", "date_both", "new_question", "new_return", "old_negation"),
-    )
-    plain = np.logical_and.reduce([column[name] == 0 for name in absent])
-    plain &= (column["old_past"] == 0) | (column["old_change"] > 0)
-    whole = (column["old_clauses"] == 1) & (column["plain"] >= _SHARED) & (column["left_plain_old"] <= _LITTLE)
-    moved = (column["new_change"] > 0) & (column["change_plain"] >= _SHARED)
-    other_value = np.logical_or.reduce([column[f"{kind}_differs"] > 0 for kind in ("number", "money", "day", "time")])
-    changed = moved & other_value & (column["old_values"] == 1)
-    stops = (column["new_end"] > 0) & ((column["new_change"] > 0) | (column["new_past"] > 0))
-    ended = stops & (column["end_plain"] >= _SHARED) & (column["old_values"] == 0)
-    return np.select([plain & whole & changed, plain & whole & ended], ["changed_value", "ended"], "likely")
-
-
-def _related_alone(names: tuple[str, ...], table: Floats) -> Floats:
-    """Return how likely pairs are related at all, were each the only pair of its two memories.
-
-    What a pair itself shows does not become doubtful because the older statement was made twice, or the change told
-    again: so it is decided alike in a run that sees the repetitions and in one that comes before them.
-    """
-    alone = np.where(np.isin(names, RANKS), 1.0, table)
-    unrelated: Floats = probabilities(names, alone)[:, _UNRELATED]
-    return 1.0 - unrelated
-
-
-def _described(reading: Reading, older: Rows, left: Rows, right: Rows, relation: Rows) -> pl.DataFrame:
-    """Return relation, outdated statement, attribute, both values and the reason of each pair."""
-    texts = reading.statements["text"]
-    pairs = pl.DataFrame(
-        {
-            "relation": pl.Series(RELATIONS).gather(relation),
-            "older": texts.gather(left),
-            "newer": texts.gather(right),
-            "whole": reading.memories["content"].gather(older),
-        }
-    ).with_row_index("pair")
     update = pl.col("relation") == "update"
+    pairs = pairs.with_columns(older=pl.coalesce("ended", "older"), newer=pl.coalesce("by", "newer"))
     described = (
         pairs.join(_nearest_sentences(pairs), on="pair", how="left", maintain_order="left")
         .join(_shared_words(pairs), on="pair", how="left", maintain_order="left")
-        .with_columns(statement=pl.when(update & (pl.col("sentences") > 1)).then("sentence"))
+        .with_columns(statement=pl.when(update & (pl.col("sentences") > 1)).then(pl.coalesce("ended", "sentence")))
         .with_columns(
             value=pl.coalesce("statement", "older").str.head(_EXCERPT), other_value=pl.col("newer").str.head(_EXCERPT)
         )
