@@ -222,7 +222,7 @@ def test_a_memory_is_shown_as_it_stood(ana):
             422,
             ("[1].importance is 7; give a number from 0 to 1",),
         ),
-        ("POST", "/memories", [], 422, ("the body is []; give a list of 1 to 1000",)),
+        ("POST", "/memories", [], 422, ("the body is []; give a list of 1 or more",)),
         ("POST", "/memories", "text", 422, ("the body is 'text'; give a JSON object",)),
         ("POST", "/recall", {}, 422, ("query is missing; give a question in plain words",)),
         ("POST", "/recall", {"query": " "}, 422, ("query is ' '",)),

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID, uuid5
 
-from memory_pipeline.ledger.event import DeadLetter, Event, InvalidEvent, parse
+from memory_pipeline.ledger.event import DeadLetter, Event, InvalidEvent, check_lengths, parse
 from memory_pipeline.ledger.ledger import Appended, Ledger
 from memory_pipeline.ledger.payloads import Stored, Updated
-from memory_pipeline.ledger.references import KnownMemory, Refusal
+from memory_pipeline.ledger.references import KnownMemory
 from memory_pipeline.schemas import EventType
 
 _NAMESPACE: Final = UUID("6c1d3c1e-3f52-5a0b-9a52-6f0d9b1f7a11")
@@ -54,6 +54,7 @@ def import_events(
     events: Iterable[Event | DeadLetter],
     *,
     batch: int = 5000,
+    most: int | None = None,
     progress: Callable[[ImportReport], None] | None = None,
 ) -> ImportReport:
     """Append a stream of events to the ledger, store refused ones as dead letters, and return the counts.
@@ -66,10 +67,11 @@ def import_events(
         ledger: ledger to append to.
         events: output of an importer.
         batch: events that become durable together.
+        most: characters up to which a text may be long; default any number. An event with a longer one is refused.
         progress: called after each batch with the report so far.
     """
     report = ImportReport()
-    for batch_events, unreadable in _batches(events, batch):
+    for batch_events, unreadable in _batches(_of_length(events, most), batch):
         appended, taken, conflicts = _append(ledger, batch_events)
         letters = unreadable + conflicts
         ledger.add_dead_letters(letters)
@@ -84,6 +86,20 @@ def import_events(
     return report
 
 
+def _of_length(events: Iterable[Event | DeadLetter], most: int | None) -> Iterator[Event | DeadLetter]:
+    """Turn events with too long a text into dead letters."""
+    for event in events:
+        if most is None or isinstance(event, DeadLetter):
+            yield event
+            continue
+        try:
+            check_lengths(event, most)
+        except ValueError as error:
+            yield _dead_letter(event, str(error), raw=True)
+        else:
+            yield event
+
+
 def _append(ledger: Ledger, events: list[Event]) -> tuple[Appended, list[Event], list[DeadLetter]]:
     """Append the valid events of a batch; return the counts, these events, and dead letters for the others."""
     letters = list[DeadLetter]()
@@ -91,16 +107,20 @@ def _append(ledger: Ledger, events: list[Event]) -> tuple[Appended, list[Event],
         try:
             return ledger.append(events), events, letters
         except KnownMemory as error:
-            letters += [_dead_letter(events[place], refusal) for place, refusal in error.refused.items()]
+            letters += [
+                _dead_letter(events[place], refusal.reason, raw=not refusal.erased)
+                for place, refusal in error.refused.items()
+            ]
             events = [event for place, event in enumerate(events) if place not in error.refused]
 
 
-def _dead_letter(event: Event, refusal: Refusal) -> DeadLetter:
+def _dead_letter(event: Event, why: str, *, raw: bool) -> DeadLetter:
+    """Return the dead letter for a valid event, with its bytes if `raw`."""
     if isinstance(event, Imported):
-        origin, raw = event.origin, event.raw
+        origin, received = event.origin, event.raw
     else:
-        origin, raw = f"event {event.event_id}", event.model_dump_json(exclude_none=True).encode()
-    return DeadLetter(origin, refusal.reason, b"" if refusal.erased else raw, event.recorded_at)
+        origin, received = f"event {event.event_id}", event.model_dump_json(exclude_none=True).encode()
+    return DeadLetter(origin, why, received if raw else b"", event.recorded_at)
 
 
 def _batches(items: Iterable[Event | DeadLetter], most: int) -> Iterator[tuple[list[Event], list[DeadLetter]]]:

@@ -184,6 +184,25 @@ class Event(BaseModel):
         )
 
 
+def check_lengths(event: Event, most: int) -> None:
+    """Refuse an event with a text of more characters than a store takes.
+
+    Args:
+        event: the event.
+        most: setting `max_text_characters`.
+
+    Raises:
+        ValueError: a text is too long; names it and the remedy.
+    """
+    texts = event.payload if isinstance(event.payload, dict) else vars(event.payload)
+    for name, text in texts.items():
+        if isinstance(text, str) and len(text) > most:
+            raise ValueError(
+                f"payload.{name} has {len(text):,} characters, more than max_text_characters = {most}; split it into "
+                "several memories, or raise the setting"
+            )
+
+
 def parse(
     raw: bytes | str | Mapping[str, Any],
     *,
@@ -191,6 +210,7 @@ def parse(
     origin: str,
     future: timedelta | None = CLOCK_SKEW,
     event_id: str | None = None,
+    most: int | None = None,
 ) -> Event:
     """Parse and validate an event, or refuse it with one clear reason.
 
@@ -203,6 +223,7 @@ def parse(
         origin: where it came from, for the error message.
         future: how far `occurred_at` may lie after `recorded_at`; None (importers) moves a later one back to it.
         event_id: id of an event without one; default a new uuid7.
+        most: characters up to which a text may be long; default any number.
 
     Raises:
         InvalidEvent: it is invalid; `reason` names field, value and remedy.
@@ -219,6 +240,8 @@ def parse(
         event = Event.model_validate(
             defaults | fields | {"event_type": event_type, "recorded_at": recorded_at, "payload": payload}
         )
+        if most is not None:
+            check_lengths(event, most)
         return _in_time(event, future)
     except ValidationError as error:
         raise InvalidEvent(reason(error, Event), origin=origin) from error

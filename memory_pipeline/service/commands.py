@@ -118,10 +118,14 @@ def run_import(files: list[Path], events: Callable[[Path], Iterator[Event | Dead
     """Import files with a progress bar and print the result; imports nothing if one of them cannot be read."""
     streams = {file: events(file) for file in files}
     reports = {}
-    home = settings_in_force(writing=True).home
+    settings = settings_in_force(writing=True)
+    home = settings.home
     with Lake(home) as lake, report.progress(err()) as bar:
         for file, stream in streams.items():
-            reports[str(file)] = importing.import_events(lake.ledger, stream, progress=report.counter(bar, file.name))
+            counter = report.counter(bar, file.name)
+            reports[str(file)] = importing.import_events(
+                lake.ledger, stream, most=settings.max_text_characters, progress=counter
+            )
     if as_json:
         show_json({file: asdict(result) for file, result in reports.items()})
     else:

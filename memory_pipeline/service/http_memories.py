@@ -23,7 +23,7 @@ from memory_pipeline.service.http_guard import (
     authorized_profile,
     require_memories,
 )
-from memory_pipeline.service.request_bodies import MAX_BATCH, Conditions, Id, NewMemory, RequestBody, present_fields
+from memory_pipeline.service.request_bodies import Conditions, Id, NewMemory, RequestBody, present_fields
 
 if TYPE_CHECKING:
     from memory_pipeline.service.client_pool import Clients
@@ -138,8 +138,7 @@ def remember(
     profile: Profile,
     client: Client,
     body: Annotated[
-        Annotated[NewMemory, Tag(SINGLE)]
-        | Annotated[Annotated[list[NewMemory], Field(min_length=1, max_length=MAX_BATCH)], Tag(SEVERAL)],
+        Annotated[NewMemory, Tag(SINGLE)] | Annotated[Annotated[list[NewMemory], Field(min_length=1)], Tag(SEVERAL)],
         Discriminator(lambda value: SEVERAL if isinstance(value, list) else SINGLE),
     ],
 ) -> Stored:

@@ -8,6 +8,7 @@ page (`docs_page`), the queue of runs (`background_runs`), and what the answers 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -24,6 +25,7 @@ from memory_pipeline.runs import metrics, status
 from memory_pipeline.service import docs_page, http_memories
 from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.background_runs import AlreadyQueued, Refused, Runs
+from memory_pipeline.service.body_limit import BodyLimit, largest_body
 from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.http_guard import (
     Authorized,
@@ -92,6 +94,7 @@ def application(home: Path, runs: Runs) -> FastAPI:
         responses={401: {"model": Problem, "description": "No valid token."}},
     )
     app.state.home, app.state.runs = home, runs
+    app.add_middleware(BodyLimit, most=partial(largest_body, home))
     app.middleware("http")(guard)
     app.exception_handler(RequestValidationError)(invalid)
     app.exception_handler(400)(unreadable)

@@ -6,6 +6,7 @@ Not here: the tools and what a token allows in them (`mcp_server`), and how toke
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.service import auth_tokens
+from memory_pipeline.service.body_limit import BodyLimit, largest_body
 from memory_pipeline.service.mcp_server import GRANT
 
 PATH: Final = "/mcp"
@@ -74,7 +76,7 @@ def application(server: MCPServer[Any], home: Path, address: Address, host_names
     app = server.streamable_http_app(
         streamable_http_path=PATH, stateless_http=True, json_response=True, transport_security=security
     )
-    return TokenGate(app, home)
+    return TokenGate(BodyLimit(app, partial(largest_body, home)), home)
 
 
 class TokenGate:

@@ -29,7 +29,7 @@ from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.profile_choice import choose_profile
-from memory_pipeline.service.request_bodies import MAX_BATCH, Conditions, NewMemory, present_fields
+from memory_pipeline.service.request_bodies import Conditions, NewMemory, present_fields
 from memory_pipeline.settings import load
 
 SHOWN: Final = 20
@@ -171,7 +171,7 @@ class MemoryTools:
         self,
         memories: Annotated[
             list[NewMemory],
-            Field(min_length=1, max_length=MAX_BATCH, description="One fact each. event_id: idempotency key."),
+            Field(min_length=1, description="One fact each. event_id: idempotency key."),
         ],
         profile_id: Profile = None,
     ) -> dict[str, Any]:

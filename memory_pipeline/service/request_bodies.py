@@ -4,14 +4,11 @@ Not here: bodies that only HTTP takes (`http_memories`), and what is done with t
 """
 
 from collections.abc import Collection
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from memory_pipeline.ledger.payloads import Instant
-
-MAX_BATCH: Final = 1_000
-"""Memories that one request may store."""
 
 Id = Annotated[str, Field(min_length=1)]
 

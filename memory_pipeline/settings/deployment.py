@@ -53,6 +53,13 @@ class Settings(LanguageModel):
     alert_url: str | None = Field(
         None, pattern="^https?://", description="URL that receives failed runs as JSON by POST; unset: none."
     )
+    max_text_characters: int = Field(
+        100_000, ge=100, description="Longest text of an event, in characters; a longer one is refused."
+    )
+    max_batch: int = Field(10_000, ge=1, description="Maximum number of memories that one call stores.")
+    max_body_bytes: int = Field(
+        16_000_000, ge=1_000, description="Largest request body that the HTTP and MCP servers read, in bytes."
+    )
     policy: Policy = Field(default_factory=Policy, description="Policy of profiles without their own settings.")
     profiles: dict[str, Policy] = Field(default_factory=dict, description="Policies of single profiles.")
     origins: dict[str, tuple[Origin, ...]] = Field(

@@ -190,22 +190,23 @@ def _all_facts() -> pl.Expr:
 
 def _sentences(ordered: pl.DataFrame) -> dict[int, list[Sentence]]:
     """Return the sentences of each member, by its number; one about "she" stays with the one that names her."""
-    contents = ordered.select("content").unique().sort("content")
+    contents = ordered.select("content").unique().sort("content").with_row_index("row")
     split_text = pl.col("content")
     for pattern, instead in _CUTS:
         split_text = split_text.str.replace_all(pattern, instead)
-    pieces = (
-        contents.with_columns(text=split_text.str.split("\n"))
+    pieces = (  # keyed by number: with a long text as the key, every one of its sentences would hold a copy of it
+        contents.select("row", text=split_text.str.split("\n"))
         .explode("text")
         .with_columns(pl.col("text").str.strip_chars())
         .filter(pl.col("text") != "")
-        .with_columns(part=(~pl.col("text").str.contains(PERSON_START)).cum_sum().over("content"))
-        .group_by("content", "part", maintain_order=True)
+        .with_columns(part=(~pl.col("text").str.contains(PERSON_START)).cum_sum().over("row"))
+        .group_by("row", "part", maintain_order=True)
         .agg(pl.col("text").str.join(" "))
     )
     placed = (
-        ordered.select("member", "content", "speaker", day=pl.col("created_at").dt.to_string("%Y-%m-%d"))
-        .join(pieces, on="content", how="inner", maintain_order="left_right")
+        ordered.join(contents, on="content", how="left", maintain_order="left")
+        .select("member", "row", "speaker", day=pl.col("created_at").dt.to_string("%Y-%m-%d"))
+        .join(pieces, on="row", how="inner", maintain_order="left_right")
         .join(_features(pieces["text"].unique().sort()), on="text", how="left", maintain_order="left")
     )
     by_member: dict[int, list[Sentence]] = {}
@@ -247,12 +248,14 @@ def _features(texts: pl.Series) -> pl.DataFrame:
         .agg(weights=pl.col("rarity").max())
     )
     words = (
-        lemmatized.select(text="content", words="content_lemmas")
+        lemmatized.select(words="content_lemmas")
+        .with_row_index("row")
         .explode("words")
         .join(weights, left_on="words", right_on="lemma", how="inner", maintain_order="left")
-        .group_by("text", maintain_order=True)
+        .group_by("row", maintain_order=True)
         .agg("words", "weights")
     )
+    described = lemmatized.select(text="content").with_row_index("row").join(words, on="row", how="left")
     return (
         parsed.select(
             text="content",
@@ -260,7 +263,7 @@ def _features(texts: pl.Series) -> pl.DataFrame:
             facts=_all_facts(),
             passing=pl.col("dates").list.eval(pl.element().str.contains(RELATIVE_DATES)).list.any(),
         )
-        .join(words, on="text", how="left", maintain_order="left")
+        .join(described.drop("row"), on="text", how="left", maintain_order="left")
         .with_columns(pl.col("words", "weights").fill_null([]))
     )
 

@@ -92,6 +92,7 @@ class MemoryClient:
         """
         validation.check_opening(home, settings)
         self._settings = settings or load(home)
+        self._longest = self._settings.max_text_characters
         self._clock = clock
         ids = {"profile_id": profile_id, "session_id": session_id, "agent_id": agent_id, "user_id": user_id}
         self._ids = {name: value for name, value in ids.items() if value is not None}
@@ -157,7 +158,7 @@ class MemoryClient:
             LakeError: the store cannot be written.
         """
         self._check_open()
-        events = [self._storing(row, position) for position, row in enumerate(as_rows(rows))]
+        events = [self._storing(row, position) for position, row in enumerate(as_rows(rows, self._settings.max_batch))]
         with validation.naming_rows():
             self._lake.ledger.append(events)
         return [str(event.memory_id) for event in events]
@@ -201,7 +202,7 @@ class MemoryClient:
             LakeError: the store cannot be read, or the accesses of an earlier recall could not be written.
         """
         self._check_open()
-        check_recall(query, k=k, token_budget=token_budget, min_score=min_score, ranking=ranking)
+        check_recall(query, most=self._longest, k=k, token_budget=token_budget, min_score=min_score, ranking=ranking)
         check_bool("deep", deep)
         check_bool("record", record)
         now, conditions = self._now(), Filters.of(filters)
@@ -227,7 +228,7 @@ class MemoryClient:
         answer = answering.answer(state.pool, ranked, query, as_of=past or now, ranking=ranking)
         if record and answer:
             access = {**self._ids, **validation.given_ids(**asker), **answering.access_event(answer)}
-            self._access_writer.submit(partial(validation.parse_event, access, now))
+            self._access_writer.submit(partial(validation.parse_event, access, now, most=self._longest))
         return answer
 
     def get(self, memory_id: str, *, as_of: datetime | str | None = None) -> Memory:
@@ -517,7 +518,7 @@ class MemoryClient:
 
     def _event(self, fields: Mapping[str, Any]) -> Event:
         """Return an event that happens now, with the client's ids as defaults."""
-        return validation.parse_event({**self._ids, **fields}, self._now())
+        return validation.parse_event({**self._ids, **fields}, self._now(), most=self._longest)
 
     def _append(self, fields: Mapping[str, Any]) -> None:
         self._lake.ledger.append([self._event(fields)])

@@ -6,6 +6,7 @@ Not here: the fields and limits of events (`ledger/event`) and of filters (`reca
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
@@ -75,24 +76,27 @@ def stored_event(row: Mapping[str, Any] | str) -> dict[str, Any]:
     return {"event_type": EventType.STORED.value, **event_fields, "payload": {**payload, "content": text}}
 
 
-def parse_event(fields: Mapping[str, Any], at: datetime) -> Event:
-    """Return an event that is recorded at an instant.
+def parse_event(fields: Mapping[str, Any], at: datetime, *, most: int) -> Event:
+    """Return an event that is recorded at an instant, with texts of at most so many characters.
 
     Raises:
         ValueError: a value is out of range; names it.
     """
-    return parse(fields, recorded_at=at, origin="memory client")
+    return parse(fields, recorded_at=at, origin="memory client", most=most)
 
 
-def as_rows(rows: Any) -> list[Any]:
-    """Return any iterable of rows as a list.
+def as_rows(rows: Any, most: int) -> list[Any]:
+    """Return any iterable of at most so many rows as a list.
 
     Raises:
-        ValueError: it is a single text or mapping, or not iterable.
+        ValueError: it is a single text or mapping, not iterable, or too long.
     """
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise ValueError(f"rows is {shown(rows)}; give a list of texts, or of mappings with text")  # noqa: TRY004
-    return [*rows]
+    listed = [*islice(rows, most + 1)]
+    if len(listed) > most:
+        raise ValueError(f"rows has more than max_batch = {most} memories; store them in several calls")
+    return listed
 
 
 @contextmanager
@@ -120,13 +124,15 @@ def check_opening(home: Any, settings: Any) -> None:
         raise ValueError(f"settings is {shown(settings)}; give Settings, or leave it out")  # noqa: TRY004
 
 
-def check_recall(query: Any, *, k: Any, token_budget: Any, min_score: Any, ranking: Any) -> None:
-    """Check the arguments of a recall.
+def check_recall(query: Any, *, most: int, k: Any, token_budget: Any, min_score: Any, ranking: Any) -> None:
+    """Check the arguments of a recall, and that the query has at most so many characters.
 
     Raises:
         ValueError: an argument is out of range; names it.
     """
     check_text("query", query)
+    if len(query) > most:
+        raise ValueError(f"query has {len(query):,} characters, more than max_text_characters = {most}; ask for less")
     check_count("k", k)
     if token_budget is not None:
         check_count("token_budget", token_budget)

@@ -37,6 +37,8 @@ _REFUSED_AT_ONCE: Final = 2_000_000
 """Plainly different pairs among which the nearest are searched at once; bounds the scratch memory."""
 _IN_WORDS: Final = ("words", "conflict")
 """Reasons of refusals that are explained by the words that differ, since no fact differs."""
+LONGEST_GUARDED: Final = 6_000
+"""Characters up to which the guard reads a text word by word; of longer ones, such as logs, only copies are merged."""
 _WORD: Final = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _STATED: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
 
@@ -66,7 +68,7 @@ def _near_duplicates(
 
     Memories of equal owner, text, validity and dates are one node. The guard judges the near pairs of nodes, then the
     pairs that others would hold together, until no group contains a pair that disagrees. Of texts in a language without
-    full rules only exact copies are merged.
+    full rules, and of those longer than `LONGEST_GUARDED`, only exact copies are merged.
     """
     stated = _stated(points).with_row_index("place")
     first = pl.col("place").first().over("kin", "content_hash", "valid_from", "valid_until", "dated")
@@ -113,9 +115,10 @@ def _stated(points: pl.DataFrame) -> pl.DataFrame:
     """Return points with facts beyond the text: the speaker is a name, and "yesterday" is a certain day."""
     spoken = pl.when(pl.col("speaker").is_not_null()).then(pl.concat_list("speaker")).otherwise([])
     settled = merge_guard.absolute_dates(points["dates"], points["created_at"])
-    return points.with_columns(settled.alias("dates"), pl.col("entities").list.set_union(spoken)).with_columns(
-        dated=pl.col("dates").list.join("|"), kin=pl.struct(KIN).rank("dense").cast(pl.Int64)
-    )
+    readable = pl.col("judged") & (pl.col("content").str.len_chars() <= LONGEST_GUARDED)
+    return points.with_columns(
+        settled.alias("dates"), pl.col("entities").list.set_union(spoken), readable
+    ).with_columns(dated=pl.col("dates").list.join("|"), kin=pl.struct(KIN).rank("dense").cast(pl.Int64))
 
 
 def _plainly_apart(stated: pl.DataFrame, pairs: Pairs) -> NDArray[np.bool_]:
