@@ -131,3 +131,18 @@ def test_only_what_is_old_is_archived(lake):
     left = lake.read("payloads")
     assert pl.read_parquet(file).height + left.height == held
     assert left["seq"].min() > pl.read_parquet(file)["seq"].max()
+
+
+def test_an_archive_holds_a_session_that_only_a_late_event_names(tmp_path):
+    told = [
+        event.model_copy(update={"session_id": None, "agent_id": None, "user_id": None, "instance_id": None})
+        for event in homes.events(memories=300)
+        if event.event_type == "memory.stored"
+    ]
+    told[-1] = told[-1].model_copy(update={"session_id": "the only one"})
+    with homes.filled(tmp_path, told) as lake:
+        lake.project()
+        rows = lake.ledger.read()
+        assert compaction.compact(lake.ledger, lake.store, before=later(days=7)) == len(told) > 500
+        file = lake.home / compaction.archive(lake.ledger, lake.store, before=later(days=7))
+        assert pl.read_parquet(file).rows() == rows == lake.ledger.read()

@@ -93,6 +93,23 @@ def test_an_old_run_can_still_be_undone_exactly(tmp_path, whole_and_swept, targe
     homes.same(*published)
 
 
+@pytest.mark.parametrize("part", ["sweep", "compact", "archive"])
+def test_a_part_that_fails_is_named_and_the_others_are_done(tmp_path, told, instance, monkeypatch, part):
+    def broken(*_given, **_options):
+        raise OSError("no space left on device")
+
+    with homes.filled(tmp_path, told) as lake:
+        nights(lake, 3)
+        settings = kept(tmp_path, versions=1).model_copy(update={"ledger_archive_days": 1, "keep_runs_days": 0})
+        monkeypatch.setattr(*{"sweep": (type(lake), "sweep")}.get(part, (maintenance.compaction, part)), broken)
+        name = {"sweep": "files_swept", "compact": "payloads_moved", "archive": "archived"}[part]
+        with pytest.raises(dg.Failure, match=f"{name}: OSError: no space left on device; the other parts are done"):
+            maintained(instance, settings)
+        assert len(list(tmp_path.glob("snapshots/*.duckdb"))) == 2, "snapshots are dropped: one and the link are left"
+        monkeypatch.undo()
+        assert maintained(instance, settings)["runs_dropped"] == 1, "the failed one"
+
+
 def test_old_run_history_goes_and_the_disk_is_told(tmp_path, told, instance):
     with homes.filled(tmp_path, told) as lake:
         nights(lake, 1)

@@ -1,7 +1,9 @@
 """Jobs that act on the store itself: undo, and the daily maintenance with its schedule."""
 
+import logging
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import dagster as dg
 import polars as pl
@@ -17,6 +19,8 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs import status, undo
 from memory_pipeline.sensors.requests import FINISHED, UNFINISHED
 from memory_pipeline.settings import Settings
+
+LOGGER: Final = logging.getLogger("memory_pipeline")
 
 
 class Undo(dg.Config):
@@ -90,39 +94,57 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[dg.Jo
 def maintain(store: Store, instance: dg.DagsterInstance, names: Namespace) -> dict[str, Any]:
     """Keep the store small; never touches a file that a table, an undo or a kept snapshot needs.
 
-    Of the run history only runs of the pipeline's own jobs are dropped.
+    Each part is done whatever becomes of the others. Of the run history only runs of the pipeline's own jobs are
+    dropped.
 
     Returns:
         What was done, as figures for Dagster's metadata.
+
+    Raises:
+        dagster.Failure: parts failed; names each with its reason. The others are done.
     """
-    settings, now = store.settings, datetime.now(UTC)
-    resume_erasure(store.lake)
+    lake, settings, now = store.lake, store.settings, datetime.now(UTC)
     live = {run.run_id for run in instance.get_runs(filters=dg.RunsFilter(statuses=list(UNFINISHED)))}
-    swept = store.lake.sweep(live=live, oldest=oldest_kept(store.lake, settings.keep_snapshots))
-    moved = 0
-    if settings.ledger_days:
-        moved = compaction.compact(
-            store.lake.ledger, store.lake.store, before=now - timedelta(days=settings.ledger_days)
-        )
-    archived = None
-    if settings.ledger_archive_days:
-        before = now - timedelta(days=settings.ledger_archive_days)
-        archived = compaction.archive(store.lake.ledger, store.lake.store, before=before)
-    pruned = snapshot.prune(store.lake.home, settings.keep_snapshots)
-    before = now - timedelta(days=settings.keep_runs_days)
+    parts = dict[str, Callable[[], Any]](
+        erasure_finished=lambda: resume_erasure(lake) is not None,
+        files_swept=lambda: len(lake.sweep(live=live, oldest=oldest_kept(lake, settings.keep_snapshots))),
+        payloads_moved=lambda: _compacted(lake, settings, now),
+        archived=lambda: _archived(lake, settings, now) or "nothing",
+        snapshots_dropped=lambda: len(snapshot.prune(lake.home, settings.keep_snapshots)),
+        runs_dropped=lambda: _dropped(instance, names, before=now - timedelta(days=settings.keep_runs_days)),
+        disk_bytes=lambda: status.disk_bytes(lake.home),
+    )
+    done, failed = dict[str, Any](), dict[str, str]()
+    for name, part in parts.items():
+        try:
+            done[name] = part()
+        except Exception as error:
+            LOGGER.exception("[maintenance] %s failed; the other parts go on", name)
+            failed[name] = " ".join(f"{type(error).__name__}: {error}".split())
+    if failed:
+        said = "; ".join(f"{name}: {why}" for name, why in failed.items())
+        raise dg.Failure(f"{said}; the other parts are done, the next maintenance tries again", metadata=done)
+    return done
+
+
+def _compacted(lake: Lake, settings: Settings, now: datetime) -> int:
+    before = now - timedelta(days=settings.ledger_days)
+    return compaction.compact(lake.ledger, lake.store, before=before) if settings.ledger_days else 0
+
+
+def _archived(lake: Lake, settings: Settings, now: datetime) -> str | None:
+    before = now - timedelta(days=settings.ledger_archive_days)
+    return compaction.archive(lake.ledger, lake.store, before=before) if settings.ledger_archive_days else None
+
+
+def _dropped(instance: dg.DagsterInstance, names: Namespace, *, before: datetime) -> int:
+    """Drop the pipeline's own runs that finished before an instant from the run history, and return their number."""
     finished = dg.RunsFilter(created_before=before, statuses=list(FINISHED))
     old = [record.dagster_run for record in instance.get_run_records(filters=finished)]
     dropped = [run for run in old if is_own(run, names)]
     for run in dropped:
         instance.delete_run(run.run_id)
-    return {
-        "files_swept": len(swept),
-        "payloads_moved": moved,
-        "archived": str(archived or "nothing"),
-        "snapshots_dropped": len(pruned),
-        "runs_dropped": len(dropped),
-        "disk_bytes": status.disk_bytes(store.lake.home),
-    }
+    return len(dropped)
 
 
 def schedule(settings: Settings, names: Namespace, *, start: bool) -> dg.ScheduleDefinition:

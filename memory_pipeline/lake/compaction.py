@@ -27,6 +27,11 @@ MOVED_AT_ONCE: Final = 50_000
 ARCHIVE_PREFIX: Final = "archive/"
 """Keys of the archives start with it."""
 
+_TYPES: Final = dict.fromkeys(("seq", *COLUMNS), pl.String()) | dict.fromkeys(
+    ("seq", "occurred_at", "recorded_at"), pl.Int64()
+)
+"""Columns of an archive; a type inferred from the first rows would not fit a later event that has what they lack."""
+
 
 def compact(ledger: Ledger, store: ObjectStore, *, before: datetime) -> int:
     """Move the payloads of projected events that were recorded before an instant, and shrink the database.
@@ -120,7 +125,7 @@ def read_payloads(store: ObjectStore, ledger: Ledger, positions: Collection[int]
 def _whole_events(ledger: Ledger, positions: pl.Series) -> pl.DataFrame:
     wanted = set(positions)
     rows = [row for row in ledger.read(min(wanted) - 1, until=max(wanted)) if row[0] in wanted]
-    return pl.DataFrame(rows, schema=["seq", *COLUMNS], orient="row")
+    return pl.DataFrame(rows, schema=_TYPES, orient="row")
 
 
 def _move(ledger: Ledger, store: ObjectStore, before: datetime) -> int:
