@@ -83,12 +83,58 @@ def test_a_sample_is_the_same_for_the_same_arguments(sample, tmp_path):
 
 def test_what_was_imported_before_is_not_taken_again(fresh, sample, tmp_path):
     (tmp_path / "bad.jsonl").write_text('{"event_type": "memory.stored"}\n', "utf-8")
-    found = told("import", "jsonl", sample, tmp_path / "bad.jsonl", home=fresh)
+    found = told("import", "jsonl", sample, tmp_path / "bad.jsonl", "--allow-refused", home=fresh)
     lines = sample.read_text("utf-8").splitlines()
     events, profiles = len(lines), sorted({json.loads(line)["profile_id"] for line in lines})
-    assert found[str(sample)] == {"accepted": 0, "duplicates": events, "dead_letters": 0, "profiles": profiles}
-    assert found[str(tmp_path / "bad.jsonl")] == {"accepted": 0, "duplicates": 0, "dead_letters": 1, "profiles": []}
-    assert "dead_letters of the snapshot" in text("import", "jsonl", tmp_path / "bad.jsonl", home=fresh)
+    assert found[str(sample)] == {
+        "accepted": 0,
+        "duplicates": events,
+        "dead_letters": 0,
+        "profiles": profiles,
+        "refused": [],
+    }
+    bad = found[str(tmp_path / "bad.jsonl")]
+    assert (bad["accepted"], bad["duplicates"], bad["dead_letters"], bad["profiles"]) == (0, 0, 1, [])
+    assert bad["refused"] == [{"origin": "bad.jsonl:1", "reason": bad["refused"][0]["reason"]}]
+
+
+def test_a_refused_line_is_named_and_ends_an_import_with_1(fresh, tmp_path):
+    (tmp_path / "bad.jsonl").write_text('{"event_type": "memory.stored"}\n', "utf-8")
+    for args, status in (((), 1), (("--json",), 1), (("--allow-refused",), 0)):
+        done = call("import", "jsonl", tmp_path / "bad.jsonl", *args, home=fresh)
+        assert (done.returncode, done.stderr) == (status, "")
+    assert "refused: bad.jsonl:1: payload.content is missing" in done.stdout
+    assert "dead-letters list" in done.stdout
+
+
+def test_refused_events_are_listed_corrected_sent_again_and_purged(tmp_path):
+    good = {"event_type": "memory.stored", "profile_id": "p", "payload": {"content": "The hose is new."}}
+    bad = [json.dumps(good | {"payload": {"content": 7}}), "not JSON", json.dumps(good | {"event_type": "x"})]
+    (tmp_path / "bad.jsonl").write_bytes("\n".join([*bad, ""]).encode() + b"\xff\n")
+    home, out = tmp_path / "data", tmp_path / "out.jsonl"
+    assert call("import", "jsonl", tmp_path / "bad.jsonl", home=home).returncode == 1
+    listed = told("dead-letters", "list", home=home)
+    assert {row["origin"] for row in listed} == {f"bad.jsonl:{line}" for line in (1, 2, 3, 4)}
+    assert "give a text" in text("dead-letters", "list", home=home, COLUMNS="400")
+    again = call("dead-letters", "requeue", "--json", home=home)
+    assert (again.returncode, json.loads(again.stdout)["accepted"]) == (1, 0)
+    assert "requeue" in text("dead-letters", "export", out, home=home)
+    letters = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert next(letter for letter in letters if "raw_base64" in letter)["origin"] == "bad.jsonl:4"
+    (first,) = (letter for letter in letters if letter["origin"] == "bad.jsonl:1")
+    out.write_text(json.dumps(first | {"raw": json.dumps(good)}) + "\n", "utf-8")
+    assert told("dead-letters", "requeue", out, home=home) == {"accepted": 1, "refused": 0, "reasons": []}
+    assert told("dead-letters", "requeue", out, home=home)["accepted"] == 1, "sent twice, stored once"
+    assert told("status", home=home)["profiles"][0]["memories"] == 1
+    left = told("dead-letters", "list", home=home)
+    assert len(left) == 3
+    assert told("dead-letters", "purge", left[0]["letter_id"][:12], home=home) == {"purged": 1}
+    assert "give the ids of letters, or --all" in refused("dead-letters", "purge", status=2, home=home)
+    assert "no refused event has the id 'zz'" in refused("dead-letters", "purge", "zz", home=home)
+    assert told("dead-letters", "purge", "--all", home=home) == {"purged": 2}
+    assert "no event was refused" in text("dead-letters", "list", home=home)
+    out.write_text("{}\n", "utf-8")
+    assert "out.jsonl:1: is no dead letter" in refused("dead-letters", "requeue", out, home=home)
 
 
 def test_conversations_are_imported_as_profiles(tmp_path):
@@ -422,7 +468,7 @@ def test_on_a_narrow_terminal_names_and_instants_stay_whole(night):
 
 
 def test_a_command_alone_shows_its_help():
-    for args in ((), ("import",), ("snapshot",), ("config",), ("token",), ("evaluate",)):
+    for args in ((), ("import",), ("dead-letters",), ("snapshot",), ("config",), ("token",), ("evaluate",)):
         done = CliRunner().invoke(app, [*args])
         assert (done.exit_code, done.stdout.startswith("Usage:")) == (2, True)
         assert CliRunner().invoke(app, [*args, "--help"]).exit_code == 0
@@ -463,8 +509,12 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample):
             (merged, merged["members"][0]),
         )
     ]
+    (copy / "bad.jsonl").write_text('{"event_type": "memory.stored"}\n', "utf-8")
     real = {
-        "import": [told("import", "jsonl", sample, home=copy)],
+        "import": [told("import", "jsonl", sample, copy / "bad.jsonl", "--allow-refused", home=copy)],
+        "dead-letters list": [told("dead-letters", "list", home=copy)],
+        "dead-letters requeue": [json.loads(call("dead-letters", "requeue", "--json", home=copy).stdout)],
+        "dead-letters purge": [told("dead-letters", "purge", "--all", home=copy)],
         "remember": [told("remember", "one", "-p", "sample-1", home=copy)],
         "consolidate, apply": [run],
         "consolidate --dry-run": [plan[0]],

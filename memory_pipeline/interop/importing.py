@@ -37,6 +37,20 @@ class Imported(Event):
         return cls.model_construct(**vars(event), origin=origin, raw=raw)
 
 
+SHOWN_REFUSALS: Final = 20
+"""Refused events that a report names; all of them are dead letters."""
+
+
+@dataclass(frozen=True)
+class RefusedEvent:
+    """Why an event was refused."""
+
+    origin: str
+    """Where it came from: file and line."""
+    reason: str
+    """Field, value and remedy."""
+
+
 @dataclass(frozen=True)
 class ImportReport:
     """Result of an import."""
@@ -47,6 +61,8 @@ class ImportReport:
     dead_letters: int = 0
     profiles: tuple[str, ...] = field(default=(), compare=False)
     """Profiles of the accepted events and duplicates, sorted; reports with equal counts are equal."""
+    refused: tuple[RefusedEvent, ...] = field(default=(), compare=False)
+    """The first `SHOWN_REFUSALS` events that became dead letters."""
 
 
 def import_events(
@@ -80,6 +96,7 @@ def import_events(
             report.duplicates + appended.duplicates,
             report.dead_letters + len(letters),
             tuple(sorted({*report.profiles, *(event.profile_id for event in taken)})),
+            (*report.refused, *(RefusedEvent(letter.origin, letter.reason) for letter in letters))[:SHOWN_REFUSALS],
         )
         if progress is not None:
             progress(report)

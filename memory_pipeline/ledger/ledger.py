@@ -375,6 +375,14 @@ class Ledger:
         """Return the refused events (the table `dead_letters`)."""
         return self._table("dead_letters", sa.select(*DEAD_LETTERS.c), None)
 
+    def remove_dead_letters(self, letter_ids: Collection[str]) -> int:
+        """Delete refused events and return how many there were."""
+        with self.writing() as transaction:
+            return sum(
+                transaction.connection.execute(DEAD_LETTERS.delete().where(DEAD_LETTERS.c.letter_id == name)).rowcount
+                for name in sorted(letter_ids)
+            )
+
     def _table(self, name: str, query: sa.Select[Any], profiles: Collection[str] | None) -> pl.DataFrame:
         """Return the result of a query as the table whose columns it selects."""
         table = TABLES[name]

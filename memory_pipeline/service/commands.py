@@ -24,6 +24,7 @@ from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.service import (
     config_commands,
     config_file,
+    dead_letter_commands,
     erase_commands,
     evaluation_commands,
     memory_commands,
@@ -72,6 +73,7 @@ app.add_typer(memory_commands.app)
 app.add_typer(recall_commands.app)
 app.add_typer(erase_commands.app)
 app.add_typer(importers, name="import")
+app.add_typer(dead_letter_commands.app, name="dead-letters")
 app.add_typer(snapshots, name="snapshot")
 app.add_typer(config_commands.app, name="config")
 app.add_typer(evaluation_commands.app)
@@ -79,6 +81,9 @@ app.add_typer(server_commands.app)
 app.add_typer(server_commands.tokens, name="token")
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files to import.", show_default=False)]
+AllowRefused = Annotated[
+    bool, typer.Option("--allow-refused", help="Exit with 0 even if events were refused; they are kept all the same.")
+]
 ImportProfile = Annotated[str | None, profile_option("Profile to import into; default: one named after the file.")]
 
 
@@ -114,8 +119,13 @@ def init() -> None:
     out().print("next: memory-pipeline import locomo FILE..., or memory-pipeline sample OUT.jsonl", soft_wrap=True)
 
 
-def run_import(files: list[Path], events: Callable[[Path], Iterator[Event | DeadLetter]], *, as_json: bool) -> None:
-    """Import files with a progress bar and print the result; imports nothing if one of them cannot be read."""
+def run_import(
+    files: list[Path], events: Callable[[Path], Iterator[Event | DeadLetter]], *, as_json: bool, allow_refused: bool
+) -> None:
+    """Import files with a progress bar and print the result; imports nothing if one of them cannot be read.
+
+    Ends with 1 if events were refused, unless that is allowed.
+    """
     streams = {file: events(file) for file in files}
     reports = {}
     settings = settings_in_force(writing=True)
@@ -130,27 +140,43 @@ def run_import(files: list[Path], events: Callable[[Path], Iterator[Event | Dead
         show_json({file: asdict(result) for file, result in reports.items()})
     else:
         report.imported(out(), reports, home=home)
+    if not allow_refused and any(result.dead_letters for result in reports.values()):
+        raise typer.Exit(1)
 
 
 @importers.command("locomo")
-def import_locomo(files: Files, profile: ImportProfile = None, as_json: JsonOption = False) -> None:
+def import_locomo(
+    files: Files, profile: ImportProfile = None, allow_refused: AllowRefused = False, as_json: JsonOption = False
+) -> None:
     """Import conversations in LoCoMo's format. Each becomes a profile."""
     now = datetime.now(UTC)
-    run_import(files, lambda file: locomo.events(file, recorded_at=now, profile=profile), as_json=as_json)
+    run_import(
+        files,
+        lambda file: locomo.events(file, recorded_at=now, profile=profile),
+        as_json=as_json,
+        allow_refused=allow_refused,
+    )
 
 
 @importers.command("beam")
-def import_beam(files: Files, profile: ImportProfile = None, as_json: JsonOption = False) -> None:
+def import_beam(
+    files: Files, profile: ImportProfile = None, allow_refused: AllowRefused = False, as_json: JsonOption = False
+) -> None:
     """Import chats in BEAM's format. Each becomes a profile."""
     now = datetime.now(UTC)
-    run_import(files, lambda file: beam.events(file, recorded_at=now, profile=profile), as_json=as_json)
+    run_import(
+        files,
+        lambda file: beam.events(file, recorded_at=now, profile=profile),
+        as_json=as_json,
+        allow_refused=allow_refused,
+    )
 
 
 @importers.command("jsonl")
-def import_jsonl(files: Files, as_json: JsonOption = False) -> None:
+def import_jsonl(files: Files, allow_refused: AllowRefused = False, as_json: JsonOption = False) -> None:
     """Import events, one JSON object per line. See docs/event-format.md."""
     now = datetime.now(UTC)
-    run_import(files, lambda file: jsonl.events(file, recorded_at=now), as_json=as_json)
+    run_import(files, lambda file: jsonl.events(file, recorded_at=now), as_json=as_json, allow_refused=allow_refused)
 
 
 @app.command()

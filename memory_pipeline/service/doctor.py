@@ -74,7 +74,7 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
     except LakeError as error:
         yield Finding("ledger", well=False, detail=str(error))
         return
-    refused = f"{many(letters, 'refused event')}; reasons in table dead_letters of the snapshot"
+    refused = f"{many(letters, 'refused event')}; see them with: memory-pipeline dead-letters list"
     yield Finding("dead letters", well=True, detail=refused if letters else "none")
     free = shutil.disk_usage(home).free
     yield Finding("disk", free > ENOUGH_BYTES, f"{free / 1e9:.1f} GB free")

@@ -22,7 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
-from memory_pipeline.interop.importing import ImportReport
+from memory_pipeline.interop.importing import ImportReport, RefusedEvent
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.schemas import Action
 from memory_pipeline.service.config_file import Change
@@ -81,13 +81,23 @@ def imported(console: Console, reports: Mapping[str, ImportReport], *, home: Pat
     ]
     table(console, ("file", "accepted", "duplicate", "dead-lettered"), rows)
     if any(result.dead_letters for result in reports.values()):
-        line(console, "refused events and their reasons: table dead_letters of the snapshot")
+        for result in reports.values():
+            refusals(console, result.refused, result.dead_letters)
+        line(console, f"all refused events: {command(home, 'dead-letters', 'list')}")
     names = sorted({name for result in reports.values() for name in result.profiles})
     if names:
         rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         line(console, f"{'profile' if len(names) == 1 else 'profiles'}: {', '.join(names[:SHOWN])}{rest}")
         line(console, f"next: {command(home, 'consolidate')}")
         line(console, f"then ask: {command(home, 'recall', 'QUESTION', '--profile', names[0])}")
+
+
+def refusals(console: Console, refused: Sequence[RefusedEvent], count: int) -> None:
+    """Print where refused events came from and why they were refused; `count` is how many there are in all."""
+    for one in refused:
+        line(console, f"refused: {one.origin}: {one.reason}")
+    if count > len(refused):
+        line(console, f"and {count - len(refused)} more")
 
 
 def profiles_document(lake: Lake, settings: Settings, *, now: datetime) -> list[dict[str, Any]]:

@@ -1,0 +1,102 @@
+"""The commands `dead-letters`: list, export, requeue and purge refused events.
+
+Not here: the file of letters, and how they are sent again (`interop/dead_letters`).
+"""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memory_pipeline.interop import dead_letters
+from memory_pipeline.service import report
+from memory_pipeline.service.options import (
+    Commands,
+    JsonOption,
+    Misused,
+    existing_lake,
+    new_file,
+    out,
+    settings_in_force,
+    show_json,
+)
+
+app = typer.Typer(cls=Commands, help="List, export, requeue or purge refused events.")
+
+
+@app.command("list")
+def list_letters(as_json: JsonOption = False) -> None:
+    """List the refused events, newest first. With origin and reason of each."""
+    with existing_lake(settings_in_force()) as lake:
+        letters = lake.ledger.dead_letters().sort("received_at", "letter_id", descending=[True, False])
+    rows = letters.select("letter_id", "received_at", "origin", "reason")
+    if as_json:
+        show_json(rows.to_dicts())
+        return
+    report.table(
+        out(),
+        ("letter", "received", "origin", "reason"),
+        [(row[0][:12], report.when(row[1]), *row[2:]) for row in rows.iter_rows()],
+        empty="no event was refused",
+    )
+
+
+@app.command("export")
+def export_letters(
+    path: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="File to write.", show_default=False)],
+) -> None:
+    """Write the refused events to a file, to be corrected. Each line has the event as received in `raw`."""
+    new_file(path, "OUT.jsonl")
+    with existing_lake(settings_in_force()) as lake:
+        lines = [*dead_letters.lines(lake.ledger)]
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    report.line(out(), f"{report.many(len(lines), 'refused event')} in {path}")
+    home = settings_in_force().home
+    report.line(out(), f"correct them, then: {report.command(home, 'dead-letters', 'requeue', str(path))}")
+
+
+@app.command("requeue")
+def requeue_letters(
+    path: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="Corrected letters; default: all, as received.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Send refused events again, corrected or as received. Exits with 1 if one is refused again; that one stays."""
+    settings = settings_in_force(writing=True)
+    with existing_lake(settings) as lake:
+        letters = dead_letters.from_file(path) if path else lake.ledger.dead_letters().to_dicts()
+        done = dead_letters.requeue(lake.ledger, letters, now=datetime.now(UTC), most=settings.max_text_characters)
+    if as_json:
+        show_json(asdict(done))
+    else:
+        report.line(out(), f"{report.many(done.accepted, 'event')} stored, {done.refused} refused again")
+        report.refusals(out(), done.reasons, done.refused)
+    if done.refused:
+        raise typer.Exit(1)
+
+
+@app.command("purge")
+def purge_letters(
+    letters: Annotated[
+        list[str] | None, typer.Argument(metavar="[LETTER]...", help="Ids, or their beginnings.", show_default=False)
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All refused events.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete refused events for good. Their events are then nowhere in the store."""
+    if bool(letters) == every:
+        raise Misused("give the ids of letters, or --all")
+    with existing_lake(settings_in_force(writing=True)) as lake:
+        known = lake.ledger.dead_letters()["letter_id"]
+        if unknown := [name for name in letters or () if not known.str.starts_with(name).any()]:
+            raise ValueError(f"no refused event has the id {unknown[0]!r}; see: memory-pipeline dead-letters list")
+        wanted = [letter for letter in known if every or letter.startswith(tuple(letters or ()))]
+        removed = lake.ledger.remove_dead_letters(wanted)
+    if as_json:
+        show_json({"purged": removed})
+    else:
+        report.line(out(), f"{report.many(removed, 'refused event')} deleted")
