@@ -11,6 +11,7 @@ from frames import AS_OF, ago
 
 from memory_pipeline import MemoryClient
 from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
+from memory_pipeline.recall.client import answering
 from memory_pipeline.recall.closed_statements import ClosedStatement, closed_statements, marked
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.models import Answer, Memory, Opening
@@ -153,3 +154,40 @@ def test_the_text_names_dates_and_no_ids(tmp_path):
     alone = Answer(query="", as_of=AS_OF, ranking="default", recalled=(doubtful,))
     assert "contradicted by another memory" in alone.text()
     assert "possibly outdated" in Opening(session_id=None, blocks=(), answer=alone).text()
+
+
+@pytest.mark.parametrize(
+    ("newer", "sentences"),
+    [
+        ("The timer rings three times these days.", ("The timer rings twice.",)),
+        ("The oven and the tray went to the cellar.", ()),
+    ],
+)
+def test_of_several_sentences_the_one_in_doubt_is_marked(newer, sentences):
+    texts = {"old": NOTE, "new": newer}
+    memories = frames.memories(
+        [
+            {"memory_id": name, "content": text, "content_hash": name, "created_at": ago(3)}
+            for name, text in texts.items()
+        ]
+    )
+    index = Index.build(memories, TABLES["vectors"].empty(), model="hashing")
+    ranked = rank(index, "timer oven", now=AS_OF, k=2, fact_links=links(MAY_UPDATE))
+    answer = answering.answer(Pool(memories), ranked, "timer oven", as_of=AS_OF, ranking="default")
+    (old,) = (hit for hit in answer if hit.memory_id == "old")
+    assert (old.outdated_by, old.outdated_sentences) == (("new",), sentences)
+    mark = f"possibly outdated since {ago(3):%Y-%m-%d}"
+    if sentences:
+        assert old.line().endswith(f"- [{ago(3):%Y-%m-%d}] {NOTE} [{mark}]".removeprefix("- "))
+    else:
+        assert old.line().endswith(f"{NOTE} ({mark})")
+
+
+class Pool:
+    """What an answer reads of the memories that were searched."""
+
+    def __init__(self, memories):
+        self._rows = {row["memory_id"]: row for row in memories.to_dicts()}
+
+    def rows(self, names, columns):
+        return [{column: self._rows[name].get(column) for column in columns} for name in names]

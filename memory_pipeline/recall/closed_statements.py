@@ -1,4 +1,4 @@
-"""Sentences of a memory that no longer hold, and how the text that recall shows marks them.
+"""Sentences of a memory that no longer hold or may not, and how the text that recall shows marks them.
 
 Not here: which sentences those are (`consolidation`), and memories that have ended as a whole (`rank/ranking`).
 """
@@ -34,12 +34,22 @@ def closed_statements(rows: Iterable[Mapping[str, Any]] | None, now: datetime | 
 
 def marked(text: str, statements: Iterable[ClosedStatement]) -> str:
     """Return a text with "[outdated since 2026-03-01]" after each of these sentences that it contains."""
-    days = {_plain(one.sentence): f"{one.valid_until:%Y-%m-%d}" for one in statements if one.sentence.strip()}
-    if not days:
+    days = {_plain(one.sentence): f"outdated since {one.valid_until:%Y-%m-%d}" for one in statements}
+    return _with_marks(text, days)
+
+
+def doubted(text: str, sentences: Iterable[str], since: datetime) -> str:
+    """Return a text with "[possibly outdated since 2026-03-01]" after each of these sentences that it contains."""
+    return _with_marks(text, {_plain(sentence): f"possibly outdated since {since:%Y-%m-%d}" for sentence in sentences})
+
+
+def _with_marks(text: str, marks: Mapping[str, str]) -> str:
+    """Return a text with a mark in brackets after each sentence that has one."""
+    longest_first = sorted(filter(None, marks), key=len, reverse=True)
+    if not longest_first:
         return text
-    longest_first = sorted(days, key=len, reverse=True)
     pattern = "|".join(r"\s+".join(map(re.escape, sentence.split())) for sentence in longest_first)
-    return re.sub(pattern, lambda found: f"{found[0]} [outdated since {days[_plain(found[0])]}]", text)
+    return re.sub(pattern, lambda found: f"{found[0]} [{marks[_plain(found[0])]}]", text)
 
 
 def _plain(text: str) -> str:

@@ -15,7 +15,7 @@ from memory_pipeline.consolidation.core_memory import SEPARATOR
 from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.ledger.validation_errors import nearest, shown
-from memory_pipeline.recall.closed_statements import ClosedStatement, closed_statements, marked
+from memory_pipeline.recall.closed_statements import ClosedStatement, closed_statements, doubted, marked
 from memory_pipeline.text.parse.speakers import USERS
 
 _DAY: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}): *(?=\S)")
@@ -129,6 +129,8 @@ class Recalled:
     """Newer memories that may have outdated it, though nobody is sure."""
     outdated_from: datetime | None
     """Since when they may have."""
+    outdated_sentences: tuple[str, ...]
+    """Sentences that they may have outdated, while the rest still holds; empty where that is the whole text."""
     conflicts: tuple[str, ...]
     """Memories that contradict it; neither is known to be newer."""
     deep: bool
@@ -137,7 +139,7 @@ class Recalled:
     """Reached only over an association with a better one, so that its score has no parts."""
 
     def line(self, shown: Iterable["Recalled"] = ()) -> str:
-        """Return the memory as one paragraph of a prompt, with its date and any reason to doubt it.
+        """Return the memory as one paragraph of a prompt, with its date and any reason to doubt it or a sentence of it.
 
         The date at the start of a summary's text replaces that of its making, and no date is written twice. Other
         memories are named by their dates.
@@ -149,10 +151,13 @@ class Recalled:
         others = f"that of {' and '.join(against)}" if against else "another memory"
         marks = [f"holds only from {self.holds_from:%Y-%m-%d}"] if self.holds_from else []
         marks += [f"no longer current since {self.ended:%Y-%m-%d}"] if self.ended else []
-        marks += [f"possibly outdated since {self.outdated_from:%Y-%m-%d}"] if self.outdated_from else []
+        whole = self.outdated_from and not self.outdated_sentences
+        marks += [f"possibly outdated since {self.outdated_from:%Y-%m-%d}"] if whole else []
         marks += [f"contradicted by {others}"] if self.conflicts else []
         marks += [self.lifecycle] if self.deep else []
         day, text = self._dated()
+        if self.outdated_from:
+            text = doubted(text, self.outdated_sentences, self.outdated_from)
         note = f" ({'; '.join(marks)})" if marks else ""
         return f"- [{day}] {f'{self.speaker}: {text}' if self.speaker else text}{note}"
 
@@ -389,8 +394,8 @@ def instant(name: str, value: Any) -> datetime | None:
 def _is_plain_statement(memory: Recalled) -> bool:
     """Tell whether the user, or nobody in particular, said it, and its text is all there is to know."""
     by_user = memory.speaker is None or memory.speaker.lower() in USERS
-    doubted = memory.conflicts or memory.outdated_by or memory.closed_statements
-    return by_user and memory.current is not False and not doubted and not memory.deep
+    open_to_doubt = memory.conflicts or memory.outdated_by or memory.closed_statements
+    return by_user and memory.current is not False and not open_to_doubt and not memory.deep
 
 
 def _sentences(text: str) -> set[str]:

@@ -3,7 +3,7 @@
 Not here: the ranking itself (`rank/ranking`) and the state that is searched (`live/state`).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from memory_pipeline.recall.closed_statements import closed_statements
 from memory_pipeline.recall.live.search_pool import SearchPool
 from memory_pipeline.recall.models import Answer, Part, Recalled
 from memory_pipeline.schemas import LIVE, EventType
+from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 
 _MEMORY_COLUMNS: Final = (
     "kind",
@@ -53,27 +54,62 @@ def answer(pool: SearchPool, ranked: pl.DataFrame, query: str, *, as_of: datetim
     """
     rows = pool.rows(ranked["memory_id"].to_list(), _MEMORY_COLUMNS)
     hits = ranked.to_dicts()
-    said = _said(pool, {newer for hit in hits for newer in hit["outdated_by"] or ()})
+    newer = _newer(pool, {name for hit in hits for name in hit["outdated_by"] or ()})
+    sentences = _outdated_sentences(hits, rows, newer)
     recalled = [
         _recalled(
-            hit, row, as_of=as_of, outdated_from=min((said[newer] for newer in hit["outdated_by"] or ()), default=None)
+            hit,
+            row,
+            as_of=as_of,
+            outdated_from=min((newer[name]["at"] for name in hit["outdated_by"] or ()), default=None),
+            outdated_sentences=sentences.get(hit["memory_id"], ()),
         )
         for hit, row in zip(hits, rows, strict=True)
     ]
     return Answer(query=query, as_of=as_of, ranking=ranking, recalled=tuple(recalled))
 
 
-def _said(pool: SearchPool, memory_ids: Collection[str]) -> dict[str, datetime]:
-    """Return when each of these memories was said or, if that is known, began to hold."""
+def _newer(pool: SearchPool, memory_ids: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return of each of these memories its content, and when it was said or, if that is known, began to hold (`at`)."""
     names = sorted(memory_ids)
-    rows = pool.rows(names, ["valid_from", "said_at", "created_at"])
+    rows = pool.rows(names, ["content", "valid_from", "said_at", "created_at"])
     return {
-        name: row["valid_from"] or row["said_at"] or row["created_at"] for name, row in zip(names, rows, strict=True)
+        name: {"content": row["content"], "at": row["valid_from"] or row["said_at"] or row["created_at"]}
+        for name, row in zip(names, rows, strict=True)
     }
 
 
+def _outdated_sentences(
+    hits: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]], newer: Mapping[str, Mapping[str, Any]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the sentences of each memory that newer ones may have outdated.
+
+    A memory of one sentence is left out, and one where it is not clear which sentence a newer memory is about: there
+    the whole text is in doubt.
+    """
+    linked = [
+        (hit["memory_id"], row["content"], newer[name]["content"])
+        for hit, row in zip(hits, rows, strict=True)
+        for name in hit["outdated_by"] or ()
+    ]
+    if not linked:
+        return {}
+    pairs = pl.DataFrame(linked, ["memory_id", "whole", "newer"], orient="row").with_row_index("pair")
+    nearest = pairs.join(nearest_sentences(pairs), on="pair", how="left", maintain_order="left")
+    part = ((pl.col("sentences") > 1) & pl.col("alone")).fill_null(value=False)
+    by_memory = nearest.group_by("memory_id", maintain_order=True).agg(
+        pl.col("sentence").unique(maintain_order=True), part=part.all()
+    )
+    return {name: tuple(found) for name, found in by_memory.filter("part").select("memory_id", "sentence").iter_rows()}
+
+
 def _recalled(
-    hit: Mapping[str, Any], row: Mapping[str, Any], *, as_of: datetime, outdated_from: datetime | None
+    hit: Mapping[str, Any],
+    row: Mapping[str, Any],
+    *,
+    as_of: datetime,
+    outdated_from: datetime | None,
+    outdated_sentences: tuple[str, ...],
 ) -> Recalled:
     from_ranking = {name: hit[name] for name in _RANKING_COLUMNS}
     from_memory = {name: row[name] for name in _MEMORY_COLUMNS if name not in {"said_at", "closed_statements"}}
@@ -84,6 +120,7 @@ def _recalled(
         closed_statements=tuple(closed_statements(row["closed_statements"], as_of)),
         outdated_by=tuple(hit["outdated_by"] or ()),
         outdated_from=outdated_from,
+        outdated_sentences=outdated_sentences,
         conflicts=tuple(hit["conflicts"] or ()),
         deep=row["lifecycle"] not in LIVE,
     )

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from memory_pipeline.settings.model_files import coefficients
 from memory_pipeline.text.compare import stated_changes
 from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, RELATIONS
+from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 from memory_pipeline.text.compare.relation_features import Reading, features, statement_pairs
-from memory_pipeline.text.parse.clauses import split_clauses
-from memory_pipeline.text.parse.tokens import content_stems, fold, occurrences
+from memory_pipeline.text.parse.tokens import fold, occurrences
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -127,7 +127,7 @@ def _described(pairs: pl.DataFrame) -> pl.DataFrame:
     update = pl.col("relation") == "update"
     pairs = pairs.with_columns(older=pl.coalesce("ended", "older"), newer=pl.coalesce("by", "newer"))
     described = (
-        pairs.join(_nearest_sentences(pairs), on="pair", how="left", maintain_order="left")
+        pairs.join(nearest_sentences(pairs), on="pair", how="left", maintain_order="left")
         .join(_shared_words(pairs), on="pair", how="left", maintain_order="left")
         .with_columns(statement=pl.when(update & (pl.col("sentences") > 1)).then(pl.coalesce("ended", "sentence")))
         .with_columns(
@@ -142,35 +142,6 @@ def _described(pairs: pl.DataFrame) -> pl.DataFrame:
     return described.select("relation", "statement", "attribute", "value", "other_value", reason=pl.coalesce(reasons))
 
 
-def _nearest_sentences(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return for each pair the sentence of its older memory that shares most stems with the newer, and how many it has.
-
-    Args:
-        pairs: pair, whole (text of the older memory), newer (statement of the newer one).
-
-    Returns:
-        pair, sentence, sentences; no row for a memory without a sentence.
-    """
-    wholes = pairs.select("whole").unique(maintain_order=True)
-    clauses = split_clauses(wholes["whole"]).with_columns(
-        number=pl.col("ends").shift(1, fill_value=True).cast(pl.Int64).cum_sum()
-    )
-    sentences = (
-        clauses.group_by("row", "number", maintain_order=True)
-        .agg(sentence=pl.col("clause").str.join("").str.strip_chars())
-        .filter(pl.col("sentence") != "")
-        .join(wholes.with_row_index("row"), on="row")
-        .with_columns(sentences=pl.len().over("whole"))
-    )
-    choices = pairs.select("pair", "whole", "newer").join(sentences, on="whole", maintain_order="left_right")
-    said, about = _content(choices["sentence"]), _content(choices["newer"])
-    shared = pl.DataFrame([said.alias("said"), about.alias("about")]).select(
-        pl.col("said").list.set_intersection("about").list.len()
-    )
-    ranked = choices.with_columns(shared=shared.to_series()).sort("shared", descending=True, maintain_order=True)
-    return ranked.unique("pair", keep="first", maintain_order=True).select("pair", "sentence", "sentences")
-
-
 def _shared_words(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return for each pair, as `attribute`, the words of the older statement that the newer has too, each once."""
     words = occurrences(fold(pairs["older"])).filter(~pl.col("stop")).select(pair="row", word="word", stem="stem")
@@ -179,10 +150,3 @@ def _shared_words(pairs: pl.DataFrame) -> pl.DataFrame:
     return shared.group_by("pair", maintain_order=True).agg(
         attribute=pl.col("word").unique(maintain_order=True).str.join(" ")
     )
-
-
-def _content(texts: pl.Series) -> pl.Series:
-    """Return the stems of the words of each text that are not function words, as lists; equal texts are read once."""
-    different = texts.unique(maintain_order=True)
-    read = pl.DataFrame({"text": different, "stems": content_stems(different)})
-    return pl.DataFrame({"text": texts}).join(read, on="text", how="left", maintain_order="left")["stems"]
