@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,7 +34,7 @@ from memory_pipeline.lake import publishing
 from memory_pipeline.lake import tables as lake_tables
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import event
-from memory_pipeline.ledger.commits import Conflict, StaleInstant
+from memory_pipeline.ledger.commits import Commit, Conflict, StaleInstant
 from memory_pipeline.ledger.ledger import Revert
 from memory_pipeline.schemas import PARSER, TABLES
 
@@ -298,22 +299,66 @@ def test_what_a_commit_does_not_change_is_not_written_again(lake: Lake) -> None:
     assert lake.paths("clusters", seq=1) != lake.paths("clusters")
 
 
-@pytest.mark.parametrize("mover", ["commit", "revert", "update"])
-def test_a_commit_on_a_state_that_moved_is_refused_whole(lake: Lake, mover: str) -> None:
-    lake.ledger.append(batch(1))
-    late = commit_of(lake, ["ana", "bo"], "late")
+def about(memory_id: str, commit: Commit) -> Commit:
+    """The same commit, with every decision about one memory."""
+    return replace(commit, decisions=commit.decisions.with_columns(memory_id=pl.lit(memory_id)))
+
+
+MOVERS = pytest.mark.parametrize("mover", ["commit", "revert", "update"])
+MOVED = r"'ana': the plan was made at head 0, the head is now 2; plan again"
+
+
+def move(lake: Lake, mover: str) -> None:
+    """Change what a plan about `m0` rests on."""
     if mover == "commit":
         lake.commit(commit_of(lake, ["ana"], "early"))
     elif mover == "revert":
         lake.ledger.revert("ana", ["d"], reason="wrong", occurred_at=T0, recorded_at=T0)
     else:
         lake.ledger.append([updated("u")])
+
+
+@MOVERS
+def test_a_profile_that_moved_is_left_out_and_the_others_commit(lake: Lake, mover: str) -> None:
+    lake.ledger.append(batch(1))
+    late = about("m0", commit_of(lake, ["ana", "bo"], "late"))
+    move(lake, mover)
+    assert lake.commit(late) == {"bo": 3}
+    assert lake.ledger.runs(["bo"])["plan_id"].to_list() == ["late"]
+    assert "late" not in lake.ledger.runs(["ana"])["plan_id"]
+    assert "late" not in plans_seen(lake, lake.ledger.position()).get("ana", ())
+    assert lake.ledger.attempts()["outcome"].to_list()[-2:] == ["committed", "conflict"]
+
+
+@MOVERS
+@pytest.mark.parametrize("own", [["ana"], ["ana", "bo"]])
+def test_a_commit_of_all_or_none_is_refused_whole(lake: Lake, mover: str, own: list[str]) -> None:
+    lake.ledger.append(batch(1))
+    late = about("m0", commit_of(lake, own, "late"))
+    move(lake, mover)
     position = lake.ledger.position()
-    with pytest.raises(Conflict, match=r"'ana': the plan was made at head 0, the head is now 2; plan again"):
-        lake.commit(late)
+    with pytest.raises(Conflict, match=MOVED):
+        lake.commit(replace(late, whole=len(own) > 1))
     assert lake.ledger.position() == position
     assert lake.read("memories", profiles=["bo"]).is_empty()
     assert lake.ledger.attempts()["outcome"].to_list()[-1] == "conflict"
+
+
+def test_an_update_of_a_memory_that_the_plan_does_not_mention_stops_no_commit(lake: Lake) -> None:
+    lake.ledger.append(batch(2))
+    late = about("m1", commit_of(lake, ["ana"], "late"))
+    lake.ledger.append([updated("u")])
+    assert lake.commit(late) == {"ana": 4}
+
+
+@pytest.mark.parametrize("column", ["target_id", "factors", "before", "after"])
+def test_a_memory_is_mentioned_wherever_a_decision_names_it(lake: Lake, column: str) -> None:
+    lake.ledger.append(batch(2))
+    late = about("m1", commit_of(lake, ["ana"], "late"))
+    named = "m0" if column == "target_id" else '{"members": ["m1", "m0"]}'
+    lake.ledger.append([updated("u")])
+    with pytest.raises(Conflict, match="plan again"):
+        lake.commit(replace(late, decisions=late.decisions.with_columns(pl.lit(named).alias(column))))
 
 
 def test_new_events_that_only_add_do_not_stop_a_commit(lake: Lake) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from lake_rows import REPLACED, batch, commit_of, plans_seen, rows
 
-from memory_pipeline.lake import publishing
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import commits
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.schemas import TABLES
 
@@ -77,14 +77,14 @@ def test_states_before_the_oldest_wanted_are_let_go(lake: Lake) -> None:
 
 
 def test_what_was_swept_before_its_commit_is_not_committed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    verify = publishing.commits.verify
+    standing = commits.standing
 
-    def sweep_first(*given_arguments: object) -> None:
+    def sweep_first(*given: object) -> list[str]:
         for path in lake.home.glob("lake/*/*"):
             path.unlink()
-        verify(*given_arguments)  # type: ignore[arg-type]
+        return standing(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(publishing.commits, "verify", sweep_first)
+    monkeypatch.setattr(commits, "standing", sweep_first)
     with pytest.raises(LakeError, match="swept before it could be published; try again"):
         lake.commit(commit_of(lake, ["ana"], "p"))
     assert lake.ledger.position() == 0

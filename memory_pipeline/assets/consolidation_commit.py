@@ -9,10 +9,11 @@ import polars as pl
 
 from memory_pipeline.assets.figures import plan_table
 from memory_pipeline.assets.namespace import Namespace
-from memory_pipeline.assets.resources import overtaken, refusing, store_of
+from memory_pipeline.assets.resources import Store, overtaken, refusing, store_of
 from memory_pipeline.assets.stage_assets import asset_ins
 from memory_pipeline.lake.tables import StaleInstant
-from memory_pipeline.runs import commit
+from memory_pipeline.llm.openai import CompletionUnavailable
+from memory_pipeline.runs import commit, consolidate
 
 
 def commit_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
@@ -29,21 +30,22 @@ def commit_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
     def consolidation_commit(context: dg.AssetExecutionContext, **tables: pl.DataFrame) -> dg.MaterializeResult[None]:
         store = store_of(context, names)
         run_id = context.run.run_id
-        with overtaken(context.instance, run_id), refusing(commit.InvariantBroken, StaleInstant):
-            positions = commit.commit(
-                store.lake,
-                tables,
-                store.policies(tables["profiles"]),
-                run_id=run_id,
-                started_at=_started(context),
-                say=context.log.info,
-            )
+        with overtaken(context.instance, run_id), refusing(commit.InvariantBroken, CompletionUnavailable, StaleInstant):
+            positions = _committed(store, tables, run_id=run_id, started_at=_started(context), say=context.log.info)
         undo = f"`memory-pipeline --home {store.home} undo {run_id}`"
         return dg.MaterializeResult(
             metadata=_counts(tables["consolidation_plan"], positions) | {"undo": dg.MetadataValue.md(undo)}
         )
 
     return consolidation_commit
+
+
+def _committed(store: Store, tables: Mapping[str, pl.DataFrame], **run: Any) -> dict[str, int]:
+    """Commit the plan; one that people agreed to whole or not at all, others profile by profile."""
+    if store.run.plan_file:
+        return commit.commit(store.lake, tables, store.policies(tables["profiles"]), whole=True, **run)
+    positions, _ = consolidate.commit_all(store.lake, store.settings, tables, **run)
+    return positions
 
 
 def _counts(plan: pl.DataFrame, positions: Mapping[str, int]) -> dict[str, Any]:

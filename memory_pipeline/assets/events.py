@@ -7,8 +7,9 @@ import polars as pl
 
 from memory_pipeline.assets import checks
 from memory_pipeline.assets.namespace import Namespace
-from memory_pipeline.assets.resources import refusing, store_of
+from memory_pipeline.assets.resources import overtaken, refusing, store_of
 from memory_pipeline.assets.stage_assets import asset_outs, results
+from memory_pipeline.erasure.erase import resume_erasure
 from memory_pipeline.runs import inputs
 
 TABLES_READ = ("profiles", "events", "decisions", "reverted")
@@ -27,7 +28,8 @@ def events_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
     )
     def events(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[pl.DataFrame]]:
         store = store_of(context, names)
-        with refusing():
+        with refusing(), overtaken(context.instance, context.run.run_id):
+            resume_erasure(store.lake)
             profiles = store.participants()
             store.lake.project()
             read = {name: inputs.read_table(store.lake, name, profiles) for name in TABLES_READ if name != "profiles"}

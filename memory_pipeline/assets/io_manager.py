@@ -11,7 +11,7 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets.namespace import Namespace
-from memory_pipeline.assets.resources import Store, overtaken, refusing
+from memory_pipeline.assets.resources import Store, refusing
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.stages import STAGES, STATE
 from memory_pipeline.runs import inputs
@@ -41,8 +41,9 @@ class StagedTables(dg.IOManager):
         """Keep a table for the steps after it."""
         name = context.asset_key.path[-1]
         if TABLES[name].write_mode in _STAGED:
-            with refusing(), overtaken(context.step_context.instance, self._run_ids[0]):
-                self._store.lake.stage(self._run_ids[0], name, obj)
+            with refusing():
+                profiles = obj if name == "profiles" else self._table("profiles")
+                self._store.lake.stage(self._run_ids[0], name, obj, since=max(profiles["seq"], default=None))
         self._frames[name] = obj
 
     def load_input(self, context: dg.InputContext) -> pl.DataFrame:

@@ -17,6 +17,7 @@ from memory_pipeline.assets.resources import Store, refusing, store_of
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.stage import Stage
 from memory_pipeline.llm.openai import CompletionUnavailable
+from memory_pipeline.runs import commit
 from memory_pipeline.schemas import TABLES
 
 
@@ -80,8 +81,7 @@ def compute(stage: Stage, store: Store, tables: Mapping[str, pl.DataFrame]) -> d
         last_run=store.last_run(profiles),
         complete=store.completer(policies),
     )
-    for name in stage.recorded:
-        store.lake.append(name, made[name])
+    commit.record(store.lake, profiles, {name: made[name] for name in stage.recorded})
     return pipeline.with_recorded(stage, given, made)
 
 

@@ -27,7 +27,7 @@ from memory_pipeline.erasure.receipt import NOT_COVERED, Receipt
 from memory_pipeline.lake import publishing, snapshot
 from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger import payloads, redaction, references
+from memory_pipeline.ledger import commits, payloads, redaction, references
 from memory_pipeline.ledger.commits import Conflict
 from memory_pipeline.ledger.database import LakeError, UnknownMemory
 from memory_pipeline.ledger.event import COLUMNS, DEFAULT_PROFILE, Event
@@ -106,22 +106,32 @@ def erase_memories(
     """
     if sum([bool(memory_ids), user_id is not None, whole_profile]) != 1:
         raise ValueError("name what to erase: memory_ids, or user_id, or whole_profile, and only one of them")
-    resume_erasure(lake)
     salt = secrets.token_bytes(payloads.SALT_BYTES)
-    with lake.ledger.exclusive():
-        scope = _Scope(lake, profile_id, memory_ids=memory_ids, user_id=user_id, whole=whole_profile)
-        if not scope.erased:
-            return replace(scope.receipt(now, reason), at=scope.since() or now)
-        pending = _redact(lake, scope, scope.receipt(now, reason.strip() or NO_REASON), salt)
-    return replace(_finish(lake, pending), salt=salt.hex())
+    with lake.ledger.erasing():
+        _resume(lake)
+        with lake.ledger.exclusive():
+            scope = _Scope(lake, profile_id, memory_ids=memory_ids, user_id=user_id, whole=whole_profile)
+            if not scope.erased:
+                return replace(scope.receipt(now, reason), at=scope.since() or now)
+            pending = _redact(lake, scope, scope.receipt(now, reason.strip() or NO_REASON), salt)
+        return replace(_finish(lake, pending), salt=salt.hex())
 
 
 def resume_erasure(lake: Lake) -> Receipt | None:
     """Finish an erasure that a crash or a busy store interrupted; None if there is none.
 
+    An erasure that another process is at is waited for. Cost without any: one query.
+
     Raises:
         LakeError: the store cannot be written, or is still in use.
     """
+    if _pending(lake) is None:
+        return None
+    with lake.ledger.erasing():
+        return _resume(lake)
+
+
+def _resume(lake: Lake) -> Receipt | None:
     pending = _pending(lake)
     return None if pending is None else _finish(lake, pending)
 
@@ -376,9 +386,9 @@ def _finish(lake: Lake, pending: _Pending) -> Receipt:
     rewritten = redact_files.redact_events(ledger, lake.store, pending.seqs)
     rewritten += _republish(lake, profile_id)
     rewritten += _remove_derived_rows(lake, profile_id, pending.receipt)
-    with ledger.exclusive():
+    with snapshot.building(home), ledger.exclusive():
         removed = redact_files.drop_versions(ledger, lake.store, oldest=ledger.position())
-        caches = redact_files.drop_caches(home, lake.store)
+        caches = redact_files.drop_caches(home, lake.store, profile_id)
         snapshots = redact_files.drop_snapshots(home)
     rebuild.enrich_missing(lake, _policy(lake, profile_id), profiles=[profile_id])
     if not ledger.shrink():
@@ -415,9 +425,9 @@ def _republish(lake: Lake, profile_id: str) -> list[str]:
             publishing.replace_rows(
                 lake.ledger,
                 lake.store,
-                profiles=pl.DataFrame({"profile_id": [profile_id], "head": [head]}),
+                standing=partial(commits.verify, profiles=pl.DataFrame({"profile_id": [profile_id], "head": [head]})),
                 tables=tables,
-                record=lambda transaction: {profile_id: position_in(transaction)},
+                record=lambda transaction, _: {profile_id: position_in(transaction)},
             )
             return _names(lake, sorted(_published_files(lake) - before))
     raise LakeError(

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
-from filelock import FileLock
 
 from memory_pipeline.erasure.quotes import Quotes
 from memory_pipeline.lake import compaction, files, publishing
 from memory_pipeline.lake.object_store import ObjectStore
 from memory_pipeline.lake.tables import STAGING_PREFIX
 from memory_pipeline.ledger import catalog, event, profile_events, sqlite_file
-from memory_pipeline.ledger.database import explained
+from memory_pipeline.ledger.database import MissingFile, explained
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.schemas import TABLES
 
@@ -70,7 +69,9 @@ def redact_events(ledger: Ledger, store: ObjectStore, seqs: Collection[int]) -> 
 def rewrite(
     ledger: Ledger, store: ObjectStore, name: str, selected: pl.Expr, change: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> list[str]:
-    """Replace the files of an append-only table that contain rows to change, and remove the old ones.
+    """Replace the files of an append-only table that contain rows to change; `drop_versions` removes the old ones.
+
+    Whoever reads the old ones meanwhile goes on; what others publish or merge meanwhile is changed too.
 
     Args:
         ledger: holds the catalogue.
@@ -82,33 +83,37 @@ def rewrite(
     Returns:
         The new files; none for a file that loses all rows.
     """
-    table, new_files = TABLES[name], list[str]()
-    with ledger.reading() as transaction:
-        visible = catalog.visible(transaction, name)
-    for file in visible:
-        with explained(ledger.home):
+    table, new_files, clean = TABLES[name], list[str](), set[str]()
+    while True:
+        with ledger.reading() as transaction:
+            file = next((file for file in catalog.visible(transaction, name) if file.key not in clean), None)
+        if file is None:
+            return new_files
+        with suppress(MissingFile), publishing.unlisted_removed(ledger, store) as fresh:
             rows = files.collect(store, [file.key], table)
-        if rows.filter(selected).is_empty():
-            continue
-        new = table.conform(change(rows))
-        with publishing.unlisted_removed(ledger, store) as fresh:
+            new = rows if rows.filter(selected).is_empty() else table.conform(change(rows))
+            if new.equals(rows):
+                clean.add(file.key)
+                continue
             if new.height:
                 fresh.append(files.write(store, name, new))
             with ledger.writing() as transaction:
+                if not catalog.still_visible(transaction, [file]):  # merged with others meanwhile
+                    continue
                 catalog.forget(transaction, [file])
                 for new_file in fresh:
                     publishing.add_file(
                         transaction, store, table_name=name, file=new_file, seq=file.added_seq, bucket=file.bucket
                     )
-        store.delete(file.key)
-        new_files += [new_file.key for new_file in fresh]
-    return new_files
+            clean |= {new_file.key for new_file in fresh}
+            new_files += [new_file.key for new_file in fresh]
 
 
 def drop_versions(ledger: Ledger, store: ObjectStore, *, oldest: int) -> list[str]:
     """Remove every file that is not visible now: of earlier states and of unfinished work.
 
-    The inputs of runs (table `profiles`) stay: they contain no text, and an undo of any run needs them.
+    A live run writes its new files again, and a reader that lost a file looks up which files there are now. The inputs
+    of runs (table `profiles`) stay: they contain no text, and an undo of any run needs them.
 
     Args:
         ledger: holds the catalogue.
@@ -128,22 +133,38 @@ def drop_versions(ledger: Ledger, store: ObjectStore, *, oldest: int) -> list[st
 
 
 def drop_snapshots(home: Path) -> list[Path]:
-    """Remove every snapshot with its linked files, the link to the newest, and the remains of unfinished builds."""
+    """Remove every snapshot with its linked files, the link to the newest, and the remains of unfinished builds.
+
+    The caller holds `snapshot.building`.
+    """
     folder = home / "snapshots"
-    if not folder.is_dir():
-        return []
-    with FileLock(folder / ".lock"):
-        return [removed(path) for path in sorted(folder.iterdir()) if path.name != ".lock"]
+    return [removed(path) for path in sorted(folder.iterdir()) if path.name != ".lock"]
 
 
-def drop_caches(home: Path, store: ObjectStore) -> list[str]:
-    """Remove staging folders of runs and indexes; return their names relative to the data folder."""
-    staged = store.list(STAGING_PREFIX)
-    for entry in staged:
-        store.delete(entry.key)
-    runs = sorted({f"{STAGING_PREFIX}{entry.key.split('/')[1]}" for entry in staged})
+def drop_caches(home: Path, store: ObjectStore, profile_id: str) -> list[str]:
+    """Remove a profile's rows from the staged tables of runs, and indexes; return names relative to the data folder.
+
+    Rows of other profiles stay, since a live run may need them.
+    """
+    staged = [entry.key for entry in store.list(STAGING_PREFIX) if _drop_rows(store, entry.key, profile_id)]
+    runs = sorted({f"{STAGING_PREFIX}{key.split('/')[1]}" for key in staged})
     caches = [removed(path) for name in CACHES for path in sorted((home / name).glob("*"))]
     return [*runs, *(path.relative_to(home).as_posix() for path in caches)]
+
+
+def _drop_rows(store: ObjectStore, key: str, profile_id: str) -> bool:
+    """Remove a profile's rows from a staged table, or a file that is no table; return whether anything was removed."""
+    try:
+        rows = pl.read_parquet(store.uri(key))
+        others = rows.filter(pl.col("profile_id") != profile_id)
+    except FileNotFoundError:
+        return False
+    except pl.exceptions.PolarsError:  # half of a file, or without profiles
+        store.delete(key)
+        return True
+    if others.height < rows.height:
+        files.replace(store, key, others)
+    return others.height < rows.height
 
 
 def removed(path: Path) -> Path:

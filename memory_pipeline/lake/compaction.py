@@ -8,6 +8,7 @@ Not here: erasing memories (`erasure/`).
 """
 
 from collections.abc import Collection
+from contextlib import suppress
 from datetime import datetime
 from typing import Final
 
@@ -15,8 +16,9 @@ import polars as pl
 
 from memory_pipeline.lake import files, publishing
 from memory_pipeline.lake.object_store import ObjectStore
-from memory_pipeline.ledger import catalog, moved_payloads
-from memory_pipeline.ledger.database import LakeError, explained
+from memory_pipeline.ledger import catalog, moved_payloads, redaction
+from memory_pipeline.ledger.catalog import Mark
+from memory_pipeline.ledger.database import LakeError, MissingFile, explained
 from memory_pipeline.ledger.event import COLUMNS
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.schemas import TABLES
@@ -71,11 +73,18 @@ def archive(ledger: Ledger, store: ObjectStore, *, before: datetime) -> str | No
         before: timezone-aware.
 
     Returns:
-        Key of the file, or None if no event was that old.
+        Key of the file, or None if no event was that old, or an erasure is not finished.
 
     Raises:
         LakeError: the store cannot be written, or somebody else compacts it at the same time.
     """
+    with ledger.exclusive():  # so that no erasure redacts meanwhile what the file is to hold
+        with ledger.reading() as transaction:
+            half_erased = redaction.half_erased(transaction)
+        return None if half_erased else _archive(ledger, store, before)
+
+
+def _archive(ledger: Ledger, store: ObjectStore, before: datetime) -> str | None:
     table = TABLES["payloads"]
     with ledger.reading() as transaction:
         visible = catalog.visible(transaction, table.name)
@@ -109,9 +118,23 @@ def archives(store: ObjectStore) -> list[str]:
 
 def read_payloads(store: ObjectStore, ledger: Ledger, positions: Collection[int]) -> dict[int, str]:
     """Read the payloads at some positions from the table `payloads` and, where it lacks them, from the archives."""
+    keys = _payload_files(ledger)
+    while True:
+        payloads = dict[int, str]()
+        with suppress(MissingFile):
+            payloads = _payloads_in(ledger, store, keys, positions)
+        before, keys = keys, _payload_files(ledger)
+        if payloads.keys() >= set(positions) or keys == before:
+            return payloads
+
+
+def _payload_files(ledger: Ledger) -> list[str]:
     with ledger.reading() as transaction:
-        visible = catalog.visible(transaction, "payloads")
-    present = [file.key for file in visible if store.exists(file.key)]
+        return [file.key for file in catalog.visible(transaction, "payloads")]
+
+
+def _payloads_in(ledger: Ledger, store: ObjectStore, keys: list[str], positions: Collection[int]) -> dict[int, str]:
+    present = [key for key in keys if store.exists(key)]
     between = pl.col("seq").is_between(min(positions), max(positions))
     with explained(ledger.home):
         rows = files.collect(store, present, TABLES["payloads"], between, columns=["profile_id", "seq", "payload"])
@@ -132,6 +155,7 @@ def _move(ledger: Ledger, store: ObjectStore, before: datetime) -> int:
     """Move one batch of payloads and return their number."""
     table = TABLES["payloads"]
     with ledger.reading() as transaction:
+        erased = catalog.mark(transaction, Mark.ERASED)
         rows = moved_payloads.due(transaction, before=before, limit=MOVED_AT_ONCE)
     if not rows:
         return 0
@@ -140,6 +164,8 @@ def _move(ledger: Ledger, store: ObjectStore, before: datetime) -> int:
         frame = table.conform(pl.DataFrame(rows, schema=table.empty().schema, orient="row"))
         written.append(files.write(store, table.name, frame))
         with ledger.writing() as transaction:
+            if catalog.mark(transaction, Mark.ERASED) != erased:
+                return 0  # some of them may be redacted by now; the next maintenance moves them
             if moved_payloads.mark_moved(transaction, before=before, first=first, last=last) != len(rows):
                 raise LakeError(f"{ledger.home}: another process compacts the ledger at the same time; try again later")
             publishing.add_file(transaction, store, table_name=table.name, file=written[0], seq=first)

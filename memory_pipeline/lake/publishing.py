@@ -1,13 +1,14 @@
 """Publishing: writes new files of a table and makes them visible in one transaction of the ledger.
 
 Here: adding rows, merging small files, and replacing the rows of some profiles. Every change is tried again if somebody
-else published meanwhile. Not here: the files' bytes (`lake/files.py`), the catalogue (`ledger/catalog.py`), and what a
-commit writes beside it (`ledger/commits.py`).
+else published meanwhile, or an erasure swept the new files. The transaction that publishes refuses rows made from what
+was erased since it was read. Not here: the files' bytes (`lake/files.py`), the catalogue (`ledger/catalog.py`), and
+what a commit writes beside it (`ledger/commits.py`).
 """
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -15,9 +16,9 @@ import polars as pl
 
 from memory_pipeline.lake import files
 from memory_pipeline.lake.object_store import ObjectStore
-from memory_pipeline.ledger import catalog, commits
+from memory_pipeline.ledger import catalog, event, redaction
 from memory_pipeline.ledger.catalog import File, Mark, NewFile
-from memory_pipeline.ledger.database import LakeError, Transaction, explained
+from memory_pipeline.ledger.database import LakeError, MissingFile, Transaction, explained
 from memory_pipeline.ledger.ledger import Ledger, position_in
 from memory_pipeline.schemas import TABLES, Table
 
@@ -39,6 +40,10 @@ _ATTEMPTS: Final = 4
 T = TypeVar("T")
 
 
+class _Swept(MissingFile):
+    """A new file was swept before it could be published."""
+
+
 @dataclass(frozen=True)
 class _Change:
     """Files of a table that replace others."""
@@ -49,22 +54,36 @@ class _Change:
     """Bucket and file."""
 
 
-def add_rows(ledger: Ledger, store: ObjectStore, *, table: Table, rows: pl.DataFrame) -> int:
-    """Add the rows whose key is new to a growing table and return their number."""
-    profiles = rows["profile_id"].unique().to_list()
+def add_rows(ledger: Ledger, store: ObjectStore, *, table: Table, rows: pl.DataFrame, since: int) -> int:
+    """Add the rows whose key is new to a growing table and return their number.
+
+    Args:
+        ledger: the ledger.
+        store: the files of the lake.
+        table: the table.
+        rows: the rows.
+        since: ledger position up to which was read what they are made from; rows of profiles in which anything was
+            erased since are left out.
+    """
 
     def attempt() -> int | None:
         with ledger.reading() as transaction:
             before = catalog.visible(transaction, table.name)
+            erased = redaction.erased_since(transaction, since)
+        kept = rows.filter(~pl.col("profile_id").is_in(sorted(erased)))
+        profiles = kept["profile_id"].unique().to_list()
         with unlisted_removed(ledger, store) as written:
             keys = [file.key for file in before]
             existing = files.collect(store, keys, table, pl.col("profile_id").is_in(profiles), columns=table.key)
-            new = rows.join(existing, on=table.key, how="anti", maintain_order="left")
+            new = kept.join(existing, on=table.key, how="anti", maintain_order="left")
             if new.is_empty():
                 return 0
             written.append(files.write(store, table.name, new))
             with ledger.writing() as transaction:
-                if catalog.visible(transaction, table.name) != before:
+                if (
+                    catalog.visible(transaction, table.name) != before
+                    or redaction.erased_since(transaction, since) != erased
+                ):
                     return None
                 add_file(transaction, store, table_name=table.name, file=written[0], seq=position_in(transaction))
         return new.height
@@ -90,32 +109,39 @@ def merge_small(ledger: Ledger, store: ObjectStore, *, table: Table) -> None:
             _merge(ledger, store, table, parts)
 
 
-def add_events(ledger: Ledger, store: ObjectStore, *, frame: pl.DataFrame, after: int) -> bool:
-    """Add a range of the ledger to the table `events`; return False if somebody else has added it meanwhile.
+def add_events(ledger: Ledger, store: ObjectStore, *, limit: int) -> int | None:
+    """Add the next events of the ledger to the table `events`.
 
     Args:
         ledger: the ledger.
         store: the files of the lake.
-        frame: all events after a position, up to some later one, in order.
-        after: that position.
+        limit: maximum number of events.
+
+    Returns:
+        The position up to which the table was complete before, if no event is left; None while some may be.
     """
-    with unlisted_removed(ledger, store) as written:
-        written.append(files.write(store, "events", frame))
+    with ledger.reading() as transaction:
+        after, erased = (catalog.mark(transaction, name) for name in (Mark.PROJECTED, Mark.ERASED))
+    rows = ledger.read(after, limit=limit)
+    if not rows:
+        return after
+    with suppress(_Swept), unlisted_removed(ledger, store) as written:
+        written.append(files.write(store, "events", event.frame(rows)))
         with ledger.writing() as transaction:
-            if catalog.mark(transaction, Mark.PROJECTED) != after:
-                return False
-            add_file(transaction, store, table_name="events", file=written[0], seq=after + 1)
-            catalog.set_mark(transaction, Mark.PROJECTED, frame["seq"][-1])
-    return True
+            now = (catalog.mark(transaction, name) for name in (Mark.PROJECTED, Mark.ERASED))
+            if (after, erased) == tuple(now):  # else somebody else has added them, or an erasure redacted some
+                add_file(transaction, store, table_name="events", file=written[0], seq=after + 1)
+                catalog.set_mark(transaction, Mark.PROJECTED, rows[-1][0])
+    return None
 
 
 def replace_rows(
     ledger: Ledger,
     store: ObjectStore,
     *,
-    profiles: pl.DataFrame,
+    standing: Callable[[Transaction], Sequence[str]],
     tables: Mapping[str, pl.DataFrame],
-    record: Callable[[Transaction], dict[str, int]],
+    record: Callable[[Transaction, Sequence[str]], dict[str, int]],
 ) -> dict[str, int]:
     """Replace the rows of some profiles and record the change in the ledger, in one transaction.
 
@@ -124,31 +150,34 @@ def replace_rows(
     Args:
         ledger: the ledger.
         store: the files of the lake.
-        profiles: whose rows, and the head from which they were computed (the table `profiles`).
+        standing: returns the profiles whose rows may still be replaced; the others stay as they are.
         tables: the new rows.
-        record: writes the events of the change and returns the position of each profile's.
+        record: writes the events of the change of these profiles and returns the position of each one's.
 
     Raises:
-        Conflict: a head has moved.
+        Conflict: `standing` found a head that has moved.
     """
-    names = profiles["profile_id"].to_list()
     new = {name: TABLES[name].conform(frame) for name, frame in tables.items()}
 
     def attempt() -> dict[str, int] | None:
         with ledger.reading() as transaction:
-            commits.verify(transaction, profiles)
+            names = standing(transaction)
             before = {name: catalog.visible(transaction, name) for name in new}
+        if not names:
+            return {}
+        own = {name: rows.filter(pl.col("profile_id").is_in(names)) for name, rows in new.items()}
         with unlisted_removed(ledger, store) as written:
-            changes = [_changed(store, TABLES[name], before[name], new[name], names, written) for name in new]
+            changes = [_changed(store, TABLES[name], before[name], own[name], names, written) for name in new]
             with ledger.writing() as transaction:
-                commits.verify(transaction, profiles)
-                if not all(catalog.still_visible(transaction, change.removed) for change in changes):
+                if standing(transaction) != names or not all(
+                    catalog.still_visible(transaction, change.removed) for change in changes
+                ):
                     return None
-                positions = record(transaction)
+                positions = record(transaction, names)
                 _swap(transaction, store, changes, seq=min(positions.values()))
         return positions
 
-    return _until_published(ledger, attempt) if names else {}
+    return _until_published(ledger, attempt)
 
 
 def add_file(
@@ -157,11 +186,10 @@ def add_file(
     """Make a file visible from position `seq` on.
 
     Raises:
-        LakeError: a sweep has removed the file because it allowed no time for unfinished work.
+        LakeError: the file was swept: by an erasure, or by a sweep that allowed no time for unfinished work.
     """
     if not store.exists(file.key):
-        where = store.uri(file.key)
-        raise LakeError(f"{where} was swept before it could be published; try again, and sweep older files only")
+        raise _Swept(f"{store.uri(file.key)} was swept before it could be published; try again")
     catalog.add(transaction, table_name, file, seq=seq, bucket=bucket)
 
 
@@ -204,7 +232,7 @@ def _swap(transaction: Transaction, store: ObjectStore, changes: Sequence[_Chang
 
 
 def _merge(ledger: Ledger, store: ObjectStore, table: Table, parts: Sequence[File]) -> None:
-    with unlisted_removed(ledger, store) as written:
+    with suppress(MissingFile), unlisted_removed(ledger, store) as written:  # what was replaced meanwhile can wait
         rows = files.collect(store, [file.key for file in parts], table).sort(table.key)
         written.append(files.write(store, table.name, rows))
         with ledger.writing() as transaction:
@@ -260,9 +288,13 @@ def _by_bucket(rows: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
 
 def _until_published(ledger: Ledger, attempt: Callable[[], T | None]) -> T:
     """Call `attempt` until nobody else has published meanwhile; the last time, lock the others out."""
+    problem = LakeError(f"{ledger.home}: others published {_ATTEMPTS} times meanwhile; try again")
     for number in range(_ATTEMPTS + 1):
         with ledger.exclusive() if number == _ATTEMPTS else nullcontext():
-            result = attempt()
+            try:
+                result = attempt()
+            except MissingFile as missing:  # an erasure swept it meanwhile, unless it is lost
+                problem, result = missing, None
         if result is not None:
             return result
-    raise LakeError(f"{ledger.home}: others published {_ATTEMPTS} times meanwhile; try again")
+    raise problem

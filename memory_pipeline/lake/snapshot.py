@@ -64,13 +64,23 @@ def publish(lake: Lake, *, seq: int | None = None) -> Path:
         ValueError: `seq` lies beyond the ledger's head.
         LakeError: the store cannot be read or written.
     """
-    folder = lake.home / "snapshots"
-    with explained(lake.home):
-        folder.mkdir(exist_ok=True)
-        with FileLock(folder / ".lock"):
-            path = _built(lake, seq)
-            _update_link(folder / LINK, _finished(lake.home)[-1])
+    with explained(lake.home), building(lake.home):
+        path = _built(lake, seq)
+        _update_link(path.with_name(LINK), _finished(lake.home)[-1])
     return path
+
+
+@contextlib.contextmanager
+def building(home: Path) -> Iterator[None]:
+    """Keep others from building and removing snapshots, and erasures from removing what a snapshot is built from.
+
+    What is read of the store must be read within: an erasure then removes the snapshot if it holds erased texts. Take
+    it before the lock of the ledger's writers.
+    """
+    folder = home.resolve() / "snapshots"
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / ".lock"):
+        yield
 
 
 def _built(lake: Lake, seq: int | None) -> Path:
@@ -266,7 +276,7 @@ def prune(home: Path, keep: int) -> list[Path]:
     folder = home.resolve() / "snapshots"
     if not folder.is_dir():
         return []
-    with FileLock(folder / ".lock"):
+    with building(home):
         published, paths = _finished(home), _finished(home, _ANY_NAME)
         past = sorted(set(paths) - set(published), key=lambda path: path.stat().st_mtime_ns)
         removed = [*published[:-keep], *past[:-keep]]

@@ -6,7 +6,6 @@ what the tables mean (`schemas/`).
 """
 
 import re
-import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -18,10 +17,10 @@ import polars as pl
 
 from memory_pipeline.lake import compaction, files, publishing
 from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore, StoredObject
-from memory_pipeline.ledger import catalog, commits, database, event
+from memory_pipeline.ledger import catalog, commits, database, event, redaction
 from memory_pipeline.ledger.catalog import File, Mark
 from memory_pipeline.ledger.commits import Commit, Conflict, StaleInstant
-from memory_pipeline.ledger.database import LakeError, explained
+from memory_pipeline.ledger.database import LakeError, MissingFile, explained
 from memory_pipeline.ledger.event import PIPELINE
 from memory_pipeline.ledger.ledger import Ledger, Revert
 from memory_pipeline.schemas import TABLES
@@ -53,7 +52,6 @@ class Lake:
         self.home = home.resolve()
         self.store: ObjectStore = LocalObjectStore(self.home)
         self.ledger = Ledger.at(home, timeout=timeout, moved_payloads=partial(compaction.read_payloads, self.store))
-        self._last_read = threading.local()
 
     def __enter__(self) -> Self:
         return self
@@ -114,8 +112,15 @@ class Lake:
             conditions = (*conditions, pl.col("seq") <= seq)
         if (version := TABLES[table].version) is not None:
             conditions = (*conditions, pl.col("parser") == version)
-        with explained(self.home):
-            return files.collect(self.store, self._keys(table, seq), TABLES[table], *conditions, columns=columns)
+        keys = self._keys(table, seq)
+        while True:
+            try:
+                with explained(self.home):
+                    return files.collect(self.store, keys, TABLES[table], *conditions, columns=columns)
+            except MissingFile:
+                before, keys = keys, self._keys(table, seq)
+                if keys == before:
+                    raise
 
     def paths(self, table: str, seq: int | None = None) -> list[Path]:
         """Return the Parquet files that make up a table as of a position, default now.
@@ -149,7 +154,6 @@ class Lake:
         if as_of is not None:
             conditions.append((occurred <= as_of) | ((recorded <= as_of) & ~pipeline))
         folds_at = pl.when(pipeline).then(occurred).otherwise(pl.min_horizontal(occurred, recorded))
-        self._last_read.erased = self._mark(Mark.ERASED)
         projected = self._mark(Mark.PROJECTED)
         stored = self.scan("events", pl.col("seq") <= projected, *conditions, seq=seq)
         newer = event.frame(self.ledger.read(projected, seq)).filter(*conditions)
@@ -159,23 +163,55 @@ class Lake:
         """Return how many agents' events the table `events` lacks, and how many of them are accesses."""
         return self.ledger.waiting(self._mark(Mark.PROJECTED))
 
-    def append(self, table: str, frame: pl.DataFrame) -> int:
+    def half_erased(self, profiles: Collection[str]) -> str | None:
+        """Return which of some profiles has an erasure that was interrupted; one that is going on is waited for.
+
+        Files of such a profile may still hold the texts. Whoever reads heads, asks this, and reads files only then,
+        publishes nothing that was erased: an erasure that begins later moves the head.
+        """
+        if self._half_erased() in profiles:
+            with self.ledger.erasing():
+                pass
+        half = self._half_erased()
+        return half if half in profiles else None
+
+    def refuse_half_erased(self, profiles: Collection[str]) -> None:
+        """Refuse to compute tables of profiles of which one is half erased (see `half_erased`).
+
+        Raises:
+            Conflict: one is.
+        """
+        if (half := self.half_erased(profiles)) is not None:
+            raise Conflict(
+                f"profile {half!r}: an erasure was interrupted; finish it with: memory-pipeline doctor --repair"
+            )
+
+    def _half_erased(self) -> str | None:
+        with self.ledger.reading() as transaction:
+            return redaction.half_erased(transaction)
+
+    def append(self, table: str, frame: pl.DataFrame, *, since: int | None = None) -> int:
         """Add rows to a table that only grows; rows whose key exists are skipped.
+
+        Args:
+            table: a table that stages add to.
+            frame: the rows.
+            since: ledger position up to which was read what they are made from; rows of profiles in which anything was
+                erased since are left out. Default: the head.
 
         Returns:
             How many rows are new.
 
         Raises:
             ValueError: the table cannot be appended to, or the frame does not fit it.
-            Conflict: memories were erased since this thread read the events.
             LakeError: the store cannot be written.
         """
-        self._check_not_erased()
         definition = TABLES[table]
         if definition.write_mode != "appended" or table == "events":
             raise ValueError(f"table {table!r} cannot be appended to; a commit or the projection writes it")
         rows = definition.conform(frame).unique(definition.key, keep="first", maintain_order=True)
-        added = publishing.add_rows(self.ledger, self.store, table=definition, rows=rows)
+        read_to = self.ledger.position() if since is None else since
+        added = publishing.add_rows(self.ledger, self.store, table=definition, rows=rows, since=read_to)
         publishing.merge_small(self.ledger, self.store, table=definition)
         return added
 
@@ -184,25 +220,35 @@ class Lake:
 
         Several processes may do this at once. Cost: some 10 s a million events.
         """
-        while True:
-            after = self._mark(Mark.PROJECTED)
-            rows = self.ledger.read(after, limit=PROJECTED_AT_ONCE)
-            if not rows:
-                publishing.merge_small(self.ledger, self.store, table=TABLES["events"])
-                return after
-            publishing.add_events(self.ledger, self.store, frame=event.frame(rows), after=after)
+        while (complete := publishing.add_events(self.ledger, self.store, limit=PROJECTED_AT_ONCE)) is None:
+            pass
+        publishing.merge_small(self.ledger, self.store, table=TABLES["events"])
+        return complete
 
-    def stage(self, run_id: str, table: str, frame: pl.DataFrame) -> None:
+    def stage(self, run_id: str, table: str, frame: pl.DataFrame, *, since: int | None = None) -> None:
         """Store a table of a run that no other run sees.
+
+        Args:
+            run_id: the run.
+            table: any table.
+            frame: its rows.
+            since: ledger position up to which the run reads; rows of profiles in which anything was erased since are
+                left out. Default: the head.
 
         Raises:
             ValueError: the run's id is no plain name, or the frame does not fit the table.
-            Conflict: memories were erased since this thread read the events.
             LakeError: the store cannot be written.
         """
-        self._check_not_erased()
-        with explained(self.home):
-            files.replace(self.store, _staging_key(run_id, table), TABLES[table].conform(frame))
+        key, rows = _staging_key(run_id, table), TABLES[table].conform(frame)
+        read_to, left_out = self.ledger.position() if since is None else since, set[str]()
+        while True:
+            with explained(self.home):
+                files.replace(self.store, key, rows.filter(~pl.col("profile_id").is_in(sorted(left_out))))
+            with self.ledger.reading() as transaction:  # after the file, so that an erasure sees it or is seen
+                erased = redaction.erased_since(transaction, read_to)
+            if erased == left_out:
+                return
+            left_out = erased
 
     def staged(self, run_id: str, table: str) -> pl.DataFrame | None:
         """Return a staged table of a run, or None if the run has staged none."""
@@ -211,16 +257,17 @@ class Lake:
             return files.collect(self.store, [key], TABLES[table]) if self.store.exists(key) else None
 
     def commit(self, commit: Commit) -> dict[str, int]:
-        """Commit a plan and make its tables visible, in one transaction.
+        """Commit a plan and make its tables visible, in one transaction; leave out profiles that others changed.
 
         Commits of other profiles may go on meanwhile. Cost: writing the replaced tables (only the buckets of these
         profiles, once a table is large); the ledger is locked for milliseconds.
 
         Returns:
-            Ledger position of the commit of each profile.
+            Ledger position of the commit of each profile; profiles that were left out have none.
 
         Raises:
-            Conflict: a profile has changed since the plan was made, or the plan is committed already.
+            Conflict: what the plan rests on has changed in every profile, or in any if it is of all or none; or the
+                plan is committed already.
             StaleInstant: the clock of the run lies before a profile's last commit.
             ValueError: the tables do not fit the profiles.
             LakeError: the store cannot be written.
@@ -230,14 +277,15 @@ class Lake:
             positions = publishing.replace_rows(
                 self.ledger,
                 self.store,
-                profiles=commit.profiles,
+                standing=lambda transaction: commits.standing(transaction, commit),
                 tables=commit.tables,
-                record=lambda transaction: commits.record(transaction, commit),
+                record=lambda transaction, names: commits.record(transaction, commit.of(names)),
             )
         except Conflict:
-            with self.ledger.writing() as transaction:
-                commits.note(transaction, commit, "conflict")
+            self._note_conflict(commit)
             raise
+        if len(positions) < commit.profiles.height:
+            self._note_conflict(commit)
         for table in TABLES.values():
             if table.write_mode == "accumulated":
                 publishing.merge_small(self.ledger, self.store, table=table)
@@ -267,9 +315,9 @@ class Lake:
         return publishing.replace_rows(
             self.ledger,
             self.store,
-            profiles=profiles,
+            standing=lambda transaction: commits.verify(transaction, profiles),
             tables=tables,
-            record=lambda transaction: commits.undo(transaction, revert),
+            record=lambda transaction, _: commits.undo(transaction, revert),
         )
 
     def verify(self) -> pl.DataFrame:
@@ -353,10 +401,9 @@ class Lake:
         with self.ledger.reading() as transaction:
             return catalog.mark(transaction, name)
 
-    def _check_not_erased(self) -> None:
-        """Refuse to store what was computed from events of which some were erased since."""
-        if getattr(self._last_read, "erased", None) not in (None, self._mark(Mark.ERASED)):
-            raise Conflict(f"{self.home}: memories were erased since the events were read; plan again")
+    def _note_conflict(self, commit: Commit) -> None:
+        with self.ledger.writing() as transaction:
+            commits.note(transaction, commit, "conflict")
 
     def _in_ledger(self, table: str, seq: int | None, profiles: Collection[str] | None) -> pl.DataFrame:
         """Return a table that is kept in the ledger's database."""

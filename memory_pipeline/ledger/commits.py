@@ -4,20 +4,21 @@ Here: events, runs and decisions of a commit, and the comparison with the state 
 the tables that become visible in the same transaction (`lake/publishing.py`).
 """
 
+import json
 import os
 import socket
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
 import polars as pl
 import sqlalchemy as sa
 
-from memory_pipeline.ledger.database import ATTEMPTS, DECISIONS, RUNS, Transaction
-from memory_pipeline.ledger.event import Event, micros
-from memory_pipeline.ledger.ledger import Revert, heads_in, insert_event, reverts_in
+from memory_pipeline.ledger.database import ATTEMPTS, DECISIONS, EVENTS, RUNS, Transaction
+from memory_pipeline.ledger.event import PIPELINE, Event, micros
+from memory_pipeline.ledger.ledger import HEAD_EVENTS, Revert, heads_in, insert_event, reverts_in
 from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.settings import Policy
 
@@ -29,7 +30,7 @@ _RUN_COLUMNS: Final = ("task", "scope", "trigger", "preset", "policy_hash")
 
 
 class Conflict(RuntimeError):
-    """A profile has changed since the plan was made; nothing was written. Plan again on the new state."""
+    """What a plan rests on has changed since it was made; nothing was written. Plan again on the new state."""
 
 
 class StaleInstant(ValueError):
@@ -56,6 +57,13 @@ class Commit:
     """When the run started."""
     committed_at: datetime
     """When it is committed."""
+    whole: bool = False
+    """Commit all profiles or none; otherwise those that others changed meanwhile are left out."""
+
+    def of(self, names: Collection[str]) -> "Commit":
+        """Return what is recorded for some of the profiles; tables stay as they are."""
+        own = pl.col("profile_id").is_in(list(names))
+        return replace(self, profiles=self.profiles.filter(own), decisions=self.decisions.filter(own))
 
 
 def check(profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], decisions: pl.DataFrame | None = None) -> None:
@@ -80,19 +88,66 @@ def check(profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], decisions:
         raise ValueError(f"decision {decision!r} is of plan {plan!r}, which is no plan of this commit; leave it out")
 
 
-def verify(transaction: Transaction, profiles: pl.DataFrame) -> None:
-    """Check that no profile's head has moved since its plan was made.
+def verify(transaction: Transaction, profiles: pl.DataFrame) -> list[str]:
+    """Check that no profile's head has moved since its tables were computed, and return the profiles' ids.
 
     Raises:
         Conflict: a head has moved.
     """
+    for conflict in _moved(transaction, profiles).values():
+        raise conflict
+    return profiles["profile_id"].to_list()
+
+
+def standing(transaction: Transaction, commit: Commit) -> list[str]:
+    """Return the profiles of which nothing that their plan rests on has changed since it was made.
+
+    An update of a memory that the plan does not mention changes nothing: the next run sees it, as it sees memories that
+    were stored meanwhile.
+
+    Raises:
+        Conflict: there is none; or only some, and the commit is of all or none.
+    """
+    overtaken = {
+        profile_id: conflict
+        for profile_id, conflict in _moved(transaction, commit.profiles).items()
+        if _rests_on_changes(transaction, commit, profile_id)
+    }
+    if overtaken and (commit.whole or len(overtaken) == commit.profiles.height):
+        raise next(iter(overtaken.values()))
+    return [profile_id for profile_id in commit.profiles["profile_id"] if profile_id not in overtaken]
+
+
+def _moved(transaction: Transaction, profiles: pl.DataFrame) -> dict[str, Conflict]:
+    """Return the conflict of each profile whose head has moved."""
     heads = heads_in(transaction, profiles["profile_id"].to_list())
-    for profile_id, expected in profiles.select("profile_id", "head").iter_rows():
-        if heads[profile_id] != expected:
-            raise Conflict(
-                f"profile {profile_id!r}: the plan was made at head {expected}, the head is now {heads[profile_id]}; "
-                "plan again"
-            )
+    return {
+        profile_id: Conflict(
+            f"profile {profile_id!r}: the plan was made at head {expected}, the head is now {heads[profile_id]}; "
+            "plan again"
+        )
+        for profile_id, expected in profiles.select("profile_id", "head").iter_rows()
+        if heads[profile_id] != expected
+    }
+
+
+def _rests_on_changes(transaction: Transaction, commit: Commit, profile_id: str) -> bool:
+    """Return whether others committed, undid or erased anything of a profile, or updated what its plan mentions."""
+    of_profile = pl.col("profile_id") == profile_id
+    head = commit.profiles.filter(of_profile)["head"][0]
+    changes = sa.select(EVENTS.c.event_type, EVENTS.c.memory_id).where(
+        EVENTS.c.profile_id == profile_id, EVENTS.c.event_type.in_(HEAD_EVENTS), EVENTS.c.seq > head
+    )
+    updated = set[str]()
+    for event_type, memory_id in transaction.connection.execute(changes):
+        if event_type in PIPELINE:
+            return True
+        updated.add(memory_id)
+    plan = commit.decisions.filter(of_profile)
+    named = pl.any_horizontal(pl.col("memory_id", "target_id").is_in(sorted(updated)))
+    ids = [json.dumps(memory_id, ensure_ascii=ascii_only) for memory_id in updated for ascii_only in (True, False)]
+    quoted = pl.any_horizontal(pl.col("factors", "before", "after").str.contains_any(ids))
+    return not plan.filter(named.fill_null(value=False) | quoted.fill_null(value=False)).is_empty()
 
 
 def record(transaction: Transaction, commit: Commit) -> dict[str, int]:

@@ -149,6 +149,14 @@ class Ledger:
         """Keep other writers out across several transactions (see `Database.exclusive`)."""
         return self._database.exclusive()
 
+    def holding(self, profiles: Collection[str]) -> AbstractContextManager[None]:
+        """Keep agents from updating memories of some profiles (see `Database.holding`); they wait meanwhile."""
+        return self._database.holding(profiles)
+
+    def erasing(self) -> AbstractContextManager[None]:
+        """Keep other erasures out (see `Database.erasing`)."""
+        return self._database.erasing()
+
     def shrink(self) -> bool:
         """Return free pages to the disk, unless the ledger is in use (see `Database.shrink`)."""
         return self._database.shrink()
@@ -178,7 +186,8 @@ class Ledger:
             kind = reserved.event_type.value
             raise ValueError(f"event_type is {kind!r}, which only the pipeline writes; leave it out of the batch")
         rows = [dict(zip(COLUMNS, event.row(), strict=True)) for event in events]
-        with self.writing() as transaction:
+        updated = {event.profile_id for event in events if event.event_type == EventType.UPDATED}
+        with self.holding(updated), self.writing() as transaction:
             before = position_in(transaction)
             if rows:
                 memories = references.look_up(transaction, rows)
@@ -248,6 +257,13 @@ class Ledger:
         with self.reading() as transaction:
             return heads_in(transaction, profiles)
 
+    def published(self, profiles: Collection[str]) -> int:
+        """Return the position of the last commit or undo of any of some profiles; 0 before the first."""
+        kinds = (EventType.RUN_COMMITTED.value, EventType.RUN_REVERTED.value)
+        query = sa.select(sa.func.max(EVENTS.c.seq)).where(EVENTS.c.event_type.in_(kinds))
+        with self.reading() as transaction:
+            return transaction.connection.scalar(query.where(among(EVENTS.c.profile_id, profiles))) or 0
+
     def profiles(self) -> pl.DataFrame:
         """Return the profiles with events: `memories` stored, `last_seq` and `last_event_at` of their agents' events.
 
@@ -293,7 +309,10 @@ class Ledger:
             LakeError: a payload is neither in the database nor in a file.
         """
         moved = [row[0] for row in rows if row[-1] == MOVED]
-        payloads = self._moved_payloads(self, moved) if moved else {}
+        payloads = dict(self._moved_payloads(self, moved)) if moved else {}
+        if missing := set(moved) - set(payloads):  # an erasure may have put redacted ones in place meanwhile
+            with self.reading() as transaction:
+                payloads |= _payloads_at(transaction, missing)
         if lost := sorted(set(moved) - set(payloads)):
             raise LakeError(
                 f"{self.home}: the payload of the event at position {lost[0]} is in neither the ledger nor its files; "
@@ -397,6 +416,13 @@ class Ledger:
 
 def _no_payload_files(_ledger: Ledger, _positions: Collection[int]) -> Mapping[int, str]:
     return {}
+
+
+def _payloads_at(transaction: Transaction, seqs: Collection[int]) -> dict[int, str]:
+    """Return the payloads at some positions, as far as the database holds them."""
+    query = sa.select(EVENTS.c.seq, EVENTS.c.payload).where(EVENTS.c.payload != MOVED)
+    rows = [transaction.connection.execute(query.where(EVENTS.c.seq == seq)).first() for seq in sorted(seqs)]
+    return {row[0]: row[1] for row in rows if row is not None}
 
 
 def position_in(transaction: Transaction) -> int:

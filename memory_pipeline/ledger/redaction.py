@@ -4,6 +4,7 @@ Here: the transaction that erases text from events, decisions and dead letters, 
 afterwards. Not here: what is redacted, and how (`erasure/`).
 """
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,6 +16,7 @@ from memory_pipeline.ledger.catalog import Mark
 from memory_pipeline.ledger.database import DEAD_LETTERS, DECISIONS, EVENTS, META, Transaction
 from memory_pipeline.ledger.event import COLUMNS, Event
 from memory_pipeline.ledger.ledger import position_in
+from memory_pipeline.schemas import EventType
 
 DOCUMENTS: Final = ("factors", "before", "after")
 """Columns of decisions that hold JSON documents."""
@@ -57,6 +59,20 @@ def apply(transaction: Transaction, redaction: Redaction) -> None:
 def pending(transaction: Transaction) -> str | None:
     """Return what is left to do of an erasure that is not finished, or None."""
     return transaction.connection.scalar(sa.select(META.c.value).where(META.c.key == _PENDING))
+
+
+def half_erased(transaction: Transaction) -> str | None:
+    """Return the profile of an erasure that is not finished: files may still hold its texts. None if there is none."""
+    text = pending(transaction)
+    return None if text is None else str(json.loads(text)["receipt"]["profile_id"])
+
+
+def erased_since(transaction: Transaction, seq: int) -> set[str]:
+    """Return the profiles in which anything was erased after a position. Cost: one look-up if nothing was."""
+    if catalog.mark(transaction, Mark.ERASED) <= seq:
+        return set()
+    erasures = sa.select(EVENTS.c.profile_id).where(EVENTS.c.seq > seq, EVENTS.c.event_type == EventType.ERASED.value)
+    return set(transaction.connection.scalars(erasures))
 
 
 def finish(transaction: Transaction) -> None:

@@ -76,8 +76,11 @@ def commit(
     run_id: str,
     started_at: datetime | None = None,
     say: Callable[[str], None] = LOGGER.info,
+    whole: bool = False,
 ) -> dict[str, int]:
     """Check a plan and publish its tables in one transaction; then `say` in a few lines what was done.
+
+    Profiles commit on their own: those of which others changed what the plan rests on are left out.
 
     Args:
         lake: the store.
@@ -86,18 +89,18 @@ def commit(
         run_id: id of the run.
         started_at: when the run started; default: now.
         say: takes each line of the log.
+        whole: commit all profiles or none.
 
     Returns:
-        Ledger position of the commit of each profile.
+        Ledger position of the commit of each profile; profiles that were left out have none.
 
     Raises:
         InvariantBroken: the plan would break an invariant; nothing was changed.
-        Conflict: a profile has changed since the plan was made; nothing was changed.
+        Conflict: no profile could be committed, or not all of a whole; nothing was changed.
     """
     if (broken := violations(tables, policies)).height:
         raise InvariantBroken(broken)
-    for name in ("enrichment", "vectors"):
-        lake.append(name, tables[pipeline.SETTLED[name]])
+    record(lake, tables["profiles"], {name: tables[pipeline.SETTLED[name]] for name in ("enrichment", "vectors")})
     now = datetime.now(UTC)
     live = planning.live(tables["memories"])
     scores = tables[pipeline.SETTLED["scored_memories"]]
@@ -111,9 +114,26 @@ def commit(
             run_id=run_id,
             started_at=started_at or now,
             committed_at=now,
+            whole=whole,
         )
     )
     seconds = (now - (started_at or now)).total_seconds()
-    for line in log.lines(tables["profiles"], tables["consolidation_plan"], live, policies, seconds=seconds):
+    profiles, plan = (
+        tables[name].filter(pl.col("profile_id").is_in(list(positions))) for name in ("profiles", "consolidation_plan")
+    )
+    for line in log.lines(profiles, plan, live, policies, seconds=seconds):
         say(line)
     return positions
+
+
+def record(lake: Lake, profiles: pl.DataFrame, tables: pipeline.Tables) -> None:
+    """Keep what a run read out of texts or asked about them, except for profiles in which anything was erased since.
+
+    Args:
+        lake: the store.
+        profiles: the table `profiles` of the run.
+        tables: rows of tables that stages add to.
+    """
+    if profiles.height:
+        for name, rows in tables.items():
+            lake.append(name, rows, since=profiles["seq"][0])

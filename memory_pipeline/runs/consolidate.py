@@ -3,8 +3,10 @@
 Not here: the stages (`consolidation/`), who takes part (`inputs`), and the same run through Dagster (`assets/`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
+from contextlib import nullcontext
 from datetime import UTC, datetime
+from typing import Final
 
 import polars as pl
 
@@ -12,17 +14,23 @@ from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.context import Complete, recorded_only
 from memory_pipeline.consolidation.model_prompts import KEY
 from memory_pipeline.consolidation.model_requests import ModelAnswers
-from memory_pipeline.lake.tables import Lake
+from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.llm.openai import OpenAICompletionClient
 from memory_pipeline.runs import commit, inputs
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, Settings
 
+_CONFLICTS: Final = 2
+"""Conflicts after which agents that update memories of a profile wait for its commit."""
+
+_ATTEMPTS: Final = 4
+"""Attempts to commit; only erasures, undos and other runs can prevent the later ones."""
+
 
 def consolidate(lake: Lake, settings: Settings, profiles: pl.DataFrame, *, run_id: str) -> dict[str, pl.DataFrame]:
     """Run every stage and commit.
 
-    What a language model is asked is kept as soon as all is answered, also if the commit fails: it is not asked again.
+    Profiles of which others changed meanwhile what the plan rests on are planned again (see `commit_all`). What a language model is asked is kept as soon as all is answered, also if the commit fails: it is not asked again.
 
     Args:
         lake: the store.
@@ -36,15 +44,72 @@ def consolidate(lake: Lake, settings: Settings, profiles: pl.DataFrame, *, run_i
     Raises:
         CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.
         InvariantBroken: the plan would break an invariant; nothing was changed.
-        Conflict: a profile has changed since; nothing was changed.
+        Conflict: others changed a profile at every attempt; it was not changed.
     """
     started_at = datetime.now(UTC)
     lake.project()
-    policies = inputs.policies(settings, profiles)
+    tables = _planned(lake, settings, profiles)
+    _, committed = commit_all(lake, settings, tables, run_id=run_id, started_at=started_at)
+    return committed
+
+
+def commit_all(
+    lake: Lake,
+    settings: Settings,
+    tables: pipeline.Tables,
+    *,
+    run_id: str,
+    started_at: datetime | None = None,
+    say: Callable[[str], None] = commit.LOGGER.info,
+) -> tuple[dict[str, int], dict[str, pl.DataFrame]]:
+    """Commit a plan; for profiles of which others changed meanwhile what it rests on, plan again and commit that.
+
+    After two conflicts agents that update memories of such a profile wait until it is committed.
+
+    Args:
+        lake: the store.
+        settings: as for `consolidate`.
+        tables: all tables of the run.
+        run_id: id of the run.
+        started_at: when the run started; default: now.
+        say: takes each line of the log.
+
+    Returns:
+        Ledger position of the commit of each profile, and the tables as they were committed.
+
+    Raises:
+        InvariantBroken: a plan would break an invariant; the profile was not changed.
+        Conflict: others changed a profile at every attempt; it was not changed.
+    """
+    committed, left, positions = dict(tables), tables, dict[str, int]()
+    for number in range(1, _ATTEMPTS + 1):
+        owners = left["profiles"]["profile_id"].to_list()
+        with lake.ledger.holding(owners) if number > _CONFLICTS else nullcontext():
+            if number > 1:
+                left = _planned(lake, settings, inputs.select_again(lake, settings, left["profiles"]))
+                committed = _replaced(committed, left, owners)
+            policies = inputs.policies(settings, left["profiles"])
+            try:
+                positions |= commit.commit(lake, left, policies, run_id=run_id, started_at=started_at, say=say)
+            except Conflict:
+                if number == _ATTEMPTS:
+                    raise
+        left = {name: rows.filter(~pl.col("profile_id").is_in(list(positions))) for name, rows in left.items()}
+        if left["profiles"].is_empty():
+            break
+    return positions, committed
+
+
+def _replaced(tables: pipeline.Tables, again: pipeline.Tables, owners: Collection[str]) -> dict[str, pl.DataFrame]:
+    """Return tables with the rows of some profiles replaced."""
+    others = ~pl.col("profile_id").is_in(list(owners))
+    return {name: TABLES[name].conform(pl.concat([rows.filter(others), again[name]])) for name, rows in tables.items()}
+
+
+def _planned(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Run every stage, and keep what was read out of texts or asked about them."""
     tables = preview(lake, settings, profiles)
-    for name in pipeline.RECORDED:
-        lake.append(name, tables[name])
-    commit.commit(lake, tables, policies, run_id=run_id, started_at=started_at)
+    commit.record(lake, profiles, {name: tables[name] for name in pipeline.RECORDED})
     return tables
 
 
@@ -102,6 +167,10 @@ def last_run(lake: Lake, profiles: pl.DataFrame) -> pipeline.LastRun:
     """Return what the last run published at the state that a run reads, for stages that its task does not need."""
     if profiles.is_empty() or not pipeline.idle(profiles["task"][0]):
         return pipeline.LastRun()
-    seq = profiles["seq"][0]
-    runs = lake.ledger.runs(profiles["profile_id"].to_list(), seq=seq).filter(pl.col("outcome") != "reverted")
-    return pipeline.LastRun(frozenset(runs["profile_id"]), lambda name, own: lake.read(name, seq=seq, profiles=own))
+    owners, seq = profiles["profile_id"].to_list(), profiles["seq"][0]
+    runs = lake.ledger.runs(owners, seq=seq).filter(pl.col("outcome") != "reverted")
+    # An erasure in another profile ends the states before it. Where nothing was published since, the newest is the same.
+    current = lake.ledger.published(owners) <= seq
+    return pipeline.LastRun(
+        frozenset(runs["profile_id"]), lambda name, own: lake.read(name, seq=None if current else seq, profiles=own)
+    )

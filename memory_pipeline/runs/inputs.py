@@ -51,6 +51,7 @@ def select_profiles(
 
     Raises:
         ValueError: task or scope is unknown, or a named profile has no memory.
+        Conflict: an erasure in a named profile was interrupted; of all profiles, that one is left out.
     """
     if task not in tuple(TASKS):  # a tuple compares what cannot be hashed, too
         raise ValueError(f"task {shown(task)} is unknown; known are {', '.join(TASKS)}")
@@ -66,6 +67,12 @@ def select_profiles(
         later = set(past.filter(pl.col("last_as_of") > as_of)["profile_id"])
         selected = [profile_id for profile_id in selected if profile_id not in later]
     position = seq or ledger.position()
+    lake.half_erased(selected)  # an erasure that is going on would move a head
+    heads = ledger.heads(selected)
+    half = lake.half_erased(selected)
+    if half in profiles:
+        lake.refuse_half_erased(selected)
+    selected = [profile_id for profile_id in selected if profile_id != half]
     runs = ledger.runs().filter(pl.col("as_of") < as_of)  # a second run at an instant has the limits of the first
     limits = _row_limits(settings, runs, {profile_id: stored[profile_id] for profile_id in selected})
     return pipeline.participants(
@@ -74,7 +81,7 @@ def select_profiles(
         as_of=as_of,
         seq=position,
         # Capped, so that the commit refuses a plan made from an earlier state than the head.
-        heads={profile_id: min(head, position) for profile_id, head in ledger.heads(selected).items()},
+        heads={profile_id: min(heads[profile_id], position) for profile_id in selected},
         since=dict(past.select("profile_id", "reflected_seq").iter_rows()),
         task=task,
         scope=scope,
@@ -84,6 +91,38 @@ def select_profiles(
         max_archived_share=max_archived_share,
         retry_reverted=retry_reverted,
     )
+
+
+def select_again(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> pl.DataFrame:
+    """Return the table `profiles` of a run for those of its profiles that others changed meanwhile, as they are now.
+
+    A profile that a later run has consolidated is left out: nothing is due at the instant of this one.
+
+    Args:
+        lake: the store.
+        settings: settings with the policy of each profile.
+        profiles: rows of the table `profiles` as the run selected them, one or more.
+
+    Raises:
+        Conflict: an erasure in one of the profiles was interrupted.
+    """
+    first = profiles.row(0, named=True)
+    later = status.progress(lake).filter(pl.col("last_as_of") > first["as_of"])
+    left = profiles.join(later, on="profile_id", how="anti")
+    if left.is_empty():
+        return left
+    again = select_profiles(
+        lake,
+        settings,
+        as_of=first["as_of"],
+        profiles=left["profile_id"].to_list(),
+        task=first["task"],
+        scope=first["scope"],
+        trigger=first["trigger"],
+        retry_reverted=first["retry_reverted"],
+    )
+    quotas = left.select("profile_id", "max_archived_share")
+    return TABLES["profiles"].conform(again.drop("max_archived_share").join(quotas, on="profile_id"))
 
 
 def _row_limits(settings: Settings, runs: pl.DataFrame, stored: Mapping[str, int]) -> dict[str, int]:
@@ -114,9 +153,11 @@ def profiles_of_plan(lake: Lake, settings: Settings, document: Mapping[str, Any]
 
     Raises:
         ValueError: the document is not a plan or was changed, or a profile or its policy has changed since.
+        Conflict: an erasure in one of its profiles was interrupted.
     """
     _, profiles = plan_document.read(document)
     heads = lake.ledger.heads(profiles["profile_id"].to_list())
+    lake.refuse_half_erased(list(heads))
     for row in profiles.iter_rows(named=True):
         profile_id = row["profile_id"]
         if heads[profile_id] != row["head"]:

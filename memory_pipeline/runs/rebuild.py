@@ -120,6 +120,11 @@ def snapshot_at(lake: Lake, as_of: datetime) -> Path:
     Raises:
         ValueError: nothing was remembered yet at that instant.
     """
+    with snapshot.building(lake.home):
+        return _snapshot_at(lake, as_of)
+
+
+def _snapshot_at(lake: Lake, as_of: datetime) -> Path:
     lake.project()
     events = lake.events(as_of=as_of)
     seq = lake.ledger.position()
@@ -219,6 +224,7 @@ def enrich_missing(lake: Lake, policy: Policy, *, profiles: Collection[str] | No
         policy: the embedder and the enrichments that are switched on.
         profiles: whose memories; default all.
     """
+    since = lake.ledger.position()
     memories, enrichment, vectors = (
         lake.read(name, profiles=profiles) for name in ("memories", "enrichment", "vectors")
     )
@@ -229,4 +235,4 @@ def enrich_missing(lake: Lake, policy: Policy, *, profiles: Collection[str] | No
         conform(Vectors, vectors),
     )
     for name, rows in added._asdict().items():
-        lake.append(name, rows)
+        lake.append(name, rows, since=since)

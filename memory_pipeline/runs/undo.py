@@ -97,11 +97,12 @@ def take_back(
     Raises:
         Conflict: a head has moved since; nothing was changed.
     """
+    owners = sorted(set(decisions["profile_id"]) | set(() if runs is None else runs["profile_id"]))
+    lake.refuse_half_erased(owners)
     runs_in_force = rebuild.runs_in_force(lake)
     undone = runs_in_force.clear() if runs is None else runs
     position = pl.lit(lake.ledger.position() + 1, pl.Int64)
     masked = pl.concat([lake.ledger.reverted(), decisions.select("profile_id", "decision_id", seq=position)])
-    owners = sorted(set(decisions["profile_id"]) | set(undone["profile_id"]))
     left = runs_in_force.join(undone, on=["profile_id", "plan_id"], how="anti")
     last = left.filter(pl.col("profile_id").is_in(owners)).unique("profile_id", keep="last")
     without_run = undone.unique("profile_id", keep="last").join(last, on="profile_id", how="anti")

@@ -10,6 +10,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Collection, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,7 @@ import polars as pl
 from memory_pipeline.erasure.erase import pending_erasure, resume_erasure
 from memory_pipeline.lake import publishing, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
+from memory_pipeline.ledger import commits
 from memory_pipeline.runs import commit, rebuild
 from memory_pipeline.service import launch
 from memory_pipeline.service.report import Finding, many
@@ -90,11 +92,13 @@ def _ledger(lake: Lake) -> Finding:
 
 
 def _files(lake: Lake, settings: Settings, *, repair: bool) -> Finding:
-    problems = lake.mend() if repair else lake.verify()
+    with lake.ledger.erasing() if repair else nullcontext():
+        problems = lake.mend() if repair else lake.verify()
+        lost = problems["table"].unique().to_list()
+        left = ", ".join(rebuild_lost(lake, settings, lost)) if repair and lost else ""
     if problems.is_empty():
         return Finding("lake", well=True, detail="every file is present and intact")
     if repair:
-        left = ", ".join(rebuild_lost(lake, settings, problems["table"].unique().to_list()))
         rest = f", except tables of {left}: rebuild those with: memory-pipeline consolidate" if left else ""
         return Finding("lake", not left, f"{many(problems.height, 'missing or damaged file')} rebuilt{rest}")
     first = problems.row(0, named=True)
@@ -128,9 +132,9 @@ def rebuild_lost(lake: Lake, settings: Settings, lost: Collection[str]) -> list[
         publishing.replace_rows(
             lake.ledger,
             lake.store,
-            profiles=profiles,
+            standing=lambda transaction: commits.verify(transaction, profiles),
             tables=tables,
-            record=lambda _: dict.fromkeys(rebuilt, position),
+            record=lambda _, names: dict.fromkeys(names, position),
         )
     rebuild.enrich_missing(lake, settings.policy)
     return [profile_id for profile_id in ran if profile_id not in rebuilt]

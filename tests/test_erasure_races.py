@@ -1,0 +1,186 @@
+"""What others do while an erasure goes on: they publish nothing of it, and it breaks none of them."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from leftovers import found
+
+from memory_pipeline.erasure.erase import erase_memories, resume_erasure
+from memory_pipeline.lake import compaction, files, publishing, tables
+from memory_pipeline.lake.tables import Conflict, Lake
+from memory_pipeline.ledger import redaction
+from memory_pipeline.ledger.event import Event, parse
+from memory_pipeline.runs import consolidate, inputs, undo
+from memory_pipeline.settings import load
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+WORDS = ("zwirblquax", "about her knee")
+TEXTS = {
+    "a": "Ana met Doctor Zwirblquax in Lyon about her knee",
+    "b": "Ana met Doctor Zwirblquax in Lyon about her knee.",
+    "t": "Bo likes green tea in the morning",
+    "u": "Bo likes green tea in the morning.",
+}
+OTHERS = {"r": "Rowing starts at seven on Mondays", "s": "Rowing starts at seven on Mondays!"}
+
+
+def stored(profile_id: str, memory_id: str, content: str, *, days: float = 30) -> Event:
+    raw = {"event_type": "memory.stored", "event_id": f"{profile_id} {memory_id}", "profile_id": profile_id}
+    payload = {"memory_id": memory_id, "payload": {"content": content}}
+    return parse(raw | payload, recorded_at=NOW - timedelta(days=days), origin="test")
+
+
+@pytest.fixture
+def lake(tmp_path: Path):
+    with Lake(tmp_path / "home") as opened:
+        told = {"p": TEXTS, "q": OTHERS}
+        opened.ledger.append([stored(name, key, text) for name, texts in told.items() for key, text in texts.items()])
+        yield opened
+
+
+@pytest.fixture
+def once(monkeypatch: pytest.MonkeyPatch):
+    """Do something once, in the middle of what another does: when it first writes a file of a table, or reads any."""
+
+    def meanwhile(act: Callable[[], object], *, writes: str = "", reads: bool = False) -> None:
+        waiting = [act]
+        write, collect = files.write, files.collect
+
+        def written(store, table_name, frame):
+            if table_name == writes and waiting:
+                waiting.pop()()
+            return write(store, table_name, frame)
+
+        def collected(*given, **named):
+            if reads and waiting:
+                waiting.pop()()
+            return collect(*given, **named)
+
+        monkeypatch.setattr(files, "write", written)
+        monkeypatch.setattr(files, "collect", collected)
+
+    return meanwhile
+
+
+def erase(lake: Lake) -> None:
+    with Lake(lake.home) as other:
+        erase_memories(other, profile_id="p", memory_ids=["a", "b"], now=NOW)
+
+
+def consolidated(lake: Lake, *, days: float = 5):
+    settings = load(lake.home, environment={})
+    profiles = inputs.select_profiles(lake, settings, as_of=NOW - timedelta(days=days))
+    return consolidate.consolidate(lake, settings, profiles, run_id=f"run{days}")
+
+
+def nothing_is_left(lake: Lake) -> None:
+    assert lake.verify().is_empty()
+    assert resume_erasure(lake) is None
+    lake.close()
+    assert found(lake.home, *WORDS) == []
+
+
+def test_a_projection_under_way_publishes_no_erased_words(lake, once):
+    once(lambda: erase(lake), writes="events")
+    lake.project()
+    assert lake.read("events").filter(memory_id="a").height == 2, "what was said, and that it was erased"
+    nothing_is_left(lake)
+
+
+def test_keywords_of_a_text_that_is_erased_meanwhile_are_not_kept(lake, once):
+    settings = load(lake.home, environment={})
+    profiles = inputs.select_profiles(lake, settings, as_of=NOW)
+    made = consolidate.preview(lake, settings, profiles)["enrichment"]
+    once(lambda: erase(lake), writes="enrichment")
+    assert lake.append("enrichment", made, since=profiles["seq"][0]) == len(OTHERS)
+    nothing_is_left(lake)
+
+
+@pytest.mark.parametrize("moment", ["events", "enrichment", "vectors", "memories", "scored_memories"])
+def test_a_run_over_all_profiles_goes_on_without_what_is_erased(lake, once, moment):
+    once(lambda: erase(lake), writes=moment)
+    consolidated(lake, days=-1)
+    assert lake.ledger.runs()["profile_id"].to_list() == ["p", "q"]
+    assert lake.read("memories", profiles=["q"]).filter(kind="original").height == len(OTHERS)
+    assert lake.read("memories", profiles=["p"]).filter(lifecycle="erased")["memory_id"].to_list() == ["a", "b"]
+    nothing_is_left(lake)
+
+
+def test_compaction_under_way_moves_no_erased_words(lake, once):
+    lake.project()
+    once(lambda: erase(lake), writes="payloads")
+    compaction.compact(lake.ledger, lake.store, before=NOW)
+    compaction.archive(lake.ledger, lake.store, before=NOW)
+    nothing_is_left(lake)
+
+
+def test_files_that_are_merged_during_an_erasure_are_redacted_once(lake, once, monkeypatch):
+    monkeypatch.setattr(tables, "PROJECTED_AT_ONCE", 2)
+    lake.project()
+    assert len(lake.paths("events")) == 3
+    monkeypatch.setattr(publishing, "MERGE_FILES", 2)
+    once(lambda: publishing.merge_small(lake.ledger, lake.store, table=tables.TABLES["events"]), writes="events")
+    erase(lake)
+    seqs = lake.read("events")["seq"].to_list()
+    assert len(seqs) == len(set(seqs))
+    nothing_is_left(lake)
+
+
+def test_a_reader_whose_files_an_erasure_replaces_reads_again(lake, once):
+    consolidated(lake)
+    lake.project()
+    compaction.compact(lake.ledger, lake.store, before=NOW - timedelta(days=20))
+    whole = {name: lake.read(name, profiles=["q"]) for name in ("events", "memories", "enrichment")}
+    position = lake.ledger.position()
+    for turn, name in enumerate(whole):
+        once(lambda turn=turn: erase_one(lake, "abt"[turn]), reads=True)
+        assert lake.read(name, profiles=["q"]).equals(whole[name])
+    assert len(lake.ledger.read(until=position)) == position
+
+
+def erase_one(lake: Lake, memory_id: str) -> None:
+    with Lake(lake.home) as other:
+        erase_memories(other, profile_id="p", memory_ids=[memory_id], now=NOW)
+
+
+def test_staged_tables_lose_the_profile_and_keep_the_others(lake):
+    whole = consolidated(lake)["memories"]
+    lake.stage("live", "memories", whole)
+    erase(lake)
+    kept = lake.staged("live", "memories")
+    assert kept.equals(whole.filter(profile_id="q"))
+    nothing_is_left(lake)
+
+
+def test_a_run_that_uses_earlier_tables_survives_an_erasure_elsewhere(lake):
+    consolidated(lake, days=5)
+    settings = load(lake.home, environment={})
+    profiles = inputs.select_profiles(lake, settings, as_of=NOW, profiles=["q"], task="lightweight")
+    erase(lake)
+    consolidate.consolidate(lake, settings, profiles, run_id="late")
+    assert lake.ledger.runs(["q"])["run_id"].to_list() == ["run5", "late"]
+
+
+def test_nothing_is_computed_of_a_profile_that_is_half_erased(lake, monkeypatch):
+    consolidated(lake, days=5)
+    monkeypatch.setattr("memory_pipeline.erasure.erase._finish", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        erase(lake)
+    monkeypatch.undo()
+    with lake.ledger.reading() as transaction:
+        assert redaction.half_erased(transaction) == "p"
+    settings = load(lake.home, environment={})
+    with pytest.raises(Conflict, match="'p': an erasure was interrupted; finish it with"):
+        inputs.select_profiles(lake, settings, as_of=NOW, profiles=["p"])
+    with pytest.raises(Conflict, match="'p': an erasure was interrupted; finish it with"):
+        undo.undo(lake, "run5", profile_id="p", now=NOW)
+    assert inputs.select_profiles(lake, settings, as_of=NOW)["profile_id"].to_list() == ["q"]
+    assert resume_erasure(lake) is not None
+    assert inputs.select_profiles(lake, settings, as_of=NOW)["profile_id"].to_list() == ["p", "q"]
+    nothing_is_left(lake)
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
