@@ -8,6 +8,7 @@ import pytest
 from leftovers import found
 
 from memory_pipeline.erasure.erase import erase_memories, resume_erasure
+from memory_pipeline.erasure.survivors import remove_survivors, survivors
 from memory_pipeline.lake import compaction, files, publishing, tables
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.ledger import redaction
@@ -184,3 +185,72 @@ def test_nothing_is_computed_of_a_profile_that_is_half_erased(lake, monkeypatch)
 
 def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+# --- what an erasure of an earlier version left behind, and questions that were asked since
+
+
+TEXT_OF = {name: ["content"] for name in ("events", "memories")} | {
+    name: ["content_hash"] for name in ("enrichment", "vectors")
+}
+
+
+def left_behind(lake: Lake, *names: str) -> None:
+    """Erase while another publishes as programs did that did not look whether anything was erased meanwhile."""
+    consolidated(lake)
+    kept = {name: lake.read(name) for name in names}
+    erase(lake)
+    for name, rows in kept.items():
+        gone = rows.join(lake.read(name), on=["profile_id", *TEXT_OF[name]], how="anti", nulls_equal=True)
+        with lake.ledger.writing() as transaction:
+            seq = lake.ledger.position()
+            file = files.write(lake.store, name, gone)
+            publishing.add_file(transaction, lake.store, table_name=name, file=file, seq=seq)
+    (lake.home / "snapshots" / "000000000003-abcdef01.duckdb").write_text("as it was")
+
+
+def test_what_is_said_and_changed_after_an_erasure_is_no_survivor(lake):
+    lake.project()
+    erase(lake)
+    consolidated(lake)
+    lake.ledger.append([stored("p", "later", "Trams stop near the harbour")])
+    assert survivors(lake) == {}
+    lake.ledger.append([asked("x", "where do trams stop?", "later")])
+    change = {"event_type": "memory.updated", "event_id": "u", "profile_id": "p", "memory_id": "later"}
+    lake.ledger.append([parse(change | {"payload": {"content": "Trams stop"}}, recorded_at=NOW, origin="test")])
+    consolidated(lake, days=-1)
+    assert survivors(lake) == {}, "keywords of a text that was replaced are none"
+
+
+@pytest.mark.parametrize("names", [("events", "memories"), ("enrichment", "vectors")])
+def test_survivors_are_named_by_their_place_and_removed(lake, names):
+    left_behind(lake, *names)
+    assert survivors(lake) == {"p": [*(f"table {name}" for name in names), "snapshot 000000000003-abcdef01"]}
+    remove_survivors(lake, now=NOW + timedelta(days=1))
+    assert survivors(lake) == {}
+    assert lake.read("memories", profiles=["q"]).filter(kind="original").height == len(OTHERS)
+    nothing_is_left(lake)
+
+
+def asked(event_id: str, query: str, memory_id: str, *, days: float = 0) -> Event:
+    raw = {"event_type": "memory.accessed", "event_id": event_id, "profile_id": "p"}
+    payload = {"payload": {"memory_ids": [memory_id], "query": query}}
+    return parse(raw | payload, recorded_at=NOW + timedelta(days=days), origin="test")
+
+
+def test_questions_asked_since_are_named_in_the_receipt_and_can_be_redacted(lake):
+    lake.ledger.append([asked("x0", "which tea?", "t", days=-1)])
+    consolidated(lake)
+    receipt = erase_memories(lake, profile_id="p", memory_ids=["a", "b"], now=NOW)
+    offer = "erase --profile p --questions-since 2026-03-01T00:00:00.000000Z"
+    assert any(offer in line for line in receipt.not_covered)
+    lake.ledger.append([asked("x1", "did anybody call Zwirblquax?", "t", days=1), asked("x2", "when?", "u", days=1)])
+    consolidated(lake, days=-2)
+    later = NOW + timedelta(days=3)
+    redacted = erase_memories(lake, profile_id="p", questions_since=NOW, now=later)
+    assert (redacted.queries, redacted.events, redacted.erased) == (2, 0, ())
+    rows = lake.read("events", profiles=["p"]).filter(event_type="memory.accessed").sort("seq")
+    assert rows["query"].to_list() == ["which tea?", None, None]
+    assert rows["memory_id"].to_list() == ["t", "t", "u"], "who was found still counts"
+    assert erase_memories(lake, profile_id="p", questions_since=NOW, now=later).queries == 0
+    nothing_is_left(lake)

@@ -83,5 +83,5 @@ def test_an_agent_that_changes_another_memory_stops_nobody(lake: Lake, agent) ->
     assert lake.ledger.attempts()["outcome"].to_list() == ["committed"]
     assert lake.read("memories", profiles=["p"]).equals(rebuild.rebuild(lake, "p")["memories"])
     night(lake, as_of=NIGHT + timedelta(days=1), run_id="next")
-    changed = lake.read("memories").filter(pl.col("memory_id") == "m9")
+    changed = lake.read("memories").filter(pl.col("memory_id") == "m9", pl.col("profile_id") == "p")
     assert changed["importance_given"].to_list() == [0.0], "the next run sees it"

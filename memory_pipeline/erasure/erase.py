@@ -23,7 +23,7 @@ from uuid6 import uuid7
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.erasure import redact_decisions, redact_files
 from memory_pipeline.erasure.quotes import Quotes, readable
-from memory_pipeline.erasure.receipt import NOT_COVERED, Receipt
+from memory_pipeline.erasure.receipt import NOT_COVERED, Receipt, later_questions
 from memory_pipeline.lake import publishing, snapshot
 from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
@@ -37,7 +37,7 @@ from memory_pipeline.runs import commit, rebuild
 from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.settings import Policy
 
-__all__ = ["Receipt", "erase_memories", "pending_erasure", "resume_erasure"]
+__all__ = ["Receipt", "erase_memories", "finish_again", "pending_erasure", "questions", "resume_erasure"]
 
 NO_REASON: Final = "asked for"
 """Reason recorded when the caller gives none."""
@@ -76,6 +76,7 @@ def erase_memories(
     memory_ids: Collection[str] | None = None,
     user_id: str | None = None,
     whole_profile: bool = False,
+    questions_since: datetime | None = None,
     now: datetime,
     reason: str = "",
 ) -> Receipt:
@@ -90,6 +91,8 @@ def erase_memories(
         memory_ids: ids of the memories.
         user_id: instead: every memory stored for this person, and this person's queries.
         whole_profile: instead: every memory of the profile.
+        questions_since: instead: the words of every question asked of the profile since, such as after an erasure,
+            when nobody knows any more which of them quote it.
         now: time of the request.
         reason: reason recorded in the ledger; it must not contain what is erased.
 
@@ -97,21 +100,30 @@ def erase_memories(
         What was redacted and removed, and what an erasure does not cover. Empty for memories erased already.
 
     Raises:
-        ValueError: none or several of `memory_ids`, `user_id` and `whole_profile` are set.
+        ValueError: none or several of `memory_ids`, `user_id`, `whole_profile` and `questions_since` are set.
         UnknownMemory: the store has no such memory, person or profile; the message suggests similar names.
         LakeError: the store cannot be written or stayed in use; the next erasure or `resume_erasure` finishes the work.
 
     Cost: reads all events and decisions of the profile, repeats its last run, rewrites the profile's files and copies
         the ledger's database: seconds for up to 100,000 memories.
     """
-    if sum([bool(memory_ids), user_id is not None, whole_profile]) != 1:
-        raise ValueError("name what to erase: memory_ids, or user_id, or whole_profile, and only one of them")
+    if sum([bool(memory_ids), user_id is not None, whole_profile, questions_since is not None]) != 1:
+        raise ValueError(
+            "name what to erase: memory_ids, or user_id, or whole_profile, or questions_since, and only one of them"
+        )
     salt = secrets.token_bytes(payloads.SALT_BYTES)
     with lake.ledger.erasing():
         _resume(lake)
         with lake.ledger.exclusive():
-            scope = _Scope(lake, profile_id, memory_ids=memory_ids, user_id=user_id, whole=whole_profile)
-            if not scope.erased:
+            scope = _Scope(
+                lake,
+                profile_id,
+                memory_ids=() if questions_since else memory_ids,
+                user_id=user_id,
+                whole=whole_profile,
+                questions_since=questions_since,
+            )
+            if not scope.erased and not scope.quoting():
                 return replace(scope.receipt(now, reason), at=scope.since() or now)
             pending = _redact(lake, scope, scope.receipt(now, reason.strip() or NO_REASON), salt)
         return replace(_finish(lake, pending), salt=salt.hex())
@@ -136,6 +148,30 @@ def _resume(lake: Lake) -> Receipt | None:
     return None if pending is None else _finish(lake, pending)
 
 
+def finish_again(lake: Lake, profile_id: str, *, seqs: Collection[int], now: datetime, reason: str) -> Receipt:
+    """Do again what an erasure does once the ledger is redacted, and return a receipt.
+
+    Args:
+        lake: the store.
+        profile_id: the profile.
+        seqs: positions of its redacted events.
+        now: time of the request.
+        reason: stands in the receipt.
+
+    Raises:
+        LakeError: the store cannot be written, or is still in use.
+    """
+    with lake.ledger.erasing():
+        _resume(lake)
+        events = lake.events(profiles=[profile_id]).filter(_is(EventType.ERASED))
+        erased = tuple(events["memory_id"].unique().sort())
+        receipt = Receipt(profile_id=profile_id, at=now, reason=reason, already=erased)
+        pending = _Pending(receipt=receipt, seqs=sorted(seqs))
+        with lake.ledger.writing() as transaction:
+            redaction.apply(transaction, redaction.Redaction(pending=pending.to_json()))
+        return _finish(lake, pending)
+
+
 def pending_erasure(lake: Lake) -> Receipt | None:
     """Return the receipt of an erasure that began but is not finished; None if there is none.
 
@@ -156,9 +192,17 @@ class _Scope:
     """The memories to erase in one profile, and where they are quoted; read while other writers are locked out."""
 
     def __init__(
-        self, lake: Lake, profile_id: str, *, memory_ids: Collection[str] | None, user_id: str | None, whole: bool
+        self,
+        lake: Lake,
+        profile_id: str,
+        *,
+        memory_ids: Collection[str] | None,
+        user_id: str | None,
+        whole: bool,
+        questions_since: datetime | None = None,
     ) -> None:
         self.profile_id, self.user_id, self.whole = profile_id, user_id, whole
+        self._questions_since = questions_since
         self.events = lake.events(profiles=[profile_id])
         stored = self.events.filter(pl.col("event_type") == EventType.STORED.value)
         if self.events.is_empty():
@@ -195,7 +239,12 @@ class _Scope:
         return set(self.events.filter(about | session, pl.col("erased_at").is_null())["seq"])
 
     def quoting(self) -> set[int]:
-        """Return positions of events about other memories whose query or metadata quotes these or is the person's."""
+        """Return positions of events about other memories whose query or metadata quotes these or is the person's.
+
+        Empty if nothing is erased, but for the questions that were named by their time.
+        """
+        if not self.erased:
+            return set(questions(self.events, self._questions_since)["seq"]) if self._questions_since else set()
         kinds = _is(EventType.ACCESSED, EventType.LINKED, EventType.FEEDBACK)
         has_text = pl.any_horizontal(pl.col("query", "metadata").is_not_null())
         named = _is(EventType.ACCESSED) & self._named
@@ -227,6 +276,13 @@ class _Scope:
         erased = stored.filter(self._named).select("content").unique()
         same = stored.filter(~self._named).join(erased, on="content", how="semi")
         return same["memory_id"].unique().sort().to_list()
+
+
+def questions(events: pl.DataFrame, since: datetime) -> pl.DataFrame:
+    """Return the questions asked since an instant that have words (rows of the table `events`)."""
+    has_text = pl.any_horizontal(pl.col("query", "metadata").is_not_null())
+    asked = pl.max_horizontal("occurred_at", "recorded_at") >= since
+    return events.filter(_is(EventType.ACCESSED) & has_text & asked)
 
 
 def _is(*kinds: EventType) -> pl.Expr:
@@ -297,7 +353,11 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pendin
         decisions=len(changed.rows),
         dead_letters=tuple(letters),
         caches=tuple(_names(lake, masked)),
-        not_covered=(*NOT_COVERED, *(f"{name}, which holds words of it" for name in _names(lake, other))),
+        not_covered=(
+            *NOT_COVERED,
+            later_questions(profile_id, receipt.at),
+            *(f"{name}, which holds words of it" for name in _names(lake, other)),
+        ),
     )
     redacted = {row[0]: _redacted_payload(row, emptied, salt=salt, at=receipt.at) for row in rows}
     pending = _Pending(receipt=receipt, seqs=sorted(redacted))
@@ -448,7 +508,7 @@ def _remove_derived_rows(lake: Lake, profile_id: str, receipt: Receipt) -> list[
         ]
     )["content_hash"].unique()
     of_profile = pl.col("profile_id") == profile_id
-    of_removed = of_profile & pl.col("memory_id").is_in([*receipt.erased, *receipt.dropped])
+    of_removed = of_profile & pl.col("memory_id").is_in([*receipt.erased, *receipt.already, *receipt.dropped])
     unused = of_profile & ~pl.col("content_hash").is_in(hashes.implode())
     answers = {"completions": of_profile, "verdicts": of_profile}
     tables = {"enrichment": unused, "vectors": unused, **answers, "score_history": of_removed}

@@ -21,6 +21,14 @@ NOT_COVERED: Final = (
 """What an erasure does not reach."""
 
 
+def later_questions(profile_id: str, at: datetime) -> str:
+    """Return what an erasure does not reach of what is asked after it, and how to erase that."""
+    return (
+        "questions asked since, which may hold the words; redact them all with: "
+        f"memory-pipeline erase --profile {profile_id} --questions-since {payloads.written(at)}"
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
     """What an erasure changed, by count and name, and what it does not cover; names are ids and paths, never texts."""

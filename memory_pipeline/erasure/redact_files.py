@@ -22,6 +22,7 @@ from memory_pipeline.lake.tables import STAGING_PREFIX
 from memory_pipeline.ledger import catalog, event, profile_events, sqlite_file
 from memory_pipeline.ledger.database import MissingFile, explained
 from memory_pipeline.ledger.ledger import Ledger
+from memory_pipeline.ledger.payloads import ERASED
 from memory_pipeline.schemas import TABLES
 
 CACHES: Final = ("index", "cache")
@@ -55,15 +56,21 @@ def redact_events(ledger: Ledger, store: ObjectStore, seqs: Collection[int]) -> 
 
     new_files = rewrite(ledger, store, "events", selected, with_present_events)
     new_files += rewrite(ledger, store, "payloads", selected, lambda frame: frame.filter(~selected))
-    for key in compaction.archives(store):
-        archived = pl.read_parquet(store.uri(key))
-        positions = archived.filter(selected)["seq"].to_list()
-        if positions:
-            new = pl.DataFrame(read_events(ledger, positions), schema=archived.schema, orient="row")
-            with explained(ledger.home):
-                files.replace(store, key, pl.concat([archived.filter(~selected), new]).sort("seq"))
-            new_files.append(key)
+    for key in archived(store, seqs):
+        rows = pl.read_parquet(store.uri(key))
+        new = rows.filter(selected)["seq"].to_list()
+        present = pl.DataFrame(read_events(ledger, new), schema=rows.schema, orient="row")
+        with explained(ledger.home):
+            files.replace(store, key, pl.concat([rows.filter(~selected), present]).sort("seq"))
+        new_files.append(key)
     return new_files
+
+
+def archived(store: ObjectStore, seqs: Collection[int]) -> list[str]:
+    """Return the keys of the archives that hold events at some positions as they were before they were redacted."""
+    whole = pl.col("seq").is_in(sorted(seqs)) & ~pl.col("payload").str.contains(f'"{ERASED}_at":"', literal=True)
+    keys = compaction.archives(store)
+    return [key for key in keys if pl.read_parquet(store.uri(key), columns=["seq", "payload"]).filter(whole).height]
 
 
 def rewrite(

@@ -6,7 +6,7 @@ afterwards. Not here: what is redacted, and how (`erasure/`).
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -14,8 +14,9 @@ import sqlalchemy as sa
 from memory_pipeline.ledger import catalog
 from memory_pipeline.ledger.catalog import Mark
 from memory_pipeline.ledger.database import DEAD_LETTERS, DECISIONS, EVENTS, META, Transaction
-from memory_pipeline.ledger.event import COLUMNS, Event
+from memory_pipeline.ledger.event import COLUMNS, PIPELINE, Event
 from memory_pipeline.ledger.ledger import position_in
+from memory_pipeline.ledger.payloads import ERASED
 from memory_pipeline.schemas import EventType
 
 DOCUMENTS: Final = ("factors", "before", "after")
@@ -29,13 +30,13 @@ _PENDING: Final = "erasing"
 class Redaction:
     """Changes of one erasure."""
 
-    payloads: Mapping[int, str]
+    payloads: Mapping[int, str] = field(default_factory=dict)
     """New payloads, by position."""
-    decisions: Sequence[Mapping[str, Any]]
+    decisions: Sequence[Mapping[str, Any]] = ()
     """Rows of decisions with new signatures, reasons and documents."""
-    dead_letters: Collection[str]
+    dead_letters: Collection[str] = ()
     """Ids of the refused events to delete."""
-    events: Sequence[Event]
+    events: Sequence[Event] = ()
     """Events that record the erasure."""
     pending: str
     """What is left to do after the transaction, for `pending`."""
@@ -51,7 +52,9 @@ def apply(transaction: Transaction, redaction: Redaction) -> None:
         _update_decisions(transaction, redaction.decisions)
     for letter_id in redaction.dead_letters:
         connection.execute(DEAD_LETTERS.delete().where(DEAD_LETTERS.c.letter_id == letter_id))
-    connection.execute(EVENTS.insert(), [dict(zip(COLUMNS, event.row(), strict=True)) for event in redaction.events])
+    if redaction.events:
+        rows = [dict(zip(COLUMNS, event.row(), strict=True)) for event in redaction.events]
+        connection.execute(EVENTS.insert(), rows)
     catalog.set_mark(transaction, Mark.ERASED, position_in(transaction))
     connection.execute(META.insert().values(key=_PENDING, value=redaction.pending))
 
@@ -73,6 +76,13 @@ def erased_since(transaction: Transaction, seq: int) -> set[str]:
         return set()
     erasures = sa.select(EVENTS.c.profile_id).where(EVENTS.c.seq > seq, EVENTS.c.event_type == EventType.ERASED.value)
     return set(transaction.connection.scalars(erasures))
+
+
+def redacted_positions(transaction: Transaction, profile_id: str) -> list[int]:
+    """Return the positions of a profile's redacted events. Cost: reads all its payloads."""
+    redacted = EVENTS.c.payload.contains(f'"{ERASED}_at":"', autoescape=True)  # in a text its quotes are escaped
+    condition = (EVENTS.c.profile_id == profile_id, EVENTS.c.event_type.not_in(PIPELINE), redacted)
+    return list(transaction.connection.scalars(sa.select(EVENTS.c.seq).where(*condition).order_by(EVENTS.c.seq)))
 
 
 def finish(transaction: Transaction) -> None:

@@ -11,12 +11,14 @@ import shutil
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 
 from memory_pipeline.erasure.erase import pending_erasure, resume_erasure
+from memory_pipeline.erasure.survivors import remove_survivors, survivors
 from memory_pipeline.lake import publishing, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger import commits
@@ -71,6 +73,7 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
                 )
                 yield Finding("erasure", well=False, detail=remedy)
             yield _files(lake, settings, repair=repair)
+            yield from _survivors(lake, repair=repair)
             yield _snapshot(lake, repair=repair)
             letters = lake.ledger.dead_letters().height
     except LakeError as error:
@@ -89,6 +92,23 @@ def _ledger(lake: Lake) -> Finding:
         return Finding("ledger", well=False, detail=f"damaged: {problem}; {remedy}")
     profiles = lake.ledger.profiles().height
     return Finding("ledger", well=True, detail=f"position {lake.ledger.position()}, {many(profiles, 'profile')}")
+
+
+def _survivors(lake: Lake, *, repair: bool) -> Iterator[Finding]:
+    """Look for erased texts in what is published; nothing is said where nothing was left."""
+    try:
+        left = survivors(lake)
+    except LakeError:
+        return  # the finding before is about files
+    if not left:
+        return
+    places = "; ".join(f"profile {profile_id}: {', '.join(found)}" for profile_id, found in left.items())
+    if repair:
+        remove_survivors(lake, now=datetime.now(UTC))
+        yield Finding("erased texts", well=True, detail=f"what was left of them was removed ({places})")
+    else:
+        detail = f"some are still there ({places}); remove them with: memory-pipeline doctor --repair"
+        yield Finding("erased texts", well=False, detail=detail)
 
 
 def _files(lake: Lake, settings: Settings, *, repair: bool) -> Finding:

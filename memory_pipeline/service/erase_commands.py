@@ -19,6 +19,7 @@ from memory_pipeline.service.options import (
     JsonOption,
     Misused,
     existing_lake,
+    instant,
     new_file,
     out,
     profile_option,
@@ -43,9 +44,13 @@ class Preview:
     """Ids and texts of the memories, oldest first."""
     summaries: int
     """Summaries that quote them; they are reworded without them, or dropped."""
+    questions: int = 0
+    """Questions whose words are redacted, if the erasure is of questions."""
 
     def phrase(self) -> str:
         """Return the preview as the end of a sentence."""
+        if self.questions:
+            return f"the words of {many(self.questions, 'question')} asked in profile {self.profile_id}"
         summaries = many(self.summaries, "summary")
         rest = f"; {summaries} that quote them will be reworded or dropped" if self.summaries else ""
         return f"{many(len(self.memories), 'memory')} of profile {self.profile_id}{rest}"
@@ -63,6 +68,12 @@ def erase(
         str | None,
         profile_option("Profile (tenant), needed if the store has several; on its own: every memory of this profile."),
     ] = None,
+    questions_since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="INSTANT", help="Instead: the words of every question asked since, such as after an erasure."
+        ),
+    ] = None,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason; kept in the ledger.")] = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be erased.")] = False,
@@ -78,25 +89,33 @@ def erase(
     """
     if memory_id is not None and user is not None:
         raise Misused("MEMORY and --user exclude each other; give one of them")
-    if memory_id is None and user is None and profile is None:
+    if questions_since is not None and (memory_id is not None or user is not None):
+        raise Misused("--questions-since stands by itself; leave out MEMORY and --user")
+    since = instant(questions_since, "--questions-since")
+    if memory_id is None and user is None and profile is None and since is None:
         raise Misused("nothing to erase: give a MEMORY, --user NAME, or --profile NAME for a whole profile")
     new_file(receipt_file, "--receipt", fresh=True)
     with existing_lake(settings_in_force()) as lake:
-        from memory_pipeline.erasure.erase import erase_memories  # noqa: PLC0415
+        from memory_pipeline.erasure.erase import erase_memories, questions  # noqa: PLC0415
 
         owner = choose_profile(lake, profile)
-        reach = preview(lake, owner, memory_id=memory_id, user=user)
+        reach = (
+            Preview(owner, (), 0, questions=questions(lake.events(profiles=[owner]), since).height)
+            if since
+            else preview(lake, owner, memory_id=memory_id, user=user)
+        )
         if dry_run:
             _show(reach, as_json=as_json)
             return
-        if reach.memories and not yes:
+        if (reach.memories or reach.questions) and not yes:
             _confirm(reach)
         receipt = erase_memories(
             lake,
             profile_id=owner,
             memory_ids=None if memory_id is None else [memory_id],
             user_id=user,
-            whole_profile=memory_id is None and user is None,
+            whole_profile=memory_id is None and user is None and since is None,
+            questions_since=since,
             now=datetime.now(UTC),
             reason=reason,
         )
@@ -131,9 +150,10 @@ def preview(lake: Lake, profile_id: str, *, memory_id: str | None, user: str | N
 def _show(reach: Preview, *, as_json: bool) -> None:
     if as_json:
         ids = [memory_id for memory_id, _ in reach.memories]
-        show_json({"profile_id": reach.profile_id, "memories": ids, "summaries": reach.summaries})
+        counts = {"summaries": reach.summaries, "questions": reach.questions}
+        show_json({"profile_id": reach.profile_id, "memories": ids, **counts})
         return
-    if not reach.memories:
+    if not reach.memories and not reach.questions:
         line(out(), f"nothing to erase in profile {reach.profile_id}")
         return
     prose(out(), f"would erase for good: {reach.phrase()}")
