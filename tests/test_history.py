@@ -245,10 +245,14 @@ def test_rows_of_one_profile_never_depend_on_another(tmp_path, told):
 def test_a_plan_made_before_another_commit_is_refused(lake):
     settings = homes.settings(lake.home)
     profiles = inputs.select_profiles(lake, settings, as_of=homes.NIGHT)
+    tables = consolidate.preview(lake, settings, profiles)
     homes.night(lake)
     with pytest.raises(Conflict, match="sample-1"):
-        consolidate.consolidate(lake, settings, profiles, run_id="late")
+        commit.commit(lake, tables, inputs.policies(settings, profiles), run_id="late")
     assert lake.ledger.runs()["run_id"].unique().to_list() == ["run"]
+    again = consolidate.consolidate(lake, settings, profiles, run_id="again")
+    assert again["consolidation_plan"].is_empty(), "the same night again plans nothing"
+    assert again["profiles"]["seq"].min() > profiles["seq"].max()
 
 
 def test_the_state_of_a_past_instant_is_a_snapshot_of_its_own(consolidated):
