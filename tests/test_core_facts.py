@@ -24,6 +24,16 @@ def read(*texts):
         (HEALTH, "I'm allergic to walnuts; last year I ended up in hospital."),
         (HEALTH, "He takes metformin 500 mg with every meal."),
         (HEALTH, "Mireille can't eat anything with gluten in it."),
+        (IDENTITY, "Hello, I'm Ottoline."),
+        (IDENTITY, "Our new address is 4 Quay Lane."),
+        (IDENTITY, "I teach geometry in the evenings."),
+        (HEALTH, "Signe has a weak left ankle and avoids stairs."),
+        (HEALTH, "Grandad is on bisoprolol and must rest."),
+        (INSTRUCTION, "I read slowly but please use simple words."),
+        (INSTRUCTION, "For parcels, always add a customs form."),
+        (INSTRUCTION, "Run the linter before every push."),
+        (INSTRUCTION, "Tadeo does not want adverbs in headlines."),
+        (PREFERENCE, "Jem hates olives, I adore them."),
         (HEALTH, "My cardiologist is Dr. Abelard at the Western."),
         (INSTRUCTION, "Always quote prices without tax."),
         (INSTRUCTION, "Please never book me an aisle seat."),
@@ -55,6 +65,12 @@ def test_a_standing_fact_has_its_kind(section, text):
         "The bridge is eleven metres long.",
         "Thanks, your help is much appreciated.",
         "Blood pressure was fine this morning.",
+        "If I find a treasure I will move to Tahiti.",
+        "Maybe I am going to learn the harp.",
+        "Fixtures live in tests/data and are plain text.",
+        "Somebody on the ferry is allergic to Mondays.",
+        "I am allergic to alarm clocks, haha.",
+        "Don't give up on the harp now.",
         "",
         None,
     ],
@@ -67,6 +83,16 @@ def test_a_sentence_stands_with_the_one_it_leans_on():
     told = "Penny has a spaniel. He must never have chocolate. It rained all day."
     assert read(told) == [("Penny has a spaniel. He must never have chocolate. It rained all day.", INSTRUCTION)]
     assert read("The shop shut. I never drink coffee after noon.") == [("I never drink coffee after noon.", PREFERENCE)]
+
+
+def test_a_pronoun_whose_meaning_the_sentence_gives_leans_on_nothing():
+    told = "The ferry was late. Tadeo has asthma and keeps an inhaler with him. The nurse says that it helps."
+    assert read(told)[0][0] == "Tadeo has asthma and keeps an inhaler with him."
+
+
+def test_a_fact_is_not_lost_in_a_long_story_that_leans_on_it():
+    story = "They laughed at that for most of the evening until the last boat left the quay and the lamps went out."
+    assert read(f"I'm allergic to walnuts. {story} {story}")[0][1] == HEALTH
 
 
 def test_what_leans_on_nothing_and_what_commands_is_marked():

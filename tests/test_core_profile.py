@@ -4,18 +4,25 @@ import frames
 import polars as pl
 import pytest
 from frames import AS_OF, ago
+from planned import fact_changes
 
 from memory_pipeline.consolidation import core_memory, core_profile
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
 
-def compiled(*rows, edges=(), **policy):
+def compiled(*rows, edges=(), changes=(), **policy):
     """The blocks by name, as lists of facts, of memories m0, m1, ..."""
     memories = frames.memories({"importance_given": 0.6, **row} for row in rows)
     scored = memories.select("profile_id", "memory_id", importance="importance_given")
     found = core_memory.candidates(
-        memories, scored, frames.enrichment({}, of=memories), Policy(**policy), as_of=AS_OF, edges=frames.edges(edges)
+        memories,
+        scored,
+        frames.enrichment({}, of=memories),
+        Policy(**policy),
+        as_of=AS_OF,
+        edges=frames.edges(edges),
+        changes=fact_changes(changes),
     )
     return {block: content.split(core_memory.SEPARATOR) for block, content in found.select("block", "content").rows()}
 
@@ -68,6 +75,20 @@ def test_a_closed_sentence_is_left_out_and_the_rest_stays():
     closed = {"sentence": "I live in a barn near Kells.", "valid_until": ago(1), "closed_by": "x"}
     text = "I live in a barn near Kells. I'm allergic to walnuts."
     assert compiled(*said(text, closed_statements=[closed])) == {"health_and_safety": ["I'm allergic to walnuts."]}
+
+
+def test_a_doubt_about_one_statement_takes_only_that():
+    told = said("I live in a barn near Kells. I'm allergic to walnuts.", "Moving day! Boxes everywhere in Trim.")
+    link = {"source": "m1", "target": "m0", "edge_type": "MAY_UPDATE"}
+    part = {"memory_id": "m0", "other_id": "m1", "relation": "update", "decided": False}
+    part["statement"] = "I live in a barn near Kells."
+    assert compiled(*told, edges=[link]) == {}
+    assert compiled(*told, edges=[link], changes=[part]) == {"health_and_safety": ["I'm allergic to walnuts."]}
+
+
+def test_a_day_that_is_only_called_today_is_given_its_date():
+    told = {"content": "I was diagnosed with asthma today.", "created_at": ago(40)}
+    assert compiled(told) == {"health_and_safety": [f"I was diagnosed with asthma today. ({ago(40).date()})"]}
 
 
 def test_the_newest_of_facts_about_the_same_thing_stands_where_the_first_was():

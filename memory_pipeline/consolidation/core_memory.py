@@ -108,6 +108,7 @@ def candidates(
     *,
     as_of: datetime,
     edges: pl.DataFrame | None = None,
+    changes: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Select the facts of each block and word it by rule, within both limits.
 
@@ -133,6 +134,7 @@ def candidates(
         as_of: instant at which facts must be valid.
         edges: decided and proposed edges, which say what is outdated or repeated; read for a profile of the user;
             default: none.
+        changes: table `fact_changes`, which says of which statement; likewise; default: none.
 
     Returns:
         profile_id, block, members (in order) and content; empty blocks have no row. Sorted by profile, then in the
@@ -140,7 +142,8 @@ def candidates(
 
     Cost: a filter and a sort of the live memories per block.
     """
-    return _fill_blocks(_facts(memories, scored, enrichment, edges, policy, as_of), {}, policy).drop("worded")
+    facts = _facts(memories, scored, enrichment, policy, as_of, edges=edges, changes=changes)
+    return _fill_blocks(facts, {}, policy).drop("worded")
 
 
 def numbered(blocks: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
@@ -169,6 +172,7 @@ def compile_blocks(
     as_of: datetime,
     plan_id: str,
     edges: pl.DataFrame | None = None,
+    changes: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Compile the core memory blocks and return those whose text changes.
 
@@ -186,6 +190,7 @@ def compile_blocks(
         as_of: instant at which facts must be valid.
         plan_id: plan that the rows belong to.
         edges: decided and proposed edges; default: none.
+        changes: table `fact_changes`; default: none.
 
     Returns:
         Table `core_memory_blocks`: only the blocks whose text changes, each with the next version. A block that became
@@ -196,7 +201,7 @@ def compile_blocks(
     table = TABLES["core_memory_blocks"]
     if not policy.core_blocks:
         return table.empty()
-    facts = _facts(memories, scored, enrichment, edges, policy, as_of)
+    facts = _facts(memories, scored, enrichment, policy, as_of, edges=edges, changes=changes)
     by_rules = _fill_blocks(facts, {}, policy)
     answers = prompting.accepted_blocks(by_rules, completions, policy).drop_nulls("content")
     wordings = {(profile_id, block): text for profile_id, block, text in answers.select(*_BLOCK, "content").iter_rows()}
@@ -221,9 +226,11 @@ def _facts(
     memories: pl.DataFrame,
     scored: pl.DataFrame,
     enrichment: pl.DataFrame,
-    edges: pl.DataFrame | None,
     policy: Policy,
     as_of: datetime,
+    *,
+    edges: pl.DataFrame | None,
+    changes: pl.DataFrame | None,
 ) -> pl.DataFrame:
     """Return the facts of each block as lists, best first: profile_id, place (of the block), memory_id, text, gist."""
     eligible = _with_member_dates(memories).filter(
@@ -233,7 +240,9 @@ def _facts(
         known = memories.join(eligible.select(KEY), on=KEY, how="anti")
         own = eligible.filter(_is("kind", *_OWN))
         drawn = TABLES["proposed_edges"].empty() if edges is None else edges
-        chosen = core_profile.facts(own, scored, drawn, as_of=as_of, others=known).with_columns(gist="text")
+        of_statements = TABLES["fact_changes"].empty() if changes is None else changes
+        chosen = core_profile.facts(own, scored, drawn, of_statements, as_of=as_of, others=known)
+        chosen = chosen.with_columns(gist="text")
     else:
         chosen = _counted(eligible, scored, enrichment, policy)
     return (

@@ -13,6 +13,7 @@ import polars as pl
 from memory_pipeline.consolidation import currency
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import INSTANT
+from memory_pipeline.text.lang.en.core_cues import RELATIVE_DAY
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
 from memory_pipeline.text.parse import tokens
 from memory_pipeline.text.parse.speakers import by_assistant
@@ -26,7 +27,7 @@ NAMES: Final = (
     core_facts.PROJECT,
 )
 """The blocks, in the order in which they are filled."""
-PROJECT_DAYS: Final = 180
+PROJECT_DAYS: Final = 90
 """Age in days from which a project no longer counts as current."""
 LEAST_IMPORTANCE: Final = 0.2
 """Importance from which a memory is worth reading before every session."""
@@ -48,31 +49,42 @@ _COLUMNS: Final = ("place", "memory_id", "text", "about", "lasting", "importance
 
 
 def facts(
-    memories: pl.DataFrame, scored: pl.DataFrame, edges: pl.DataFrame, *, as_of: datetime, others: pl.DataFrame
+    memories: pl.DataFrame,
+    scored: pl.DataFrame,
+    edges: pl.DataFrame,
+    changes: pl.DataFrame,
+    *,
+    as_of: datetime,
+    others: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return the facts of each block, best first.
 
-    Left out are facts of memories that a newer one may outdate or contradicts, closed statements, what an assistant
-    said, commands that people give each other in a chat, and statements whose subject is said elsewhere. Of facts about
-    the same thing the newest stands. Facts are ranked by use (accesses, helpful feedback), then those about the person
-    whom the profile is about, then by importance, then the newest.
+    Left out are facts of memories that a newer one may outdate or contradicts, statements that are closed or may be
+    outdated while the rest of their memory stands, what an assistant said, commands that people give each other in a
+    chat, and statements whose subject is said elsewhere. Of facts about the same thing the newest stands. Facts are
+    ranked by use (accesses, helpful feedback), then those about the person whom the profile is about, then by
+    importance, then the newest.
 
     Args:
         memories: rows of `memories` that are live, valid and no repetition of others.
         scored: table `scored_memories`.
         edges: decided and proposed edges: MAY_UPDATE, MAY_REPEAT and CONTRADICTS are read.
+        changes: table `fact_changes`: which statement of a memory a MAY_UPDATE is about; without a row it is about all.
         as_of: instant at which projects are current.
         others: all other rows of `memories`: an archived successor outdates as well.
 
     Returns:
-        profile_id, place (of the block in `NAMES`), memory_id, text (on one line, after the name of its speaker). Cost:
-        that of `core_facts.core_facts`, and the square of at most 200 facts of a profile.
+        profile_id, place (of the block in `NAMES`), memory_id, text (on one line, after the name of its speaker; with
+        the day on which it was said where it tells of "today" and the like). Cost: that of `core_facts.core_facts`, and
+        the square of at most 200 facts of a profile.
     """
     known = pl.concat([frame.select(*KEY, "lifecycle", "created_at") for frame in (memories, others)])
     present = memories.filter(~by_assistant(pl.col("speaker"))).join(
-        currency.outdated(known, edges), on=KEY, how="anti"
+        currency.outdated(known, _of_whole(edges, changes)), on=KEY, how="anti"
     )
-    found = _stated(present.sort("profile_id", "created_at", "memory_id"), scored, as_of)
+    doubted = _doubted(changes).group_by(KEY).agg(doubted="statement")
+    present = present.join(doubted, on=KEY, how="left").sort("profile_id", "created_at", "memory_id")
+    found = _stated(present, scored, as_of)
     ranked = found.sort(
         *("profile_id", "place", "access_count", "about", "lasting", "importance", "created_at", "memory_id", "text"),
         descending=[False, False, True, True, True, True, True, False, False],
@@ -84,6 +96,20 @@ def facts(
         for (profile_id,), rows in compared.group_by("profile_id", maintain_order=True)
     ]
     return pl.concat([compared.clear(), *kept]).select("profile_id", "place", "memory_id", "text")
+
+
+def _doubted(changes: pl.DataFrame) -> pl.DataFrame:
+    """Return statements that a newer memory may outdate while the rest of their memory stands."""
+    updates = changes.filter(pl.col("relation") == currency.UPDATE, pl.col("statement").is_not_null())
+    return updates.select(*KEY, "other_id", "statement")
+
+
+def _of_whole(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """Return the edges without those that are about one statement of the older memory."""
+    partly = _doubted(changes).select(
+        "profile_id", target="memory_id", source="other_id", edge_type=pl.lit(currency.MAY_UPDATE)
+    )
+    return edges.join(partly, on=["profile_id", "target", "source", "edge_type"], how="anti")
 
 
 def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
@@ -109,11 +135,17 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime) -> pl
         )
         .with_columns(
             about=about,
-            text=pl.concat_str("speaker", "sentence", separator=": ", ignore_nulls=True),
+            text=pl.concat_str("speaker", _dated("sentence"), separator=": ", ignore_nulls=True),
             place=block,
         )
         .select("profile_id", *_COLUMNS)
     )
+
+
+def _dated(column: str) -> pl.Expr:
+    """Return a sentence with the day on which it was said, if only that day explains its words."""
+    relative = pl.col(column).str.to_lowercase().str.contains(RELATIVE_DAY)
+    return pl.when(relative).then(pl.format("{} ({})", column, pl.col("created_at").dt.date())).otherwise(column)
 
 
 def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
@@ -130,11 +162,12 @@ def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
 
 
 def _still_said(stated: pl.DataFrame) -> pl.DataFrame:
-    """Return the statements without those that hold a sentence which a newer memory closed."""
+    """Return the statements without those that hold a sentence which a newer memory closed or may outdate."""
     closed = stated.select("row", sentence="closed_statements").explode("sentence").drop_nulls("sentence")
-    closed = closed.select("row", over=pl.col("sentence").struct.field("sentence")).unique()
+    closed = closed.select("row", over=pl.col("sentence").struct.field("sentence"))
+    doubted = stated.select("row", over="doubted").explode("over").drop_nulls("over")
     gone = (
-        stated.join(closed, on="row")
+        stated.join(pl.concat([closed, doubted]).unique(), on="row")
         .filter(pl.col("sentence").str.contains(pl.col("over").str.strip_chars(), literal=True))
         .select("row", "place")
     )

@@ -51,6 +51,7 @@ def requests(
     actions: frozenset[Action] = frozenset(Action),
     edges: pl.DataFrame | None = None,
     outdated: pl.DataFrame | None = None,
+    changes: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Collect the texts that a run needs from a model: new summaries, core memory blocks, and facts of entries.
 
@@ -65,6 +66,7 @@ def requests(
         actions: what the run may decide; only texts for these are requested.
         edges: table `association_edges`, for blocks; default: none.
         outdated: profile_id and memory_id of memories that no longer speak for the present; default: none.
+        changes: table `fact_changes`, for blocks; default: none.
 
     Returns:
         The columns of `model_prompts.REQUESTS` in the order of asking: by profile, blocks first, then summaries, those
@@ -77,7 +79,7 @@ def requests(
         return REQUESTS.to_frame()
     parts = []
     if policy.core_blocks and Action.COMPILE in actions:
-        blocks = core_memory.candidates(memories, scored, enrichment, policy, as_of=as_of, edges=edges)
+        blocks = core_memory.candidates(memories, scored, enrichment, policy, as_of=as_of, edges=edges, changes=changes)
         parts.append(prompting.block_requests(blocks, policy).with_columns(rank=pl.lit(2.0)))
     if Action.SUMMARISE in actions:
         members = lineage.due(clusters, cluster_members, memories, scored, enrichment, policy, outdated=outdated)

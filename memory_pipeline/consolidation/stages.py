@@ -387,6 +387,7 @@ def complete(
         actions=context.actions,
         edges=association_edges,
         outdated=_outdated(context, memories, association_edges, fact_changes),
+        changes=fact_changes,
     )
     if requests.is_empty():
         return empty(Completions)
@@ -647,6 +648,7 @@ def compile_blocks(
         as_of=context.as_of,
         plan_id=context.plan_id,
         edges=associations.union(decided_edges, proposed_edges),
+        changes=fact_changes,
     )
     return conform(ProposedBlocks, blocks)
 

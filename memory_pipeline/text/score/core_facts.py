@@ -18,8 +18,11 @@ IDENTITY: Final = "user_profile"
 PROJECT: Final = "current_projects"
 """Kinds of core facts, named after the block that holds them."""
 
+WORD: Final = r"[\p{L}\p{N}]+"
 LEAST_WORDS: Final = 4
 """Fewest words of a sentence that states something for good."""
+LEAST_OF_NAME: Final = 2
+"""Fewest words of a sentence in which somebody gives a name."""
 MOST_WORDS: Final = 40
 """Longer sentences are lists or stories, of which a cue tells little."""
 
@@ -35,18 +38,22 @@ def core_facts(texts: pl.Series) -> pl.DataFrame:
 
     Returns:
         row (index of the text), place (of the sentence in it), sentence (on one line, as written), section (one of the
-        kinds above), lasting (it tells what a body has for good), commands (it is an imperative), leans (nothing before
-        it says whom its first words mean). Sorted by row and place. Cost: about 30 s for a million sentences.
+        kinds above), lasting (it tells what a body has for good, or a name), commands (it is an imperative), leans
+        (nothing before it says whom its first words mean). Sorted by row and place. Cost: about 30 s for a million
+        sentences.
     """
     said = _sentences(texts)
     low = tokens.fold(said["sentence"])
-    words = low.str.count_matches(r"[\p{L}\p{N}]+")
+    words = low.str.count_matches(WORD)
     marks = pl.DataFrame({"low": low}).select(
         commands=_commands(pl.col("low")), lasting=_contains(pl.col("low"), core_cues.CHRONIC)
     )
     first_leans = said["sentence"].str.contains(core_cues.LEANING_START)
-    said = said.hstack(marks).with_columns(section=_sections(low), leans=first_leans)
-    return said.filter(pl.col("section").is_not_null() & words.is_between(LEAST_WORDS, MOST_WORDS))
+    introduced = said["sentence"].str.contains(core_cues.INTRODUCTION) & ~said["sentence"].str.contains(r"\?")
+    section = pl.select(pl.when(introduced).then(pl.lit(IDENTITY)).otherwise(_sections(low))).to_series()
+    said = said.hstack(marks).with_columns(section=section, leans=first_leans, lasting=marks["lasting"] | introduced)
+    least = pl.when(introduced).then(LEAST_OF_NAME).otherwise(LEAST_WORDS)
+    return said.filter(pl.col("section").is_not_null() & pl.lit(words).is_between(least, MOST_WORDS))
 
 
 def _sentences(texts: pl.Series) -> pl.DataFrame:
@@ -57,30 +64,49 @@ def _sentences(texts: pl.Series) -> pl.DataFrame:
     line = pl.col("clause").str.join("").str.replace_all(r"\s+", " ").str.strip_chars()
     parts = pieces.group_by("row", "part", maintain_order=True).agg(line.alias("sentence"))
     parts = parts.filter(pl.col("sentence") != "")
-    leans = pl.col("sentence").str.contains(core_cues.LEANING) & (pl.int_range(pl.len()).over("row") > 0)
+    leans = _leans(pl.col("sentence")) & (pl.int_range(pl.len()).over("row") > 0)
+    placed = parts.with_columns(place=(~leans).cum_sum().over("row"), words=pl.col("sentence").str.count_matches(WORD))
+    first = pl.int_range(pl.len()).over("row", "place") == 0
     return (
-        parts.with_columns(place=(~leans).cum_sum().over("row"))
+        placed.filter(first | (pl.col("words").cum_sum().over("row", "place") <= MOST_WORDS))
         .group_by("row", "place", maintain_order=True)
         .agg(pl.col("sentence").str.join(" "))
     )
 
 
+def _leans(sentence: pl.Expr) -> pl.Expr:
+    """Return whether a sentence leans on the one before: by its first words, or by a pronoun that nothing explains."""
+    return (
+        sentence.str.contains(core_cues.LEANING_START)
+        | ~sentence.str.extract(core_cues.PERSON).str.contains(core_cues.PERSON_NAMED).fill_null(value=True)
+        | ~sentence.str.extract(core_cues.THING).str.contains(core_cues.THING_NAMED).fill_null(value=True)
+    )
+
+
 def _sections(low: pl.Series) -> pl.Series:
     """Return the kind of core fact that each folded sentence states; null for none."""
-    frame = pl.DataFrame({"low": low, "past_free": low.str.replace_all(core_cues.PASSIVE, " ")})
+    frame = pl.DataFrame(
+        {
+            "low": low,
+            "past_free": low.str.replace_all(core_cues.PASSIVE, " "),
+            "taste": low.str.replace_all(core_cues.REACTION, " "),
+        }
+    )
     text = pl.col("low")
     once = _contains(text, core_cues.ONE_TIME) | pl.col("past_free").str.contains(core_cues.PAST)
     once &= ~text.str.contains(core_cues.STANDING)
     talk = text.str.contains(core_cues.SMALL_TALK) | text.str.contains(core_cues.ADDRESSED) | text.str.contains("!.*!")
     certain = ~text.str.contains(core_cues.SUPPOSED)
-    taste = _contains(text, core_cues.PREFERENCE) & ~text.str.contains(core_cues.REACTION)
+    known = ~text.str.contains(core_cues.NOBODY_KNOWN) & ~text.str.contains(core_cues.JOKE)
+    talk |= text.str.contains(core_cues.HYPOTHETICAL) | text.str.contains(core_cues.JOKE)
+    home = ~text.str.contains(core_cues.A_PLACE_OF_THINGS)
     cases = {
-        HEALTH: (_contains(text, core_cues.CHRONIC) & certain)
+        HEALTH: (_contains(text, core_cues.CHRONIC) & certain & known)
         | (_contains(text, core_cues.DOSE) & ~talk & ~text.str.contains(core_cues.RELATIVE_DAY))
         | (_contains(text, core_cues.HEALTH) & ~once & ~talk),
         INSTRUCTION: (_contains(text, core_cues.INSTRUCTION) & certain) | _commands(text),
-        PREFERENCE: taste & ~once & ~talk,
-        IDENTITY: _contains(text, core_cues.IDENTITY) & ~once & ~talk,
+        PREFERENCE: _contains(pl.col("taste"), core_cues.PREFERENCE) & ~once & ~talk,
+        IDENTITY: _contains(text, core_cues.IDENTITY) & home & ~once & ~talk,
         PROJECT: _contains(text, core_cues.PROJECT) & ~once & ~talk,
     }
     named = (pl.when(holds & ~text.str.contains(r"\?")).then(pl.lit(name)) for name, holds in cases.items())

@@ -40,11 +40,16 @@ _CARER: Final = (
 )
 _STATE: Final = r"(?:is|are|lives?|works?|teaches|stud(?:y|ies)|has|have|plays?|speaks?|goes|turns|owns?)"
 _DO: Final = (
-    r"(?:learning|studying|training|preparing|building|writing|working|developing|renovating|planning|saving"
+    r"(?:learning|studying|training|preparing|building|writing|working|developing|renovating|planning|saving|drafting"
+    r"|revising|translating|restoring|migrating|testing|editing|recording|composing|converting|searching for"
     r"|looking for|practi[sc]ing|researching|organi[sz]ing|redoing|designing|expecting|applying)"
 )
 
 _CANNOT: Final = r"(?:can't|cannot|can not|mustn't|must not|may not|not allowed(?: to)?|unable to|shouldn't)"
+_BODY: Final = (
+    r"(?:knees?|back|hips?|shoulders?|neck|heart|lungs?|kidneys?|liver|eyes?|ears?|eyesight|hearing|wrists?|ankles?"
+    r"|ankle|elbows?|foot|feet|hands?|legs?|arms?|spine|tendon|stomach|skin)"
+)
 _AILING: Final = r"(?:sick|nauseous|faint|dizzy|gag|ill|stomach|cramps?|hives|headaches?|a headache|a rash)"
 _WANTS: Final = r"(?:wants?|asked for|asks for|would like|\w+'d like|prefers?|needs?|likes)"
 _REPLY: Final = r"(?:replies|reply|answers?|responses?|messages|bullet points|units|tone|paragraphs?|metric|in writing)"
@@ -53,12 +58,20 @@ _STATUS: Final = (
 )
 _MONTH: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 
-CHRONIC: Final = r"""
+MEDICINE: Final = (
+    r"(?:aspirin|ibuprofen|paracetamol|acetaminophen|warfarin|heparin|morphine|lithium|cortisone|levothyroxine|statins?"
+    r"|beta blockers?|[a-z]{3,}(?:pril|sartan|statin|cillin|mycin|floxacin|olol|azepam|azolam|prazole|oxetine|xaban"
+    r"|gliptin|gliflozin|formin|triptan|dronate|profen|tadine|tirizine|caine|barbital|setron|mab))"
+)
+"""A medicine: common names, and the stems by which the WHO names substances."""
+
+CHRONIC: Final = rf"""
     allerg(?:y|ies|ic|en|ens)
     intoleran(?:t|ce)
     coeliac|celiac|asthma|asthmatic|diabetes|diabetic|epilepsy|epileptic|arthritis|hypertension|anaphyla\w+
     (?:high|low) blood pressure
     blood[ -](?:type|group)\w*
+    (?:has|have|having|with) (?:an? )?(?:bad|weak|artificial) (?:left |right |lower |upper )?{_BODY}
 """
 """What a body has for good, whatever happened on a day."""
 DOSE: Final = r"""
@@ -74,6 +87,9 @@ HEALTH: Final = rf"""
     {_OWN} (?:new |family |regular )?{_CARER} (?:is|are)
     (?:sees?|goes? to) (?:(?:dr\.?|doctor) \w+|(?:an?|the) (?:\w+ )?{_CARER})
     {_BE} (?:pregnant|deaf|blind|disabled|short-sighted|colou?r-?blind|vaccinated)
+    (?:{_CARER},?|dr\.? \w+,?)(?: now)? says
+    {_BE} on (?:\w+ ){{0,3}}(?:blood thinners?|medication|tablets|pills|insulin|steroids|antidepressants|{MEDICINE})
+    takes? (?:\w+ ){{0,2}}(?:blood thinners?|steroids|antidepressants|{MEDICINE})
     (?:makes?|gives?|turns?) (?:\w+|\w+'s) {_AILING}
     (?:throat closes|breaks? out in|come out in|comes out in)
     emergency contact
@@ -86,6 +102,11 @@ INSTRUCTION: Final = rf"""
     {_WANTS} (?:\S+ ){{0,4}}{_REPLY}
     (?:wants?|would like|\w+'d like|asked|told) (?:you|the (?:assistant|agent|bot)|us) (?:not )?(?:to)
     asked (?:not to|to be|that|for (?:\w+ ){{0,2}}to be)
+    (?:asked|told|wants) (?:me|us|\w+) (?:never|always|not) to
+    (?:asked|told|wants) (?:me|us|\w+) to (?:never|always|not)
+    rules?(?: \w+){{0,4}}:
+    wants? (?:\S+ ){{1,4}}(?:in|on|for|with|at) (?:every|each|all|any)
+    does(?:n't| not) want (?:any )?(?:\w+ ){{1,2}}(?:in|on|at|for)
     (?:call|address) (?:me|her|him|them)
     (?:addressed|called|known) (?:as|by)
     (?:may|must) (?:not|never|only|always)
@@ -104,14 +125,20 @@ INSTRUCTION: Final = rf"""
 """
 """Standing instructions and prohibitions."""
 
-IMPERATIVE: Final = (
-    r"(?:^|[;:] ?)(?:please,? )?(?:always|never|don't(?: ever)?|do not|avoid|make sure|ask before|ask first|keep"
-    r"|leave|use) \S+ \S+"
+_ORDER: Final = r"(?:always|never|don't(?: ever)?|do not|avoid|make sure|ask before|ask first|keep|leave|use)"
+_ROUTINE: Final = (
+    r"(?:run|ask|check|send|write|reply|answer|call|add|show|wait|start|warn|confirm|notify|round|quote|label|sort)"
 )
-"""A sentence that commands, by its first words."""
+IMPERATIVE: Final = (
+    rf"(?:^|[;:] ?)(?:please,? )?{_ORDER} \S+ \S+"
+    rf"|(?:^|[,;] )(?:and |but |so )?please,? {_ORDER} \S+ \S+|(?-u:\b)(?:and|but|so) please,? {_ORDER} \S+ \S+"
+    rf"|^(?:for|when|whenever|if|with|after|before|in|on) [^,;]{{2,60}}, (?:please,? )?{_ORDER} \S+ \S+"
+    rf"|^(?:please,? )?{_ROUTINE} (?:\S+ ){{1,8}}(?:before|after|unless|whenever|every time|each time) \S+"
+)
+"""A sentence that commands: by its first words, after a case or a purpose, or by a verb and when to do it."""
 NO_COMMAND: Final = (
     r"^(?:please,? )?(?:(?:never|don't|do not)(?: ever)? (?:mind|knew|thought|had|been|felt|seen|heard|worry|know|think"
-    r"|forget|be|get|stress|give|laugh|have|want|need|feel|like|you|see|even|really|remember|care|tell)"
+    r"|forget|be|get|stress|give up|laugh|have|want|need|feel|like|you|see|even|really|remember|care|tell me)"
     r"|always (?:up|good|nice|great|fun|a|an|the|so|be|been|happy|here|love|loved|wanted|have|had|there|there's)"
     r"|(?:keep|leave) (?:it up|up|going|doing|at|me|us)|use(?:d|s))(?-u:\b)"
 )
@@ -120,6 +147,15 @@ ADDRESSED: Final = r"(?-u:\b)(?:you|your|yours|you're|you've|you'll|yourself|u|u
 """A sentence about whom it is said to."""
 SUPPOSED: Final = r"(?-u:\b)(?:if i|wish|maybe|people who|anyone|i'll|i will|i'd|would be)(?-u:\b)"
 """A wish, a promise of the moment, or a case."""
+HYPOTHETICAL: Final = (
+    r"^(?:(?:what|even|only|but|and) )?(?:if|suppose|supposing|imagine|unless)(?-u:\b)"
+    r"|(?-u:\b)(?:maybe|perhaps|possibly|might|undecided|not (?:yet )?(?:decided|sure)|in theory|if only)(?-u:\b)"
+)
+"""A case that is only supposed, or what somebody has not decided."""
+NOBODY_KNOWN: Final = r"^(?:some(?:one|body)|every(?:one|body)|no(?: one|body)|people|some people)(?-u:\b)"
+"""A sentence about nobody in particular."""
+JOKE: Final = r"(?-u:\b)(?:ha(?:ha)+\w*|lol|lmao|rofl|just kidding|only joking|jk)(?-u:\b)"
+"""What is said in fun."""
 SMALL_TALK: Final = (
     r"^(?:thanks|thank you|wow|yeah|yes|yep|yup|no|nope|nah|hey|hi|hello|haha\w*|lol|oh|ooh|aw+|ah"
     r"|congrats|congratulations|cool|great|nice|awesome|sure|ok|okay|sounds?|glad|good|definitely|absolutely|totally|exactly|sorry|bye|woah|whoa"
@@ -143,6 +179,7 @@ PREFERENCE: Final = rf"""
     (?:can't|cannot|can not|couldn't) (?:stand|bear|abide)
     (?:not a|big|huge|great) fan of
     (?:doesn't|don't|does not|do not|never|no longer) (?:eats?|drinks?|cooks?|wears?|flies|fly|smokes?)
+    (?:doesn't|don't|does not|do not) (?:want|like) to
     {_BE} (?:a |an )?(?:vegan|vegetarian|pescatarian|teetotal|kosher|halal)
     (?:takes?|drinks?|has|have) (?:my|his|her|their) (?:coffee|tea|eggs|steak)
     (?:always|usually) (?:puts?|takes?|wears?|eats?|drinks?|orders?|books?|sits?)
@@ -156,16 +193,20 @@ IDENTITY: Final = rf"""
     {_BE} \d{{1,2}}(?: years old|,| and | now)
     {_BE} {_SPELLED}(?: years old)?(?:,|;|\.| and|$)
     years old
-    (?:lives?|living) (?:in|at|on|with|near|alone|here)
+    (?:lives|living) (?:in|at|on|with|near|alone|here)
+    (?:i|we|they|who|both|{_KIN}|and \w+)(?: now| still| both| also)? live (?:in|at|on|with|near|alone|here)
+    (?:my|our|her|his|their|new) (?:\w+ )?(?:address|(?:phone|mobile) number|phone|email|e-mail)(?: address)? is
+    new address
     (?:grew up|was born|were born|was raised in|native of)
-    (?:comes?|{_BE}) (?:originally )?from [a-z]
+    (?:(?:i|he|she) comes?|we come|i'm|i am|we're|we are|(?:he|she)(?:'s| is)) (?:originally )?from [a-z]+
     (?:rents?|owns?) (?:an?|the|two|three|{_OWN})
     {_BE} (?:an?|the) (?:\S+ ){{0,3}}{_WORK}
     (?:works|i work|we work|they work|i'm working|is working) (?:as|at|for|in|from|nights|part-time|full-time)
     for a living
     {_OWN} (?:job|boss|employer|manager|salary|contract|office) (?:is|are|pays|gives)
     (?:earns?|drives?|studies|plays) (?:an?|the|at|\d)
-    teaches [a-z]
+    (?:teaches|i teach|we teach) [a-z]+
+    started (?:an?|my|his|her|their) (?:new )?job (?:at|as|in|with)
     (?:native|mother) (?:tongue|speaker|language)
     (?:speaks?|fluent in) (?:fluent |some |a little )?{_LANGUAGE}
     bilingual
@@ -175,11 +216,19 @@ IDENTITY: Final = rf"""
     there {_BE} {_COUNT} (?:{_KIN}|{_PET})
     (?:married to|engaged to)
     {_BE} (?:happily |newly |recently )?{_STATUS}
-    (?:passport|citizen|citizenship|nationality)
-    birthday is
+    (?:citizen|citizenship|nationality)
+    passport (?:is|number|expires)
+    (?:birthday|anniversary) is
     (?:husband|wife|partner|son|daughter) of
 """
 """Who somebody is: name, age, home, work, languages, family."""
+_NAME: Final = r"\p{Lu}\p{Ll}+(?:-\p{Lu}\p{Ll}+)?"
+INTRODUCTION: Final = (
+    rf"(?:^|[^\p{{L}}'\x{{2019}}])I(?:['\x{{2019}}]m| am) {_NAME}(?: {_NAME})?(?:[,.;!]|$| (?:and|but|from))"
+)
+"""Who speaks, by name or nation; in a text as it is written."""
+A_PLACE_OF_THINGS: Final = r"(?-u:\b)lives? (?:in|at|on) \S*[/`_\\]"
+"""Where a file is, no home."""
 
 PROJECT: Final = rf"""
     {_BE} (?:currently |now |still |also |really )?{_DO}
@@ -226,5 +275,14 @@ LEANING_START: Final = (
 """First words that lean on the sentence before."""
 PERSON_START: Final = r"(?i)^(?:and |but |so )?(?:he|she|they|his|her|their)(?-u:\b)"
 """First words that mean somebody whom the sentence before names."""
-LEANING: Final = LEANING_START + r"|(?-u:\b)(?:he|she|it|they|him|her|them|his|its|their)(?-u:\b)"
-"""A sentence that leans on the one before: by its first words, or by a pronoun of the third person."""
+_PERSONS: Final = r"(?:he|she|him|her|his)"
+PERSON: Final = rf"(?i)^(.*?)(?-u:\b){_PERSONS}(?-u:\b)"
+"""What a sentence says before its first pronoun of a person."""
+PERSON_NAMED: Final = rf"(?:[\p{{Ll}},;:)] |^)\p{{Lu}}\p{{Ll}}+|(?i:(?-u:\b)(?:{_KIN}|{_WORK}|{_CARER}|{_PET})(?-u:\b))"
+"""Somebody whom such a pronoun can mean."""
+THING: Final = r"(?i)^(.*?)(?-u:\b)(?:it|they|them|its|their)(?-u:\b)"
+"""What a sentence says before its first pronoun of things or of several people."""
+THING_NAMED: Final = (
+    r"(?i)(?-u:\b)(?:the|an?|my|our|your|this|these|those|no|any|all|every|each) \p{L}+|\p{L}+s(?-u:\b)"
+)
+"""Something that such a pronoun can mean."""
