@@ -330,3 +330,9 @@ def test_relative_dates_become_absolute():
         ["few days ago"],
         [],
     ]
+
+
+def test_texts_that_share_no_meaning_disagree():
+    strangers = [("ok", "👏👏"), ("👏", "🎉"), ("Sure, I do", "I love it"), ("...", "?!"), ("lol", "ok")]
+    assert reasons(strangers) == ["words"] * len(strangers)
+    assert reasons([("Yes.", "yes!"), ("So it is.", "It is so."), ("👏👏", "👏👏")]) == [None] * 3

@@ -59,7 +59,7 @@ def test_what_holds_now_comes_before_the_old_and_no_summary_says_both(tmp_path, 
         memory.consolidate()
         found = memory.recall("When is the website launch?", record=False)
         assert [one.memory_id for one in found] == [new, old]
-        assert [one.outdated_by for one in found] == [(), (new,)]
+        assert [one.closed_by for one in found] == [None, new]
         assert memory.recall("When was the website launch at first?", record=False)[0].memory_id == old
 
 
@@ -151,4 +151,4 @@ def test_what_no_longer_holds_is_said_beside_core_memory(tmp_path):
         clock[0] += timedelta(days=3)
         memory.remember(LAUNCH[1], session_id="s2", speaker="user")
         memory.consolidate()
-        assert f"{LAUNCH[0]} (possibly outdated" in memory.session_start("website launch").text()
+        assert f"{LAUNCH[0]} (no longer current" in memory.session_start("website launch").text()

@@ -237,9 +237,25 @@ def _reason() -> pl.Expr:
         "names": _both_differ("names"),
         "validity": pl.col("left_valid_until").ne_missing(pl.col("right_valid_until"))
         | starts_differ.fill_null(value=False),
-        "words": (_both_differ("content_lemmas") & ~_may_agree()) | question_differs,
+        "words": (_both_differ("content_lemmas") & ~_may_agree()) | question_differs | _unrelated(),
     }
     return pl.coalesce(pl.when(test).then(pl.lit(name)) for name, test in tests.items())
+
+
+def _unrelated() -> pl.Expr:
+    """Return whether two texts share nothing that has a meaning, so that neither elaborates the other."""
+    shared = [
+        pl.col(f"left_{name}").list.set_intersection(f"right_{name}").list.len()
+        for name in ("content_lemmas", "numbers", "dates", "names")
+    ]
+    worded_alike = (pl.col("left_lemmas") == pl.col("right_lemmas")) & (pl.col("left_lemmas").list.len() > 0)
+    letters = [
+        pl.col(f"{side}_content").fill_null("").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "")
+        for side in _SIDES
+    ]
+    written_alike = (letters[0] == letters[1]) & (letters[0] != "")
+    same = pl.col("left_content").eq_missing(pl.col("right_content"))
+    return (pl.sum_horizontal(shared) == 0) & ~worded_alike & ~written_alike & ~same
 
 
 def _may_agree() -> pl.Expr:
