@@ -279,7 +279,9 @@ def test_metrics_are_in_the_format_of_prometheus(client, granted):
     answer = client.get("/metrics", headers=granted["admin"])
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    assert "consolidation_lag_seconds" in answer.text
+    assert "memory_pipeline_consolidation_lag_seconds" in answer.text
+    timed = 'memory_pipeline_request_seconds_count{method="GET",route="/metrics",status="200"}'
+    assert timed in client.get("/metrics", headers=granted["admin"]).text
 
 
 def test_a_broken_settings_file_is_said_and_mended_without_a_restart(home, granted, tmp_path):

@@ -30,7 +30,6 @@ def test_what_was_decided_is_told_by_task():
         "[consolidation] Creative task: discovered 3 new associations",
         "[consolidation] Cluster task: created 2 summaries, superseded 5 memories",
         "[consolidation] Forget task: archived 12, deleted 3",
-        "[consolidation] Held back for p: 1 decisions, more memories would leave than the quota allows",
         "[consolidation] Full complete: 1542 processed, 0.8s elapsed",
     ]
 

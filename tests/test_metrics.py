@@ -29,8 +29,13 @@ def lake(tmp_path_factory):
 def scraped(lake, now=NOW):
     """Every sample by name and labels, and every family by name."""
     families = list(text_string_to_metric_families(metrics.render(lake, homes.settings(lake.home), now=now)))
-    samples = {(one.name, *sorted(one.labels.values())): one.value for family in families for one in family.samples}
-    return samples, {family.name: family for family in families}
+    samples = {
+        (one.name.removeprefix(metrics.PREFIX), *sorted(one.labels.values())): one.value
+        for family in families
+        for one in family.samples
+    }
+    assert all(family.name.startswith(metrics.PREFIX) for family in families)
+    return samples, {family.name.removeprefix(metrics.PREFIX): family for family in families}
 
 
 def test_everything_that_is_promised_is_there_and_says_what_it_is(lake):
@@ -43,6 +48,11 @@ def test_everything_that_is_promised_is_there_and_says_what_it_is(lake):
         "graph_nodes_pruned": "counter",
         "reflection_triggers": "counter",
         "recall_regret": "counter",
+        "commit_attempts": "counter",
+        "held_profiles": "gauge",
+        "held_decisions": "counter",
+        "dead_letters": "gauge",
+        "run_seconds": "histogram",
         "decay_score_p50": "gauge",
         "decay_score": "histogram",
         "disk_bytes": "gauge",

@@ -183,7 +183,7 @@ def test_reflection_can_be_switched_off_and_be_made_by_hand_all_the_same(lake, i
 
 
 def test_every_sensor_of_an_empty_store_asks_for_nothing(tmp_path, instance):
-    names = {one.name for one in defs(tmp_path).get_repository_def().sensor_defs} - {"failures"}
+    names = {one.name for one in defs(tmp_path).get_repository_def().sensor_defs} - {"failures", "held"}
     assert names == {"projection", "reflection", "sessions", "activity", "ingestion"}
     for name in names:
         assert not tick(tmp_path, instance, name)[0], name

@@ -31,7 +31,14 @@ def commit_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
         store = store_of(context, names)
         run_id = context.run.run_id
         with overtaken(context.instance, run_id), refusing(commit.InvariantBroken, CompletionUnavailable, StaleInstant):
-            positions = _committed(store, tables, run_id=run_id, started_at=_started(context), say=context.log.info)
+            positions = _committed(
+                store,
+                tables,
+                run_id=run_id,
+                started_at=_started(context),
+                say=context.log.info,
+                warn=context.log.warning,
+            )
         undo = f"`memory-pipeline --home {store.home} undo {run_id}`"
         return dg.MaterializeResult(
             metadata=_counts(tables["consolidation_plan"], positions) | {"undo": dg.MetadataValue.md(undo)}

@@ -282,14 +282,19 @@ class Lake:
                 record=lambda transaction, names: commits.record(transaction, commit.of(names)),
             )
         except Conflict:
-            self._note_conflict(commit)
+            self.note_attempt(commit.run_id, "conflict", started_at=commit.started_at)
             raise
         if len(positions) < commit.profiles.height:
-            self._note_conflict(commit)
+            self.note_attempt(commit.run_id, "conflict", started_at=commit.started_at)
         for table in TABLES.values():
             if table.write_mode == "accumulated":
                 publishing.merge_small(self.ledger, self.store, table=table)
         return positions
+
+    def note_attempt(self, run_id: str, outcome: str, *, started_at: datetime) -> None:
+        """Record an attempt to commit that changed nothing: a conflict, or a plan that was refused."""
+        with self.ledger.writing() as transaction:
+            commits.note(transaction, run_id, outcome, started_at=started_at)
 
     def republish(
         self, profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], *, revert: Sequence[Revert]
@@ -400,10 +405,6 @@ class Lake:
     def _mark(self, name: Mark) -> int:
         with self.ledger.reading() as transaction:
             return catalog.mark(transaction, name)
-
-    def _note_conflict(self, commit: Commit) -> None:
-        with self.ledger.writing() as transaction:
-            commits.note(transaction, commit, "conflict")
 
     def _in_ledger(self, table: str, seq: int | None, profiles: Collection[str] | None) -> pl.DataFrame:
         """Return a table that is kept in the ledger's database."""

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from memory_pipeline.ledger import catalog
 from memory_pipeline.ledger.catalog import Mark
-from memory_pipeline.ledger.database import DECISIONS, EVENTS, RUNS, Transaction
+from memory_pipeline.ledger.database import ATTEMPTS, DEAD_LETTERS, DECISIONS, EVENTS, RUNS, Transaction
 from memory_pipeline.ledger.event import COLUMNS, PIPELINE, instant
 from memory_pipeline.schemas import INSTANT, EventType
 
@@ -195,6 +195,17 @@ def count_runs(transaction: Transaction, *, task: str, trigger: str) -> int:
     """Count the runs of a task that were started by a trigger."""
     query = sa.select(sa.func.count()).where(RUNS.c.task == task, RUNS.c.trigger == trigger)
     return transaction.connection.scalars(query).one()
+
+
+def count_attempts(transaction: Transaction) -> dict[str, int]:
+    """Count the attempts to commit by outcome."""
+    query = sa.select(ATTEMPTS.c.outcome, sa.func.count()).group_by(ATTEMPTS.c.outcome)
+    return {str(outcome): int(count) for outcome, count in transaction.connection.execute(query)}
+
+
+def count_dead_letters(transaction: Transaction) -> int:
+    """Count the refused events."""
+    return transaction.connection.scalars(sa.select(sa.func.count()).select_from(DEAD_LETTERS)).one()
 
 
 def count_committed(transaction: Transaction, actions: Collection[str]) -> dict[str, int]:

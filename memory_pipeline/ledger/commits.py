@@ -185,7 +185,7 @@ def record(transaction: Transaction, commit: Commit) -> dict[str, int]:
         transaction.connection.execute(
             DECISIONS.insert(), _decisions(TABLES["decisions"].conform(commit.decisions), positions)
         )
-    note(transaction, commit, "committed")
+    note(transaction, commit.run_id, "committed", started_at=commit.started_at)
     return positions
 
 
@@ -194,13 +194,13 @@ def undo(transaction: Transaction, reverts: Sequence[Revert]) -> dict[str, int]:
     return {revert.profile_id: insert_event(transaction, revert.event()) for revert in reverts}
 
 
-def note(transaction: Transaction, commit: Commit, outcome: str) -> None:
+def note(transaction: Transaction, run_id: str, outcome: str, *, started_at: datetime) -> None:
     """Record this process's attempt to commit and its outcome."""
     transaction.connection.execute(
         ATTEMPTS.insert().values(
-            run_id=commit.run_id,
+            run_id=run_id,
             instance=f"{socket.gethostname()}:{os.getpid()}",
-            started_at=micros(commit.started_at),
+            started_at=micros(started_at),
             phase="commit",
             outcome=outcome,
         )

@@ -307,6 +307,8 @@ class Opening:
     """Core memory as compiled by the last run."""
     answer: Answer | None
     """Memories relevant to the query; None without a query."""
+    notices: tuple[str, ...] = ()
+    """What a person should look at, such as a run that was held back."""
 
     def text(self) -> str:
         """Return the blocks under their names, then the relevant memories, as text for a prompt.
@@ -327,13 +329,14 @@ class Opening:
         ]
         lines = [memory.line(relevant) for memory in relevant]
         parts += ["\n".join(["## relevant memories", *lines])] if lines else []
+        parts += ["\n".join(["## notices", *self.notices])] if self.notices else []
         return "\n\n".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
         answer = self.answer.to_dict() if self.answer is not None else None
         blocks = [_plain(asdict(block)) for block in self.blocks]
-        return {"session_id": self.session_id, "blocks": blocks, "answer": answer}
+        return {"session_id": self.session_id, "blocks": blocks, "answer": answer, "notices": [*self.notices]}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

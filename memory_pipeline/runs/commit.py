@@ -77,6 +77,7 @@ def commit(
     started_at: datetime | None = None,
     say: Callable[[str], None] = LOGGER.info,
     whole: bool = False,
+    warn: Callable[[str], None] = LOGGER.warning,
 ) -> dict[str, int]:
     """Check a plan and publish its tables in one transaction; then `say` in a few lines what was done.
 
@@ -90,6 +91,7 @@ def commit(
         started_at: when the run started; default: now.
         say: takes each line of the log.
         whole: commit all profiles or none.
+        warn: takes a line for each profile that the quota held back.
 
     Returns:
         Ledger position of the commit of each profile; profiles that were left out have none.
@@ -99,6 +101,7 @@ def commit(
         Conflict: no profile could be committed, or not all of a whole; nothing was changed.
     """
     if (broken := violations(tables, policies)).height:
+        lake.note_attempt(run_id, "refused", started_at=started_at or datetime.now(UTC))
         raise InvariantBroken(broken)
     record(lake, tables["profiles"], {name: tables[pipeline.SETTLED[name]] for name in ("enrichment", "vectors")})
     now = datetime.now(UTC)
@@ -123,6 +126,8 @@ def commit(
     )
     for line in log.lines(profiles, plan, live, policies, seconds=seconds):
         say(line)
+    for line in log.warnings(plan):
+        warn(line)
     return positions
 
 

@@ -61,6 +61,7 @@ def commit_all(
     run_id: str,
     started_at: datetime | None = None,
     say: Callable[[str], None] = commit.LOGGER.info,
+    warn: Callable[[str], None] = commit.LOGGER.warning,
 ) -> tuple[dict[str, int], dict[str, pl.DataFrame]]:
     """Commit a plan; for profiles of which others changed meanwhile what it rests on, plan again and commit that.
 
@@ -73,6 +74,7 @@ def commit_all(
         run_id: id of the run.
         started_at: when the run started; default: now.
         say: takes each line of the log.
+        warn: takes a line for each profile that the quota held back.
 
     Returns:
         Ledger position of the commit of each profile, and the tables as they were committed.
@@ -90,7 +92,9 @@ def commit_all(
                 committed = _replaced(committed, left, owners)
             policies = inputs.policies(settings, left["profiles"])
             try:
-                positions |= commit.commit(lake, left, policies, run_id=run_id, started_at=started_at, say=say)
+                positions |= commit.commit(
+                    lake, left, policies, run_id=run_id, started_at=started_at, say=say, warn=warn
+                )
             except Conflict:
                 if number == _ATTEMPTS:
                     raise

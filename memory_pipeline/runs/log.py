@@ -78,13 +78,30 @@ def lines(
     return [f"{PREFIX} {message}" for message in messages]
 
 
+def warnings(plan: pl.DataFrame) -> list[str]:
+    """Return a line for each profile that the quota held back.
+
+    Args:
+        plan: table `consolidation_plan`, including decisions held back.
+    """
+    held = plan.filter(pl.col("status") == "held").group_by("profile_id").len().sort("profile_id")
+    return [f"{PREFIX} {held_notice(profile_id, count)}" for profile_id, count in held.iter_rows()]
+
+
+def held_notice(profile_id: str, count: int) -> str:
+    """Say that a profile was held back, and what to do."""
+    return (
+        f"Held back for {profile_id}: {count} decisions, more memories would leave than the quota allows; look with "
+        f"`memory-pipeline consolidate --profile {profile_id} --dry-run`, release with --max-archived-share"
+    )
+
+
 def switched_off(policy: Policy, task: str) -> list[str]:
     """Return the settings of a policy that switch off a part of a task."""
     return [name for name, action in _SWITCHES if action in TASKS[task] and not getattr(policy, name)]
 
 
 def _decided(plan: pl.DataFrame) -> Iterator[str]:
-    held = plan.filter(pl.col("status") == "held")
     effect = plan.filter(pl.col("status") != "held")
     counts = dict(effect["action"].value_counts().iter_rows())
     promotions = effect.filter(pl.col("action") == Action.PROMOTE.value)
@@ -92,6 +109,3 @@ def _decided(plan: pl.DataFrame) -> Iterator[str]:
     for task, texts in _TEXTS:
         if parts := [text.format(counts[action.value]) for action, text in texts if counts.get(action.value)]:
             yield f"{task} task: {', '.join(parts)}"
-    if held.height:
-        names = ", ".join(held["profile_id"].unique().sort())
-        yield f"Held back for {names}: {held.height} decisions, more memories would leave than the quota allows"

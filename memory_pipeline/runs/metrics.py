@@ -31,9 +31,16 @@ ENERGY_TIERS: Final = ("working", "short_term", "long_term")
 PRUNED: Final = (Action.DELETE, Action.ARCHIVE, Action.EXPIRE, Action.COLD, Action.STUB)
 """Decisions that take a memory out of the live set, or further out of it, because of its score."""
 
+OUTCOMES: Final = ("committed", "conflict", "refused")
+"""Outcomes of attempts to commit."""
+
 REGRET: Final = "recall_regret"
 """Metadata key of an access: how many of its memories only a deep recall found."""
 
+PREFIX: Final = "memory_pipeline_"
+"""Begins the name of every metric."""
+
+_DURATIONS: Final = (1.0, 10.0, 60.0, 300.0, 1800.0)
 _BUCKETS: Final = tuple(round(0.1 * place, 1) for place in range(1, 11))
 
 
@@ -63,6 +70,16 @@ class Figures:
     """See `health`."""
     due: Mapping[str, int]
     """Number of profiles for which each trigger holds."""
+    run_seconds: pl.Series
+    """Duration of every committed run."""
+    commit_attempts_total: Mapping[str, int]
+    """Attempts to commit by outcome: committed, conflict, refused."""
+    held_profiles: int
+    """Profiles whose last run was held back by the quota."""
+    held_decisions_total: int
+    """Decisions that runs held back."""
+    dead_letters: int
+    """Refused events."""
 
 
 def render(lake: Lake, settings: Settings, *, now: datetime) -> str:
@@ -79,7 +96,15 @@ def measure(lake: Lake, settings: Settings, *, now: datetime) -> Figures:
     scored = lake.read("scored_memories", columns=[*key, "age_tier", "energy", "strength"])
     tiers = lake.read("memories", columns=[*key, "tier", "lifecycle"]).filter(pl.col("lifecycle").is_in(LIVE))
     due = due_work.due(lake, settings, now=now).group_by("trigger").len("profiles")
+    runs = lake.ledger.runs()
+    with lake.ledger.reading() as transaction:
+        attempts, letters = activity.count_attempts(transaction), activity.count_dead_letters(transaction)
     return Figures(
+        run_seconds=runs.unique("run_id")["duration_seconds"],
+        commit_attempts_total={outcome: attempts.get(outcome, 0) for outcome in OUTCOMES},
+        held_profiles=status.held(lake).height,
+        held_decisions_total=int(runs["held"].sum()),
+        dead_letters=letters,
         consolidation_lag_seconds=lag_seconds(lake, now),
         enrichment_lag_seconds=_age(_oldest_unread(lake), now),
         reconsolidation_last_run=_last_full(lake),
@@ -155,14 +180,19 @@ def _families(figures: Figures) -> Iterator[Metric]:
     yield _counters(
         "graph_nodes_pruned", "Memories that forgetting took out of the live set.", "action", figures.graph_nodes_pruned_total
     )
-    yield CounterMetricFamily(
+    yield _counter(
         "reflection_triggers",
         "Reflections committed because stored importance crossed the threshold.",
         figures.reflection_triggers_total,
     )
-    yield CounterMetricFamily(
+    yield _counter(
         "recall_regret", "Memories that only deep recall found.", figures.recall_regret_total
     )
+    yield _counters("commit_attempts", "Attempts to commit a run.", "outcome", figures.commit_attempts_total)
+    yield _gauge("held_profiles", "Profiles whose last run was held back by the quota.", figures.held_profiles)
+    yield _counter("held_decisions", "Decisions that runs held back.", figures.held_decisions_total)
+    yield _gauge("dead_letters", "Refused events.", figures.dead_letters)
+    yield _histogram("run_seconds", "Duration of committed runs.", figures.run_seconds, _DURATIONS)
     yield _gauge("disk_bytes", "Size of the data folder in bytes.", figures.disk_bytes)
     yield _gauges("consolidation_due", "Profiles for which a trigger holds.", "trigger", figures.due)
     yield from _scores(figures.decay_scores)
@@ -178,21 +208,29 @@ def _families(figures: Figures) -> Iterator[Metric]:
 def _scores(scores: pl.Series) -> Iterator[Metric]:
     """Yield median and distribution of the scores."""
     yield _gauge("decay_score_p50", "Median strength of the live memories.", scores.median())
-    buckets = [(str(edge), float((scores <= edge).sum())) for edge in _BUCKETS]
-    histogram = HistogramMetricFamily("decay_score", "Strength of the live memories.")
-    histogram.add_metric([], [*buckets, ("+Inf", float(scores.len()))], float(scores.sum()))
-    yield histogram
+    yield _histogram("decay_score", "Strength of the live memories.", scores, _BUCKETS)
+
+
+def _histogram(name: str, text: str, values: pl.Series, edges: Sequence[float]) -> Metric:
+    buckets = [(str(edge), float((values <= edge).sum())) for edge in edges]
+    family = HistogramMetricFamily(PREFIX + name, text)
+    family.add_metric([], [*buckets, ("+Inf", float(values.len()))], float(values.sum()))
+    return family
+
+
+def _counter(name: str, text: str, value: float) -> Metric:
+    return CounterMetricFamily(PREFIX + name, text, value)
 
 
 def _gauge(name: str, text: str, value: object) -> Metric:
-    family = GaugeMetricFamily(name, text)
+    family = GaugeMetricFamily(PREFIX + name, text)
     if isinstance(value, int | float):
         family.add_metric([], value)
     return family
 
 
 def _gauges(name: str, text: str, label: str, values: Mapping[str, float | None]) -> Metric:
-    family = GaugeMetricFamily(name, text, labels=[label])
+    family = GaugeMetricFamily(PREFIX + name, text, labels=[label])
     for key, value in values.items():
         if value is not None:
             family.add_metric([key], value)
@@ -200,7 +238,7 @@ def _gauges(name: str, text: str, label: str, values: Mapping[str, float | None]
 
 
 def _counters(name: str, text: str, label: str, values: Mapping[str, int]) -> Metric:
-    family = CounterMetricFamily(name, text, labels=[label])
+    family = CounterMetricFamily(PREFIX + name, text, labels=[label])
     for key, value in values.items():
         family.add_metric([key], value)
     return family

@@ -44,6 +44,13 @@ def progress(lake: Lake) -> pl.DataFrame:
     )
 
 
+def held(lake: Lake, profile_id: str | None = None) -> pl.DataFrame:
+    """Return the profiles whose last run was held back by the quota: `profile_id`, `held` (decisions) and `run_id`."""
+    runs = lake.ledger.runs(None if profile_id is None else [profile_id]).filter(pl.col("outcome") != "reverted")
+    last = runs.sort("commit_seq").unique("profile_id", keep="last", maintain_order=True)
+    return last.filter(pl.col("held") > 0).select("profile_id", "held", "run_id").sort("profile_id")
+
+
 def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | None = None) -> dict[str, Any]:
     """Describe the store for people: profiles, what waits, what ran last, what is due next.
 
@@ -71,9 +78,11 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
     runs = lake.ledger.runs(profiles["profile_id"].to_list()).sort("commit_seq", descending=True)
     standing = runs.filter(pl.col("outcome") != "reverted")
     due = due_work.due(lake, settings, now=now)
+    held_back = dict(held(lake, profile_id).select("profile_id", "held").iter_rows())
     rows = [
         row
         | {
+            "held": held_back.get(row["profile_id"], 0),
             "preset": policy.preset,
             "enabled": policy.enabled,
             "tasks": _tasks(runs.filter(profile_id=row["profile_id"]), settings, policy, now),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import dagster as dg
 
 from memory_pipeline.assets.namespace import Namespace
-from memory_pipeline.sensors import activity, failures
+from memory_pipeline.sensors import activity, failures, held
 from memory_pipeline.settings import Settings
 
 
@@ -24,4 +24,5 @@ def sensors(
         activity.projector(settings, names, start=start),
         *(activity.watcher(watch, settings, names, start=start) for watch in activity.WATCHES),
         failures.sensor(settings, names, start=start, in_force=in_force),
+        held.sensor(settings, names, start=start, in_force=in_force),
     ]

@@ -38,6 +38,7 @@ from memory_pipeline.service.http_guard import (
     require_memories,
     unreadable,
 )
+from memory_pipeline.service.request_times import RequestTimes, Timing
 from memory_pipeline.settings import Settings, SettingsError, load
 
 _STORE_WIDE: Final = ("home", "position", "dead_letters", "disk_bytes")
@@ -94,8 +95,10 @@ def application(home: Path, runs: Runs) -> FastAPI:
         responses={401: {"model": Problem, "description": "No valid token."}},
     )
     app.state.home, app.state.runs = home, runs
+    app.state.times = RequestTimes()
     app.add_middleware(BodyLimit, most=partial(largest_body, home))
     app.middleware("http")(guard)
+    app.add_middleware(Timing, times=app.state.times)
     app.exception_handler(RequestValidationError)(invalid)
     app.exception_handler(400)(unreadable)
     for kind, code in _CODES.items():
@@ -173,7 +176,7 @@ def prometheus(request: Request, grant: Authorized) -> Response:
     if grant.profile_id is not None:
         raise HTTPException(403, "metrics cover every profile; they need an administrator's token")
     text = metrics.render(request.app.state.lake, _settings(request), now=datetime.now(UTC))
-    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(text + request.app.state.times.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _settings(request: Request) -> Settings:

@@ -24,6 +24,7 @@ from rich.text import Text
 
 from memory_pipeline.interop.importing import ImportReport, RefusedEvent
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.runs.log import held_notice
 from memory_pipeline.schemas import Action
 from memory_pipeline.service.config_file import Change
 from memory_pipeline.settings import Origin, Settings
@@ -185,6 +186,9 @@ def status(console: Console, summary: Mapping[str, Any]) -> None:
     )
     tasks = [(row["task"], when(row["last"], "never"), when(row["next_due"], "never")) for row in summary["tasks"]]
     table(console, ("task", "last run", "next due"), tasks)
+    for row in summary["profiles"]:
+        if row["held"]:
+            line(console, held_notice(row["profile_id"], row["held"]), style="red")
     due = [
         (row["profile_id"], one["task"], one["reason"])
         for row in summary["profiles"]

@@ -44,7 +44,7 @@ from memory_pipeline.recall.live.state import State, StateCache
 from memory_pipeline.recall.models import Answer, Block, Consolidated, Filters, Memory, Opening
 from memory_pipeline.recall.rank.baselines import SCORED
 from memory_pipeline.recall.rank.ranking import rank
-from memory_pipeline.runs import consolidate, inputs, undo
+from memory_pipeline.runs import consolidate, inputs, log, status, undo
 from memory_pipeline.schemas import LIVE, EventType
 from memory_pipeline.settings import Settings, load
 from memory_pipeline.text.embed import embedding
@@ -369,10 +369,12 @@ class MemoryClient:
         if session is not None:
             self._append({"event_type": EventType.SESSION_STARTED.value, "session_id": session})
         rows = core_memory.in_order(self._lake.read("core_memory_blocks", profiles=[self._profile])).to_dicts()
+        held = status.held(self._lake, self._profile)
         return Opening(
             session_id=session,
             blocks=tuple(Block.of(row) for row in rows),
             answer=None if query is None else self.recall(query),
+            notices=tuple(log.held_notice(name, count) for name, count, _ in held.iter_rows()),
         )
 
     def end_session(self, session_id: str | None = None) -> None:

@@ -1,0 +1,60 @@
+"""The sensor for held profiles: says which profiles a successful run held back, and tells `alert_url`."""
+
+from collections.abc import Callable
+from http.client import HTTPException
+from typing import Any
+
+import dagster as dg
+
+from memory_pipeline.assets.namespace import Namespace, is_own
+from memory_pipeline.lake.tables import Lake, LakeError
+from memory_pipeline.runs import log
+from memory_pipeline.runs import status as run_status
+from memory_pipeline.sensors.activity import status
+from memory_pipeline.sensors.failures import post
+from memory_pipeline.settings import Settings, SettingsError
+
+
+def sensor(
+    settings: Settings, names: Namespace, *, start: bool, in_force: Callable[[], Settings]
+) -> dg.SensorDefinition:
+    """Make the sensor that reports every profile whose plan a run held back; arguments as for `failures.sensor`."""
+
+    @dg.run_status_sensor(
+        run_status=dg.DagsterRunStatus.SUCCESS,
+        name=names.name("held"),
+        minimum_interval_seconds=settings.sensor_seconds,
+        default_status=status(start=start),
+        description="Logs each profile that the quota held back in a run, and posts it as JSON to alert_url, if set.",
+    )
+    def evaluate(context: dg.RunStatusSensorContext) -> None:
+        if not is_own(context.dagster_run, names):
+            return
+        try:
+            found = document(context.dagster_run, in_force())
+            for profile in found["held"]:
+                context.log.warning("[consolidation] %s: %s", profile["profile_id"], profile["reason"])
+            if found["held"] and (url := in_force().alert_url):
+                post(url, found)
+        except (SettingsError, LakeError) as error:
+            context.log.warning("[consolidation] held profiles could not be read: %s", error)
+        except (OSError, HTTPException) as error:
+            # The address itself stays unsaid: often it is the secret.
+            context.log.warning("[consolidation] alert_url could not be told: %s", error)
+
+    return evaluate
+
+
+def document(run: dg.DagsterRun, settings: Settings) -> dict[str, Any]:
+    """Return `job`, `run_id`, and `held`: profile_id, decisions and reason of each profile that the run held back."""
+    with Lake(settings.home) as lake:
+        rows = run_status.held(lake).filter(run_id=run.run_id)
+    held = [
+        {
+            "profile_id": row["profile_id"],
+            "decisions": row["held"],
+            "reason": log.held_notice(row["profile_id"], row["held"]),
+        }
+        for row in rows.iter_rows(named=True)
+    ]
+    return {"job": run.job_name, "run_id": run.run_id, "held": held}

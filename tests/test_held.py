@@ -1,0 +1,114 @@
+"""A profile that the quota or an invariant holds back is heard: in the log, metrics, status, alert and next session."""
+
+import json
+import logging
+
+import dagster as dg
+import homes
+import polars as pl
+import pytest
+from commands import call, text, told
+from prometheus_client.parser import text_string_to_metric_families
+
+from memory_pipeline import MemoryClient
+from memory_pipeline.runs import commit, metrics
+from memory_pipeline.sensors import held
+
+ARCHIVING = """[profiles.sample-1]
+archive_threshold = 1.0
+protected_importance = ''
+grace_period_days = 0
+protected_types = []
+protect_flagged = false
+protected_causes = ''
+"""
+NOTICE = "Held back for sample-1: "
+
+
+def archiving(home):
+    """The settings of a store in which one profile is to lose nearly everything, and so nothing."""
+    (home / "memory_pipeline.toml").write_text(ARCHIVING, "utf-8")
+    return homes.settings(home)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A store whose last run was held back, for one profile of two."""
+    folder = tmp_path_factory.mktemp("held")
+    with homes.filled(folder, homes.events(memories=60)) as lake:
+        plan = homes.night(lake, policy=archiving(folder))["consolidation_plan"]
+        assert plan.filter(status="held").height
+    return folder
+
+
+def sample(home, name):
+    with homes.Lake(home) as lake:
+        shown = metrics.render(lake, homes.settings(home), now=homes.RECORDED)
+    families = text_string_to_metric_families(shown)
+    return {tuple(one.labels.values()): one.value for family in families for one in family.samples if one.name == name}
+
+
+def test_a_run_says_at_warning_level_which_profile_was_held(tmp_path, caplog):
+    with homes.filled(tmp_path, homes.events(memories=60)) as lake, caplog.at_level(logging.WARNING):
+        homes.night(lake, policy=archiving(tmp_path))
+    (said,) = (one for one in caplog.records if NOTICE in one.message)
+    assert said.levelno == logging.WARNING
+    assert "--max-archived-share" in said.message
+
+
+def test_status_metrics_and_the_next_session_say_so(home):
+    rows = {row["profile_id"]: row["held"] for row in told("status", home=home)["profiles"]}
+    assert rows["sample-1"] > 0
+    assert NOTICE in text("status", home=home)
+    assert sample(home, "memory_pipeline_held_profiles") == {(): 1.0}
+    assert sample(home, "memory_pipeline_held_decisions_total") == {(): float(sum(rows.values()))}
+    with MemoryClient(home, profile_id="sample-1") as client:
+        opening = client.session_start()
+        assert opening.notices[0].startswith(NOTICE)
+        assert opening.notices[0] in opening.text()
+    assert NOTICE in json.loads(call("session-start", "-p", "sample-1", "--json", home=home).stdout)["notices"][0]
+
+
+def test_the_alert_hears_of_a_held_run_and_of_no_other(home, monkeypatch):
+    heard = []
+    monkeypatch.setattr(held, "post", lambda address, found: heard.append((address, found)))
+    settings = homes.settings(home).model_copy(update={"alert_url": "http://127.0.0.1:9", "home": home})
+    with dg.DagsterInstance.ephemeral() as instance:
+        monkeypatch.setattr(held, "is_own", lambda *_: True)
+        sensor = held.sensor(settings, Names(), start=False, in_force=lambda: settings)
+        for run_id in ("run", "another"):
+            run = dg.DagsterRun(job_name="full", run_id=run_id)
+            success = dg.DagsterEvent(dg.DagsterEventType.PIPELINE_SUCCESS.value, "full")
+            sensor(
+                dg.build_run_status_sensor_context(
+                    "held", dagster_event=success, dagster_run=run, dagster_instance=instance, partition_key=None
+                )
+            )
+    ((address, found),) = heard
+    assert (address, found["run_id"], [one["profile_id"] for one in found["held"]]) == (
+        "http://127.0.0.1:9",
+        "run",
+        ["sample-1"],
+    )
+    assert found["held"][0]["reason"].startswith(NOTICE)
+
+
+class Names:
+    def name(self, name):
+        return name
+
+
+def test_a_plan_that_an_invariant_refuses_is_counted(tmp_path, monkeypatch):
+    with homes.filled(tmp_path, homes.events(memories=20)) as lake:
+        broken = pl.DataFrame({"check": ["c"], "profile_id": ["p"], "memory_id": ["m"], "detail": ["d"]})
+        monkeypatch.setattr(commit, "violations", lambda *_: broken)
+        with pytest.raises(commit.InvariantBroken):
+            homes.night(lake)
+    counted = sample(tmp_path, "memory_pipeline_commit_attempts_total")
+    assert counted == {("committed",): 0.0, ("conflict",): 0.0, ("refused",): 1.0}
+
+
+def test_a_run_that_is_released_takes_the_notice_back(home, tmp_path):
+    with homes.copied(home, tmp_path / "copy") as lake:
+        homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="two", max_archived_share=1.0)
+    assert {row["held"] for row in told("status", home=tmp_path / "copy")["profiles"]} == {0}
