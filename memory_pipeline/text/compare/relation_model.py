@@ -17,6 +17,7 @@ from memory_pipeline.settings.model_files import coefficients
 from memory_pipeline.text.compare import stated_changes
 from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, RELATIONS
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
+from memory_pipeline.text.compare.numbered_things import are_others
 from memory_pipeline.text.compare.relation_features import Reading, features, statement_pairs
 from memory_pipeline.text.parse.tokens import fold, occurrences
 
@@ -54,7 +55,7 @@ class RelationModel:
         names, table = features(reading, left, right)
         probability = probabilities(names, table)
         asks = reading.statements["low"].str.contains(_QUESTION).to_numpy()
-        probability[asks[left] | asks[right]] = _NOTHING
+        probability[asks[left] | asks[right] | are_others(reading.statements["low"], left, right)] = _NOTHING
         several = (np.diff(reading.start) > 1)[older] & (np.diff(reading.start) > 1)[newer]
         probability[several[pair], RELATIONS.index("duplicate")] = 0.0
         related = 1.0 - probability[:, _UNRELATED]
