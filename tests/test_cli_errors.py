@@ -11,6 +11,7 @@ import homes
 import pytest
 from commands import NIGHT, call, process, refused, told
 
+from memory_pipeline.ledger.database import SCHEMA
 from memory_pipeline.runs import status
 from memory_pipeline.service import cli
 
@@ -162,7 +163,7 @@ def test_a_ledger_of_a_newer_version(copy):
         connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
     connection.close()
     for line in ("status", "remember x", "undo x"):
-        assert "version 99, this program knows 2; upgrade memory-pipeline" in refused(*line.split(), home=copy)
+        assert f"version 99, this program knows {SCHEMA}; upgrade memory-pipeline" in refused(*line.split(), home=copy)
 
 
 @pytest.mark.parametrize("damage", ["garbage", "pages"])

@@ -84,7 +84,7 @@ def test_of_several_rows_all_or_none_are_stored_and_the_row_is_named(client):
 
 def test_the_id_of_another_event_is_refused(client):
     client.remember("First", event_id="e1")
-    with pytest.raises(ValueError, match="event_id is 'e1', which another event has; give this one another"):
+    with pytest.raises(ValueError, match="event_id is 'e1', which another event of the profile has; give this one"):
         client.remember("Second", event_id="e1", memory_id="n2")
     with pytest.raises(ValueError, match=r"^rows\[1\]: event_id is 'e1'"):
         client.remember_many(["New", {"text": "Second", "event_id": "e1", "memory_id": "n2"}])

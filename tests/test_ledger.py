@@ -2,7 +2,9 @@
 
 import hashlib
 import os
+import re
 import resource
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -22,6 +24,7 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.ledger.event import COLUMNS, DeadLetter, Event
 from memory_pipeline.ledger.ledger import Appended, Ledger
+from memory_pipeline.ledger.references import KnownMemory
 from memory_pipeline.schemas import TABLES, EventType
 
 
@@ -47,6 +50,47 @@ def test_an_event_is_applied_once_however_often_it_comes(ledger: Ledger) -> None
     assert ledger.append([stored(2), stored(3), stored(3)]) == Appended(1, 2, ledger.position())
     assert ledger.append([]) == Appended(0, 0, ledger.position())
     assert [row[1] for row in ledger.read()] == [f"e-ana-{number}" for number in range(4)]
+
+
+def test_an_event_id_is_its_profiles_own(ledger: Ledger) -> None:
+    """So that no profile can take an id before another uses it, or learn that another has used it."""
+    told = [stored(1, profile_id=name).model_copy(update={"event_id": "same"}) for name in ("ana", "bo")]
+    assert ledger.append(told[:1]).accepted == 1
+    assert ledger.append(told[1:]) == Appended(accepted=1, duplicates=0, last_seq=2)
+    assert ledger.append(told) == Appended(accepted=0, duplicates=2, last_seq=2)
+    with pytest.raises(KnownMemory, match="event_id is 'same', which another event of the profile has"):
+        ledger.append([stored(2).model_copy(update={"event_id": "same"})])
+
+
+def test_a_ledger_whose_event_ids_were_unique_over_all_profiles_is_upgraded(tmp_path: Path) -> None:
+    with Ledger.at(tmp_path / "new") as new:
+        expected = columns_and_indexes(tmp_path / "new")
+        new.append(batch(3))
+        rows = new.read()
+    shutil.copytree(tmp_path / "new", tmp_path / "old")
+    with closing(sqlite3.connect(tmp_path / "old/ledger.sqlite")) as connection, connection:
+        (sql,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'events'").fetchone()
+        before = re.sub(r",\s*UNIQUE \(.*?\)", "", sql).replace("event_id TEXT", "event_id TEXT UNIQUE")
+        indexes = connection.execute("SELECT sql FROM sqlite_master WHERE tbl_name = 'events' AND sql LIKE 'CREATE I%'")
+        made = [sql for (sql,) in indexes.fetchall()]
+        connection.execute("ALTER TABLE events RENAME TO moved")
+        connection.execute(before)
+        connection.execute("INSERT INTO events SELECT * FROM moved")
+        connection.execute("DROP TABLE moved")
+        for sql in made:
+            connection.execute(sql)
+        connection.execute("UPDATE meta SET value = '2' WHERE key = 'schema'")
+    with Ledger.at(tmp_path / "old") as old:
+        assert columns_and_indexes(tmp_path / "old") == expected
+        assert old.read() == rows
+        same = stored(1, profile_id="bo").model_copy(update={"event_id": stored(1).event_id})
+        assert old.append([same, stored(1)]) == Appended(accepted=1, duplicates=1, last_seq=4)
+
+
+def columns_and_indexes(home: Path) -> set[str]:
+    with closing(sqlite3.connect(home / "ledger.sqlite")) as connection:
+        made = connection.execute("SELECT sql FROM sqlite_master WHERE tbl_name = 'events' AND sql IS NOT NULL")
+        return {re.sub(r'[\s"]+', "", sql) for (sql,) in made}
 
 
 def test_rows_come_back_as_they_went_in(ledger: Ledger) -> None:

@@ -27,10 +27,30 @@ from sqlalchemy.dialects import postgresql, sqlite
 from memory_pipeline.ledger.disk import sync
 from memory_pipeline.schemas import Decisions, EventType
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 """Version of the tables below; a ledger with a higher version is refused, one with a lower version is upgraded."""
 
-_UPGRADES: Final = {2: "ALTER TABLE runs ADD COLUMN scope TEXT NOT NULL DEFAULT 'all'"}
+_EVENTS_3: Final = """CREATE TABLE events (
+    seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, event_id TEXT NOT NULL, profile_id TEXT NOT NULL,
+    event_type TEXT NOT NULL, occurred_at INTEGER NOT NULL, recorded_at INTEGER NOT NULL, session_id TEXT,
+    agent_id TEXT, user_id TEXT, instance_id TEXT, parent_event_id TEXT, memory_id TEXT, payload TEXT NOT NULL,
+    UNIQUE (profile_id, event_id)
+)"""
+_UPGRADES: Final = {
+    2: ("ALTER TABLE runs ADD COLUMN scope TEXT NOT NULL DEFAULT 'all'",),
+    3: (  # an event's id is unique within its profile; SQLite changes a constraint only by copying the table
+        "DROP INDEX events_by_memory",
+        "DROP INDEX events_by_type",
+        "DROP INDEX events_reverted",
+        "ALTER TABLE events RENAME TO events_before",
+        _EVENTS_3,
+        "INSERT INTO events SELECT * FROM events_before ORDER BY seq",
+        "DROP TABLE events_before",
+        "CREATE INDEX events_by_memory ON events (profile_id, memory_id)",
+        "CREATE INDEX events_by_type ON events (profile_id, event_type, seq)",
+        "CREATE INDEX events_reverted ON events (seq) WHERE event_type = 'run.reverted'",
+    ),
+}
 """SQL that upgrades a ledger to a version from the version before it."""
 
 WRITE_SECONDS: Final = 120.0
@@ -68,7 +88,7 @@ EVENTS: Final = sa.Table(
     "events",
     METADATA,
     sa.Column("seq", _BIG, primary_key=True, autoincrement=True),
-    _text("event_id", unique=True),
+    _text("event_id"),
     _text("profile_id"),
     _text("event_type"),
     _whole("occurred_at"),
@@ -80,6 +100,7 @@ EVENTS: Final = sa.Table(
     _text("parent_event_id", nullable=True),
     _text("memory_id", nullable=True),
     _text("payload"),
+    sa.UniqueConstraint("profile_id", "event_id"),
     sa.Index("events_by_memory", "profile_id", "memory_id"),
     sa.Index("events_by_type", "profile_id", "event_type", "seq"),
     sqlite_autoincrement=True,
@@ -302,7 +323,8 @@ class Database:
         """Upgrade the tables to this version, unless another process has done so meanwhile."""
         with self.writing() as transaction:
             for number in range(_version(transaction) + 1, SCHEMA + 1):
-                transaction.connection.exec_driver_sql(_UPGRADES[number])
+                for statement in _UPGRADES[number]:
+                    transaction.connection.exec_driver_sql(statement)
             transaction.connection.execute(META.update().where(META.c.key == "schema").values(value=str(SCHEMA)))
 
     @contextmanager

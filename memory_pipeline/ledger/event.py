@@ -124,7 +124,9 @@ class Event(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    event_id: Identifier = Field(description="Idempotency key: an event counts once, however often it is delivered.")
+    event_id: Identifier = Field(
+        description="Idempotency key: an event counts once in its profile, however often it is delivered."
+    )
     profile_id: Identifier = Field(DEFAULT_PROFILE, description="Tenant that owns the event.")
     event_type: EventType = Field(description="What happened.")
     occurred_at: Instant = Field(description="When it happened; if left out, when it was recorded.")

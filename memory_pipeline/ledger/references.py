@@ -2,8 +2,8 @@
 
 A memory is stored once. Storing the same again is harmless, but a second text under its id would be lost, since
 memories are folded from the first event that stores them: it is refused. So is storing under the id of an erased
-memory. An event delivered twice counts once (`ledger/ledger.py`), but two different events must not share an id.
-Not here: checks of later events about a memory.
+memory. An event delivered twice counts once (`ledger/ledger.py`), but two different events of a profile must not share
+an id. Not here: checks of later events about a memory.
 """
 
 import json
@@ -104,7 +104,7 @@ def check(
             sa.select(*columns).where(EVENTS.c.seq.in_(batch)).order_by(EVENTS.c.seq)
         )
     ]
-    delivered = {event_id for _, event_id, *_ in before}
+    delivered = {(profile_id, event_id) for _, event_id, profile_id, *_ in before}
     payloads = dict[Memory, list[str]]()
     for _, _, profile_id, memory_id, payload in with_payloads(before):
         payloads.setdefault((profile_id, memory_id), []).append(payload)
@@ -112,7 +112,7 @@ def check(
     for index, row in storing.items():
         memory = _memory(row)
         if memory in memories.erased:
-            if row["event_id"] not in delivered:
+            if (row["profile_id"], row["event_id"]) not in delivered:
                 refused[index] = _erased(row)
         elif row["payload"] not in payloads.setdefault(memory, [row["payload"]]):
             refused[index] = _different(row, payloads[memory][0])
@@ -129,7 +129,8 @@ def check_stored(transaction: Transaction, rows: Sequence[Row]) -> None:
     stored = look_up(transaction, rows).stored
     refused = {
         index: Refusal(
-            f"event_id is {shown(row['event_id'])}, which another event has; give this one another, or leave it out",
+            f"event_id is {shown(row['event_id'])}, which another event of the profile has; give this one another, or "
+            "leave it out",
             erased=False,
         )
         for index, row in enumerate(rows)
