@@ -5,11 +5,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from homes import NIGHT, night
+from homes import NIGHT, night, settings
 
+from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger.event import parse
-from memory_pipeline.runs import commit, rebuild
+from memory_pipeline.runs import commit, consolidate, inputs, rebuild
 
 TOLD = {
     "m0": "Ana keeps the spare keys in the blue drawer",
@@ -85,3 +86,15 @@ def test_an_agent_that_changes_another_memory_stops_nobody(lake: Lake, agent) ->
     night(lake, as_of=NIGHT + timedelta(days=1), run_id="next")
     changed = lake.read("memories").filter(pl.col("memory_id") == "m9", pl.col("profile_id") == "p")
     assert changed["importance_given"].to_list() == [0.0], "the next run sees it"
+
+
+def test_a_plan_file_stands_until_what_it_rests_on_changes(lake: Lake) -> None:
+    chosen = settings(lake.home)
+    profiles = inputs.select_profiles(lake, chosen, as_of=NIGHT)
+    document = plan_document.write(consolidate.dry_run(lake, chosen, profiles)["consolidation_plan"], profiles)
+    raw = {"event_type": "memory.updated", "profile_id": "p", "payload": {"importance": 0.5}}
+    lake.ledger.append([parse(raw | {"event_id": "u9", "memory_id": "m9"}, recorded_at=NIGHT, origin="test")])
+    assert inputs.profiles_of_plan(lake, chosen, document).equals(profiles)
+    lake.ledger.append([parse(raw | {"event_id": "u0", "memory_id": "m0"}, recorded_at=NIGHT, origin="test")])
+    with pytest.raises(ValueError, match="profile 'p' has changed since the plan was made; plan again"):
+        inputs.profiles_of_plan(lake, chosen, document)

@@ -100,22 +100,28 @@ def verify(transaction: Transaction, profiles: pl.DataFrame) -> list[str]:
 
 
 def standing(transaction: Transaction, commit: Commit) -> list[str]:
-    """Return the profiles of which nothing that their plan rests on has changed since it was made.
-
-    An update of a memory that the plan does not mention changes nothing: the next run sees it, as it sees memories that
-    were stored meanwhile.
+    """Return the profiles that are not overtaken (see `overtaken`).
 
     Raises:
         Conflict: there is none; or only some, and the commit is of all or none.
     """
-    overtaken = {
+    conflicts = overtaken(transaction, commit.profiles, commit.decisions)
+    if conflicts and (commit.whole or len(conflicts) == commit.profiles.height):
+        raise next(iter(conflicts.values()))
+    return [profile_id for profile_id in commit.profiles["profile_id"] if profile_id not in conflicts]
+
+
+def overtaken(transaction: Transaction, profiles: pl.DataFrame, plan: pl.DataFrame) -> dict[str, Conflict]:
+    """Return the conflict of each profile of which anything that its plan rests on has changed since it was made.
+
+    An update of a memory that the plan does not mention changes nothing: the next run sees it, as it sees memories that
+    were stored meanwhile.
+    """
+    return {
         profile_id: conflict
-        for profile_id, conflict in _moved(transaction, commit.profiles).items()
-        if _rests_on_changes(transaction, commit, profile_id)
+        for profile_id, conflict in _moved(transaction, profiles).items()
+        if _rests_on_changes(transaction, profile_id, profiles, plan)
     }
-    if overtaken and (commit.whole or len(overtaken) == commit.profiles.height):
-        raise next(iter(overtaken.values()))
-    return [profile_id for profile_id in commit.profiles["profile_id"] if profile_id not in overtaken]
 
 
 def _moved(transaction: Transaction, profiles: pl.DataFrame) -> dict[str, Conflict]:
@@ -131,10 +137,12 @@ def _moved(transaction: Transaction, profiles: pl.DataFrame) -> dict[str, Confli
     }
 
 
-def _rests_on_changes(transaction: Transaction, commit: Commit, profile_id: str) -> bool:
+def _rests_on_changes(
+    transaction: Transaction, profile_id: str, profiles: pl.DataFrame, decisions: pl.DataFrame
+) -> bool:
     """Return whether others committed, undid or erased anything of a profile, or updated what its plan mentions."""
     of_profile = pl.col("profile_id") == profile_id
-    head = commit.profiles.filter(of_profile)["head"][0]
+    head = profiles.filter(of_profile)["head"][0]
     changes = sa.select(EVENTS.c.event_type, EVENTS.c.memory_id).where(
         EVENTS.c.profile_id == profile_id, EVENTS.c.event_type.in_(HEAD_EVENTS), EVENTS.c.seq > head
     )
@@ -143,7 +151,7 @@ def _rests_on_changes(transaction: Transaction, commit: Commit, profile_id: str)
         if event_type in PIPELINE:
             return True
         updated.add(memory_id)
-    plan = commit.decisions.filter(of_profile)
+    plan = decisions.filter(of_profile)
     named = pl.any_horizontal(pl.col("memory_id", "target_id").is_in(sorted(updated)))
     ids = [json.dumps(memory_id, ensure_ascii=ascii_only) for memory_id in updated for ascii_only in (True, False)]
     quoted = pl.any_horizontal(pl.col("factors", "before", "after").str.contains_any(ids))

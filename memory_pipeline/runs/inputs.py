@@ -13,6 +13,7 @@ from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.consolidation import pipeline, triggers
 from memory_pipeline.consolidation.plans import plan_document, planning
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import commits
 from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.runs import status
 from memory_pipeline.schemas import TABLES, Action
@@ -152,15 +153,17 @@ def profiles_of_plan(lake: Lake, settings: Settings, document: Mapping[str, Any]
     """Return the table `profiles` of a plan document, if the plan is still current.
 
     Raises:
-        ValueError: the document is not a plan or was changed, or a profile or its policy has changed since.
+        ValueError: the document is not a plan or was changed, or the policy of a profile or anything else that the plan
+            rests on has changed since.
         Conflict: an erasure in one of its profiles was interrupted.
     """
-    _, profiles = plan_document.read(document)
-    heads = lake.ledger.heads(profiles["profile_id"].to_list())
-    lake.refuse_half_erased(list(heads))
+    plan, profiles = plan_document.read(document)
+    with lake.ledger.reading() as transaction:
+        overtaken = commits.overtaken(transaction, profiles, plan)
+    lake.refuse_half_erased(profiles["profile_id"].to_list())
     for row in profiles.iter_rows(named=True):
         profile_id = row["profile_id"]
-        if heads[profile_id] != row["head"]:
+        if profile_id in overtaken:
             raise ValueError(f"profile {profile_id!r} has changed since the plan was made; plan again")
         if settings.policy_of(profile_id).digest != row["policy_hash"]:
             raise ValueError(f"the policy of profile {profile_id!r} has changed since the plan was made; plan again")
