@@ -250,8 +250,10 @@ def _has_other_value(older: Clause, change: Change) -> bool:
         return False
     was, now, said = _values(rest), _values(change.new), _values(change.old)
     others = _others(rest) ^ _others(change.new)
+    narrower = (now.keys() - was.keys()) - (_WHEN if not _WHEN.isdisjoint(was) else set())
     differs = any(now[kind] != value for kind, value in was.items() if kind in now)
-    return bool(was) and was.keys() <= now.keys() and not others and differs and said.items() <= was.items()
+    alike = bool(was) and was.keys() <= now.keys() and not others and not narrower
+    return alike and differs and said.items() <= was.items()
 
 
 def _has_other_name(older: Clause, change: Change) -> bool:
@@ -320,7 +322,7 @@ def _endings(clause: Clause) -> Iterator[Change]:
         word, before, after = clause.low[place], clause[:place], clause[place + 1 :]
         if word in words.CALLED_OFF and clause.stems[place - 1] == "be" and not len(after):
             yield Change("ended", "event", _thing(_without_auxiliaries(before)))
-        elif word in {"quit", *words.CALLED_OFF} and len(after) and not after.low[0].endswith("ing"):
+        elif word in _GIVEN_UP and clause.stems[place - 1] != "be" and len(after):
             yield Change("ended", "object", _without_auxiliaries(before), after)
 
 
@@ -495,4 +497,7 @@ _USES: Final = _stems(words.USES)
 _PRACTICES: Final = _stems(words.PRACTICES)
 _PLACES: Final = _stems(words.PLACES)
 _LIVE: Final = stem("live")
+_WHEN: Final = frozenset({"day", "date"})
+"""Types of values that name a day: one may name it more closely than the other."""
+_GIVEN_UP: Final = words.CALLED_OFF | {"quit"}
 _MOVING: Final = words.MOVES | words.SWITCHES | {"replaced"}

@@ -21,7 +21,7 @@ no longer; any ?more; any longer; stopped; quit; gave up; given up; used to; can
 ; discontinued""")
 """Cues of an ending."""
 REPLACING: Final = any_of("""
-moved; rescheduled; postponed; pushed; shifted; delayed; brought; changed; switched; migrated; raised; lowered
+moved; rescheduled; postponed; pushed; shifted; brought; changed; switched; migrated; raised; lowered
 ; increased; reduced; went; rose; fell; dropped; replaced; swapped; now; nowadays; these days""")
 """Cues of another value."""
 PLACING: Final = any_of("lives?; living; works?; working")
@@ -107,7 +107,7 @@ BEGINNINGS: Final = (
 """Verbs that give their subject a value."""
 MOVES: Final = frozenset(
     """
-    moved rescheduled postponed pushed shifted delayed brought changed raised lowered increased reduced went rose fell
+    moved rescheduled postponed pushed shifted brought changed raised lowered increased reduced went rose fell
     dropped switched
     """.split()  # noqa: SIM905
 )
