@@ -137,3 +137,20 @@ def test_of_several_values_the_latest_is_replaced():
     ]
     decided = [(row["memory_id"], row["other_id"]) for row in compared(rows) if row["decided"]]
     assert decided == [("2", "3")]
+
+
+def test_a_reason_and_the_shared_words_are_those_of_the_pair():
+    texts = ("A kite flew.", "Rain fell all day.", "The regatta is on Monday.", "The regatta moved to Sunday.")
+    rows = [
+        {
+            "memory_id": str(day),
+            "content": text,
+            "content_hash": text,
+            "seq": day,
+            "created_at": datetime(2026, 1, day, tzinfo=UTC),
+        }
+        for day, text in enumerate(texts, 1)
+    ]
+    (row,) = compared(rows)
+    assert (row["value"], row["other_value"], row["attribute"]) == (texts[2], texts[3], "regatta")
+    assert texts[3] in row["reason"]

@@ -74,14 +74,14 @@ class RelationModel:
         texts = reading.statements["text"]
         pairs = pl.DataFrame(
             {
-                "pair": kept,
+                "index": kept,
                 "relation": pl.Series(RELATIONS).gather(relation[kept]),
                 "older": texts.gather(left[best[kept]]),
                 "newer": texts.gather(right[best[kept]]),
                 "whole": reading.memories["content"].gather(older[kept]),
             }
-        ).join(stated.select("pair", "ended", "by"), on="pair", how="left", maintain_order="left")
-        described = _described(pairs)
+        ).join(stated.select("ended", "by", index="pair"), on="index", how="left", maintain_order="left")
+        described = _described(pairs.with_row_index("pair"))
         judged = described.with_columns(
             index=kept, confidence=confidence[kept].round(6), rule=pl.Series(rule[kept], dtype=pl.String)
         )
@@ -122,7 +122,7 @@ def _described(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return relation, outdated statement, attribute, both values and the reason of each pair.
 
     Args:
-        pairs: pair (its number), relation, older and newer (statements), whole (text of the older memory), ended and
+        pairs: pair (its place), relation, older and newer (statements), whole (text of the older memory), ended and
             by (its sentence that a sentence of the newer memory is known to change; null where none is).
     """
     update = pl.col("relation") == "update"
