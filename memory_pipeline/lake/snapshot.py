@@ -291,6 +291,21 @@ def prune(home: Path, keep: int) -> list[Path]:
     return removed
 
 
+def drop_newer(home: Path, position: int) -> list[Path]:
+    """Remove the snapshots of positions after one, which a ledger that was replaced had; return them."""
+    with building(home):
+        newer = [path for path in _finished(home, _ANY_NAME) if _position(path) > position]
+        for path in newer:
+            path.unlink()
+            shutil.rmtree(path.with_name("files") / path.stem, ignore_errors=True)
+        link = home.resolve() / "snapshots" / LINK
+        if newer and (left := _finished(home)):
+            _update_link(link, left[-1])
+        elif newer:
+            link.unlink(missing_ok=True)
+    return newer
+
+
 def problem(path: Path) -> str | None:
     """Return why a snapshot cannot be read, or None."""
     try:

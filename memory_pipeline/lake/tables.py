@@ -15,7 +15,7 @@ from typing import Final, Self
 
 import polars as pl
 
-from memory_pipeline.lake import compaction, files, publishing
+from memory_pipeline.lake import compaction, files, identity, publishing
 from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore, StoredObject
 from memory_pipeline.ledger import catalog, commits, database, event, redaction
 from memory_pipeline.ledger.catalog import File, Mark
@@ -39,19 +39,29 @@ _REMEDY: Final = "restore the file from a backup, or rebuild its rows from the l
 class Lake:
     """The tables of a data folder. Threads and processes may share it; readers never wait."""
 
-    def __init__(self, home: Path, *, timeout: float = database.WRITE_SECONDS) -> None:
+    def __init__(self, home: Path, *, timeout: float = database.WRITE_SECONDS, checked: bool = True) -> None:
         """Open the lake of a data folder, creating it if it is missing.
 
         Args:
             home: data folder.
             timeout: seconds that a writer waits for its turn.
+            checked: refuse a ledger that is not the one of these files; only `doctor` looks at such a store.
 
         Raises:
+            Mismatch: the ledger is missing beside the files of its lake, or another one, or an older state of it.
             LakeError: it cannot be opened, or was written by a newer version.
         """
         self.home = home.resolve()
         self.store: ObjectStore = LocalObjectStore(self.home)
+        if not (self.home / database.FILE_NAME).exists():
+            identity.check_ledger_there(self.home, self.store)
         self.ledger = Ledger.at(home, timeout=timeout, moved_payloads=partial(compaction.read_payloads, self.store))
+        try:
+            if checked:
+                identity.check(self.home, self.ledger, self.store)
+        except LakeError:
+            self.ledger.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -286,6 +296,7 @@ class Lake:
             raise
         if len(positions) < commit.profiles.height:
             self.note_attempt(commit.run_id, "conflict", started_at=commit.started_at)
+        self._note_identity(positions)
         for table in TABLES.values():
             if table.write_mode == "accumulated":
                 publishing.merge_small(self.ledger, self.store, table=table)
@@ -317,13 +328,15 @@ class Lake:
         commits.check(profiles, tables)
         if sorted(undo.profile_id for undo in revert) != sorted(profiles["profile_id"]):
             raise ValueError("revert must name each profile of `profiles` once, and no other")
-        return publishing.replace_rows(
+        positions = publishing.replace_rows(
             self.ledger,
             self.store,
             standing=lambda transaction: commits.verify(transaction, profiles),
             tables=tables,
             record=lambda transaction, _: commits.undo(transaction, revert),
         )
+        self._note_identity(positions)
+        return positions
 
     def verify(self) -> pl.DataFrame:
         """Read every catalogued file and return the missing and damaged ones.
@@ -375,7 +388,11 @@ class Lake:
 
         Returns:
             Keys of the removed files, and prefixes of the removed runs.
+
+        Raises:
+            Mismatch: the ledger does not account for these files; nothing is removed.
         """
+        identity.check(self.home, self.ledger, self.store)
         with self.ledger.writing() as transaction:
             replaced = catalog.replaced_before(transaction, oldest)
             publishing.forget_files(
@@ -384,6 +401,7 @@ class Lake:
             catalog.raise_oldest(transaction, oldest)
         latest = time.time() - older_than.total_seconds()
         with explained(self.home), self.ledger.exclusive():
+            identity.check(self.home, self.ledger, self.store)
             catalogued = {file.key for file in self._files()}
             unlisted = [stored for stored in self.store.list(files.TABLES_PREFIX) if stored.key not in catalogued]
             removed = {stored.key: [stored] for stored in unlisted} | self._staged_runs(live)
@@ -401,6 +419,11 @@ class Lake:
             if run_id not in live:
                 runs.setdefault(f"{STAGING_PREFIX}{run_id}", []).append(stored)
         return runs
+
+    def _note_identity(self, positions: Mapping[str, int]) -> None:
+        if positions:
+            with explained(self.home):
+                identity.note(self.ledger, self.store, position=max(positions.values()))
 
     def _mark(self, name: Mark) -> int:
         with self.ledger.reading() as transaction:

@@ -56,6 +56,9 @@ _UPGRADES: Final = {
 WRITE_SECONDS: Final = 120.0
 """How long a writer waits for its turn."""
 
+FILE_NAME: Final = "ledger.sqlite"
+"""Name of the database's file in the data folder."""
+
 _UNFINISHED: Final = ".ledger-"
 """How the names of folders begin in which a database is created."""
 
@@ -201,6 +204,7 @@ _REMEDIES: Final = (
     ("readonly", "make the folder and its files writable for this user"),
     ("unable to open", "check that the folder exists and is writable for this user"),
     ("malformed", "the ledger is damaged: replace ledger.sqlite with a backup"),
+    ("no such table", "the file is empty or no ledger: replace ledger.sqlite with a backup"),
     ("not a database", "the file is not a ledger: replace ledger.sqlite with a backup"),
     ("disk i/o", "the disk failed: check its space and health, then try again"),
 )
@@ -300,7 +304,7 @@ class Database:
             LakeError: it cannot be opened, or was written by a newer version.
         """
         self.home = home.resolve()
-        self.file = self.home / "ledger.sqlite"
+        self.file = self.home / FILE_NAME
         self._timeout = timeout
         self._handles: dict[int, _Handle] = {}
         self._finalizer = weakref.finalize(self, _dispose, self._handles)

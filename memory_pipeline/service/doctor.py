@@ -19,7 +19,8 @@ import polars as pl
 
 from memory_pipeline.erasure.erase import pending_erasure, resume_erasure
 from memory_pipeline.erasure.survivors import remove_survivors, survivors
-from memory_pipeline.lake import publishing, snapshot
+from memory_pipeline.lake import identity, publishing, snapshot
+from memory_pipeline.lake.object_store import LocalObjectStore
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger import commits
 from memory_pipeline.runs import commit, rebuild
@@ -57,10 +58,15 @@ def _installation() -> Iterator[Finding]:
 def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
     home = settings.home
     if not (home / "ledger.sqlite").is_file():
-        yield Finding("ledger", well=False, detail=f"none in {home}; create one with: memory-pipeline init")
+        yield Finding("ledger", well=False, detail=_no_ledger(home))
         return
     try:
-        with Lake(home) as lake:
+        with Lake(home, checked=False) as lake:
+            store = _store(lake, repair=repair)
+            if store:
+                yield store
+            if store and not store.well:
+                return
             ledger = _ledger(lake)
             yield ledger
             if not ledger.well:
@@ -92,6 +98,28 @@ def _ledger(lake: Lake) -> Finding:
         return Finding("ledger", well=False, detail=f"damaged: {problem}; {remedy}")
     profiles = lake.ledger.profiles().height
     return Finding("ledger", well=True, detail=f"position {lake.ledger.position()}, {many(profiles, 'profile')}")
+
+
+def _no_ledger(home: Path) -> str:
+    try:
+        identity.check_ledger_there(home, LocalObjectStore(home))
+    except LakeError as error:
+        return str(error)
+    return f"none in {home}; create one with: memory-pipeline init"
+
+
+def _store(lake: Lake, *, repair: bool) -> Finding | None:
+    """Say whether ledger and lake do not belong together; an older ledger is accepted if `repair`."""
+    try:
+        identity.check(lake.home, lake.ledger, lake.store)
+    except identity.Mismatch as error:
+        if not (repair and error.repairable):
+            return Finding("store", well=False, detail=str(error))
+        position = identity.accept_older(lake.ledger, lake.store)
+        dropped = snapshot.drop_newer(lake.home, position)
+        detail = f"the ledger at position {position} is accepted; {many(len(dropped), 'newer snapshot')} dropped"
+        return Finding("store", well=True, detail=detail)
+    return None
 
 
 def _survivors(lake: Lake, *, repair: bool) -> Iterator[Finding]:

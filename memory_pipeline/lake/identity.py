@@ -1,0 +1,115 @@
+"""The identity of a store: which ledger a lake belongs to, and how far that ledger had come.
+
+The ledger holds an id and an epoch; the lake holds a copy of both, with the position of its last commit. So a lake
+whose ledger was lost or replaced by a backup is noticed, and nobody sweeps files that only the lost one accounts for.
+Not here: what `doctor` makes of it.
+"""
+
+import json
+import secrets
+from dataclasses import asdict, replace
+from typing import Final
+
+from memory_pipeline.lake.files import TABLES_PREFIX
+from memory_pipeline.lake.object_store import ObjectStore
+from memory_pipeline.ledger.database import LakeError
+from memory_pipeline.ledger.ledger import Ledger
+from memory_pipeline.ledger.store_identity import Identity, of_ledger, record
+
+KEY: Final = "store.json"
+"""Key of the lake's copy: beside the tables, where sweeps and erasures look for nothing."""
+
+_PARQUET: Final = ".parquet"
+
+
+class Mismatch(LakeError):
+    """Ledger and lake do not belong together, or are of different times; only `doctor` may open the store.
+
+    Attributes:
+        repairable: whether the ledger is an older state of the same store, which `doctor --repair` can accept.
+    """
+
+    def __init__(self, message: str, *, repairable: bool = False) -> None:
+        super().__init__(message)
+        self.repairable = repairable
+
+
+def of_lake(store: ObjectStore) -> Identity | None:
+    """Return the identity that the lake holds; None before the first commit.
+
+    Raises:
+        Mismatch: it cannot be read.
+    """
+    if not store.exists(KEY):
+        return None
+    try:
+        with store.get(KEY) as file:
+            return Identity(**json.load(file))
+    except (ValueError, TypeError) as error:
+        where = store.uri(KEY)
+        raise Mismatch(
+            f"{where} is damaged ({error}): restore it from a backup, or remove it and commit again"
+        ) from error
+
+
+def check_ledger_there(home: object, store: ObjectStore) -> None:
+    """Refuse to begin a new ledger beside the files of a lost one.
+
+    Raises:
+        Mismatch: there are files of a lake.
+    """
+    if store.exists(KEY) or any(stored.key.endswith(_PARQUET) for stored in store.list(TABLES_PREFIX)):
+        raise Mismatch(
+            f"{home}: ledger.sqlite is missing, but its lake is there: restore ledger.sqlite from a backup, or move "
+            "lake/, runs/ and snapshots/ away to begin anew"
+        )
+
+
+def check(home: object, ledger: Ledger, store: ObjectStore) -> None:
+    """Check that ledger and lake belong together and that the ledger is not older.
+
+    Raises:
+        Mismatch: they do not, or it is; the message says what to do.
+    """
+    lake = of_lake(store)
+    if lake is None:
+        return
+    with ledger.reading() as transaction:
+        own = of_ledger(transaction)
+    if own.store != lake.store:
+        raise Mismatch(
+            f"{home}: ledger.sqlite and lake/ belong to different stores: restore the ledger of this lake, or move "
+            "lake/, runs/ and snapshots/ away; `memory-pipeline doctor` looks again"
+        )
+    if own.epoch < lake.epoch or own.position < lake.position:
+        raise Mismatch(
+            f"{home}: ledger.sqlite is older than the lake (position {own.position}, the lake has {lake.position}), as "
+            "after restoring a backup of it alone: restore the newer one, or accept this one with "
+            "`memory-pipeline doctor --repair`, which drops what is newer",
+            repairable=True,
+        )
+
+
+def note(ledger: Ledger, store: ObjectStore, *, position: int) -> None:
+    """Record in the lake that a commit was made at a position; the first commit gives the store its id."""
+    with ledger.writing() as transaction:
+        own = of_ledger(transaction)
+        if not own.store:
+            own = replace(own, store=secrets.token_hex(16))
+            record(transaction, own)
+        _put(store, replace(own, position=position))
+
+
+def accept_older(ledger: Ledger, store: ObjectStore) -> int:
+    """Accept an older ledger of the same store: a new epoch begins at its position, which is returned."""
+    lake = of_lake(store)
+    with ledger.writing() as transaction:
+        own = of_ledger(transaction)
+        own = replace(own, epoch=1 + max(own.epoch, lake.epoch if lake else 0))
+        record(transaction, own)
+        _put(store, own)
+    return own.position
+
+
+def _put(store: ObjectStore, identity: Identity) -> None:
+    store.put(KEY, json.dumps(asdict(identity)).encode())
