@@ -336,3 +336,4 @@ def test_texts_that_share_no_meaning_disagree():
     strangers = [("ok", "👏👏"), ("👏", "🎉"), ("Sure, I do", "I love it"), ("...", "?!"), ("lol", "ok")]
     assert reasons(strangers) == ["words"] * len(strangers)
     assert reasons([("Yes.", "yes!"), ("So it is.", "It is so."), ("👏👏", "👏👏")]) == [None] * 3
+    assert reason("ok", "👏👏", left_entities=pl.lit(["Ida"]), right_entities=pl.lit(["Ida"])) == "words"

@@ -243,10 +243,13 @@ def _reason() -> pl.Expr:
 
 
 def _unrelated() -> pl.Expr:
-    """Return whether two texts share nothing that has a meaning, so that neither elaborates the other."""
+    """Return whether two texts share nothing that has a meaning, so that neither elaborates the other.
+
+    Names in the texts are among the lemmas; the column of names has the speaker too, who is no content.
+    """
     shared = [
         pl.col(f"left_{name}").list.set_intersection(f"right_{name}").list.len()
-        for name in ("content_lemmas", "numbers", "dates", "names")
+        for name in ("content_lemmas", "numbers", "dates")
     ]
     worded_alike = (pl.col("left_lemmas") == pl.col("right_lemmas")) & (pl.col("left_lemmas").list.len() > 0)
     letters = [
