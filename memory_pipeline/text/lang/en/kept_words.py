@@ -6,6 +6,8 @@ ranked by them (`consolidation/keeping`), and the value of a clause (`text/score
 
 from typing import Final
 
+from memory_pipeline.text.lang.en.core_cues import MEDICINE
+
 
 def _any_of(expressions: str) -> str:
     parts = (" ".join(one.split()) for one in expressions.split(";"))
@@ -16,17 +18,20 @@ _HEALTH: Final = _any_of(r"""
     allerg\w*; intoleran\w*; anaphyla\w*; epipens?; asthma\w*; diabet\w*; insulin; epilep\w*; seizures?; pregnan\w*;
     coeliac; celiac; gluten; pacemaker; blood (?:type|group|pressure|thinners?); medications?; medicines?; medicated;
     prescri\w*; dosages?; doses?; tablets?; pills?; inhalers?; antibiotics?; vaccin\w*; side effects?; diagnos\w*;
-    \d+ ?(?:mg|mcg|milligrams?); emergency contacts?; vegan; halal; kosher
-""")
+    \d+ ?(?:mg|mcg|milligrams?); emergency contacts?; vegan; vegetarians?; pescatarian; halal; kosher; lactose;
+    vitamins?; colou?r-?blind; (?:can't|cannot|can not|shouldn't|mustn't) (?:eat|drink|tolerate|digest)
+""") + rf"|(?-u:\b){MEDICINE}(?-u:\b)"
 _PROHIBITIONS: Final = _any_of(r"""
     must(?:n't| not| never); may not; (?:not|isn't|aren't|never) (?:be )?allowed; forbid\w*; forbidden; prohibit\w*;
     banned; off limits; under no circumstances; no longer allowed; not permitted; strictly; safeguarding; unsafe;
     (?:has|have|is|are) to stay (?:off|away|out); please (?:don't|do not|never)
 """)
 _ORDERS: Final = (
-    r"(?:^|[.!?:;,]\s+)(?:(?:don't|do not|never) ever|do not|never (?:use|let|give|put|send|share|call|ring|tell|touch|"
+    r"(?:^|[.!?:;,]\s+)(?:please )?(?:(?:don't|do not|never) ever|do not|"
+    r"don't (?:use|put|send|share|call|ring|touch|open|mention|store|leave|enter|mix|run|push|commit|delete|deploy|"
+    r"change|accept|quote|book|schedule|sign|print|log|feed|pay|merge|edit|publish|post|reply|write)|never (?:use|let|give|put|send|share|call|ring|tell|touch|"
     r"open|mention|store|leave|enter|mix|take|run|push|commit|delete|deploy|change|accept|promise|quote|book|schedule|"
-    r"sign)|no [a-z]+ (?:in|on|at|after|before|between|until|without|over|inside))(?-u:\b)"
+    r"sign|print|log|feed|pay|merge|edit|publish|post|reply|write)|no [a-z]+ (?:in|on|at|after|before|between|until|without|over|inside))(?-u:\b)"
 )
 _LEGAL_AND_PAYMENT: Final = _any_of(r"""
     lawsuits?; courts?; lawyers?; solicitors?; attorneys?; legal(?:ly)?; custody; visas?; passports?; gdpr; liab\w*;
@@ -41,12 +46,16 @@ STANDING: Final = _any_of(r"""
     born (?:in|on); native (?:speaker|language); mother tongue; citizen\w*; nationality; i live in; lives in;
     i work (?:as|at|for|in); works (?:as|at|for); i'm married; is married; my (?:wife|husband|partner|fiancee?) is;
     from now on; in future; going forward; at all times; by default; as a rule; house rules?; guidelines?;
-    should always; always (?:use|answer|reply|write|call|give|ask|check|run|keep|put|send|start|end|show|quote|include);
+    should always; always (?:use|answer|reply|write|call|give|ask|check|run|keep|put|send|start|end|show|quote|include|add|round);
     (?:wants?|asked|expects?|insists?) (?:that|for|not|the|all|every|any|short|long|no|replies|answers) \w+;
     prefers?; preferred; preferences?; would rather; 'd rather; rather than; (?:can't|cannot) (?:stand|bear); dislikes?;
     hates?; favou?rite [a-z ]{1,20} (?:is|are); (?:is|are) (?:my|his|her|their) favou?rite; not a fan of;
     (?:replies|reply|answers?|responses?|respond) (?:in|with|as|should|must);
-    please (?:use|keep|write|answer|reply|call|always|give)
+    please (?:use|keep|write|answer|reply|call|always|give);
+    (?:doesn't|don't|does not|do not|no longer) (?:eats?|drinks?|smokes?); does(?:n't| not) want [a-z]+s? (?:in|on|at);
+    wants? (?:[a-z]+ ){1,3}(?:in|on|for|with|at) (?:every|each|all|any); rules? for; (?:must|has to|have to) be;
+    (?:are|is) [a-z]+, never; (?:phone number|address|e-?mail) is; new address; (?:i|we) live (?:in|at|on);
+    (?:bad|weak|artificial) (?:left |right )?(?:knee|back|hip|shoulder|heart|ankle|eyes?|hearing)
 """)
 """What stands until it is changed: who somebody is, instructions, rules, preferences."""
 
