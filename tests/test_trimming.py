@@ -153,6 +153,15 @@ def test_some_sentences_of_a_long_text_go_before_it_does():
     assert any("welding" in text and "lovely evening" not in text for text in texts)
 
 
+@pytest.mark.parametrize("share", [0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
+def test_what_follows_an_abbreviation_is_no_sentence_of_its_own(share):
+    text = (
+        "What a lovely evening that was for all of us! The new workshop is at ul. Bracka 4. The choir sang in the mill."
+    )
+    left = shown(store([("Mo", text), ("Mo", "Hello there, how are you today?")]), share).get("m0", "")
+    assert "Bracka 4." not in left or "The new workshop is at ul. Bracka 4." in left
+
+
 def test_a_text_in_a_language_without_rules_stays_whole_or_leaves():
     text = (
         "Danke für den Kuchen, liebe Ida. Der Mann vom Kessel war heute Morgen da. "

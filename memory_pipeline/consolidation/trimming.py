@@ -25,6 +25,8 @@ _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
 """Priorities of pieces: required, optional by rank and worth, and summaries that repeat their members (all or none)."""
 _LONG: Final = 3
 """Fewest sentences of a text that may be trimmed; a shorter one stays whole or leaves."""
+_WHOLE: Final = 4
+"""Fewest words of a sentence that stands alone: fewer echo the one before or follow an abbreviation."""
 _EMPTY: Final = 1.5
 """Value below which a sentence says nothing that somebody may ask for, whatever it denies or supposes."""
 
@@ -226,7 +228,8 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     )
     low = fold(joined["clause"])
     flagged = joined.with_columns(
-        begins=~low.str.contains(DEPENDS), holds=low.str.contains(HOLDS) & (joined["value"] >= _EMPTY)
+        begins=~low.str.contains(DEPENDS) & (low.str.count_matches(r"[\p{L}\p{N}]+") >= _WHOLE),
+        holds=low.str.contains(HOLDS) & (joined["value"] >= _EMPTY),
     ).with_columns(chain=pl.col("begins").cast(pl.Int32).cum_sum().over("row"))
     later = pl.col("holds").cast(pl.Int8).cum_max(reverse=True).over("row", "chain")
     return flagged.with_columns(holds=later == 1).drop("piece", "begins")

@@ -14,24 +14,28 @@ def _any_of(expressions: str) -> str:
     return rf"(?-u:\b)(?:{'|'.join(parts)})(?-u:\b)"
 
 
-_HEALTH: Final = _any_of(r"""
+_HEALTH: Final = (
+    _any_of(r"""
     allerg\w*; intoleran\w*; anaphyla\w*; epipens?; asthma\w*; diabet\w*; insulin; epilep\w*; seizures?; pregnan\w*;
     coeliac; celiac; gluten; pacemaker; blood (?:type|group|pressure|thinners?); medications?; medicines?; medicated;
     prescri\w*; dosages?; doses?; tablets?; pills?; inhalers?; antibiotics?; vaccin\w*; side effects?; diagnos\w*;
     \d+ ?(?:mg|mcg|milligrams?); emergency contacts?; vegan; vegetarians?; pescatarian; halal; kosher; lactose;
     vitamins?; colou?r-?blind; (?:can't|cannot|can not|shouldn't|mustn't) (?:eat|drink|tolerate|digest)
-""") + rf"|(?-u:\b){MEDICINE}(?-u:\b)"
+""")
+    + rf"|(?-u:\b){MEDICINE}(?-u:\b)"
+)
 _PROHIBITIONS: Final = _any_of(r"""
     must(?:n't| not| never); may not; (?:not|isn't|aren't|never) (?:be )?allowed; forbid\w*; forbidden; prohibit\w*;
     banned; off limits; under no circumstances; no longer allowed; not permitted; strictly; safeguarding; unsafe;
     (?:has|have|is|are) to stay (?:off|away|out); please (?:don't|do not|never)
 """)
+_ORDERED: Final = (
+    r"(?:use|put|send|share|call|ring|touch|open|mention|store|leave|enter|mix|run|push|commit|delete|deploy|change|accept"
+    r"|quote|book|schedule|sign|print|log|feed|pay|merge|edit|publish|post|reply|write)"
+)
 _ORDERS: Final = (
-    r"(?:^|[.!?:;,]\s+)(?:please )?(?:(?:don't|do not|never) ever|do not|"
-    r"don't (?:use|put|send|share|call|ring|touch|open|mention|store|leave|enter|mix|run|push|commit|delete|deploy|"
-    r"change|accept|quote|book|schedule|sign|print|log|feed|pay|merge|edit|publish|post|reply|write)|never (?:use|let|give|put|send|share|call|ring|tell|touch|"
-    r"open|mention|store|leave|enter|mix|take|run|push|commit|delete|deploy|change|accept|promise|quote|book|schedule|"
-    r"sign|print|log|feed|pay|merge|edit|publish|post|reply|write)|no [a-z]+ (?:in|on|at|after|before|between|until|without|over|inside))(?-u:\b)"
+    rf"(?:^|[.!?:;,]\s+)(?:please )?(?:(?:don't|do not|never) ever|do not|don't {_ORDERED}|never (?:let|give|tell|take|"
+    rf"promise|{_ORDERED})|no [a-z]+ (?:in|on|at|after|before|between|until|without|over|inside))(?-u:\b)"
 )
 _LEGAL_AND_PAYMENT: Final = _any_of(r"""
     lawsuits?; courts?; lawyers?; solicitors?; attorneys?; legal(?:ly)?; custody; visas?; passports?; gdpr; liab\w*;
@@ -46,7 +50,8 @@ STANDING: Final = _any_of(r"""
     born (?:in|on); native (?:speaker|language); mother tongue; citizen\w*; nationality; i live in; lives in;
     i work (?:as|at|for|in); works (?:as|at|for); i'm married; is married; my (?:wife|husband|partner|fiancee?) is;
     from now on; in future; going forward; at all times; by default; as a rule; house rules?; guidelines?;
-    should always; always (?:use|answer|reply|write|call|give|ask|check|run|keep|put|send|start|end|show|quote|include|add|round);
+    should always; always (?:use|answer|reply|write|call|give|ask|check|run|keep|put|send|start|end|show|quote|
+    include|add|round);
     (?:wants?|asked|expects?|insists?) (?:that|for|not|the|all|every|any|short|long|no|replies|answers) \w+;
     prefers?; preferred; preferences?; would rather; 'd rather; rather than; (?:can't|cannot) (?:stand|bear); dislikes?;
     hates?; favou?rite [a-z ]{1,20} (?:is|are); (?:is|are) (?:my|his|her|their) favou?rite; not a fan of;
@@ -64,7 +69,7 @@ HOLDS: Final = r"\d|" + _any_of(r"""
     fail(?:s|ed)?; refus\w*; only; except; unless; if; until; whether; provided; as long as; in case; otherwise; must;
     may; should; decid\w*; decisions?; agree[ds]?; agreements?; approv\w*; accept(?:s|ed)?; sign(?:s|ed); reject\w*;
     results?; outcomes?; concluded?; conclusions?; resolv\w*; settled; cho(?:se|sen); therefore; thus; instead; turned
-    out; in the end; finally; from now on
+    out; in the end; finally; from now on; asked (?:me|us|him|her|them) (?:not )?to; secrets?; confidential
 """)
 """What a text cannot lose of its sentences: a figure, a negation, a condition, an outcome."""
 
