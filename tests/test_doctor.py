@@ -10,8 +10,9 @@ from commands import call, told
 
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.lake import snapshot
-from memory_pipeline.lake.tables import Lake
+from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.runs import commit
+from memory_pipeline.service import launch
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +84,42 @@ def test_a_lost_file_of_the_lake_is_found_and_made_again(copy, table, damage):
     homes.same(before, tables(copy))
 
 
+def test_rows_that_no_rebuild_makes_again_are_said_to_be_lost(copy):
+    next(copy.glob("lake/score_history/*.parquet")).unlink()
+    detail = examined(copy, "--repair")["lake"][1]
+    assert "but not what score_history held of earlier runs: restore its files from a backup" in detail
+
+
+def test_a_file_with_any_damage_is_said_to_be_damaged(copy):
+    """Some bytes lead Polars to other errors than its own for a damaged file."""
+    file = next(copy.glob("lake/vectors/*.parquet"))
+    whole = file.read_bytes()
+    at = whole.index(b"ARROW:schema") + 20
+    for harm in (whole[:at] + b"\x13\x0d" + whole[at + 2 :], whole[: at + 40] + b"*" + whole[at + 41 :]):
+        file.write_bytes(harm)
+        with Lake(copy) as lake, pytest.raises(LakeError, match="is damaged; `memory-pipeline doctor`"):
+            lake.read("vectors")
+
+
+def test_a_copied_home_does_not_read_the_files_of_the_original(home, tmp_path):
+    shutil.copytree(home, tmp_path / "data", symlinks=True)
+    assert "of another data folder; rebuild it with" in examined(tmp_path / "data")["snapshot"][1]
+    assert "rebuilt: " in examined(tmp_path / "data", "--repair")["snapshot"][1]
+    assert examined(tmp_path / "data")["snapshot"][0]
+
+
+def test_damaged_databases_of_dagster_are_not_blamed_on_its_configuration(copy):
+    assert call("init", home=copy).returncode == 0
+    with launch.instance(copy) as instance:
+        assert instance.get_runs_count() == 0
+    for file in (copy / "dagster").rglob("*.db"):
+        file.write_bytes(b"no database")
+    well, detail = examined(copy)["dagster"]
+    assert not well
+    assert "its databases cannot be read" in detail
+    assert "dagster.yaml" not in detail
+
+
 def test_what_a_run_was_made_from_is_made_again_by_the_next_run(copy):
     next(copy.glob("lake/profiles/*.parquet")).unlink()
     well, detail = examined(copy, "--repair")["lake"]
@@ -113,6 +150,7 @@ def test_a_snapshot_that_is_missing_damaged_or_behind(copy):
 
 
 def test_a_link_that_leads_astray(copy):
+    examined(copy, "--repair")  # a copy has the snapshot of the original
     link = copy / "snapshots" / snapshot.LINK
     link.unlink()
     assert "does not link to" in examined(copy)["snapshot"][1]

@@ -12,6 +12,7 @@ from io import BytesIO
 from typing import Final
 
 import polars as pl
+from polars.exceptions import ComputeError, InvalidOperationError, PanicException
 
 from memory_pipeline.lake.object_store import ObjectStore
 from memory_pipeline.ledger.catalog import NewFile
@@ -56,6 +57,9 @@ def collect(
         table: what the files hold.
         conditions: are pushed down to the files' statistics, so that files without a match are hardly read.
         columns: which columns to read; default all.
+
+    Raises:
+        ComputeError: a file is damaged.
     """
     if not keys:
         return table.empty().select(columns or pl.all())
@@ -67,7 +71,10 @@ def collect(
         glob=False,
         hive_partitioning=False,
     )
-    return rows.filter(*conditions).select(columns or pl.all()).collect()
+    try:
+        return rows.filter(*conditions).select(columns or pl.all()).collect()
+    except (InvalidOperationError, PanicException) as error:  # what some damaged bytes lead to
+        raise ComputeError(f"parquet: {error}") from error
 
 
 def checksum(store: ObjectStore, key: str) -> str:

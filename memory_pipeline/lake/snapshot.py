@@ -45,6 +45,8 @@ _NAME: Final = re.compile(r"\d{12}-\w+")
 """Ledger position and prefix of a plan's id: the snapshot of what was published at that position."""
 _ANY_NAME: Final = re.compile(r"\d{12}-\w+(-\w+)?")
 """The same, or with a suffix: the snapshot of a past instant, to which the link never points."""
+_FILE_IN_VIEW: Final = re.compile(r"'(/(?:[^']|'')*\.parquet)'")
+"""A file in the text of a view."""
 _ABANDONED_SECONDS: Final = 86_400
 """Age at which the files of an unfinished build are removed: a day."""
 
@@ -312,9 +314,13 @@ def problem(path: Path) -> str | None:
         with duckdb.connect(str(path), read_only=True) as connection:
             connection.execute("FROM snapshot_info").fetchall()
             connection.execute("SELECT count(*) FROM memories JOIN vectors USING (profile_id, content_hash)").fetchall()
+            views = connection.execute("SELECT sql FROM duckdb_views() WHERE NOT internal").fetchall()
     except duckdb.Error as error:
         return str(error).splitlines()[0]
-    return None
+    own = f"{path.resolve().parent}/"
+    read = (file for (sql,) in views for file in _FILE_IN_VIEW.findall(sql))
+    foreign = next((file for file in read if not file.replace("''", "'").startswith(own)), None)
+    return None if foreign is None else f"it reads {foreign}, of another data folder"
 
 
 def read_exported(path: Path, relation: Relation, names: Sequence[str]) -> pl.DataFrame:

@@ -24,6 +24,7 @@ from memory_pipeline.lake.object_store import LocalObjectStore
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger import commits
 from memory_pipeline.runs import commit, rebuild
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import launch
 from memory_pipeline.service.report import Finding, many
 from memory_pipeline.settings import Settings
@@ -148,6 +149,8 @@ def _files(lake: Lake, settings: Settings, *, repair: bool) -> Finding:
         return Finding("lake", well=True, detail="every file is present and intact")
     if repair:
         rest = f", except tables of {left}: rebuild those with: memory-pipeline consolidate" if left else ""
+        if gone := [name for name in lost if TABLES[name].write_mode == "accumulated"]:
+            rest += f", but not what {', '.join(gone)} held of earlier runs: restore its files from a backup"
         return Finding("lake", not left, f"{many(problems.height, 'missing or damaged file')} rebuilt{rest}")
     first = problems.row(0, named=True)
     more = f" and {problems.height - 1} more" if problems.height > 1 else ""
@@ -232,10 +235,15 @@ def _dagster(home: Path) -> Finding:
     named = os.environ.get("DAGSTER_HOME")
     other = f"; DAGSTER_HOME names {named}, where `dagster dev` looks" if named and Path(named) != storage else ""
     try:
-        with launch.instance(home):
-            pass
+        with launch.instance(home) as opened:
+            opened.get_runs_count()
     except Exception as error:  # noqa: BLE001 - any error in Dagster's configuration is the finding
         problem = " ".join(str(error).split())
+        if type(error).__module__.partition(".")[0] not in {"dagster", "yaml"}:
+            remedy = "move the folder away; run history is lost, memories are not, and the next run begins a new one"
+            return Finding(
+                "dagster", well=False, detail=f"{storage}: its databases cannot be read: {problem}; {remedy}"
+            )
         remedy = f"remove {storage / 'dagster.yaml'}; the next run writes it again"
         return Finding("dagster", well=False, detail=f"{storage / 'dagster.yaml'}: {problem}; {remedy}")
     return Finding("dagster", well=True, detail=f"{storage}{other}")
