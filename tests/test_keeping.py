@@ -66,6 +66,7 @@ def ranks(memories, *, links=(), uses=(), changes=None):
         ("Please don't publish the choir's photographs.", Rank.SAFETY),
         ("My name is Odalys.", Rank.STANDING),
         ("For parcels, always add a customs form.", Rank.STANDING),
+        ("Always include the page numbers.", Rank.STANDING),
         ("Ruben doesn't eat mushrooms.", Rank.STANDING),
         ("Our phone number is in the blue book.", Rank.STANDING),
         ("From now on, answer in two lines.", Rank.STANDING),

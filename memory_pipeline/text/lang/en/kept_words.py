@@ -50,8 +50,8 @@ STANDING: Final = _any_of(r"""
     born (?:in|on); native (?:speaker|language); mother tongue; citizen\w*; nationality; i live in; lives in;
     i work (?:as|at|for|in); works (?:as|at|for); i'm married; is married; my (?:wife|husband|partner|fiancee?) is;
     from now on; in future; going forward; at all times; by default; as a rule; house rules?; guidelines?;
-    should always; always (?:use|answer|reply|write|call|give|ask|check|run|keep|put|send|start|end|show|quote|
-    include|add|round);
+    should always; always (?:use|answer|reply|write|call|give|ask|check|run|keep|put|send|start|end|show|quote);
+    always (?:include|add|round);
     (?:wants?|asked|expects?|insists?) (?:that|for|not|the|all|every|any|short|long|no|replies|answers) \w+;
     prefers?; preferred; preferences?; would rather; 'd rather; rather than; (?:can't|cannot) (?:stand|bear); dislikes?;
     hates?; favou?rite [a-z ]{1,20} (?:is|are); (?:is|are) (?:my|his|her|their) favou?rite; not a fan of;
