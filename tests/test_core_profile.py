@@ -89,6 +89,8 @@ def test_a_doubt_about_one_statement_takes_only_that():
 def test_a_day_that_is_only_called_today_is_given_its_date():
     told = {"content": "I was diagnosed with asthma today.", "created_at": ago(40)}
     assert compiled(told) == {"health_and_safety": [f"I was diagnosed with asthma today. ({ago(40).date()})"]}
+    order = "House rules for this assistant: no jokes in letters."
+    assert compiled(*said(order)) == {"standing_instructions": [order]}
 
 
 def test_the_newest_of_facts_about_the_same_thing_stands_where_the_first_was():

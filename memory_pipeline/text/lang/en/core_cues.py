@@ -257,7 +257,10 @@ ONE_TIME: Final = rf"""
     (?:went|was|were|did|had|met|saw|came|got|took|bought|made|told|said|gave|felt|found|left|kept|ran|sold|lost|won)
 """
 """A day or a deed of the past: not a standing fact."""
-RELATIVE_DAY: Final = r"(?-u:\b)(?:today|yesterday|tonight|tomorrow|(?:this|last|next) \w+)(?-u:\b)"
+RELATIVE_DAY: Final = (
+    r"(?-u:\b)(?:today|yesterday|tonight|tomorrow|(?:this|last|next) (?:week(?:end)?|month|year|morning|afternoon"
+    r"|evening|night|spring|summer|autumn|fall|winter|term|time|[a-z]+day))(?-u:\b)"
+)
 """A day that only its own date explains."""
 STANDING: Final = r"(?:grew up|was born|were born|was raised in|used to be called)"
 """The past that stays true."""
