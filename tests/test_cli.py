@@ -46,7 +46,7 @@ def plan(fresh, tmp_path_factory):
     """What a dry run of the fresh home prints, and the file that it writes."""
     file = tmp_path_factory.mktemp("plan") / "plan.json"
     before = contents(fresh)
-    document = told("consolidate", "--dry-run", "--as-of", NIGHT, "--out", file, home=fresh, run=process)
+    document = told("consolidate", "--dry-run", "--as-of", NIGHT, "--out", file, home=fresh)
     assert contents(fresh) == before
     return document, file
 
@@ -204,7 +204,7 @@ def test_a_dry_run_writes_nothing_and_shows_the_plan(plan, fresh):
 def test_a_plan_is_applied_exactly_and_once(plan, fresh, night, tmp_path):
     document, file = plan
     shutil.copytree(fresh, tmp_path / "data")
-    run = told("apply", file, home=tmp_path / "data", run=process)
+    run = told("apply", file, home=tmp_path / "data")
     assert decisions(run) == decisions(night[1]) == len(document["plan"])
     assert "has changed since the plan was made; plan again" in refused("apply", file, home=tmp_path / "data")
 

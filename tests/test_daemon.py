@@ -117,6 +117,7 @@ def daemon(home, *, address="http://127.0.0.1:9", promote=0):
         )
 
 
+@pytest.mark.drill
 def test_every_kind_of_trigger_fires_when_it_should_and_stays_quiet_when_not(lake, alerts):
     address, came = alerts
     stage = lake.home / "runs"
@@ -151,6 +152,7 @@ def test_every_kind_of_trigger_fires_when_it_should_and_stays_quiet_when_not(lak
         assert committed(lake, "lightweight") == [("sample-1", "sensor")]
 
 
+@pytest.mark.drill
 def test_a_run_that_another_commit_overtakes_is_retried_whole_by_the_daemon(lake):
     homes.enriched(lake)  # so that the run writes nothing before its commit
     with daemon(lake.home) as (instance, wait):

@@ -94,6 +94,6 @@ def undone_below_one_that_kept_its_tables(lake):
     homes.night(lake, as_of=homes.NIGHT, run_id="second", task="lightweight")
     row = merge.row(0, named=True)
     undo.undo(lake, row["memory_id"], profile_id=row["profile_id"], cascade=True, now=NOW)
+    rebuilt = rebuild.rebuild(lake, row["profile_id"])
     for name in commit.PUBLISHED:
-        rebuilt = rebuild.rebuild(lake, row["profile_id"])[name]
-        assert rebuilt.equals(lake.read(name, profiles=[row["profile_id"]])), name
+        assert rebuilt[name].equals(lake.read(name, profiles=[row["profile_id"]])), name

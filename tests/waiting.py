@@ -19,7 +19,7 @@ def until(process, condition, *, said=str):
     while not (found := condition()):
         assert time.monotonic() < deadline, f"not within {PATIENCE} s; it said:\n{said()}"
         try:
-            ended = process.wait(0.1)
+            ended = process.wait(0.25)
         except subprocess.TimeoutExpired:
             continue
         found = condition()  # what it did last
