@@ -162,6 +162,7 @@ def test_threads_recall_and_remember_at_once(tmp_path):
     assert accesses(tmp_path)["event_id"].n_unique() == 18
 
 
+@pytest.mark.drill
 def test_a_run_and_recalls_go_on_at_once(tmp_path):
     with MemoryClient(tmp_path) as client:
         ids = client.remember_many([f"Ana read the book number {number} in Lisbon." for number in range(8)])

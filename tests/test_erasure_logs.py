@@ -130,6 +130,7 @@ def test_words_that_somebody_still_reads_stop_the_erasure_before_it_begins(home,
     all_erased(home)
 
 
+@pytest.mark.drill
 def test_a_run_that_goes_on_in_another_process_disturbs_nothing(home):
     ids = [f"a{number}" for number in range(len(TEXTS))]
     command = [COMMAND, "--home", home, "consolidate"]

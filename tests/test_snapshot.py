@@ -461,6 +461,7 @@ def test_publishers_at_the_same_time_make_one_file(lake):
     assert {path.name for path in (lake.home / "snapshots").glob("*duckdb*")} == {Path(*made).name, snapshot.LINK}
 
 
+@pytest.mark.drill
 def test_a_reader_sees_whole_snapshots_only_while_new_ones_are_published(lake, tmp_path):
     snapshot.publish(lake)
     link, stop = lake.home / "snapshots" / snapshot.LINK, tmp_path / "stop"
