@@ -223,7 +223,7 @@ def test_an_erasure_takes_the_refused_texts_of_a_memory_along(lake, tmp_path):
 def test_what_comes_through_a_pipe_is_read_once_and_whole(tmp_path):
     lines = "\n".join([line("n1", "First"), line("n2", "Second"), "{oops"])
     said = subprocess.run(
-        [COMMAND, "--home", tmp_path / "home", "import", "jsonl", "/dev/stdin", "--json"],
+        [COMMAND, "--home", tmp_path / "home", "import", "jsonl", "/dev/stdin", "--json", "--allow-refused"],
         input=lines,
         capture_output=True,
         encoding="utf-8",
