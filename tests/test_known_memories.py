@@ -231,7 +231,10 @@ def test_what_comes_through_a_pipe_is_read_once_and_whole(tmp_path):
         check=True,
     )
     counts = {"accepted": 2, "duplicates": 0, "dead_letters": 1}
-    assert json.loads(said.stdout) == {"/dev/stdin": counts | {"profiles": ["default"]}}
+    imported = json.loads(said.stdout)["/dev/stdin"]
+    (refused,) = imported.pop("refused")
+    assert imported == counts | {"profiles": ["default"]}
+    assert refused["origin"] == "stdin:3"
     found = told("list", home=tmp_path / "home")
     assert {one["content"] for one in found} == {"First", "Second"}
 
