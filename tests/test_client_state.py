@@ -6,6 +6,7 @@ from datetime import timedelta
 import homes
 import polars as pl
 import pytest
+import sampling
 from homes import NIGHT
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,7 +77,7 @@ def happening(chance, known, number):
     )
 
 
-@pytest.mark.parametrize("preset", ["default", "cognitive", "superlocal", "three_tier"])
+@pytest.mark.parametrize("preset", sampling.first("default", "cognitive", "superlocal", "three_tier"))
 @pytest.mark.parametrize(
     ("seed", "nights"), [(7, 2), *(pytest.param(seed, 4, marks=pytest.mark.drill) for seed in range(3))]
 )

@@ -229,7 +229,7 @@ def test_runs_asked_for_at_once_are_made_one_after_the_other(home, granted, tmp_
             return client.post("/consolidate", headers=granted[who], json=body)
 
         with ThreadPoolExecutor(2) as pool:
-            answers = list(pool.map(ask, [{"profile_id": "sample-1"}, {"profile_id": "sample-2"}]))
+            answers = list(pool.map(ask, [{"profile_id": one, "task": "promote"} for one in ("sample-1", "sample-2")]))
         answers.append(ask({"task": "decay"}, "agent"))
         assert [answer.status_code for answer in answers] == [202, 202, 202], [answer.text for answer in answers]
         ids = [answer.json()["run_id"] for answer in answers]

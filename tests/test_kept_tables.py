@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import homes
 import polars as pl
 import pytest
+import sampling
 
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.context import TASKS
@@ -52,7 +53,7 @@ def test_what_a_task_has_no_use_for():
         assert ("clusters" in idle[task]) == (not actions & {Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE})
 
 
-@pytest.mark.parametrize("task", ["lightweight", "promote", "decay", "creative"])
+@pytest.mark.parametrize("task", sampling.first("lightweight", "promote", "decay", "creative"))
 def test_a_run_keeps_what_it_has_no_use_for_and_a_rebuild_gives_the_same(twice, tmp_path, task):
     with homes.copied(twice, tmp_path) as lake:
         keeps_what_it_has_no_use_for(lake, task)

@@ -12,6 +12,7 @@ from pathlib import Path
 import homes
 import polars as pl
 import pytest
+import sampling
 
 from memory_pipeline.interop import locomo, sample
 from memory_pipeline.lake.tables import Lake
@@ -66,7 +67,7 @@ class Nights:
         return consolidate.preview(lake, self.settings, profiles)["consolidation_plan"]
 
 
-@pytest.fixture(scope="module", params=[stories, conversations], ids=lambda source: source.__name__)
+@pytest.fixture(scope="module", params=sampling.first(stories, conversations), ids=lambda source: source.__name__)
 def nights(request, tmp_path_factory) -> Iterator[Nights]:
     told = [event for name in preset_names() for event in request.param(name)]
     home = tmp_path_factory.mktemp("home")

@@ -193,9 +193,12 @@ def test_every_sensor_of_an_empty_store_asks_for_nothing(tmp_path, instance):
     ("name", "job", "policy", "calls"),
     [
         ("sessions", "full", {"session_trigger": True}, {"kind": "session.ended", "session_id": "s"}),
-        ("sessions", "full", {"scheduled_sessions": 1}, {"kind": "session.ended", "session_id": "s"}),
+        pytest.param(
+            *("sessions", "full", {"scheduled_sessions": 1}, {"kind": "session.ended", "session_id": "s"}),
+            marks=pytest.mark.drill,
+        ),
         ("activity", "lightweight", {"step_count_trigger": 1}, {}),
-        ("activity", "lightweight", {"idle_timeout_seconds": 300}, {}),
+        pytest.param("activity", "lightweight", {"idle_timeout_seconds": 300}, {}, marks=pytest.mark.drill),
         ("ingestion", "tick", {"ingestion_cycles": 1}, {}),
     ],
     ids=["session_end", "sessions", "steps", "idle", "ingestion"],
@@ -310,10 +313,10 @@ def test_a_night_that_failed_is_asked_for_again_and_one_that_was_made_is_not(lak
 @pytest.mark.parametrize(
     ("task", "seconds", "cron"),
     [
-        ("promote", 600, "* * * * *"),
         ("decay", 3_600, "*/6 * * * *"),
-        ("decay", 86_400, "0 * * * *"),
-        ("reconsolidate", 21_600, "*/30 * * * *"),
+        pytest.param("promote", 600, "* * * * *", marks=pytest.mark.drill),
+        pytest.param("decay", 86_400, "0 * * * *", marks=pytest.mark.drill),
+        pytest.param("reconsolidate", 21_600, "*/30 * * * *", marks=pytest.mark.drill),
     ],
 )
 def test_a_task_of_an_interval_runs_at_its_tick_and_not_again_before_the_next(lake, kept, task, seconds, cron):
