@@ -6,9 +6,9 @@ from hypothesis import settings
 
 PUSH: Final = "push"
 DRILL: Final = "drill"
-FEW: Final = 20
+FEW: Final = 10
 """Examples of a property in a push, unless it says otherwise."""
-DRILL_FACTOR: Final = 20
+DRILL_FACTOR: Final = 40
 """How many times as many a drill tries."""
 
 
