@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from memory_pipeline import MemoryClient
 from memory_pipeline.runs import commit, metrics
-from memory_pipeline.sensors import held
+from memory_pipeline.sensors import failures, held
 
 ARCHIVING = """[profiles.sample-1]
 archive_threshold = 1.0
@@ -71,7 +71,7 @@ def test_status_metrics_and_the_next_session_say_so(home):
 
 def test_the_alert_hears_of_a_held_run_and_of_no_other(home, monkeypatch):
     heard = []
-    monkeypatch.setattr(held, "post", lambda address, found: heard.append((address, found)))
+    monkeypatch.setattr(failures, "post", lambda address, found: heard.append((address, found)))
     settings = homes.settings(home).model_copy(update={"alert_url": "http://127.0.0.1:9", "home": home})
     with dg.DagsterInstance.ephemeral() as instance:
         monkeypatch.setattr(held, "is_own", lambda *_: True)

@@ -30,7 +30,8 @@ _ATTEMPTS: Final = 4
 def consolidate(lake: Lake, settings: Settings, profiles: pl.DataFrame, *, run_id: str) -> dict[str, pl.DataFrame]:
     """Run every stage and commit.
 
-    Profiles of which others changed meanwhile what the plan rests on are planned again (see `commit_all`). What a language model is asked is kept as soon as all is answered, also if the commit fails: it is not asked again.
+    Profiles of which others changed meanwhile what the plan rests on are planned again (see `commit_all`). What a
+    language model is asked is kept as soon as all is answered, also if the commit fails: it is not asked again.
 
     Args:
         lake: the store.

@@ -4,6 +4,7 @@ Sensors and schedules ask again by themselves; nothing here starts a run.
 """
 
 import json
+import logging
 import urllib.request
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -49,16 +50,27 @@ def sensor(
         who = ", ".join(found["profiles"]) or "all profiles"
         said = "[consolidation] %s failed for %s: %s; %s"
         context.log.error(said, found["job"], who, found["reason"], found["remedy"])
-        try:
-            if url := in_force().alert_url:
-                post(url, found)
-        except SettingsError as error:
-            context.log.warning("[consolidation] no alert_url could be read: %s", error)
-        except (OSError, HTTPException) as error:
-            # The address itself stays unsaid: often it is the secret.
-            context.log.warning("[consolidation] alert_url could not be told: %s", error)
+        tell(context.log, in_force, found)
 
     return evaluate
+
+
+def tell(log: logging.Logger, in_force: Callable[[], Settings], found: dict[str, Any]) -> None:
+    """Send a report to `alert_url`, if one is set; what keeps it from being sent is logged.
+
+    Args:
+        log: log of the sensor's tick.
+        in_force: returns the settings at this time.
+        found: the report.
+    """
+    try:
+        if url := in_force().alert_url:
+            post(url, found)
+    except SettingsError as error:
+        log.warning("[consolidation] no alert_url could be read: %s", error)
+    except (OSError, HTTPException) as error:
+        # The address itself stays unsaid: often it is the secret.
+        log.warning("[consolidation] alert_url could not be told: %s", error)
 
 
 def document(context: dg.RunFailureSensorContext, names: Namespace) -> dict[str, Any]:

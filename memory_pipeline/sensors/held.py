@@ -1,7 +1,6 @@
 """The sensor for held profiles: says which profiles a successful run held back, and tells `alert_url`."""
 
 from collections.abc import Callable
-from http.client import HTTPException
 from typing import Any
 
 import dagster as dg
@@ -11,7 +10,7 @@ from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.runs import log
 from memory_pipeline.runs import status as run_status
 from memory_pipeline.sensors.activity import status
-from memory_pipeline.sensors.failures import post
+from memory_pipeline.sensors.failures import tell
 from memory_pipeline.settings import Settings, SettingsError
 
 
@@ -32,15 +31,13 @@ def sensor(
             return
         try:
             found = document(context.dagster_run, in_force())
-            for profile in found["held"]:
-                context.log.warning("[consolidation] %s: %s", profile["profile_id"], profile["reason"])
-            if found["held"] and (url := in_force().alert_url):
-                post(url, found)
         except (SettingsError, LakeError) as error:
             context.log.warning("[consolidation] held profiles could not be read: %s", error)
-        except (OSError, HTTPException) as error:
-            # The address itself stays unsaid: often it is the secret.
-            context.log.warning("[consolidation] alert_url could not be told: %s", error)
+            return
+        for profile in found["held"]:
+            context.log.warning("[consolidation] %s: %s", profile["profile_id"], profile["reason"])
+        if found["held"]:
+            tell(context.log, in_force, found)
 
     return evaluate
 

@@ -25,13 +25,13 @@ class BodyLimit:
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             await self._app(scope, receive, send)
             return
-        most, messages, size = self._most(), list[Message](), _declared(scope)
-        while size <= most:
+        most, messages, declared, received = self._most(), list[Message](), _declared(scope), 0
+        while max(declared, received) <= most:
             messages.append(message := await receive())
-            size = sum(len(part.get("body", b"")) for part in messages)
+            received += len(message.get("body", b""))
             if message["type"] != "http.request" or not message.get("more_body", False):
                 break
-        if size > most:
+        if max(declared, received) > most:
             said = f"the body has more than max_body_bytes = {most}; send it in several requests, or raise the setting"
             await JSONResponse({"detail": said}, 413, {"Connection": "close"})(scope, receive, send)
             return
