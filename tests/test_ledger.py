@@ -2,9 +2,7 @@
 
 import hashlib
 import os
-import re
 import resource
-import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -60,37 +58,6 @@ def test_an_event_id_is_its_profiles_own(ledger: Ledger) -> None:
     assert ledger.append(told) == Appended(accepted=0, duplicates=2, last_seq=2)
     with pytest.raises(KnownMemory, match="event_id is 'same', which another event of the profile has"):
         ledger.append([stored(2).model_copy(update={"event_id": "same"})])
-
-
-def test_a_ledger_whose_event_ids_were_unique_over_all_profiles_is_upgraded(tmp_path: Path) -> None:
-    with Ledger.at(tmp_path / "new") as new:
-        expected = columns_and_indexes(tmp_path / "new")
-        new.append(batch(3))
-        rows = new.read()
-    shutil.copytree(tmp_path / "new", tmp_path / "old")
-    with closing(sqlite3.connect(tmp_path / "old/ledger.sqlite")) as connection, connection:
-        (sql,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'events'").fetchone()
-        before = re.sub(r",\s*UNIQUE \(.*?\)", "", sql).replace("event_id TEXT", "event_id TEXT UNIQUE")
-        indexes = connection.execute("SELECT sql FROM sqlite_master WHERE tbl_name = 'events' AND sql LIKE 'CREATE I%'")
-        made = [sql for (sql,) in indexes.fetchall()]
-        connection.execute("ALTER TABLE events RENAME TO moved")
-        connection.execute(before)
-        connection.execute("INSERT INTO events SELECT * FROM moved")
-        connection.execute("DROP TABLE moved")
-        for sql in made:
-            connection.execute(sql)
-        connection.execute("UPDATE meta SET value = '2' WHERE key = 'schema'")
-    with Ledger.at(tmp_path / "old") as old:
-        assert columns_and_indexes(tmp_path / "old") == expected
-        assert old.read() == rows
-        same = stored(1, profile_id="bo").model_copy(update={"event_id": stored(1).event_id})
-        assert old.append([same, stored(1)]) == Appended(accepted=1, duplicates=1, last_seq=4)
-
-
-def columns_and_indexes(home: Path) -> set[str]:
-    with closing(sqlite3.connect(home / "ledger.sqlite")) as connection:
-        made = connection.execute("SELECT sql FROM sqlite_master WHERE tbl_name = 'events' AND sql IS NOT NULL")
-        return {re.sub(r'[\s"]+', "", sql) for (sql,) in made}
 
 
 def test_rows_come_back_as_they_went_in(ledger: Ledger) -> None:

@@ -49,7 +49,9 @@ def collect(
     *conditions: pl.Expr,
     columns: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """Return the rows of files that meet the conditions; columns that an older file lacks are null.
+    """Return the rows of files that meet the conditions, with the columns of today.
+
+    What an older file lacks is null, or what the table says.
 
     Args:
         store: where the files are.
@@ -72,7 +74,8 @@ def collect(
         hive_partitioning=False,
     )
     try:
-        return rows.filter(*conditions).select(columns or pl.all()).collect()
+        lacking = [pl.col(name).fill_null(value) for name, value in table.lacking.items()]
+        return rows.filter(*conditions).with_columns(lacking).select(columns or pl.all()).collect()
     except (InvalidOperationError, PanicException) as error:  # what some damaged bytes lead to
         raise ComputeError(f"parquet: {error}") from error
 

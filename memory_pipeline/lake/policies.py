@@ -10,7 +10,7 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.ledger.ledger import Ledger
-from memory_pipeline.settings import Policy, SettingsError, preset
+from memory_pipeline.settings import Policy, SettingsError, preset, read_policy
 from memory_pipeline.settings.presets import embedder_values
 
 CONFIGURED: Final = "configured"
@@ -18,14 +18,18 @@ CONFIGURED: Final = "configured"
 
 
 def committed_policy(ledger: Ledger, commit_seq: int) -> Policy:
-    """Return the policy under which a run was committed.
+    """Return the policy under which a run was committed, in the settings of today (see `settings.policy_versions`).
 
     Args:
         ledger: the ledger.
         commit_seq: ledger position of the commit.
+
+    Raises:
+        SettingsError: a later version of this program committed it.
     """
     ((*_, payload),) = ledger.read(commit_seq - 1, until=commit_seq)
-    return Policy(**json.loads(payload)["policy"])
+    recorded = json.loads(payload)
+    return read_policy(recorded["policy"], version=recorded.get("policy_version", 0))
 
 
 def in_force(ledger: Ledger, runs: pl.DataFrame) -> dict[str, Policy]:

@@ -70,6 +70,11 @@ class SnapshotInfo(dy.Schema):
     plan_id = dy.String(nullable=True, description="Plan of that run.")
     memories = dy.Int64(min=0, description="Number of memories, live or not.")
     live = dy.Int64(min=0, description="Number of live memories.")
+    remade_by = dy.String(
+        nullable=True,
+        description="Version of memory-pipeline that made the tables of a past instant again from the ledger; null: "
+        "they are as they were published, by the version in `consolidation_runs`.",
+    )
 
 
 class CommittedScores(TABLES["score_history"].schema):  # type: ignore[misc]

@@ -15,6 +15,7 @@ from memory_pipeline.consolidation.plans.planning import LEAVING
 from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.lake import dictionary, policies
 from memory_pipeline.lake.snapshot_schemas import RELATIONS
+from memory_pipeline.ledger.commits import VERSION
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, EventType, Lifecycle
 from memory_pipeline.settings import Policy
 
@@ -208,6 +209,7 @@ def _information(
         name=pl.lit(name),
         ledger_position=pl.lit(int(name.partition("-")[0])),
         created_at=pl.lit(created_at, INSTANT),
+        remade_by=pl.lit(None if as_of is None else VERSION, pl.String),
     )
 
 

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from importlib.metadata import version
 from typing import Any, Final
 
 import polars as pl
@@ -20,7 +21,10 @@ from memory_pipeline.ledger.database import ATTEMPTS, DECISIONS, EVENTS, RUNS, T
 from memory_pipeline.ledger.event import PIPELINE, Event, micros
 from memory_pipeline.ledger.ledger import HEAD_EVENTS, Revert, heads_in, insert_event, reverts_in
 from memory_pipeline.schemas import TABLES, EventType
-from memory_pipeline.settings import Policy
+from memory_pipeline.settings import POLICY_VERSION, Policy
+
+VERSION: Final = version("memory-pipeline")
+"""Version of this program, recorded with every run that it commits."""
 
 _COMMITS: Final = uuid.UUID("6f1d2a52-5f0e-4c9e-9a3c-2f6a3b1f7f10")
 """Namespace of the event ids of commits: plan and profile determine the id, so that nothing is committed twice."""
@@ -183,6 +187,7 @@ def record(transaction: Transaction, commit: Commit) -> dict[str, int]:
                 run_id=commit.run_id,
                 as_of=micros(row["as_of"]),
                 base_seq=row["seq"],
+                version=VERSION,
                 commit_seq=positions[profile_id],
                 committed_at=micros(commit.committed_at),
                 outcome="held" if held else "committed",
@@ -253,6 +258,7 @@ def _event(commit: Commit, row: Mapping[str, Any], counts: Mapping[str, int]) ->
             **counts,
             "as_of": row["as_of"].isoformat(),
             "policy": commit.policies[row["policy_hash"]].model_dump(mode="json"),
+            "policy_version": POLICY_VERSION,
             "run_id": commit.run_id,
         },
     )

@@ -27,7 +27,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from memory_pipeline.ledger.disk import sync
 from memory_pipeline.schemas import Decisions, EventType
 
-SCHEMA: Final = 3
+SCHEMA: Final = 4
 """Version of the tables below; a ledger with a higher version is refused, one with a lower version is upgraded."""
 
 _EVENTS_3: Final = """CREATE TABLE events (
@@ -50,6 +50,7 @@ _UPGRADES: Final = {
         "CREATE INDEX events_by_type ON events (profile_id, event_type, seq)",
         "CREATE INDEX events_reverted ON events (seq) WHERE event_type = 'run.reverted'",
     ),
+    4: ("ALTER TABLE runs ADD COLUMN version TEXT DEFAULT '' NOT NULL",),
 }
 """SQL that upgrades a ledger to a version from the version before it."""
 
@@ -136,6 +137,7 @@ RUNS: Final = sa.Table(
     _whole("decisions"),
     _whole("held"),
     sa.Column("duration_seconds", sa.Double, nullable=False),
+    _text("version", server_default=""),
 )
 """One row a run and profile."""
 

@@ -16,6 +16,7 @@ from memory_pipeline.consolidation.context import TASKS, Context
 from memory_pipeline.lake import snapshot, snapshot_tables, snapshot_views
 from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake, LakeError
+from memory_pipeline.ledger.commits import VERSION
 from memory_pipeline.runs.commit import PUBLISHED
 from memory_pipeline.schemas import TABLES, Enrichment, Memories, Vectors, conform
 from memory_pipeline.settings import Policy
@@ -162,6 +163,27 @@ def _snapshot_at(lake: Lake, as_of: datetime) -> Path:
         as_of=as_of,
         uses=events.filter(pl.col("event_type").is_in(snapshot_tables.USES)).select(snapshot_tables.USE_COLUMNS),
         policies_in_force=chosen,
+    )
+
+
+def note(lake: Lake, *, as_of: datetime | None = None) -> str | None:
+    """Return what people should know of tables that are made again from the ledger; None if this version made them.
+
+    What runs decided is in the ledger and stays; what is computed from it, such as scores and groups, may differ.
+
+    Args:
+        lake: the store.
+        as_of: instant of the tables; default: that of each profile's last run.
+    """
+    runs = runs_in_force(lake)
+    runs = runs if as_of is None else runs.filter(pl.col("as_of") <= as_of)
+    others = set(runs.unique("profile_id", keep="last")["version"]) - {VERSION}
+    if not others:
+        return None
+    names = ", ".join(sorted(f"version {other}" if other else "an earlier version" for other in others))
+    return (
+        f"made again from the ledger by version {VERSION}; {names} published it: decisions are as they were, scores "
+        "and groups may differ"
     )
 
 

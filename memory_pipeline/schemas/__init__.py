@@ -6,9 +6,10 @@ only a snapshot has (`lake/snapshot_schemas.py`).
 """
 
 import inspect
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Final, Literal, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, cast
 
 import dataframely as dy
 import polars as pl
@@ -128,6 +129,8 @@ class Table:
     """How rows are written. replaced: a commit replaces a profile's rows; accumulated: a commit adds rows; appended:
     the stage that computes rows adds them; moved: maintenance adds rows that it takes out of the ledger's database;
     in_ledger: the rows are in that database; per_run: the rows exist only within a run."""
+    lacking: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What columns hold that files of earlier versions lack, other than null."""
     version: int | None = None
     """Version of the parser whose rows count (column `parser`); others are as if they were not there."""
 
@@ -190,7 +193,7 @@ TABLES: Final[dict[str, Table]] = {
         Table("consolidation_runs", Runs, write_mode="in_ledger"),
         Table("dead_letters", DeadLetters, write_mode="in_ledger"),
         Table("reverted", Reverted, write_mode="in_ledger"),
-        Table("profiles", Profiles),
+        Table("profiles", Profiles, lacking={"caught_up": 0}),
         Table("memories", Memories),
         Table("decided_edges", DecidedEdges),
         Table("accesses", Accesses, write_mode="per_run"),
@@ -198,16 +201,16 @@ TABLES: Final[dict[str, Table]] = {
         Table("core_memory_blocks", CoreMemoryBlocks),
         Table("derived_edges", DerivedEdges),
         Table("memory_importance", MemoryImportance),
-        Table("scored_memories", ScoredMemories),
+        Table("scored_memories", ScoredMemories, lacking={"budget_protected": False}),
         Table("score_history", ScoreHistory, write_mode="accumulated"),
         Table("deferred", Deferred),
-        Table("fact_changes", FactChanges),
+        Table("fact_changes", FactChanges, lacking={"decided": True, "confidence": 1.0}),
         Table("proposed_edges", ProposedEdges),
         Table("association_edges", AssociationEdges),
         Table("clusters", Clusters),
         Table("cluster_members", ClusterMembers),
         Table("merge_refusals", MergeRefusals),
-        Table("summaries", Summaries),
+        Table("summaries", Summaries, lacking={"tags": []}),
         Table("promotions", Promotions),
         Table("proposed_blocks", ProposedBlocks),
         Table("archived_set", ArchivedSet),

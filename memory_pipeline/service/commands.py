@@ -391,15 +391,17 @@ def undo(
 ) -> None:
     """Undo a run, a merge or one decision. The ledger keeps both."""
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
+    from memory_pipeline.runs import rebuild  # noqa: PLC0415
     from memory_pipeline.runs import undo as runs_undo  # noqa: PLC0415
 
     with existing_lake(settings_in_force()) as lake:
         undone = runs_undo.undo(lake, target, profile_id=profile, cascade=cascade, now=datetime.now(UTC))
         path = snapshot.publish(lake)
+        note = rebuild.note(lake)
     if as_json:
-        show_json({"undone": undone.to_dicts(), "snapshot": str(path)})
+        show_json({"undone": undone.to_dicts(), "snapshot": str(path), "note": note})
     else:
-        report_runs.undone(out(), undone, path)
+        report_runs.undone(out(), undone, path, note)
 
 
 @snapshots.callback(invoke_without_command=True)
@@ -442,6 +444,9 @@ def snapshot_open(as_of: InstantOption = None) -> None:
     clock = instant(as_of)
     with existing_lake(settings_in_force()) as lake:
         path = snapshot.publish(lake) if clock is None else rebuild.snapshot_at(lake, clock)
+        note = None if clock is None else rebuild.note(lake, as_of=clock)
+    if note:
+        report.prose(err(), note)
     sys.stdout.write(f"{path}\n")
 
 

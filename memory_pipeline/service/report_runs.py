@@ -294,13 +294,15 @@ def _refusals(console: Console, refused: pl.DataFrame, memories: pl.DataFrame) -
         line(console, f"    - {flat(row['other'])}")
 
 
-def undone(console: Console, decisions: pl.DataFrame, path: Path) -> None:
+def undone(console: Console, decisions: pl.DataFrame, path: Path, note: str | None) -> None:
     """Print the decisions that were undone."""
     counts = decisions.group_by("profile_id", "action").len("count").sort("profile_id", "action")
     if counts.is_empty():
         line(console, "The run had made no decisions; it no longer counts as done.")
     else:
         table(console, ("profile", "action", "decisions"), counts.iter_rows(), title="Undone")
+    if note:
+        prose(console, note)
     line(console, f"snapshot: {path}")
 
 

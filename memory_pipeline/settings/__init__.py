@@ -10,6 +10,7 @@ from memory_pipeline.settings.deployment import Origin, Settings
 from memory_pipeline.settings.language_model import LanguageModel
 from memory_pipeline.settings.loading import ENVIRONMENT_PREFIX, HOME_VARIABLE, SETTINGS_FILE, load, under_preset
 from memory_pipeline.settings.policy import Policy
+from memory_pipeline.settings.policy_versions import POLICY_VERSION, read_policy
 from memory_pipeline.settings.presets import preset, preset_names, preset_text
 from memory_pipeline.settings.schedule import cron, next_tick
 from memory_pipeline.settings.values import MEMORY_TYPES, SettingsError
@@ -19,6 +20,7 @@ __all__ = [
     "ENVIRONMENT_PREFIX",
     "HOME_VARIABLE",
     "MEMORY_TYPES",
+    "POLICY_VERSION",
     "SETTINGS_FILE",
     "Alias",
     "LanguageModel",
@@ -32,5 +34,6 @@ __all__ = [
     "preset",
     "preset_names",
     "preset_text",
+    "read_policy",
     "under_preset",
 ]

@@ -1,0 +1,66 @@
+"""Reads policies as earlier versions recorded them: one step a version, each a pure function of names and values.
+
+Every commit records its policy with `POLICY_VERSION`. A step renames what has another name since, leaves out what is
+gone, and gives what did not exist then the value that means what was done without it. Not here: today's settings
+(`settings/policy.py`).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from memory_pipeline.settings.policy import Policy
+from memory_pipeline.settings.values import SettingsError
+
+Recorded = dict[str, Any]
+
+
+def _settings_of_one(values: Recorded) -> Recorded:
+    """Give settings that versions without a number lacked the values that mean what those versions did.
+
+    Gone are `working_decay`, `short_term_decay` and `long_term_decay`, the energy lost per hour in each tier: these
+    rates no longer differ between policies, and are those that every shipped preset had.
+    """
+    kept = {
+        name: value
+        for name, value in values.items()
+        if name not in {"working_decay", "short_term_decay", "long_term_decay"}
+    }
+    confidence = kept.get("fact_confidence", 0.7)
+    return {
+        "fact_confidence": confidence,
+        "close_confidence": confidence,
+        "conflict_confidence": confidence,
+        "repeat_confidence": 1.0,  # repetitions were not linked
+        "token_budget": None,
+        "split_entries": False,
+        "llm_pairs": 0,
+        "summaries": "all",
+        "core_facts": "superlocal",
+    } | kept
+
+
+STEPS: Final[Mapping[int, Callable[[Recorded], Recorded]]] = {1: _settings_of_one}
+"""What makes a policy of a version of one of the version before it."""
+
+POLICY_VERSION: Final = max(STEPS)
+"""Version of the settings of a policy. Whoever adds, renames or removes a setting adds a step."""
+
+
+def read_policy(values: Recorded, *, version: int) -> Policy:
+    """Return a policy that was recorded by this version or an earlier one.
+
+    Args:
+        values: its settings by name.
+        version: version of its settings; 0 if none was recorded.
+
+    Raises:
+        SettingsError: a later version recorded it.
+    """
+    if version > POLICY_VERSION:
+        raise SettingsError(
+            f"a policy was recorded in version {version} of its settings, this program knows {POLICY_VERSION}; "
+            "upgrade memory-pipeline"
+        )
+    for number in range(version + 1, POLICY_VERSION + 1):
+        values = STEPS[number](values)
+    return Policy(**values)
