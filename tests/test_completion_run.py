@@ -17,6 +17,7 @@ from memory_pipeline.runs import consolidate, inputs
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import actions
 from memory_pipeline.settings import Policy
+from memory_pipeline.text.score.commands import instructs_reader
 
 KEY = "sk-very-secret-0123456789"
 LATER = homes.NIGHT + homes.days(1)
@@ -64,13 +65,13 @@ def worded(tmp_path_factory, told, instance):
 
 
 def faithful(prompt, _):
-    """Repeat what the prompt lists, which leaves nothing out and invents nothing."""
+    """Repeat what the prompt lists, which invents nothing, without what tells a reader to do something."""
     if "atomic facts" in prompt:
         return reply(said(stated(prompt)))
     if "pair of notes" in prompt:
         return reply(said(all_different(prompt)))
-    texts = dict.fromkeys(re.sub(r"^\d+\. (?:\[[-\d]+\] )?", "", line) for line in material(prompt))
-    return reply(said(" / ".join(texts)))
+    texts = pl.Series(list(dict.fromkeys(re.sub(r"^\d+\. (?:\[[-\d]+\] )?", "", line) for line in material(prompt))))
+    return reply(said(" / ".join(texts.filter(~instructs_reader(texts))) or "Nothing else was said."))
 
 
 def deployment(lake, server, **policy):

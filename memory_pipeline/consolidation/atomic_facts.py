@@ -19,19 +19,18 @@ from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.groups import lineage
 from memory_pipeline.consolidation.model_prompts import NOT_ASKED, NOT_JSON, REQUESTS
 from memory_pipeline.consolidation.state.folding import FACT, ORIGINAL
-from memory_pipeline.consolidation.summaries import faithfulness
+from memory_pipeline.consolidation.summaries import faithfulness, support
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import content_hash
 from memory_pipeline.text.lang import identification
 from memory_pipeline.text.parse import clauses, dates, facts, tokens
+from memory_pipeline.text.score import commands
 
 PURPOSE: Final = "facts"
 """Purpose of a request to split an entry."""
 MOST_TOKENS: Final = 300
 """Longer entries stay whole: their facts would not fit into the default length of an answer."""
-NEW_WORDS: Final = 0.34
-"""Largest share of a fact's content words that its entry does not use."""
 UNACCOUNTED: Final = "a sentence unaccounted for"
 BOTH: Final = "a sentence both used and left out"
 NO_SENTENCE: Final = "a sentence that the entry does not have"
@@ -39,7 +38,7 @@ REPEATED: Final = "a fact stated twice"
 BROKEN: Final = "a fact of several lines"
 POLARITY: Final = "a negation lost or added"
 CONDITION: Final = "a condition lost or added"
-REWORDED: Final = "too many words of its own"
+INSTRUCTED: Final = "an instruction that the entry does not give"
 DATE: Final = "a date that the entry does not state"
 """Reasons why an answer is refused."""
 
@@ -95,13 +94,15 @@ FACTS: Final = pl.Schema(
 def entries(memories: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Return the originals that a model may split: live, of at least two sentences, and not too long; by age.
 
-    Only in languages whose negations and dates are read, since what a model says is held against them. Under a token
-    budget there are none, since facts repeat their entries.
+    Only in languages whose negations and dates are read, since what a model says is held against them, and none that
+    commands a model. Under a token budget there are none, since facts repeat their entries.
     """
     if policy.llm_model is None or not policy.split_entries or policy.token_budget is not None:
         return memories.clear().with_columns(sentences=pl.lit(None, pl.List(pl.String)))
     live = memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("kind") == ORIGINAL).sort("profile_id", "seq")
-    short = live.filter(pl.Series(tokens.count_tokens(live["content"]) <= MOST_TOKENS))
+    short = live.filter(
+        (tokens.count_tokens(live["content"]) <= MOST_TOKENS) & ~commands.commands_a_model(live["content"])
+    )
     sentences = pl.Series("sentences", _sentences(short["content"]), dtype=pl.List(pl.String))
     several = short.with_columns(sentences).filter(pl.col("sentences").list.len() > 1)
     languages = several.select("profile_id", identification.identify(several["content"]))
@@ -131,8 +132,8 @@ def split(candidates: pl.DataFrame, known: pl.DataFrame, policy: Policy) -> pl.D
 
     Refused are answers that are not the JSON asked for; that leave a sentence unaccounted for; of which a fact invents
     a number, date, name or address, states a date that the entry does not, drops or adds a negation or a condition of
-    its sentences, or uses many words that the entry does not; and answers that together lack a number, date or name of
-    the entry. An answer with a single fact splits nothing and gives no row.
+    its sentences, instructs its reader although they do not, or says what the entry does not (`support`); and answers
+    that together lack a number, date or name of the entry. An answer with a single fact splits nothing: no row.
 
     Args:
         candidates: as `entries` returns them.
@@ -215,7 +216,8 @@ def _faithful(found: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
     invented = faithfulness.unfaithful(texts, of_fact, on=[*KEY, "place"], whole=False)
     together = texts.group_by(KEY, maintain_order=True).agg(pl.col("content").str.join(" "))
     lost = faithfulness.unfaithful(together, members, on=KEY)
-    faults = [invented, lost, _misdated(stated, members), _turned(stated), _reworded(stated, candidates)]
+    unsupported = support.kept(texts, of_fact, on=[*KEY, "place"]).drop_nulls("reason")
+    faults = [invented, lost, _misdated(stated, members), _turned(stated), _instructed(stated), unsupported]
     wrong = pl.concat(fault.select(*KEY, "reason") for fault in faults).unique(KEY, keep="first", maintain_order=True)
     accepted = found.join(wrong, on=KEY, how="anti", maintain_order="left")
     return pl.concat([accepted, wrong.rename({"reason": "refused"})], how="diagonal").sort(KEY, maintain_order=True)
@@ -246,16 +248,11 @@ def _conditional(name: str) -> pl.Expr:
     return pl.col(name).str.contains(_CONDITION).alias(f"{name}_conditional")
 
 
-def _reworded(stated: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
-    """Return entries of which a fact uses many content words that the entry does not; names of speakers are its own."""
-    spoken = pl.concat_str("speaker", "content", separator=" ", ignore_nulls=True)
-    entry = candidates.select(*KEY, text=spoken)
-    own = entry.select(*KEY, words=tokens.content_stems(entry["text"]))
-    pairs = stated.select(*KEY, said=tokens.content_stems(stated["fact"].str.replace_all(r"[0-9]+", " "))).join(
-        own, on=KEY, how="left", maintain_order="left"
-    )
-    new = pl.col("said").list.set_difference("words").list.len()
-    return pairs.filter(new > NEW_WORDS * pl.col("said").list.len()).select(*KEY, reason=pl.lit(REWORDED))
+def _instructed(stated: pl.DataFrame) -> pl.DataFrame:
+    """Return entries of which a fact tells its reader what to do, although the sentences it is from do not."""
+    said = stated["sentences"].list.join(" ")
+    added = commands.instructs_reader(stated["fact"]) & ~commands.instructs_reader(said)
+    return stated.filter(added).select(*KEY, reason=pl.lit(INSTRUCTED))
 
 
 def _misdated(stated: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:

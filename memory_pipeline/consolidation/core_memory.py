@@ -20,6 +20,7 @@ from memory_pipeline.consolidation.state import folding
 from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
+from memory_pipeline.text.score import commands
 
 SEPARATOR: Final = "\n---\n"
 """Separates the facts of a block."""
@@ -121,10 +122,10 @@ def candidates(
     - active_decisions: type Decision with at least 3 accesses, most accessed first.
     - learned_preferences: opinions and type Preference with confidence at least 0.7, most confident first.
 
-    Eligible are live memories that are valid at `as_of` and not superseded. Of memories with the same text (core
-    memories are never merged) the first one counts. Ties: higher importance, then older, then smaller id; importance
-    does not decay, so the order only changes when something happens. Summaries whose members stay live appear only in
-    behavioral_patterns.
+    Eligible are live memories that are valid at `as_of`, not superseded, and do not command a model. Of memories with
+    the same text (core memories are never merged) the first one counts. Ties: higher importance, then older, then
+    smaller id; importance does not decay, so the order only changes when something happens. Summaries whose members
+    stay live appear only in behavioral_patterns.
 
     Args:
         memories: table `memories`.
@@ -236,6 +237,7 @@ def _facts(
     eligible = _with_member_dates(memories).filter(
         pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null() & holds(as_of) & (_line("content") != "")
     )
+    eligible = eligible.filter(~commands.commands_a_model(eligible["content"]))
     if policy.core_facts == PROFILE:
         known = memories.join(eligible.select(KEY), on=KEY, how="anti")
         own = eligible.filter(_is("kind", *_OWN))

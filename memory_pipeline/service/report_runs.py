@@ -237,7 +237,10 @@ def _unjudged(console: Console, verdicts: pl.DataFrame) -> None:
 def _kinds(reasons: pl.Series) -> pl.Series:
     """Return reasons without the facts that they name."""
     readable = reasons.str.replace("_", " ", literal=True)
-    return readable.str.replace("^invented .*", "with an invented fact").str.replace("^lacks .*", "without a fact")
+    named = {"invented": "with an invented fact", "lacks": "without a fact", "unsupported:": "with an unsupported fact"}
+    for start, kind in named.items():
+        readable = readable.str.replace(f"^{start} .*", kind)
+    return readable
 
 
 def _clusters(console: Console, clusters: pl.DataFrame) -> None:

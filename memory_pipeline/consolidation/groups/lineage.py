@@ -15,7 +15,7 @@ from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING, summary_kind
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.score import importance
+from memory_pipeline.text.score import commands, importance
 
 META_PATTERN: Final = "MetaPattern"
 """Memory type of the summary of a cluster of similar memories."""
@@ -43,7 +43,8 @@ def due(
     """Return the members of every summary that is due: of clusters that get one and whose summary is not live already.
 
     Under a token budget only superseding summaries are due, since others repeat their members. A summary that stays
-    beside its members never has one that is `outdated`. Unless the policy summarises every group, it also has none that
+    beside its members never has one that is `outdated`. A group with a member that commands a model has none: words
+    meant for a model would spread into another memory. Unless the policy summarises every group, it also has none that
     says next to nothing, and is due only with `LEAST_MEMBERS` others.
 
     Args:
@@ -65,7 +66,8 @@ def due(
     """
     fits = pl.lit(policy.token_budget is None) | pl.col("method").is_in(SUPERSEDING)
     members = _members(clusters.filter(wanted(policy), fits), cluster_members, memories)
-    members = rated(members, scored, enrichment)
+    commanding = members.filter(commands.commands_a_model(members["content"])).select(CLUSTER)
+    members = rated(members.join(commanding, on=CLUSTER, how="anti", maintain_order="left"), scored, enrichment)
     members = _speaking(members, policy, outdated)
     groups = members.group_by(CLUSTER, maintain_order=True).agg(
         pl.col("method", "kind").first(), pl.col("memory_id", "content_hash").sort()

@@ -1,7 +1,8 @@
 """Prompts for the wording of summaries and core memory blocks, and which of a model's texts are accepted.
 
-A text is accepted only if it states what the memories state. Not here: how a model is asked (`model_prompts`), which
-requests a run has and which answers are recorded (`model_requests`), and texts by rule (`extracts`, `core_memory`).
+A text is accepted only if it states what the memories state and tells its reader to do nothing; sentences that no
+memory supports are taken out. Not here: how a model is asked (`model_prompts`), which requests a run has and which
+answers are recorded (`model_requests`), and texts by rule (`extracts`, `core_memory`).
 """
 
 from collections.abc import Iterable
@@ -11,17 +12,20 @@ import polars as pl
 
 from memory_pipeline.consolidation import model_prompts
 from memory_pipeline.consolidation.model_prompts import REQUESTS
-from memory_pipeline.consolidation.summaries import faithfulness
+from memory_pipeline.consolidation.summaries import faithfulness, support
 from memory_pipeline.consolidation.summaries.extracts import LEAST_BUDGET
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse import facts, tokens
+from memory_pipeline.text.score import commands
 
 SUMMARY: Final = "summary"
 BLOCK: Final = "block"
 """Purposes of a request."""
 WORDED: Final = ("user_profile", "project_context", "current_projects")
 """Core memory blocks that a model words; structured facts gain nothing by it."""
+INSTRUCTS: Final = "an instruction to its reader"
+"""Reason why an answer is refused that tells its reader what to do."""
 _TOKENS_PER_FACT: Final = 8
 """Tokens needed to state a number, date or name; facts take precedence over the budget."""
 _WORDS_PER_TOKEN: Final = 0.75
@@ -102,8 +106,9 @@ def block_requests(candidates: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 def accepted(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Select the model's texts that are accepted for their groups.
 
-    A text is refused if it is empty, a refusal, longer than the members allow, or if it lacks or invents a number, a
-    date, a name or an address.
+    A text is refused if it is empty, a refusal, longer than the members allow, if it tells its reader what to do, or
+    if it invents a number, a date, a name or an address. A sentence that no member supports (`support`) is taken out;
+    what is left must lack no number, date or name.
 
     Args:
         members: as for `summary_requests`.
@@ -120,10 +125,8 @@ def accepted(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -
         return answers.select(*_CLUSTER, "content", "fallback")
     groups = _groups(members).select(*_CLUSTER, "most")
     sources = facts.add_facts(members.select(*_CLUSTER, "content", "speaker", "created_at"))
-    texts = answers.filter(pl.col("fallback").is_null())
-    wrong = faithfulness.unfaithful(texts, sources, on=_CLUSTER)
-    length = tokens.count_tokens(answers["content"])
-    return _judged(answers.join(groups, on=_CLUSTER, how="left", maintain_order="left"), wrong, _CLUSTER, length)
+    limited = answers.join(groups, on=_CLUSTER, how="left", maintain_order="left")
+    return _judged(limited.with_columns(length=tokens.count_tokens(limited["content"])), sources, _CLUSTER, whole=True)
 
 
 def accepted_blocks(candidates: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
@@ -146,10 +149,8 @@ def accepted_blocks(candidates: pl.DataFrame, completions: pl.DataFrame, policy:
     if answers.is_empty():
         return answers.select(*_BLOCK, "content", "fallback")
     sources = facts.add_facts(_facts(candidates)).with_columns(speaker=pl.lit(None), created_at=pl.lit(None, INSTANT))
-    texts = answers.filter(pl.col("fallback").is_null())
-    wrong = faithfulness.unfaithful(texts, sources, on=_BLOCK, whole=False)
-    length = answers["content"].str.len_chars().cast(pl.Int64)
-    return _judged(answers.with_columns(most=pl.lit(policy.block_char_limit)), wrong, _BLOCK, length)
+    limited = answers.with_columns(length=pl.col("content").str.len_chars(), most=pl.lit(policy.block_char_limit))
+    return _judged(limited, sources, _BLOCK, whole=False)
 
 
 def _facts(candidates: pl.DataFrame) -> pl.DataFrame:
@@ -188,11 +189,24 @@ def _groups(members: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _judged(answers: pl.DataFrame, wrong: pl.DataFrame, key: list[str], length: pl.Series) -> pl.DataFrame:
-    """Accept the texts that are neither too long nor unfaithful, and give the reason for the others."""
-    too_long = pl.when(length > pl.col("most")).then(pl.lit("too long"))
-    judged = answers.join(wrong, on=key, how="left", maintain_order="left").with_columns(
-        fallback=pl.coalesce("fallback", too_long, "reason")
+def _judged(answers: pl.DataFrame, sources: pl.DataFrame, key: list[str], *, whole: bool) -> pl.DataFrame:
+    """Accept what is short enough, faithful and no instruction, and give the reason for the others."""
+    too_long = pl.when(pl.col("length") > pl.col("most")).then(pl.lit("too long"))
+    open_answers = answers.with_columns(fallback=pl.coalesce("fallback", too_long))
+    texts = open_answers.filter(pl.col("fallback").is_null())
+    invented = faithfulness.unfaithful(texts, sources, on=key, whole=False)
+    instructing = texts.filter(commands.instructs_reader(texts["content"])).select(*key, reason=pl.lit(INSTRUCTS))
+    refused = pl.concat([instructing, invented]).unique(key, keep="first", maintain_order=True)
+    supported = support.kept(texts.join(refused, on=key, how="anti", maintain_order="left"), sources, on=key)
+    standing = supported.filter(pl.col("content") != "")
+    lost = faithfulness.unfaithful(standing, sources, on=key) if whole else refused.clear()
+    nothing_left = supported.filter(pl.col("content") == "").select(*key, "reason")
+    wrong = pl.concat([refused, lost, nothing_left])
+    accepted = standing.join(wrong, on=key, how="anti").select(*key, "content")
+    return (
+        open_answers.drop("content")
+        .join(wrong, on=key, how="left", maintain_order="left")
+        .with_columns(fallback=pl.coalesce("fallback", "reason"))
+        .join(accepted, on=key, how="left", maintain_order="left")
+        .select(*key, "content", "fallback")
     )
-    accepted_content = pl.when(pl.col("fallback").is_null()).then("content")
-    return judged.select(*key, accepted_content.alias("content"), "fallback")

@@ -1,0 +1,30 @@
+"""Tells texts that command a language model, and sentences that tell their reader what to do.
+
+Cues are English; a text in another language is told by marks of prompts alone. Not here: the cues
+(`lang/en/command_cues`), and standing instructions that a person gives an agent (`core_facts`).
+"""
+
+import polars as pl
+
+from memory_pipeline.text.lang.en import command_cues
+from memory_pipeline.text.parse import tokens
+
+
+def commands_a_model(texts: pl.Series) -> pl.Series:
+    """Return whether each text tries to command a language model, as in "ignore all previous instructions".
+
+    Such a text is kept and recalled like any other, but no summary, fact or core memory is made of it. Known forms
+    alone are found: this keeps what is told from spreading, and is no proof that a text is harmless.
+
+    Args:
+        texts: strings; null counts as empty.
+
+    Returns:
+        Booleans. Cost: linear in the length of the texts, about 2 s for a million short ones.
+    """
+    return tokens.fold(texts).str.contains(command_cues.TO_A_MODEL)
+
+
+def instructs_reader(sentences: pl.Series) -> pl.Series:
+    """Return whether each sentence tells its reader, or an assistant, what to do; a report of a wish does not."""
+    return tokens.fold(sentences).str.strip_chars().str.contains(command_cues.READER)
