@@ -28,8 +28,11 @@ def serving(home, **variables):
 
 
 @contextmanager
-def listening(*args, **variables):
-    """Run the command as a server until the end of the block; yields the address that it names, and its process."""
+def listening(*args, ended=(0,), **variables):
+    """Run the command as a server until the end of the block; yields the address that it names, and its process.
+
+    `ended`: the exit statuses that are right.
+    """
     server = subprocess.Popen(
         [COMMAND, *args],
         env=environment(PYTHONUNBUFFERED="1", **variables),
@@ -46,10 +49,10 @@ def listening(*args, **variables):
         yield address, server
     finally:
         server.send_signal(signal.SIGINT)
-        ended = server.wait(PATIENCE)
+        status = server.wait(PATIENCE)
         rest.join()
         server.stdout.close()
-        assert ended == 0, "".join(log)
+        assert status in ended, "".join(log)
         assert "Traceback" not in "".join(log), "".join(log)
 
 

@@ -145,6 +145,15 @@ def test_a_wrong_request_is_answered_in_one_line(client, granted, body, code, pa
 
 
 def test_other_wrong_requests(client, granted):
+    unknown = client.post("/consolidate?dry_run=true", headers=granted["admin"])
+    assert (unknown.status_code, unknown.json()["detail"]) == (
+        422,
+        "'dry_run' is no known parameter; known are profile_id",
+    )
+    two = client.post("/consolidate?profile_id=a", headers=granted["admin"], json={"profile_id": "b"})
+    assert (two.status_code, two.json()["detail"]) == (422, "profile_id is 'a', but 'b' in the body; give one")
+    other = client.post("/consolidate?profile_id=sample-2", headers=granted["agent"])
+    assert other.status_code == 403
     asked = client.get("/consolidate/status", headers=granted["admin"], params={"profile_id": "nobody"})
     assert (asked.status_code, asked.json()) == (404, {"detail": "profile 'nobody' has no memory"})
     form = client.post("/consolidate", headers=granted["admin"], data={"task": "decay"})
@@ -185,7 +194,7 @@ def test_the_schema_names_paths_codes_and_the_token(client):
         fields = schema["components"]["schemas"][name]["properties"]
         assert all(field.get("description") for field in fields.values()), name
     post = schema["paths"]["/consolidate"]["post"]
-    assert set(post["responses"]) == {"200", "202", "401", "403", "404", "409", "422", "503"}
+    assert set(post["responses"]) == {"200", "202", "401", "403", "404", "409", "422", "429", "503"}
     assert post["security"] == [{"HTTPBearer": []}]
     assert "security" not in schema["paths"]["/health"]["get"]
     fields = schema["components"]["schemas"]["Consolidation"]["properties"]
@@ -216,6 +225,8 @@ def test_a_dry_run_answers_with_the_plan_of_the_command_line_and_writes_nothing(
         row.items() - {("trigger", "http")} for row in document["profiles"]
     ]
     own = client.post("/consolidate", headers=granted["agent"], json={"dry_run": True}).json()
+    named = client.post("/consolidate?profile_id=sample-2", headers=granted["admin"], json={"dry_run": True}).json()
+    assert {row["profile_id"] for row in named["profiles"]} == {"sample-2"}
     assert {row["profile_id"] for row in own["plan"]} == {"sample-1"}
     with Lake(home) as lake:
         assert lake.ledger.position() == before

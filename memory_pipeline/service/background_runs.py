@@ -1,28 +1,44 @@
 """Executes a server's runs in the background: one at a time, in a separate process, so that it keeps answering.
 
-Not here: what a run does (`actions.consolidate`), and who may request one (`http_server`).
+Not here: what a run does (`actions.consolidate`), how many may wait (`limits`), and who may request one
+(`http_server`).
 """
 
 import multiprocessing
+import os
 import signal
 import threading
 from collections import deque
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import uuid4
 
 from memory_pipeline.service import actions
 from memory_pipeline.service.actions import Consolidation
+from memory_pipeline.service.limits import limits
+
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnProcess
 
 REMEMBERED: Final = 20
 """Number of finished runs whose outcome a server keeps."""
 
+_STOPPED: Final = "the server stopped before the run was finished; nothing was half written, request the run again"
+_KILLED: Final = "the process of the run was killed; nothing was half written, request the run again"
+
+_SPAWN: Final = multiprocessing.get_context("spawn")
+
 
 class Refused(RuntimeError):
     """A run failed for a reason that it reports, such as a failed check; the message is the reason."""
+
+
+class Ended(RuntimeError):
+    """A run was ended from outside: its process was killed, it took too long, or the server stopped."""
 
 
 class AlreadyQueued(ValueError):
@@ -41,9 +57,7 @@ class RequestedRun:
     def status(self, *, running: bool) -> dict[str, Any]:
         """Return the status as JSON types; `state` is queued, running, succeeded or failed."""
         state, error, committed = "running" if running else "queued", None, None
-        if self.result.cancelled():
-            state, error = "failed", "the server stopped before the run began"
-        elif self.result.done():
+        if self.result.done():
             problem = self.result.exception()
             state, error = ("failed", reason(problem)) if problem else ("succeeded", None)
             committed = None if problem else self.result.result()["run_id"]
@@ -70,7 +84,7 @@ class Runs:
         """Store the data folder; processes start with the first run."""
         self._home = home
         self._lock = threading.Lock()
-        self._pools: dict[str, ProcessPoolExecutor] = {}
+        self._runs, self._plans = _Lane(home), _Lane(home)
         self._requested: deque[RequestedRun] = deque()
 
     def start(self, request: Consolidation, *, trigger: str) -> RequestedRun:
@@ -87,7 +101,7 @@ class Runs:
                     f"the same run is queued already: {same.run_id}; it will see all that is stored by then"
                 )
             run_id = str(uuid4())
-            run = RequestedRun(run_id, request, datetime.now(UTC), self._submit("runs", request, trigger, run_id))
+            run = RequestedRun(run_id, request, datetime.now(UTC), self._runs.submit(request, trigger, run_id))
             self._requested.append(run)
             while len(self._requested) > REMEMBERED and self._requested[0].result.done():
                 self._requested.popleft()
@@ -98,11 +112,10 @@ class Runs:
 
         Raises:
             Refused: the run failed; the message is the reason.
+            Ended: it took longer than `dry_run_seconds`, or the server stops.
             ValueError: settings or request do not fit the store.
         """
-        with self._lock:
-            result = self._submit("plans", request, trigger, None)
-        return result.result()
+        return self._plans.submit(request, trigger, None).result()
 
     def statuses(self) -> list[dict[str, Any]]:
         """Return the status of each requested run, newest first."""
@@ -110,12 +123,17 @@ class Runs:
             first = next((run for run in self._requested if not run.result.done()), None)
             return [run.status(running=run is first) for run in reversed(self._requested)]
 
+    def stop(self) -> None:
+        """Drop what waits, end dry runs at once and a run in progress after `stop_seconds`; returns at once."""
+        patience = limits(self._home).stop_seconds
+        self._plans.stop(0)
+        self._runs.stop(patience)
+
     def close(self) -> None:
-        """Finish the run in progress, cancel the queued ones, and stop the processes."""
-        with self._lock:
-            for pool in self._pools.values():
-                pool.shutdown(cancel_futures=True)
-            self._pools.clear()
+        """Stop, and wait until all has ended. A run that is ended changed nothing, or has committed as a whole."""
+        self.stop()
+        self._plans.close()
+        self._runs.close()
 
     def __enter__(self) -> Self:
         return self
@@ -123,33 +141,119 @@ class Runs:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _submit(self, pool: str, request: Consolidation, trigger: str, run_id: str | None) -> Future[dict[str, Any]]:
-        for _ in range(2):
-            if pool not in self._pools:
-                context = multiprocessing.get_context("spawn")
-                self._pools[pool] = ProcessPoolExecutor(1, mp_context=context, initializer=_ignore_interrupts)
-            try:
-                return self._pools[pool].submit(_perform, self._home, request, trigger, run_id)
-            except BrokenExecutor:  # its process was killed; the next attempt starts a new one
-                del self._pools[pool]
-        raise RuntimeError("the process for runs stopped twice while starting; see the log of the server")
+
+class _Lane:
+    """A queue of runs and the process that executes them, started with the first and anew after it was ended."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._queue = ThreadPoolExecutor(1)
+        self._process: SpawnProcess | None = None
+        self._pipe: Connection | None = None
+        self._stopping = self._killed = False
+        self._killer: threading.Timer | None = None
+
+    def submit(self, request: Consolidation, trigger: str, run_id: str | None) -> Future[dict[str, Any]]:
+        """Queue a run.
+
+        Raises:
+            Ended: the server stops.
+        """
+        try:
+            return self._queue.submit(self._perform, request, trigger, run_id)
+        except RuntimeError:  # the queue was shut down
+            raise Ended(_STOPPED) from None
+
+    def stop(self, patience: float) -> None:
+        """Take no more runs, and end the one in progress after some seconds; a second call changes nothing."""
+        if not self._stopping:
+            self._stopping = True
+            self._queue.shutdown(wait=False)
+            self._killer = threading.Timer(patience, self._kill)
+            self._killer.daemon = True
+            self._killer.start()
+
+    def close(self) -> None:
+        """Wait until the runs have ended, and end the process."""
+        self._queue.shutdown()
+        if self._killer is not None:
+            self._killer.cancel()
+        self._kill()
+
+    def _perform(self, request: Consolidation, trigger: str, run_id: str | None) -> dict[str, Any]:
+        """Execute a run in the process and wait for it, within the time that the settings allow."""
+        if self._stopping:
+            raise Ended(_STOPPED)
+        setting = "dry_run_seconds" if request.dry_run else "run_seconds"
+        seconds = int(getattr(limits(self._home), setting))
+        pipe = self._started()
+        try:
+            pipe.send((self._home, request, trigger, run_id))
+            if not pipe.poll(seconds):
+                self._end_process()
+                raise Ended(f"the run was ended after {setting} = {seconds}; raise the setting, or name one profile")
+            answer = pipe.recv()
+        except (EOFError, OSError) as error:
+            raise Ended(_STOPPED if self._stopping else _KILLED) from error
+        if isinstance(answer, Exception):
+            raise answer
+        return dict(answer)
+
+    def _started(self) -> Connection:
+        """Return the pipe to the process, which is started unless it lives."""
+        if self._process is None or self._pipe is None or not self._process.is_alive():
+            if self._pipe is not None:
+                self._pipe.close()
+            self._pipe, theirs = _SPAWN.Pipe()
+            process = _SPAWN.Process(target=_execute_runs, args=(theirs,))
+            process.start()
+            theirs.close()
+            self._process = process
+        if self._killed:  # while it started
+            self._end_process()
+        return self._pipe
+
+    def _kill(self) -> None:
+        self._killed = True
+        self._end_process()
+
+    def _end_process(self) -> None:
+        if (process := self._process) is not None:
+            process.kill()
+            process.join()
 
 
 def reason(error: BaseException) -> str:
     """Return why a run failed, as one line."""
-    if isinstance(error, BrokenExecutor):
-        return "the process of the run was killed; nothing was half written, request the run again"
     message = " ".join(str(error).split())
     return message if isinstance(error, ValueError | RuntimeError) else f"{type(error).__name__}: {message}"
 
 
-def _ignore_interrupts() -> None:
-    """Leave Ctrl-C to the server, which lets the run finish."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _execute_runs(pipe: Connection) -> None:
+    """Execute the runs that a server sends, in a process of their own, until the server ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's, which decides how the run ends
+    threading.Thread(target=_end_with_server, daemon=True).start()
+    while True:
+        try:
+            home, request, trigger, run_id = pipe.recv()
+        except EOFError:
+            return
+        try:
+            answer: dict[str, Any] | Exception = _executed(home, request, trigger, run_id)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the server tells who asked
+            answer = error
+        pipe.send(answer)
 
 
-def _perform(home: Path, request: Consolidation, trigger: str, run_id: str | None) -> dict[str, Any]:
-    """Execute a run in the process for runs; raise errors with their message alone, since not every error pickles."""
+def _end_with_server() -> None:
+    server = multiprocessing.parent_process()
+    if server is not None:
+        server.join()
+    os._exit(1)
+
+
+def _executed(home: Path, request: Consolidation, trigger: str, run_id: str | None) -> dict[str, Any]:
+    """Execute a run; raise errors with their message alone, since not every error pickles."""
     from memory_pipeline.service.launch import RunFailed  # noqa: PLC0415
 
     try:

@@ -1,33 +1,40 @@
-"""A limit on request bodies, shared by the HTTP service and the MCP server."""
+"""Limits on request bodies, shared by the HTTP service and the MCP server."""
 
+import asyncio
 from collections.abc import Callable
-from pathlib import Path
-from typing import Final
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memory_pipeline.settings import Settings, SettingsError, load
-
-_DEFAULT: Final = Settings().max_body_bytes
+from memory_pipeline.settings import Settings
 
 
 class BodyLimit:
-    """ASGI middleware that answers 413 to a body larger than `max_body_bytes`, having read no more than that."""
+    """ASGI middleware that reads bodies within limits.
 
-    def __init__(self, app: ASGIApp, most: Callable[[], int]) -> None:
-        """Wrap an application; `most` returns the largest body in bytes."""
+    It answers 413 to a body larger than `max_body_bytes`, having read no more than that, and 408 to one of which
+    nothing arrives for `idle_seconds`.
+    """
+
+    def __init__(self, app: ASGIApp, limits: Callable[[], Settings]) -> None:
+        """Wrap an application; `limits` returns the settings in force."""
         self._app = app
-        self._most = most
+        self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection or lifespan event."""
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             await self._app(scope, receive, send)
             return
-        most, messages, declared, received = self._most(), list[Message](), _declared(scope), 0
+        limits, messages, declared, received = self._limits(), list[Message](), _declared(scope), 0
+        most, patience = limits.max_body_bytes, limits.idle_seconds
         while max(declared, received) <= most:
-            messages.append(message := await receive())
+            try:
+                messages.append(message := await asyncio.wait_for(receive(), patience))
+            except TimeoutError:
+                said = f"nothing of the body arrived for idle_seconds = {patience}; send it again"
+                await JSONResponse({"detail": said}, 408, {"Connection": "close"})(scope, receive, send)
+                return
             received += len(message.get("body", b""))
             if message["type"] != "http.request" or not message.get("more_body", False):
                 break
@@ -47,11 +54,3 @@ def _declared(scope: Scope) -> int:
     """Return the length that the request declares; 0 if it declares none."""
     length = dict(scope["headers"]).get(b"content-length", b"")
     return int(length) if length.isdigit() else 0
-
-
-def largest_body(home: Path) -> int:
-    """Return the setting of a data folder, or its default where the settings cannot be read."""
-    try:
-        return load(home).max_body_bytes
-    except SettingsError:
-        return _DEFAULT

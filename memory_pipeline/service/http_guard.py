@@ -14,9 +14,10 @@ from pydantic import BaseModel, Field
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import LakeError
-from memory_pipeline.ledger.validation_errors import finding
+from memory_pipeline.ledger.validation_errors import finding, nearest, shown
 from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.auth_tokens import Grant
+from memory_pipeline.service.limits import RETRY_SECONDS, Busy
 from memory_pipeline.service.profile_choice import stored_profiles
 
 OPEN: Final = frozenset({"/health", "/openapi.json", "/docs"})
@@ -84,6 +85,22 @@ async def invalid(request: Request, error: Exception) -> JSONResponse:
         schema, value = {"properties": fields, "required": [name for name in fields if part == "path"]}, part
     detail = finding({**first, "loc": place}, schema, document, value=value)
     return problem(422, f"{detail}, with Content-Type: application/json" if detail.startswith("the body") else detail)
+
+
+async def known_parameters(request: Request) -> None:
+    """Answer 422 to a query parameter that the route does not know: ignored, it would do something else than asked."""
+    methods = request.app.openapi()["paths"].get(getattr(request.scope["route"], "path_format", ""), {})
+    parameters = methods.get(request.method.lower(), {}).get("parameters", [])
+    known = [parameter["name"] for parameter in parameters if parameter["in"] == "query"]
+    for name in request.query_params:
+        if name not in known:
+            raise HTTPException(422, f"{shown(name)} is no known parameter; {nearest(name, known)}")
+
+
+async def busy(_: Request, error: Exception) -> JSONResponse:
+    """Answer a request that was turned away, and say when to ask again."""
+    code = error.status if isinstance(error, Busy) else 503
+    return problem(code, str(error), {"Retry-After": str(RETRY_SECONDS)})
 
 
 async def unreadable(_: Request, __: Exception) -> JSONResponse:

@@ -4,7 +4,7 @@ Each is one call of a profile's client. Not here: authorisation and errors (`htt
 (`http_server`), and bodies shared with MCP (`request_bodies`).
 """
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
@@ -27,6 +27,7 @@ from memory_pipeline.service.request_bodies import Conditions, Id, NewMemory, Re
 
 if TYPE_CHECKING:
     from memory_pipeline.service.client_pool import Clients
+    from memory_pipeline.service.limits import Slots
 
 
 class Stored(BaseModel):
@@ -119,7 +120,14 @@ def _client(request: Request, profile: Profile) -> Iterator[MemoryClient]:
         yield client
 
 
+async def _heavy(request: Request, grant: Authorized) -> AsyncIterator[None]:
+    slots: Slots = request.app.state.slots
+    with slots.taken(grant.token_id):
+        yield
+
+
 Client = Annotated[MemoryClient, Depends(_client)]
+Heavy: Final = Depends(_heavy)
 Memory = Annotated[str, Path(min_length=1, description="Id of the memory.")]
 Session = Annotated[str, Path(min_length=1, description="Id of the session.")]
 AsOf = Annotated[Instant | None, Query(description="As it was at this instant; default: now.")]
@@ -176,14 +184,14 @@ def update(client: Client, memory_id: Memory, change: Change) -> JSONResponse:
     return JSONResponse(client.update(memory_id, **values).to_dict())
 
 
-@router.delete("/memories/{memory_id}")
+@router.delete("/memories/{memory_id}", dependencies=[Heavy])
 def erase_memory(request: Request, profile: Profile, client: Client, memory_id: Memory) -> JSONResponse:
     """Erase a memory for good and return a receipt; an agent may do this in its own profile."""
     require_memories(request.app.state.lake, profile)
     return JSONResponse(client.erase(memory_id).to_dict())
 
 
-@router.delete("/users/{user_id}")
+@router.delete("/users/{user_id}", dependencies=[Heavy])
 def erase_user(
     grant: Authorized,
     client: Client,
@@ -194,7 +202,7 @@ def erase_user(
     return JSONResponse(client.erase(user=user_id).to_dict())
 
 
-@router.delete("/profiles/{profile_id}")
+@router.delete("/profiles/{profile_id}", dependencies=[Heavy])
 def erase_profile(
     request: Request, grant: Authorized, profile_id: Annotated[str, Path(min_length=1, description="Profile to erase.")]
 ) -> JSONResponse:
@@ -225,14 +233,14 @@ def feedback(client: Client, memory_id: Memory, body: Feedback) -> JSONResponse:
     return JSONResponse(client.feedback(memory_id, helpful=body.helpful).to_dict())
 
 
-@router.post("/undo")
+@router.post("/undo", dependencies=[Heavy])
 def undo(client: Client, body: UndoTarget) -> JSONResponse:
     """Undo a run, a merge or one decision within the profile; the ledger keeps both."""
     undone = client.undo(body.target, body.cascade)
     return JSONResponse(jsonable_encoder({"undone": undone.to_dicts()}))
 
 
-@router.post("/tick")
+@router.post("/tick", dependencies=[Heavy])
 def tick(request: Request, profile: Profile, client: Client) -> JSONResponse:
     """Merge duplicates and move fading memories; fast, for use every few exchanges."""
     require_memories(request.app.state.lake, profile)

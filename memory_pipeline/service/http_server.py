@@ -6,14 +6,15 @@ page (`docs_page`), the queue of runs (`background_runs`), and what the answers 
 """
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, FastAPI, HTTPException, Query, Request, Response
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -24,20 +25,23 @@ from memory_pipeline.ledger.database import LakeError, UnknownMemory
 from memory_pipeline.runs import metrics, status
 from memory_pipeline.service import docs_page, http_memories
 from memory_pipeline.service.actions import Consolidation
-from memory_pipeline.service.background_runs import AlreadyQueued, Refused, Runs
-from memory_pipeline.service.body_limit import BodyLimit, largest_body
+from memory_pipeline.service.background_runs import AlreadyQueued, Ended, Refused, Runs
+from memory_pipeline.service.body_limit import BodyLimit
 from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.http_guard import (
     Authorized,
     Problem,
     authorized_profile,
+    busy,
     fault,
     guard,
     invalid,
+    known_parameters,
     refusal,
     require_memories,
     unreadable,
 )
+from memory_pipeline.service.limits import TOO_MANY, Busy, Slots, limits
 from memory_pipeline.service.request_times import RequestTimes, Timing
 from memory_pipeline.settings import Settings, SettingsError, load
 
@@ -47,6 +51,7 @@ _STORE_WIDE: Final = ("home", "position", "dead_letters", "disk_bytes")
 _CODES: Final = {
     AlreadyQueued: 409,
     Refused: 409,
+    Ended: 503,
     Conflict: 409,
     UnknownMemory: 404,
     SettingsError: 503,
@@ -83,6 +88,7 @@ def application(home: Path, runs: Runs) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         with Lake(home) as lake, Clients(home) as clients, runs:
             app.state.lake, app.state.clients = lake, clients
+            app.state.health = CapacityLimiter(1)
             yield
 
     app = FastAPI(
@@ -93,16 +99,18 @@ def application(home: Path, runs: Runs) -> FastAPI:
         docs_url=None,  # FastAPI's pages load scripts from a CDN; see docs_page
         redoc_url=None,
         responses={401: {"model": Problem, "description": "No valid token."}},
+        dependencies=[Depends(known_parameters)],
     )
-    app.state.home, app.state.runs = home, runs
+    app.state.home, app.state.runs, app.state.slots = home, runs, Slots(home)
     app.state.times = RequestTimes()
-    app.add_middleware(BodyLimit, most=partial(largest_body, home))
+    app.add_middleware(BodyLimit, limits=partial(limits, home))
     app.middleware("http")(guard)
     app.add_middleware(Timing, times=app.state.times)
     app.exception_handler(RequestValidationError)(invalid)
     app.exception_handler(400)(unreadable)
     for kind, code in _CODES.items():
         app.exception_handler(kind)(refusal(code))
+    app.exception_handler(Busy)(busy)
     app.exception_handler(Exception)(fault)
     app.include_router(docs_page.router)
     app.include_router(router)
@@ -127,20 +135,36 @@ router = APIRouter()
         200: {"description": "The plan of a dry run, as `memory-pipeline apply` takes it."},
         409: {"model": Problem, "description": "The same run is already queued, or a check blocks the plan."},
         422: {"model": Problem, "description": "The request is invalid."},
-        503: {"model": Problem, "description": "Settings or store cannot be read."},
+        TOO_MANY: {"model": Problem, "description": "The token has too many heavy requests in progress."},
+        503: {"model": Problem, "description": "Settings or store cannot be read, or the server is busy or stopping."},
         **_REFUSED,
         **_UNKNOWN,
     },
 )
-def consolidate(request: Request, grant: Authorized, wanted: Consolidation | None = None) -> Response:
+def consolidate(
+    request: Request,
+    grant: Authorized,
+    wanted: Consolidation | None = None,
+    profile_id: Annotated[str | None, Query(min_length=1, description="Profile, instead of in the body.")] = None,
+) -> Response:
     """Queue a run and return its id; a dry run returns its plan."""
-    owner = authorized_profile(grant, (wanted or Consolidation()).profile_id)
-    wanted = (wanted or Consolidation()).model_copy(update={"profile_id": owner})
+    wanted = wanted or Consolidation()
+    if profile_id and wanted.profile_id not in {None, profile_id}:
+        raise HTTPException(422, f"profile_id is {profile_id!r}, but {wanted.profile_id!r} in the body; give one")
+    owner = authorized_profile(grant, profile_id or wanted.profile_id)
+    wanted = wanted.model_copy(update={"profile_id": owner})
     _settings(request)  # fails now rather than in the run
     require_memories(request.app.state.lake, owner)
+    runs: Runs = request.app.state.runs
+    slots: Slots = request.app.state.slots
     if wanted.dry_run:
-        return JSONResponse(request.app.state.runs.plan(wanted, trigger="http"))
-    queued = request.app.state.runs.start(wanted, trigger="http")
+        with slots.taken(grant.token_id):
+            return JSONResponse(runs.plan(wanted, trigger="http"))
+    with ExitStack() as slot:
+        slot.enter_context(slots.taken(grant.token_id))
+        queued = runs.start(wanted, trigger="http")
+        held = slot.pop_all()
+        queued.result.add_done_callback(lambda _: held.close())
     return JSONResponse({"run_id": queued.run_id, "state": "queued"}, status_code=202)
 
 
@@ -162,12 +186,10 @@ def consolidate_status(
 
 
 @router.get("/health", responses={503: {"model": Problem, "description": "The store fails."}})
-def health(request: Request) -> Health:
+async def health(request: Request) -> Health:
     """Report that the store can be read, and the age of the oldest waiting event; needs no token."""
-    lake: Lake = request.app.state.lake
-    return Health(
-        status="ok", position=lake.ledger.position(), lag_seconds=metrics.lag_seconds(lake, datetime.now(UTC))
-    )
+    # A thread of its own: those of the other routes may all be taken.
+    return await to_thread.run_sync(_health, request.app.state.lake, limiter=request.app.state.health)
 
 
 @router.get("/metrics", response_class=PlainTextResponse, responses=_REFUSED)
@@ -177,6 +199,12 @@ def prometheus(request: Request, grant: Authorized) -> Response:
         raise HTTPException(403, "metrics cover every profile; they need an administrator's token")
     text = metrics.render(request.app.state.lake, _settings(request), now=datetime.now(UTC))
     return Response(text + request.app.state.times.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _health(lake: Lake) -> Health:
+    return Health(
+        status="ok", position=lake.ledger.position(), lag_seconds=metrics.lag_seconds(lake, datetime.now(UTC))
+    )
 
 
 def _settings(request: Request) -> Settings:

@@ -17,7 +17,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.service import auth_tokens
-from memory_pipeline.service.body_limit import BodyLimit, largest_body
+from memory_pipeline.service.body_limit import BodyLimit
+from memory_pipeline.service.limits import limits
 from memory_pipeline.service.mcp_server import GRANT
 
 PATH: Final = "/mcp"
@@ -76,7 +77,7 @@ def application(server: MCPServer[Any], home: Path, address: Address, host_names
     app = server.streamable_http_app(
         streamable_http_path=PATH, stateless_http=True, json_response=True, transport_security=security
     )
-    return TokenGate(BodyLimit(app, partial(largest_body, home)), home)
+    return TokenGate(BodyLimit(app, partial(limits, home)), home)
 
 
 class TokenGate:

@@ -5,6 +5,7 @@ Not here: what the tools do (`mcp_tools`), and the HTTP transport (`mcp_http`).
 
 import inspect
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -15,12 +16,13 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, SkipValidation, ValidationError
 
 from memory_pipeline.ledger.validation_errors import nearest, reason
 from memory_pipeline.service.auth_tokens import Grant
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.client_pool import Clients
+from memory_pipeline.service.limits import Busy, Slots
 from memory_pipeline.service.mcp_tools import MemoryTools
 
 GRANT: Final = "grant"
@@ -39,6 +41,8 @@ class _Offer:
     """Changes nothing, except that `recall` records accesses unless the server is read-only."""
     idempotent: bool = False
     erases: bool = False
+    heavy: bool = False
+    """Reads a whole profile, so only some at once are accepted of one token."""
     admin: bool = False
     """Over HTTP it needs an administrator's token."""
 
@@ -54,12 +58,12 @@ _OFFERS: Final = (
     _Offer("protect", "protect", idempotent=True),
     _Offer("restore", "restore"),
     _Offer("feedback", "feedback", "feedback on whether a recalled memory helped"),
-    _Offer("forget", "forget", "forget only when the user asks for it", idempotent=True, erases=True),
-    _Offer("erase_user", "erase_user", idempotent=True, erases=True, admin=True),
+    _Offer("forget", "forget", "forget only when the user asks for it", idempotent=True, erases=True, heavy=True),
+    _Offer("erase_user", "erase_user", idempotent=True, erases=True, heavy=True, admin=True),
     _Offer("end_session", "end_session", "end_session when it is over", idempotent=True),
-    _Offer("consolidate", "consolidate", idempotent=True),
-    _Offer("tick", "tick"),
-    _Offer("undo", "undo"),
+    _Offer("consolidate", "consolidate", idempotent=True, heavy=True),
+    _Offer("tick", "tick", heavy=True),
+    _Offer("undo", "undo", heavy=True),
     _Offer("explain", "explain", reads=True, idempotent=True),
     _Offer("status", "status", reads=True, idempotent=True),
 )
@@ -116,12 +120,13 @@ def server(home: Path, clients: Clients, runs: Runs, exposure: Exposure | None =
     """
     exposure = exposure or Exposure()
     tools = MemoryTools(home, clients, runs, records=not exposure.read_only)
+    slots = Slots(home)
     return MCPServer(
         "memory-pipeline",
         instructions=_instructions(exposure),
         version=version("memory-pipeline"),
         log_level="WARNING",
-        tools=[_tool(tools, offer, exposure.profile_id) for offer in exposure.offers()],
+        tools=[_tool(tools, offer, exposure.profile_id, slots) for offer in exposure.offers()],
     )
 
 
@@ -140,9 +145,12 @@ def _instructions(exposure: Exposure) -> str:
 class _MemoryTool(Tool):
     """A tool that acts on the profile its caller may touch and reports wrong arguments in one sentence."""
 
+    model_config = ConfigDict(arbitrary_types_allowed=True)
     profile_id: str | None = Field(default=None, exclude=True)
     """The only profile of the server, if it has one."""
     admin: bool = Field(default=False, exclude=True)
+    slots: SkipValidation[Slots | None] = Field(default=None, exclude=True)
+    """Bounds how many callers use it at once, if it is heavy."""
 
     @cached_property
     def output_schema(self) -> None:
@@ -150,9 +158,13 @@ class _MemoryTool(Tool):
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
         """Run the tool for the caller of a request; see `Tool.run`."""
-        allowed = self._allowed(arguments, _grant(context))
+        grant = _grant(context)
+        allowed = self._allowed(arguments, grant)
         try:
-            return await super().run(allowed, context, convert_result)
+            with nullcontext() if self.slots is None else self.slots.taken(grant.token_id if grant else ""):
+                return await super().run(allowed, context, convert_result)
+        except Busy as error:
+            raise self._refusal(str(error)) from None
         except UnexpectedToolError:
             raise
         except ToolError as error:
@@ -188,7 +200,7 @@ def _grant(context: Context[Any, Any]) -> Grant | None:
     return None if request is None else request.scope["state"][GRANT]
 
 
-def _tool(tools: MemoryTools, offer: _Offer, profile_id: str | None) -> Tool:
+def _tool(tools: MemoryTools, offer: _Offer, profile_id: str | None, slots: Slots) -> Tool:
     """Build a tool that refuses unknown arguments and other types, so that a misspelt `dry_run` starts no run."""
     method = getattr(tools, offer.method)
     tool = _MemoryTool.from_function(
@@ -207,6 +219,7 @@ def _tool(tools: MemoryTools, offer: _Offer, profile_id: str | None) -> Tool:
         else ToolAnnotations(destructive_hint=offer.erases, idempotent_hint=offer.idempotent or None)
     )
     changes = {"parameters": schema, "annotations": hints, "profile_id": profile_id, "admin": offer.admin}
+    changes["slots"] = slots if offer.heavy else None
     return tool.model_copy(update=changes)
 
 

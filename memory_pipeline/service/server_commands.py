@@ -3,7 +3,6 @@
 import importlib.util
 import socket
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,9 +21,12 @@ from memory_pipeline.service.options import (
     settings_in_force,
     show_json,
 )
+from memory_pipeline.settings import Settings
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
+
+    from memory_pipeline.service.background_runs import Runs
 
 app = typer.Typer()
 tokens = typer.Typer(cls=Commands, help="Manage the bearer tokens of the HTTP service and of MCP over HTTP.")
@@ -37,21 +39,18 @@ def serve(
 ) -> None:
     """Start the HTTP service. Its documentation opens at /docs; requests need a token (see `token create`)."""
     _require("fastapi", "uvicorn", extra="server")
-    import uvicorn  # noqa: PLC0415
-
     from memory_pipeline.service.background_runs import Runs  # noqa: PLC0415
     from memory_pipeline.service.http_server import application  # noqa: PLC0415
+    from memory_pipeline.service.listening import listen  # noqa: PLC0415
 
-    home = settings_in_force(writing=True).home
+    settings = settings_in_force(writing=True)
+    home = settings.home
     Lake(home).close()
     listener = _listen(host, port, f"--host {host} --port {port}")
     report.line(err(), f"listening at {_url(listener)}; documentation at {_url(listener)}/docs; stop with Ctrl-C")
     _hint_at_tokens()
-    server = uvicorn.Server(uvicorn.Config(application(home, Runs(home)), log_level="info"))
-    try:
-        server.run(sockets=[listener])
-    except KeyboardInterrupt:  # uvicorn raises it again after a clean shutdown
-        return
+    runs = Runs(home)
+    listen(application(home, runs), listener, runs, settings, log_level="info")
 
 
 @app.command()
@@ -113,7 +112,7 @@ def mcp(
     with Clients(home) as clients, Runs(home) as runs:
         mcp_server = server(home, clients, runs, exposure)
         if http is not None:
-            _serve_mcp(mcp_server, home, http, host_name or [])
+            _serve_mcp(mcp_server, runs, settings, http=http, host_names=host_name or [])
             return
         if sys.stdin.isatty():
             report.line(err(), "waiting for an MCP client on standard input; docs/service.md shows how to connect one")
@@ -163,11 +162,10 @@ def token_revoke(
         report.line(out(), f"revoked: {revoked.token_id}")
 
 
-def _serve_mcp(server: "MCPServer[Any]", home: Path, http: str, host_names: list[str]) -> None:
+def _serve_mcp(server: "MCPServer[Any]", runs: "Runs", settings: Settings, *, http: str, host_names: list[str]) -> None:
     """Serve MCP over streamable HTTP until Ctrl-C."""
-    import uvicorn  # noqa: PLC0415 - comes with mcp
-
     from memory_pipeline.service import mcp_http  # noqa: PLC0415
+    from memory_pipeline.service.listening import listen  # noqa: PLC0415 - uvicorn comes with mcp
 
     try:
         address = mcp_http.Address.parse(http)
@@ -176,11 +174,8 @@ def _serve_mcp(server: "MCPServer[Any]", home: Path, http: str, host_names: list
     listener = _listen(address.host, address.port, f"--http {http}")
     report.line(err(), f"listening at {_url(listener)}{mcp_http.PATH}; stop with Ctrl-C")
     _hint_at_tokens()
-    config = uvicorn.Config(mcp_http.application(server, home, address, host_names), log_level="warning")
-    try:
-        uvicorn.Server(config).run(sockets=[listener])
-    except KeyboardInterrupt:  # uvicorn raises it again after a clean shutdown
-        return
+    app = mcp_http.application(server, settings.home, address, host_names)
+    listen(app, listener, runs, settings, log_level="warning")
 
 
 def _listen(host: str, port: int, option: str) -> socket.socket:

@@ -60,6 +60,29 @@ class Settings(LanguageModel):
     max_body_bytes: int = Field(
         16_000_000, ge=1_000, description="Largest request body that the HTTP and MCP servers read, in bytes."
     )
+    max_heavy_requests: int = Field(
+        16,
+        ge=1,
+        le=32,
+        description="Consolidations, dry runs, ticks, undos and erasures that a server executes or queues at once; "
+        "more are answered with 503.",
+    )
+    max_heavy_requests_per_token: int = Field(
+        4, ge=1, description="As many of them for one token; more are answered with 429."
+    )
+    dry_run_seconds: int = Field(300, ge=1, description="Longest dry run that a server executes, in seconds.")
+    run_seconds: int = Field(
+        7200, ge=1, description="Longest run that a server executes, in seconds; one that hangs is ended then."
+    )
+    idle_seconds: int = Field(
+        30,
+        ge=1,
+        description="Seconds for which a server waits for the header of a request, for more of its body, and for the "
+        "next request of a connection.",
+    )
+    stop_seconds: int = Field(
+        5, ge=0, description="Seconds that a server which is stopped gives the run and the requests in progress."
+    )
     policy: Policy = Field(default_factory=Policy, description="Policy of profiles without their own settings.")
     profiles: dict[str, Policy] = Field(default_factory=dict, description="Policies of single profiles.")
     origins: dict[str, tuple[Origin, ...]] = Field(

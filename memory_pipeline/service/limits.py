@@ -1,0 +1,70 @@
+"""What a server accepts at once: a bounded number of heavy requests, of one token and in all.
+
+Heavy is what reads a whole profile: consolidate, dry run, tick, undo, erase. Not here: sizes and times of a request
+(`body_limit`, `listening`), and how runs are executed (`background_runs`).
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from memory_pipeline.settings import Settings, SettingsError, load
+
+RETRY_SECONDS: Final = 5
+"""Seconds after which a caller that was turned away should ask again."""
+
+TOO_MANY: Final = 429
+UNAVAILABLE: Final = 503
+
+
+class Busy(RuntimeError):
+    """A request was turned away; the message names the setting. `status` is the HTTP status that says whose limit."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def limits(home: Path) -> Settings:
+    """Return the settings of a data folder, or the defaults where they cannot be read."""
+    try:
+        return load(home)
+    except SettingsError:
+        return Settings()
+
+
+class Slots:
+    """Counts the heavy requests of a server, those that wait included; thread-safe."""
+
+    def __init__(self, home: Path) -> None:
+        """Begin with no request."""
+        self._home = home
+        self._lock = threading.Lock()
+        self._taken: Counter[str] = Counter()
+
+    @contextmanager
+    def taken(self, token_id: str) -> Iterator[None]:
+        """Hold a slot.
+
+        Raises:
+            Busy: the token, or all tokens together, have as many requests as the settings allow.
+        """
+        allowed = limits(self._home)
+        own, every = allowed.max_heavy_requests_per_token, allowed.max_heavy_requests
+        advice = f"ask again in {RETRY_SECONDS} seconds, or raise the setting"
+        with self._lock:
+            if self._taken[token_id] >= own:
+                said = f"this token has max_heavy_requests_per_token = {own} runs or erasures in progress; {advice}"
+                raise Busy(said, TOO_MANY)
+            if self._taken.total() >= every:
+                said = f"the server has max_heavy_requests = {every} runs or erasures in progress; {advice}"
+                raise Busy(said, UNAVAILABLE)
+            self._taken[token_id] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._taken[token_id] -= 1

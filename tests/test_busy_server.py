@@ -1,0 +1,145 @@
+"""A server stays up: it bounds heavy requests, turns slow clients away, answers /health, and stops in seconds."""
+
+import asyncio
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import homes
+import pytest
+import uvicorn
+from serving import bearer, listening
+from starlette.testclient import TestClient
+from uvicorn.server import ServerState
+
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.service import auth_tokens
+from memory_pipeline.service.actions import Consolidation
+from memory_pipeline.service.auth_tokens import Role
+from memory_pipeline.service.background_runs import Ended, Runs
+from memory_pipeline.service.body_limit import BodyLimit
+from memory_pipeline.service.http_server import application
+from memory_pipeline.service.limits import Busy, Slots
+from memory_pipeline.service.listening import ImpatientProtocol
+from memory_pipeline.settings import Settings
+
+HEAVY = (
+    ("POST", "/consolidate", {"dry_run": True}),
+    ("POST", "/consolidate", {}),
+    ("POST", "/tick", None),
+    ("POST", "/undo", {"target": "x"}),
+    ("DELETE", "/memories/x", None),
+)
+
+
+def settings(home, **values):
+    home.mkdir(exist_ok=True)
+    (home / "memory_pipeline.toml").write_text(
+        "\n".join(f"{name} = {value}" for name, value in values.items()), "utf-8"
+    )
+
+
+def test_slots_are_counted_by_token_and_in_all_and_given_back(tmp_path):
+    settings(tmp_path, max_heavy_requests=3, max_heavy_requests_per_token=2)
+    slots = Slots(tmp_path)
+    with slots.taken("a"), slots.taken("a"):
+        with pytest.raises(Busy, match="max_heavy_requests_per_token = 2") as own, slots.taken("a"):
+            pass
+        with slots.taken("b"), pytest.raises(Busy, match="max_heavy_requests = 3") as every, slots.taken("c"):
+            pass
+    assert (own.value.status, every.value.status) == (429, 503)
+    with slots.taken("a"), slots.taken("a"):
+        pass
+
+
+def test_what_is_too_much_is_turned_away_with_the_setting_and_when_to_ask_again(tmp_path):
+    settings(tmp_path, max_heavy_requests_per_token=1)
+    token, grant = auth_tokens.create(tmp_path, Role.AGENT, profile_id="p")
+    with TestClient(application(tmp_path, Runs(tmp_path)), headers=bearer(token)) as client:
+        assert client.post("/memories", json={"text": "One fact."}).status_code == 201
+        with client.app.state.slots.taken(grant.token_id):
+            answers = [client.request(method, path, json=body) for method, path, body in HEAVY]
+            assert {answer.status_code for answer in answers} == {429}
+            assert {answer.headers["retry-after"] for answer in answers} == {"5"}
+            assert all("max_heavy_requests_per_token = 1" in answer.json()["detail"] for answer in answers)
+            assert client.get("/health").status_code == 200
+            assert client.post("/recall", json={"query": "fact"}).status_code == 200
+        assert client.delete("/memories/x").status_code == 404
+        assert client.delete("/memories/x").status_code == 404  # what failed gave its slot back
+
+
+def test_a_dry_run_that_takes_too_long_is_ended_and_a_stopped_server_takes_no_more(tmp_path):
+    settings(tmp_path, dry_run_seconds=1)
+    with Runs(tmp_path) as runs:
+        with pytest.raises(Ended, match="dry_run_seconds = 1"):  # its process takes longer to start
+            runs.plan(Consolidation(dry_run=True), trigger="http")
+        runs.stop()
+        with pytest.raises(Ended, match="the server stopped"):
+            runs.plan(Consolidation(dry_run=True), trigger="http")
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost:"])
+def test_a_header_that_does_not_come_closes_the_connection(sent):
+    async def closed():
+        config = uvicorn.Config(None, timeout_keep_alive=0.05, log_config=None)
+        loop, state = asyncio.get_running_loop(), ServerState()
+        server = await loop.create_server(lambda: ImpatientProtocol(config, state, {}), "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(sent)
+        async with asyncio.timeout(10):
+            found = await reader.read()
+        writer.close()
+        server.close()
+        return found
+
+    assert asyncio.run(closed()) == b""
+
+
+def test_a_body_that_does_not_come_is_answered():
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    limits = Settings().model_copy(update={"idle_seconds": 0.01})
+    never = asyncio.Event
+    scope = {"type": "http", "method": "POST", "headers": []}
+    asyncio.run(BodyLimit(None, lambda: limits)(scope, lambda: never().wait(), send))
+    assert sent[0]["status"] == 408
+    assert b"idle_seconds = 0.01" in sent[1]["body"]
+
+
+@pytest.mark.drill
+def test_45_dry_runs_of_one_agent_block_nobody_and_end_with_the_server(tmp_path):
+    home = tmp_path / "data"
+    homes.filled(home, homes.events(memories=60)).close()
+    token, _ = auth_tokens.create(home, Role.AGENT, profile_id="sample-1")
+    admin, _ = auth_tokens.create(home, Role.ADMIN)
+    import httpx  # noqa: PLC0415
+
+    with listening("--home", home, "serve", "--port", "0", ended=(0, -signal.SIGTERM)) as (address, server):
+
+        def plan(_):
+            return httpx.post(f"{address}/consolidate", headers=bearer(token), json={"dry_run": True}, timeout=60)
+
+        with ThreadPoolExecutor(45) as pool:
+            answers = pool.map(plan, range(45))
+            run = httpx.post(f"{address}/consolidate", headers=bearer(admin), json={"profile_id": "sample-2"})
+            waits = []
+            for _ in range(20):
+                began = time.monotonic()
+                assert httpx.get(f"{address}/health").status_code == 200
+                waits.append(time.monotonic() - began)
+            began = time.monotonic()
+            server.send_signal(signal.SIGTERM)
+            server.wait(60)
+            stopped = time.monotonic() - began
+            codes = {answer.status_code for answer in answers}
+    assert run.status_code == 202
+    assert codes <= {200, 429, 503}
+    assert max(waits) < 2
+    assert stopped < 10
+    with Lake(home) as lake:  # whole, or not at all
+        committed = lake.ledger.runs()
+        assert committed.height in {0, 1}
+        assert lake.ledger.decisions().height == committed["decisions"].sum()
