@@ -34,6 +34,20 @@ def real_system():
     return read
 
 
+@pytest.fixture(scope="session")
+def consolidated(tmp_path_factory):
+    """Folder of a closed store to copy: two profiles after one run, `night`, and its snapshot."""
+    import homes  # noqa: PLC0415 - `--quick` imports no more than it tests
+
+    from memory_pipeline.lake import snapshot  # noqa: PLC0415
+
+    folder = tmp_path_factory.mktemp("consolidated") / "data"
+    with homes.filled(folder, homes.events(memories=60)) as lake:
+        homes.night(lake, run_id="night")
+        snapshot.publish(lake)
+    return folder
+
+
 LONGEST = (
     *("test_daemon.py", "test_ui.py", "test_cli.py", "test_http.py", "test_kept_tables.py", "test_host_project.py"),
     *("test_upkeep.py", "test_presets.py", "test_evaluation_replay.py", "test_mcp.py", "test_properties.py"),

@@ -1,4 +1,4 @@
-"""The servers as their callers meet them: the installed command on a real port, and a client for the HTTP service."""
+"""The servers as their callers meet them: the installed command on a real port, or the HTTP service in this process."""
 
 import re
 import signal
@@ -8,7 +8,11 @@ from contextlib import contextmanager
 
 import httpx
 from commands import COMMAND, environment
+from starlette.testclient import TestClient
 from waiting import PATIENCE, until
+
+from memory_pipeline.service.background_runs import Runs
+from memory_pipeline.service.http_server import application
 
 
 class Caller(httpx.Client):
@@ -24,6 +28,13 @@ def serving(home, **variables):
     """Run `memory-pipeline serve` over a home on a free port, and yield a client without a token."""
     running = listening("--home", home, "serve", "--port", "0", **variables)
     with running as (address, server), Caller(address, server) as client:
+        yield client
+
+
+@contextmanager
+def within(home):
+    """Run the HTTP service over a home in this process, and yield a client without a token."""
+    with TestClient(application(home, Runs(home)), raise_server_exceptions=False) as client:
         yield client
 
 

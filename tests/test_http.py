@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import homes
 import httpx
 import pytest
-from commands import process, refused, told
+from commands import refused, told
 from serving import bearer, finished, serving
 from waiting import until
 
@@ -232,60 +231,6 @@ def test_a_dry_run_answers_with_the_plan_of_the_command_line_and_writes_nothing(
         assert lake.ledger.position() == before
 
 
-def test_runs_asked_for_at_once_are_made_one_after_the_other(home, granted, tmp_path):
-    shutil.copytree(home, tmp_path / "data")
-    with serving(tmp_path / "data") as client:
-
-        def ask(body, who="admin"):
-            return client.post("/consolidate", headers=granted[who], json=body)
-
-        with ThreadPoolExecutor(2) as pool:
-            answers = list(pool.map(ask, [{"profile_id": one, "task": "promote"} for one in ("sample-1", "sample-2")]))
-        answers.append(ask({"task": "decay"}, "agent"))
-        assert [answer.status_code for answer in answers] == [202, 202, 202], [answer.text for answer in answers]
-        ids = [answer.json()["run_id"] for answer in answers]
-        asked = client.get("/consolidate/status", headers=granted["admin"]).json()["requests"]
-        assert sorted(row["state"] for row in asked) == ["queued", "queued", "running"]
-        again = ask({"task": "decay"}, "agent")
-        assert again.status_code == 409
-        assert again.json()["detail"].startswith(f"the same run is queued already: {ids[2]};")
-        assert client.get("/health").status_code == 200
-        ended = [finished(client, run_id, granted["admin"]) for run_id in ids]
-        found = client.get("/consolidate/status", headers=granted["admin"]).json()
-        own = client.get("/consolidate/status", headers=granted["agent"]).json()
-    assert [(row["state"], row["error"]) for row in ended] == [("succeeded", None)] * 3
-    assert [row["profile_id"] for row in ended[2:]] == ["sample-1"]
-    assert [row["committed_run_id"] for row in ended] == ids
-    assert {row["run_id"] for row in found["history"]} == set(ids)
-    assert {"task", "ran_at", "memories_processed", "duration_seconds"} <= set(found["history"][0])
-    assert {row["profile_id"] for row in (*own["history"], *own["requests"])} == {"sample-1"}
-    with Lake(tmp_path / "data") as lake:
-        runs = lake.ledger.runs()
-    assert set(runs["trigger"]) == {"http"}
-    assert runs.height == 3
-
-
-def test_a_run_whose_process_is_killed_says_so_and_the_next_one_runs(home, granted, tmp_path):
-    shutil.copytree(home, tmp_path / "data")
-    with serving(tmp_path / "data") as client:
-        first = client.post("/consolidate", headers=granted["admin"], json={"task": "decay"}).json()["run_id"]
-        os.kill(worker(client), signal.SIGKILL)
-        assert "was killed" in finished(client, first, granted["admin"])["error"]
-        second = client.post("/consolidate", headers=granted["admin"], json={"lightweight": True}).json()["run_id"]
-        assert finished(client, second, granted["admin"])["error"] is None
-
-
-def worker(client):
-    """The process in which a server makes its runs."""
-
-    def found():
-        lines = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-        rows = [line.split(maxsplit=2) for line in lines.splitlines()]
-        return [int(pid) for pid, parent, args in rows if parent == str(client.server.pid) and "spawn_main" in args]
-
-    return until(client.server, found)[-1]
-
-
 def test_metrics_are_in_the_format_of_prometheus(client, granted):
     answer = client.get("/metrics", headers=granted["admin"])
     assert answer.status_code == 200, answer.text
@@ -295,10 +240,10 @@ def test_metrics_are_in_the_format_of_prometheus(client, granted):
     assert timed in client.get("/metrics", headers=granted["admin"]).text
 
 
-def test_a_broken_settings_file_is_said_and_mended_without_a_restart(home, granted, tmp_path):
-    shutil.copytree(home, tmp_path / "data")
-    with serving(tmp_path / "data") as client:
-        (tmp_path / "data" / "memory_pipeline.toml").write_text("[policy]\nlinkge = 1\n", "utf-8")
+def test_a_broken_settings_file_is_said_and_mended_without_a_restart(client, home, granted):
+    file = home / "memory_pipeline.toml"
+    file.write_text("[policy]\nlinkge = 1\n", "utf-8")
+    try:
         for answer in (
             client.get("/consolidate/status", headers=granted["admin"]),
             client.post("/consolidate", headers=granted["admin"], json={"dry_run": True}),
@@ -306,8 +251,9 @@ def test_a_broken_settings_file_is_said_and_mended_without_a_restart(home, grant
         ):
             assert answer.status_code == 503
             assert "did you mean 'linkage'?" in answer.json()["detail"]
-        (tmp_path / "data" / "memory_pipeline.toml").unlink()
-        assert client.get("/consolidate/status", headers=granted["admin"]).status_code == 200
+    finally:
+        file.unlink()
+    assert client.get("/consolidate/status", headers=granted["admin"]).status_code == 200
 
 
 def test_a_revoked_token_is_worthless_at_once(client, home):
@@ -319,7 +265,58 @@ def test_a_revoked_token_is_worthless_at_once(client, home):
 
 def test_a_port_that_is_taken_is_named(client, tmp_path):
     port = client.base_url.port
-    said = refused("serve", "--port", port, home=tmp_path / "data", run=process)
+    said = refused("serve", "--port", port, home=tmp_path / "data")
     assert f"--port {port}" in said
     assert "choose another" in said
     assert "--port" in refused("serve", "--port", "70000", home=tmp_path, status=2)
+
+
+def test_runs_are_made_one_after_the_other_and_one_that_is_killed_says_so(client, granted, home):
+    """On the store of the whole file, so that one server does for all of it."""
+
+    def ask(body, who):
+        return client.post("/consolidate", headers=granted[who], json=body)
+
+    def requests():
+        return client.get("/consolidate/status", headers=granted["admin"]).json()["requests"]
+
+    with Lake(home) as lake:
+        with lake.ledger.exclusive():  # so that no run can end
+            killed = ask({"task": "promote"}, "admin").json()["run_id"]
+            os.kill(worker(client), signal.SIGKILL)
+            assert "was killed" in finished(client, killed, granted["admin"])["error"]
+            first = ask({"profile_id": "sample-2", "lightweight": True}, "admin")
+            with ThreadPoolExecutor(2) as pool:
+                answers = list(pool.map(ask, [{"task": "decay"}] * 2, ["agent"] * 2))
+            second, again = sorted(answers, key=lambda answer: answer.status_code)
+            assert (first.status_code, second.status_code) == (202, 202), (first.text, second.text)
+            ids = [answer.json()["run_id"] for answer in (first, second)]
+            assert again.status_code == 409
+            assert again.json()["detail"].startswith(f"the same run is queued already: {ids[1]};")
+            states = {row["run_id"]: row["state"] for row in requests()}
+            assert states == {killed: "failed", ids[0]: "running", ids[1]: "queued"}
+            assert client.get("/health").status_code == 200
+            assert client.post("/recall", headers=granted["agent"], json={"query": "garden"}).json()["recalled"]
+        until(client.server, lambda: ids[1] in lake.ledger.runs()["run_id"])  # costs less than asking the server
+        ended = [finished(client, run_id, granted["admin"]) for run_id in ids]
+        runs = lake.ledger.runs()
+    assert [(row["state"], row["error"]) for row in ended] == [("succeeded", None)] * 2
+    assert [row["profile_id"] for row in ended] == ["sample-2", "sample-1"]
+    assert [row["committed_run_id"] for row in ended] == ids == runs.sort("commit_seq")["run_id"].to_list()
+    assert set(runs["trigger"]) == {"http"}
+    found = client.get("/consolidate/status", headers=granted["admin"]).json()
+    assert {row["run_id"] for row in found["history"]} == set(ids)
+    assert {"task", "ran_at", "memories_processed", "duration_seconds"} <= set(found["history"][0])
+    own = client.get("/consolidate/status", headers=granted["agent"]).json()
+    assert {row["profile_id"] for row in (*own["history"], *own["requests"])} == {"sample-1"}
+
+
+def worker(client):
+    """The process in which a server makes its runs."""
+
+    def found():
+        lines = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+        rows = [line.split(maxsplit=2) for line in lines.splitlines()]
+        return [int(pid) for pid, parent, args in rows if parent == str(client.server.pid) and "spawn_main" in args]
+
+    return until(client.server, found)[-1]

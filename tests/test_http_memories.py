@@ -1,11 +1,11 @@
 """The memory over HTTP: what one profile's agent can do with it, and that it is nobody else's."""
 
+import shutil
 from datetime import UTC, datetime
 
-import homes
-import httpx
 import pytest
-from serving import bearer, finished, serving
+from serving import bearer, within
+from starlette.testclient import TestClient
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service import auth_tokens
@@ -17,7 +17,7 @@ TEXTS = ["Ana drinks green tea.", "The office moved to Basel in March.", "We nev
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("http") / "data"
-    homes.filled(folder, homes.events(profiles=1, memories=30)).close()
+    Lake(folder).close()
     return folder
 
 
@@ -30,7 +30,7 @@ def granted(home):
 
 @pytest.fixture(scope="module")
 def client(home):
-    with serving(home) as client:
+    with within(home) as client:
         yield client
 
 
@@ -38,11 +38,11 @@ def client(home):
 def ana(client, granted):
     """Ana's agent, with three memories of hers."""
     rows = [{"text": text, "memory_id": f"a{place}", "session_id": "s1"} for place, text in enumerate(TEXTS)]
-    with httpx.Client(base_url=client.base_url, headers=granted["ana"], timeout=client.timeout) as agent:
-        stored = agent.post("/memories", json=rows)
-        assert stored.status_code == 201, stored.text
-        assert stored.json() == {"profile_id": "ana", "memory_ids": ["a0", "a1", "a2"]}
-        yield agent
+    agent = TestClient(client.app, headers=granted["ana"])
+    stored = agent.post("/memories", json=rows)
+    assert stored.status_code == 201, stored.text
+    assert stored.json() == {"profile_id": "ana", "memory_ids": ["a0", "a1", "a2"]}
+    return agent
 
 
 def ids(answer):
@@ -169,13 +169,12 @@ def test_an_agent_erases_a_memory_and_an_administrator_a_person_or_a_profile(cli
         assert [file for file in home.rglob("*") if file.is_file() and word in file.read_bytes()] == []
 
 
-def test_an_agent_ticks_and_takes_back_in_its_own_profile_alone(tmp_path):
+def test_an_agent_ticks_and_takes_back_in_its_own_profile_alone(consolidated, tmp_path):
     home = tmp_path / "data"
-    with homes.filled(home, homes.events(profiles=2, memories=60)) as lake:
-        homes.night(lake, run_id="night")
+    shutil.copytree(consolidated, home)
     agent, _ = auth_tokens.create(home, Role.AGENT, profile_id="sample-1")
     admin, _ = auth_tokens.create(home, Role.ADMIN)
-    with serving(home) as client:
+    with within(home) as client:
         own, every = {"headers": bearer(agent)}, {"headers": bearer(admin)}
         ticked = client.post("/tick", **own)
         assert (ticked.status_code, ticked.json()["task"]) == (200, "tick"), ticked.text
@@ -273,11 +272,3 @@ def test_a_wrong_request_is_answered_in_one_line_and_changes_nothing(ana, home, 
     assert all(part in said for part in parts), said
     with Lake(home) as lake:
         assert lake.ledger.position() == before
-
-
-def test_a_recall_is_answered_while_a_run_is_under_way(home, client, granted, ana):
-    with Lake(home) as lake, lake.ledger.exclusive():  # so that the run cannot end
-        asked = client.post("/consolidate", headers=granted["admin"], json={"profile_id": "sample-1", "task": "decay"})
-        assert asked.status_code == 202
-        assert "a0" in ids(ana.post("/recall", json={"query": "green tea", "record": False}))
-    assert finished(client, asked.json()["run_id"], granted["admin"])["error"] is None

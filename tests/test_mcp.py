@@ -1,8 +1,10 @@
-"""The MCP server as an agent meets it: the installed command, spoken to by the SDK's own client over pipes and HTTP."""
+"""The MCP server as an agent meets it, spoken to by the SDK's own client.
+
+What the tools do is asked of a server in this process; the installed command is spoken to over pipes and over HTTP.
+"""
 
 import json
 import re
-from contextlib import contextmanager
 
 import anyio
 import homes
@@ -17,7 +19,10 @@ from waiting import PATIENCE
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.auth_tokens import Role
+from memory_pipeline.service.background_runs import Runs
+from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.mcp_http import Address
+from memory_pipeline.service.mcp_server import Exposure, server
 from memory_pipeline.service.request_bodies import Conditions
 
 READING = {"recall", "get", "list", "explain", "status"}
@@ -37,14 +42,25 @@ def home(tmp_path_factory):
     return folder
 
 
-def talk(home, conversation, *options, **variables):
-    """Start the server, let a client speak with it, and return what the conversation returned."""
+def talk(home, conversation, **exposure):
+    """Let a client speak with a server in this process, and return what the conversation returned."""
 
     async def session():
-        server = StdioServerParameters(
-            command=str(COMMAND), args=["--home", str(home), "mcp", *options], env=environment(**variables)
+        async with Client(server(home, clients, runs, Exposure(**exposure))) as client:
+            return await conversation(client)
+
+    with Clients(home) as clients, Runs(home) as runs:
+        return anyio.run(session)
+
+
+def talk_over_pipes(home, conversation, *options):
+    """Start the command, let a client speak with it, and return what the conversation returned."""
+
+    async def session():
+        command = StdioServerParameters(
+            command=str(COMMAND), args=["--home", str(home), "mcp", *options], env=environment()
         )
-        async with Client(stdio_client(server)) as client:
+        async with Client(stdio_client(command)) as client:
             return await conversation(client)
 
     return anyio.run(session)
@@ -90,22 +106,22 @@ def test_the_list_of_tools_costs_an_agent_little(home):
 
 
 @pytest.mark.parametrize(
-    ("options", "tools"),
+    ("exposure", "tools"),
     [
-        (("--read-only",), READING),
-        (("--read-only", "--allow-erase"), READING),
-        (("--allow-erase",), TOOLS | ERASING),
-        (("--tools", "recall, remember"), {"recall", "remember"}),
-        (("--tools", "recall,forget"), {"recall", "forget"}),
-        (("--tools", "recall", "--read-only"), {"recall"}),
+        ({"read_only": True}, READING),
+        ({"read_only": True, "allow_erase": True}, READING),
+        ({"allow_erase": True}, TOOLS | ERASING),
+        ({"tools": ["recall", "remember"]}, {"recall", "remember"}),
+        ({"tools": ["recall", "forget"]}, {"recall", "forget"}),
+        ({"tools": ["recall"], "read_only": True}, {"recall"}),
     ],
 )
-def test_only_the_tools_that_are_asked_for_are_offered(home, options, tools):
+def test_only_the_tools_that_are_asked_for_are_offered(home, exposure, tools):
     async def conversation(client):
         hidden = await client.call_tool("erase_user", {"user_id": "x"}) if "erase_user" not in tools else None
         return client.instructions, await listed(client), hidden
 
-    instructions, offered, hidden = talk(home, conversation, *options)
+    instructions, offered, hidden = talk(home, conversation, **exposure)
     assert set(offered) == tools
     assert all(tool.annotations.destructive_hint for name, tool in offered.items() if name in ERASING)
     assert ("forget" in instructions) is ("forget" in tools)
@@ -125,12 +141,19 @@ def test_wrong_options_are_refused(home, options, part):
     assert part in refused("mcp", *options, home=home, status=2)
 
 
-def test_a_read_only_server_needs_a_store_and_notes_no_access(home, tmp_path):
+def test_the_options_of_the_command_bound_its_server_and_a_read_only_one_notes_no_access(home, tmp_path):
     assert "no memories in" in refused("mcp", "--read-only", home=tmp_path / "none")
     assert not (tmp_path / "none").exists()
+
+    async def conversation(client):
+        return await listed(client), await client.call_tool("recall", {"query": "garden"})
+
     with Lake(home) as lake:
         before = lake.ledger.position()
-    found = talk(home, lambda client: client.call_tool("recall", {"query": "garden"}), "--read-only")
+    options = ("--read-only", "--profile", "sample-1", "--tools", "recall, status")
+    tools, found = talk_over_pipes(home, conversation, *options)
+    assert set(tools) == {"recall", "status"}
+    assert not any("profile_id" in tool.input_schema["properties"] for tool in tools.values())
     assert found.structured_content["memories"], said(found)
     with Lake(home) as lake:
         assert lake.ledger.position() == before
@@ -142,7 +165,7 @@ def test_a_server_for_one_profile_takes_no_other(tmp_path):
         other = await client.call_tool("remember", {"text": "Bo too.", "profile_id": "bo"})
         return await listed(client), stored.structured_content, said(other), other.is_error
 
-    tools, stored, other, wrong = talk(tmp_path, conversation, "--profile", "ana")
+    tools, stored, other, wrong = talk(tmp_path, conversation, profile_id="ana")
     assert not any("profile_id" in tool.input_schema["properties"] for tool in tools.values())
     assert stored["profile_id"] == "ana"
     assert (wrong, "'profile_id' is no known field" in other) == (True, True)
@@ -163,11 +186,14 @@ def test_without_a_profile_the_only_one_is_taken_and_several_are_named(tmp_path)
     assert "the store holds several profiles (ana, bo); name one as profile_id" in said(unclear)
 
 
-@contextmanager
-def over_http(home, *options):
-    """Run `memory-pipeline mcp --http` over a home on a free port and yield its URL."""
-    with listening("--home", home, "mcp", "--http", "0", *options) as (url, _):
-        yield url
+@pytest.fixture(scope="module")
+def over_http(tmp_path_factory):
+    """Run `memory-pipeline mcp --http` over an empty home on a free port; yields the home and the URL."""
+    home = tmp_path_factory.mktemp("mcp") / "http"
+    Lake(home).close()
+    options = ("--http", "0", "--allow-erase", "--host-name", "memory.example")
+    with listening("--home", home, "mcp", *options) as (url, _):
+        yield home, url
 
 
 def speak(url, token, conversation):
@@ -183,9 +209,8 @@ def speak(url, token, conversation):
     return anyio.run(session)
 
 
-def test_over_http_a_token_decides_whose_memories_an_agent_sees(tmp_path):
-    home = tmp_path / "data"
-    Lake(home).close()
+def test_over_http_a_token_decides_whose_memories_an_agent_sees(over_http):
+    home, url = over_http
     admin, _ = auth_tokens.create(home, Role.ADMIN)
     tokens = {name: auth_tokens.create(home, Role.AGENT, profile_id=name)[0] for name in ("ana", "bo")}
 
@@ -207,10 +232,9 @@ def test_over_http_a_token_decides_whose_memories_an_agent_sees(tmp_path):
         gone = await client.call_tool("erase_user", {"profile_id": "ana", "user_id": "u"})
         return own.structured_content, gone.structured_content, await client.call_tool("list", {})
 
-    with over_http(home, "--allow-erase") as url:
-        assert speak(url, tokens["ana"], store)["profile_id"] == "ana"
-        own, other, run, erased = speak(url, tokens["bo"], look)
-        whole, gone, unclear = speak(url, admin, administer)
+    assert speak(url, tokens["ana"], store)["profile_id"] == "ana"
+    own, other, run, erased = speak(url, tokens["bo"], look)
+    whole, gone, unclear = speak(url, admin, administer)
     assert own.structured_content == {"memories": []}
     for refusal in (other, run):
         assert "the token is only for profile 'bo'" in said(refusal)
@@ -220,13 +244,12 @@ def test_over_http_a_token_decides_whose_memories_an_agent_sees(tmp_path):
     assert not unclear.is_error
 
 
-def test_over_http_nothing_is_answered_without_a_token_or_to_another_host_or_origin(tmp_path):
-    home = tmp_path / "data"
-    Lake(home).close()
+def test_over_http_nothing_is_answered_without_a_token_or_to_another_host_or_origin(over_http):
+    home, url = over_http
     token, grant = auth_tokens.create(home, Role.ADMIN)
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     accept = {"Accept": "application/json, text/event-stream"}
-    with over_http(home, "--host-name", "memory.example") as url, httpx.Client(timeout=PATIENCE) as client:
+    with httpx.Client(timeout=PATIENCE) as client:
 
         def ask(**headers):
             return client.post(url, json=body, headers=accept | bearer(token) | headers).status_code
@@ -316,7 +339,7 @@ def test_an_agent_recalls_what_it_remembered_and_forgets_what_it_is_asked_to(tmp
         return empty.structured_content, beginning, ids, found, told, noted, why, receipt, left, gone, again
 
     empty, beginning, ids, found, told, noted, why, receipt, left, gone, again = talk(
-        tmp_path, conversation, "--allow-erase"
+        tmp_path, conversation, allow_erase=True
     )
     assert empty == {"memories": [], "tokens": 0}
     assert beginning == "Nothing is remembered yet."
@@ -365,7 +388,7 @@ def test_an_agent_lists_changes_protects_and_erases_as_over_the_other_faces(tmp_
             "left": await ask("list", deep=True),
         }
 
-    told = talk(tmp_path, conversation, "--allow-erase")
+    told = talk(tmp_path, conversation, allow_erase=True)
     assert told["stored"] == {"memory_ids": ["m1", "m2"], "profile_id": "ana"}
     assert [row["memory_id"] for row in told["filtered"]["memories"]] == ["m2"]
     assert [row["memory_id"] for row in told["ranked"]["memories"]] == ["m1"]
@@ -387,10 +410,9 @@ def test_an_agent_lists_changes_protects_and_erases_as_over_the_other_faces(tmp_
         assert lake.events().filter(session_id="s1")["event_type"].to_list()[-1] == "session.ended"
 
 
-def test_an_agent_ticks_restores_and_takes_back(tmp_path):
+def test_an_agent_ticks_restores_and_takes_back(consolidated, tmp_path):
     folder = tmp_path / "data"
-    with homes.filled(folder, homes.events(profiles=2, memories=60)) as lake:
-        homes.night(lake, run_id="night")
+    with homes.copied(consolidated, folder) as lake:
         merged = lake.read("memories").filter(superseded_kind="summary", profile_id="sample-1").sort("memory_id")
     copy = merged["memory_id"][0]
 
@@ -449,7 +471,7 @@ def test_what_is_wrong_is_said_to_the_agent(home):
     async def conversation(client):
         return {part: await client.call_tool(tool, arguments) for part, (tool, arguments) in WRONG.items()}
 
-    for part, result in talk(home, conversation, "--allow-erase").items():
+    for part, result in talk(home, conversation, allow_erase=True).items():
         assert result.is_error
         assert part in said(result)
         assert not any(part in said(result) for part in ("Traceback", "pydantic", "\n")), said(result)
