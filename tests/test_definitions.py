@@ -8,6 +8,7 @@ from pathlib import Path
 
 import homes
 import pytest
+import sampling
 import yaml
 
 from memory_pipeline import Settings, build_defs
@@ -208,7 +209,7 @@ def test_both_ways_to_load_name_the_same_module():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [[], ["-w", "workspace.yaml"]], ids=["pyproject", "workspace"])
+@pytest.mark.parametrize("options", sampling.first([], ["-w", "workspace.yaml"]))
 def test_the_definitions_validate(options, tmp_path):
     done = subprocess.run(
         [BIN / "dagster", "definitions", "validate", *options],
@@ -226,14 +227,21 @@ def test_the_instance_configuration_of_the_repository_is_the_one_that_ships():
     assert (ROOT / "dagster.yaml").resolve() == ROOT / "memory_pipeline" / "dagster.yaml"
 
 
-def test_importing_the_package_loads_neither_dagster_nor_settings(tmp_path):
-    code = "import sys, memory_pipeline; print(sorted({'dagster', 'duckdb'} & set(sys.modules)))"
+FIRST_STEPS = """
+import os, sys, memory_pipeline
+assert not {"dagster", "duckdb"} & set(sys.modules)
+wrong = os.environ.pop("MEMORY_PIPELINE_NO_SUCH_SETTING")
+memory_pipeline.MemoryClient(sys.argv[1]).remember("Ana keeps bees.")
+memory_pipeline.Answer, memory_pipeline.Memory, memory_pipeline.UnknownMemory
+assert "dagster" not in sys.modules
+os.environ["MEMORY_PIPELINE_NO_SUCH_SETTING"] = wrong
+import memory_pipeline.definitions
+"""
+
+
+def test_neither_the_package_nor_a_client_loads_dagster_and_no_import_reads_settings(tmp_path):
     wrong = {"MEMORY_PIPELINE_NO_SUCH_SETTING": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | wrong, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
-    subprocess.run([sys.executable, "-c", "import memory_pipeline.definitions"], env=os.environ | wrong, check=True)
+    subprocess.run([sys.executable, "-c", FIRST_STEPS, tmp_path / "data"], env=os.environ | wrong, check=True)
 
 
 @pytest.mark.parametrize("page", documentation.PAGES)

@@ -26,9 +26,12 @@ SIZE = {"width": 1600, "height": 1000}
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
 SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
             "--disable-component-update", "--disable-sync")  # fmt: skip
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="no browser; install one with `apt-get install chromium`, or Google Chrome"
-)
+pytestmark = [
+    pytest.mark.drill,
+    pytest.mark.skipif(
+        BROWSER is None, reason="no browser; install one with `apt-get install chromium`, or Google Chrome"
+    ),
+]
 
 
 @pytest.fixture
