@@ -1,4 +1,4 @@
-"""A whole run in process, stage by stage, at growing sizes: CPU seconds, and how they grow.
+"""A whole run in process, stage by stage, at growing sizes: CPU seconds, and how they grow; and what Dagster adds.
 
 `--full` adds 50,000 memories. Ratios are against reading the same events alone (the fold) in the same run.
 """
@@ -10,15 +10,15 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-import polars as pl
-
+from memory_pipeline.assets.resources import Run
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.interop import sample
 from memory_pipeline.interop.importing import import_events
+from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
-from memory_pipeline.runs import commit, inputs
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.runs import commit, consolidate, inputs
+from memory_pipeline.service import launch
 from memory_pipeline.settings import load
 
 NIGHT = datetime(2026, 5, 2, 2, tzinfo=UTC)
@@ -41,23 +41,34 @@ def stages(lake):
     made = {"profiles": profiles}
     spent = {}
     start = time.process_time()
-    made |= {name: inputs.read_table(lake, name, profiles) for name in ("events", "decisions", "reverted")}
-    made |= {name: lake.read(name) for name in ("enrichment", "vectors", "completions")}
+    made |= {name: inputs.read_table(lake, name, profiles) for name in pipeline.SOURCES if name != "profiles"}
     spent["read"] = time.process_time() - start
-    for stage in pipeline.STAGES:
+    for stage in pipeline.ORDER:
         start = time.process_time()
-        result = pipeline.each(profiles, policies, stage.function, *(made[name] for name in stage.takes))
-        frames = (result,) if isinstance(result, pl.DataFrame) else result
-        for name, frame in zip(stage.gives, frames, strict=True):
-            table = TABLES[name]
-            made[name] = table.conform(pl.concat([made[name], frame]) if table.write_mode == "appended" else frame)
-        spent[stage.function.__name__] = time.process_time() - start
+        made |= pipeline.with_recorded(stage, made, pipeline.run_stage(stage, made, policies))
+        spent[stage.name] = time.process_time() - start
     start = time.process_time()
-    for name in ("enrichment", "vectors"):
-        lake.append(name, made[name])
+    commit.record(lake, profiles, {name: made[name] for name in pipeline.RECORDED})
     commit.commit(lake, made, policies, run_id="benchmark")
     spent["commit"] = time.process_time() - start
     return spent
+
+
+def through_dagster(memories):
+    """Return the CPU seconds of a first run with its snapshot: plain, and as a Dagster job in this process."""
+    with tempfile.TemporaryDirectory() as folder, filled(Path(folder), memories) as lake:
+        settings = load(lake.home, environment={})
+        start = time.process_time()
+        consolidate.consolidate(lake, settings, inputs.select_profiles(lake, settings, as_of=NIGHT), run_id="plain")
+        snapshot.publish(lake)
+        plain = time.process_time() - start
+    with tempfile.TemporaryDirectory() as folder:
+        filled(Path(folder), memories).close()
+        launch.dagster_home(Path(folder))
+        with launch.instance(Path(folder)):  # its databases are made once a home
+            start = time.process_time()
+        launch.execute(load(Path(folder), environment={}), "full", Run(as_of=NIGHT.isoformat()))
+        return plain, time.process_time() - start
 
 
 def main():
@@ -77,8 +88,10 @@ def main():
     total = [sum(results[size].values()) for size in sizes]
     print(f"{'total':16s}" + "".join(f"{value:10.2f}" for value in total) + f"{total[-1] / total[-2]:9.1f}x")
     grown = sizes[-1] / sizes[-2]
-    folds = total[-1] / results[sizes[-1]]["project"]
+    folds = total[-1] / results[sizes[-1]]["memories"]
     print(f"memories grew {grown:.1f}x in the last step; a run costs {folds:.0f} folds of the ledger")
+    plain, dagster = through_dagster(1_500)
+    print(f"1,500 memories: {plain:.1f} CPU s plain, {dagster:.1f} through Dagster ({dagster - plain:.1f} more)")
     return 0
 
 

@@ -87,10 +87,14 @@ def test_dagsters_own_commands_work_in_a_fresh_project(project):
         assert lake.ledger.runs()["task"].to_list() == ["full"]
 
 
-def test_dagsters_own_commands_work_in_this_repository(tmp_path, monkeypatch):
+@pytest.mark.parametrize("words", sampling.first(["check", "defs"], ["check", "yaml"], ["list", "defs"], ["launch"]))
+def test_dagsters_own_commands_work_in_this_repository(tmp_path, monkeypatch, words):
+    if words == ["launch"]:
+        words = ["launch", "--job", "full"]
+        homes.filled(tmp_path, homes.events(profiles=1, memories=5)).close()
     monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(tmp_path))
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
-    done = subprocess.run([BIN / "dg", "check", "defs"], cwd=EXAMPLE.parent.parent, capture_output=True, check=False)
+    done = subprocess.run([BIN / "dg", *words], cwd=EXAMPLE.parent.parent, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -94,6 +94,21 @@ def test_files_are_in_the_storage_format_of_duckdb_1_0(file, tmp_path):
     assert storage_version(snapshot.export(file, tmp_path / "all.duckdb")) == 64
 
 
+def test_every_row_group_of_a_column_of_lists_holds_an_element_somewhere(file, tmp_path):
+    """DuckDB 1.0 cannot read one that holds none; found by opening snapshots with it."""
+    for path in (file, snapshot.export(file, tmp_path / "all.duckdb")):
+        with duckdb.connect(str(path), read_only=True) as connection:
+            tables = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+            stored = "SELECT row_group_id, column_name, segment_type, column_path FROM pragma_storage_info('{}')"
+            segments = [
+                (name, *row) for (name,) in tables for row in connection.execute(stored.format(name)).fetchall()
+            ]
+        lists = {row[:3] for row in segments if row[3].endswith("[]")}
+        elements = {row[:3] for row in segments if row[4].endswith(", 1]")}
+        assert ("memories", 0, "closed_statements") in lists
+        assert lists == elements
+
+
 def test_views_and_macros_hold_nothing_that_older_versions_cannot_bind(query):
     """Found by opening snapshots with DuckDB 1.0.0 and 1.5.6: named arguments with := in views, and if()."""
     views = query("SELECT sql FROM duckdb_views() WHERE NOT internal")

@@ -31,7 +31,7 @@ def commit_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
         store = store_of(context, names)
         run_id = context.run.run_id
         with overtaken(context.instance, run_id), refusing(commit.InvariantBroken, CompletionUnavailable, StaleInstant):
-            positions = _committed(
+            positions, plan = _committed(
                 store,
                 tables,
                 run_id=run_id,
@@ -40,19 +40,24 @@ def commit_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
                 warn=context.log.warning,
             )
         undo = f"`memory-pipeline --home {store.home} undo {run_id}`"
-        return dg.MaterializeResult(
-            metadata=_counts(tables["consolidation_plan"], positions) | {"undo": dg.MetadataValue.md(undo)}
-        )
+        return dg.MaterializeResult(metadata=_counts(plan, positions) | {"undo": dg.MetadataValue.md(undo)})
 
     return consolidation_commit
 
 
-def _committed(store: Store, tables: Mapping[str, pl.DataFrame], **run: Any) -> dict[str, int]:
-    """Commit the plan; one that people agreed to whole or not at all, others profile by profile."""
+def _committed(store: Store, tables: Mapping[str, pl.DataFrame], **run: Any) -> tuple[dict[str, int], pl.DataFrame]:
+    """Commit the plan; one that people agreed to whole or not at all, others profile by profile.
+
+    Returns:
+        Ledger position of each profile's commit, and the plan as it was committed, which others' commits may have had
+        made anew.
+    """
     if store.run.plan_file:
-        return commit.commit(store.lake, tables, store.policies(tables["profiles"]), whole=True, **run)
-    positions, _ = consolidate.commit_all(store.lake, store.settings, tables, **run)
-    return positions
+        policies = store.policies(tables["profiles"])
+        positions = commit.commit(store.lake, tables, policies, whole=True, **run)
+        return positions, tables["consolidation_plan"]
+    positions, committed = consolidate.commit_all(store.lake, store.settings, tables, **run)
+    return positions, committed["consolidation_plan"]
 
 
 def _counts(plan: pl.DataFrame, positions: Mapping[str, int]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from typing import Final
 
 import duckdb
 import polars as pl
+import polars.selectors as cs
 from filelock import FileLock
 
 from memory_pipeline.lake import policies, snapshot_tables
@@ -40,6 +41,8 @@ LINK: Final = "memories.duckdb"
 
 STORAGE_VERSION: Final = "v1.0.0"
 """Storage format of the files: DuckDB 1.0 and every later version reads it."""
+_ROW_GROUP: Final = 122_880
+"""Rows of a row group, DuckDB's unit of storage."""
 
 _NAME: Final = re.compile(r"\d{12}-\w+")
 """Ledger position and prefix of a plan's id: the snapshot of what was published at that position."""
@@ -171,10 +174,10 @@ def build(
 def _write(
     connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame], linked: Mapping[str, Sequence[Path]]
 ) -> None:
-    """Write tables, views, macros and their comments in one transaction."""
-    connection.execute("BEGIN")
+    """Write tables, views, macros and their comments."""
     for table, frame in frames.items():
         _create_table(connection, RELATIONS[table], frame)
+    connection.execute("BEGIN")
     for table, paths in linked.items():
         connection.execute(linked_view(RELATIONS[table], paths, _columns(connection, paths)))
     for view in VIEWS:
@@ -209,9 +212,9 @@ def export(source: Lake | Path, file: Path) -> Path:
             views = connection.execute("SELECT view_name FROM duckdb_views()").fetchall()
             for table in LINKED:
                 if (table,) in views:
-                    connection.execute(f"CREATE TABLE {table}_within AS FROM {table}")
+                    rows = connection.sql(f"FROM {table}").pl()
                     connection.execute(f"DROP VIEW {table}")
-                    connection.execute(f"ALTER TABLE {table}_within RENAME TO {table}")
+                    _create_table(connection, RELATIONS[table], rows)
                     _comment(connection, replace(RELATIONS[table], is_view=False))
             if isinstance(source, Lake):
                 _create_table(connection, RECALLS, _recalls(source))
@@ -419,11 +422,34 @@ def _remove(path: Path) -> None:
 
 
 def _create_table(connection: duckdb.DuckDBPyConnection, relation: Relation, frame: pl.DataFrame) -> None:
-    """Create a table from a frame, with the columns and types of its schema."""
+    """Create a table from a frame, with the columns and types of its schema.
+
+    DuckDB 1.0 cannot read a row group in which a column of lists has no element at all. Such a table is written with a
+    row of one-element lists at the head of each row group, which is deleted once it is on disk.
+    """
     columns = ", ".join(f"{column(name)}::{kind} AS {column(name)}" for name, kind in relation.types.items())
-    connection.register("frame", frame.cast({name: without_zone(kind) for name, kind in frame.schema.items()}))
+    frame = frame.cast({name: without_zone(kind) for name, kind in frame.schema.items()})
+    lacking = _lacks_elements(frame)
+    connection.register("frame", _with_elements(frame) if lacking else frame)
     connection.execute(f"CREATE TABLE {relation.name} AS SELECT {columns} FROM frame")  # noqa: S608
     connection.unregister("frame")
+    if lacking:
+        connection.execute("CHECKPOINT")
+        connection.execute(f"DELETE FROM {relation.name} WHERE rowid % {_ROW_GROUP} = 0")  # noqa: S608
+
+
+def _lacks_elements(frame: pl.DataFrame) -> bool:
+    """Return whether a column of lists has no element in some row group."""
+    lists = frame.select(cs.list().list.len())
+    return any(not group[name].max() for group in lists.iter_slices(_ROW_GROUP) for name in lists.columns)
+
+
+def _with_elements(frame: pl.DataFrame) -> pl.DataFrame:
+    """Put a row of nulls and one-element lists before each run of rows that makes a row group with it."""
+    lists = {name: [[None]] for name, kind in frame.schema.items() if isinstance(kind, pl.List)}
+    head = pl.DataFrame({name: lists.get(name, [None]) for name in frame.columns}, schema=frame.schema)
+    groups = frame.iter_slices(_ROW_GROUP - 1)
+    return pl.concat([part for group in groups for part in (head, group)])
 
 
 def _comment(connection: duckdb.DuckDBPyConnection, relation: Relation) -> None:
