@@ -230,7 +230,8 @@ def _in_order(transaction: Transaction, profiles: pl.DataFrame) -> None:
             last = pl.Series([max(standing)]).cast(pl.Datetime("us", "UTC"))[0]
             raise StaleInstant(
                 f"as_of = {as_of.isoformat()} lies before the last commit of profile {profile_id!r}, "
-                f"{last.isoformat()}; commit at that instant or later, undo that run, or only preview"
+                f"{last.isoformat()}; commit at that instant or later, or only preview; if that clock ran ahead: "
+                "memory-pipeline undo --ahead"
             )
 
 

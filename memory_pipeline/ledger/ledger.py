@@ -265,7 +265,11 @@ class Ledger:
             return transaction.connection.scalar(query.where(among(EVENTS.c.profile_id, profiles))) or 0
 
     def profiles(self) -> pl.DataFrame:
-        """Return the profiles with events: `memories` stored, `last_seq` and `last_event_at` of their agents' events.
+        """Return the profiles with events.
+
+        Returns:
+            `profile_id`, `memories` stored, and of the last event of their agents `last_seq`, `last_event_at` (when it
+            occurred) and `last_recorded_at`.
 
         Cost: one pass over an index, some 0.1 s a million events.
         """
@@ -279,11 +283,14 @@ class Ledger:
             .group_by(EVENTS.c.profile_id)
             .subquery()
         )
-        query = sa.select(by_profile, last.c.occurred_at).join(last, last.c.seq == by_profile.c.last_seq)
+        query = sa.select(by_profile, last.c.occurred_at, last.c.recorded_at).join(
+            last, last.c.seq == by_profile.c.last_seq
+        )
         with self.reading() as transaction:
             rows = transaction.connection.execute(query.order_by(by_profile.c.profile_id)).fetchall()
-        types = {"profile_id": pl.String, "memories": pl.Int64, "last_seq": pl.Int64, "last_event_at": pl.Int64}
-        return _frame(rows, types).with_columns(pl.col("last_event_at").cast(INSTANT))
+        whole = ("memories", "last_seq", "last_event_at", "last_recorded_at")
+        frame = _frame(rows, {"profile_id": pl.String, **dict.fromkeys(whole, pl.Int64)})
+        return frame.with_columns(pl.col("last_event_at", "last_recorded_at").cast(INSTANT))
 
     def read(self, after: int = 0, until: int | None = None, limit: int | None = None) -> list[tuple[Any, ...]]:
         """Return events as rows of `seq` and `event.COLUMNS`, in the order in which they arrived.

@@ -4,7 +4,6 @@ Not here: making the plan (`consolidate`), taking it back (`undo`), and how file
 `ledger/`).
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
@@ -18,8 +17,6 @@ from memory_pipeline.lake.tables import Commit, Lake
 from memory_pipeline.runs import log
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
-
-LOGGER: Final = logging.getLogger("memory_pipeline")
 
 PUBLISHED: Final = tuple(name for name, table in TABLES.items() if table.write_mode == "replaced")
 """Tables that a commit replaces."""
@@ -75,9 +72,9 @@ def commit(
     *,
     run_id: str,
     started_at: datetime | None = None,
-    say: Callable[[str], None] = LOGGER.info,
+    say: Callable[[str], None] = log.LOGGER.info,
     whole: bool = False,
-    warn: Callable[[str], None] = LOGGER.warning,
+    warn: Callable[[str], None] = log.LOGGER.warning,
 ) -> dict[str, int]:
     """Check a plan and publish its tables in one transaction; then `say` in a few lines what was done.
 

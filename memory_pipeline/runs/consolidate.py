@@ -16,7 +16,7 @@ from memory_pipeline.consolidation.model_prompts import KEY
 from memory_pipeline.consolidation.model_requests import ModelAnswers
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.llm.openai import OpenAICompletionClient
-from memory_pipeline.runs import commit, inputs
+from memory_pipeline.runs import commit, inputs, log
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, Settings
 
@@ -61,8 +61,8 @@ def commit_all(
     *,
     run_id: str,
     started_at: datetime | None = None,
-    say: Callable[[str], None] = commit.LOGGER.info,
-    warn: Callable[[str], None] = commit.LOGGER.warning,
+    say: Callable[[str], None] = log.LOGGER.info,
+    warn: Callable[[str], None] = log.LOGGER.warning,
 ) -> tuple[dict[str, int], dict[str, pl.DataFrame]]:
     """Commit a plan; for profiles of which others changed meanwhile what it rests on, plan again and commit that.
 
@@ -174,7 +174,7 @@ def last_run(lake: Lake, profiles: pl.DataFrame) -> pipeline.LastRun:
         return pipeline.LastRun()
     owners, seq = profiles["profile_id"].to_list(), profiles["seq"][0]
     runs = lake.ledger.runs(owners, seq=seq).filter(pl.col("outcome") != "reverted")
-    # An erasure in another profile ends the states before it. Where nothing was published since, the newest is the same.
+    # An erasure in another profile ends the states before it. If nothing was published since, the newest is the same.
     current = lake.ledger.published(owners) <= seq
     return pipeline.LastRun(
         frozenset(runs["profile_id"]), lambda name, own: lake.read(name, seq=None if current else seq, profiles=own)

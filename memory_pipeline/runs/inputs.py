@@ -4,23 +4,29 @@ Not here: what a run does with them (`consolidation.pipeline`), and how its resu
 """
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.consolidation import pipeline, triggers
+from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.consolidation.plans import plan_document, planning
+from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import commits
+from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.validation_errors import shown
-from memory_pipeline.runs import status
+from memory_pipeline.runs import log, status
 from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.settings import Policy, Settings
 
 AUTOMATIC: Final = frozenset({"schedule", "sensor"})
 """Triggers whose instant may lie before a profile's last commit; such a profile is skipped, for nothing is due."""
+
+
+_AHEAD: Final = timedelta(days=1)
+"""How far a profile's last run may lie after a scheduled one before somebody should look at the clock."""
 
 
 def select_profiles(
@@ -59,13 +65,17 @@ def select_profiles(
     if scope not in ("all", "recent"):
         raise ValueError(f"scope {shown(scope)} is unknown; known are all, recent")
     ledger = lake.ledger
-    stored = dict(ledger.profiles().filter(pl.col("memories") > 0).select("profile_id", "memories").iter_rows())
+    known = ledger.profiles().filter(pl.col("memories") > 0)
+    stored = dict(known.select("profile_id", "memories").iter_rows())
     if unknown := sorted(set(profiles) - set(stored)):
         raise ValueError(f"profile {unknown[0]!r} has no memory; known are {', '.join(sorted(stored)) or 'none'}")
     past = status.progress(lake)
     selected = sorted(set(profiles) or set(stored))
     if trigger in AUTOMATIC:
         later = set(past.filter(pl.col("last_as_of") > as_of)["profile_id"])
+        for profile_id, last in past.select("profile_id", "last_as_of").iter_rows():
+            if profile_id in selected and last > as_of + _AHEAD:
+                log.LOGGER.warning(log.ahead_notice(profile_id, last))
         selected = [profile_id for profile_id in selected if profile_id not in later]
     position = seq or ledger.position()
     lake.half_erased(selected)  # an erasure that is going on would move a head
@@ -76,7 +86,7 @@ def select_profiles(
     selected = [profile_id for profile_id in selected if profile_id != half]
     runs = ledger.runs().filter(pl.col("as_of") < as_of)  # a second run at an instant has the limits of the first
     limits = _row_limits(settings, runs, {profile_id: stored[profile_id] for profile_id in selected})
-    return pipeline.participants(
+    chosen = pipeline.participants(
         {profile_id: settings.policy_of(profile_id) for profile_id in selected},
         ledger_digest=ledger.digest(position),
         as_of=as_of,
@@ -92,6 +102,32 @@ def select_profiles(
         max_archived_share=max_archived_share,
         retry_reverted=retry_reverted,
     )
+    if max_archived_share is not None:
+        return chosen
+    taking_part = known.filter(pl.col("profile_id").is_in(selected))
+    for profile_id in (idle := _idle(ledger, taking_part, as_of=as_of, most=settings.max_idle_days)):
+        log.LOGGER.warning(log.idle_notice(profile_id, settings.max_idle_days, as_of))
+    share = pl.when(pl.col("profile_id").is_in(idle)).then(0.0).otherwise("max_archived_share")
+    return chosen.with_columns(max_archived_share=share)
+
+
+def _idle(ledger: Ledger, known: pl.DataFrame, *, as_of: datetime, most: int) -> list[str]:
+    """Return the profiles whose last run that could remove memories lies more than so many days before a new one.
+
+    Runs that were held back do not count, so that the next night does not do what this one did not; of a profile
+    without a run, the last event counts.
+
+    Args:
+        ledger: the ledger.
+        known: rows of `Ledger.profiles`.
+        as_of: instant of the new run.
+        most: days.
+    """
+    tasks = [task for task, actions in TASKS.items() if decision_json.LEAVES.keys() & {*actions}]
+    whole = pl.col("task").is_in(tasks) & (pl.col("held") == 0) & (pl.col("outcome") == "committed")
+    last = ledger.runs().filter(whole).group_by("profile_id").agg(ran_at=pl.col("as_of").max())
+    seen = known.join(last, on="profile_id", how="left").with_columns(pl.coalesce("ran_at", "last_recorded_at"))
+    return seen.filter(pl.col("ran_at") < as_of - timedelta(days=most))["profile_id"].sort().to_list()
 
 
 def select_again(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> pl.DataFrame:

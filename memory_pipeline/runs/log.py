@@ -1,9 +1,11 @@
 """Builds the log lines of a run in AutoMem's format: what each task did, and which features are switched off.
 
-Not here: the logger; the code that commits a run writes the lines (`runs/commit.py`, `assets/consolidation_commit.py`).
+Not here: who writes them (`runs/commit.py`, `runs/inputs.py`, `assets/consolidation_commit.py`).
 """
 
+import logging
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Final
 
 import polars as pl
@@ -12,6 +14,7 @@ from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.schemas import Action
 from memory_pipeline.settings import Policy
 
+LOGGER: Final = logging.getLogger("memory_pipeline")
 PREFIX: Final = "[consolidation]"
 
 _TEXTS: Final = (
@@ -93,6 +96,23 @@ def held_notice(profile_id: str, count: int) -> str:
     return (
         f"Held back for {profile_id}: {count} decisions, more memories would leave than the quota allows; look with "
         f"`memory-pipeline consolidate --profile {profile_id} --dry-run`, release with --max-archived-share"
+    )
+
+
+def ahead_notice(profile_id: str, last: datetime) -> str:
+    """Say that a profile's last run lies in the future, and what to do."""
+    return (
+        f"{PREFIX} Skipped {profile_id}: its last run is of {last.isoformat()}; if that clock ran ahead, take its runs "
+        "back with `memory-pipeline undo --ahead`"
+    )
+
+
+def idle_notice(profile_id: str, days: int, as_of: datetime) -> str:
+    """Say that nothing is known of a profile for a long time before a run, and what to do."""
+    return (
+        f"{PREFIX} No whole run of {profile_id} for more than max_idle_days = {days} before {as_of.isoformat()}, so "
+        f"only a few memories may leave; if the clock is right: memory-pipeline consolidate --profile {profile_id} "
+        "--max-archived-share 1"
     )
 
 

@@ -15,10 +15,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from memory_pipeline.runs import due_work, status
-from memory_pipeline.ledger import activity
-from memory_pipeline.schemas import LIVE, Action, EventType
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import activity
+from memory_pipeline.runs import due_work, status
+from memory_pipeline.schemas import LIVE, Action, EventType
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.content_hash import content_hashes
 
@@ -178,16 +178,17 @@ def _families(figures: Figures) -> Iterator[Metric]:
     )
     yield _gauges("graph_nodes_total", "Live memories by age tier.", "tier", figures.graph_nodes_total)
     yield _counters(
-        "graph_nodes_pruned", "Memories that forgetting took out of the live set.", "action", figures.graph_nodes_pruned_total
+        "graph_nodes_pruned",
+        "Memories that forgetting took out of the live set.",
+        "action",
+        figures.graph_nodes_pruned_total,
     )
     yield _counter(
         "reflection_triggers",
         "Reflections committed because stored importance crossed the threshold.",
         figures.reflection_triggers_total,
     )
-    yield _counter(
-        "recall_regret", "Memories that only deep recall found.", figures.recall_regret_total
-    )
+    yield _counter("recall_regret", "Memories that only deep recall found.", figures.recall_regret_total)
     yield _counters("commit_attempts", "Attempts to commit a run.", "outcome", figures.commit_attempts_total)
     yield _gauge("held_profiles", "Profiles whose last run was held back by the quota.", figures.held_profiles)
     yield _counter("held_decisions", "Decisions that runs held back.", figures.held_decisions_total)

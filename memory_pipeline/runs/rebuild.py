@@ -3,11 +3,9 @@
 A rebuild, an undo and a look back run the same stages as a run. Not here: reading what was published (`lake/tables`).
 """
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -188,7 +186,7 @@ def note(lake: Lake, *, as_of: datetime | None = None) -> str | None:
 
 
 def _last_run(lake: Lake, profiles: pl.DataFrame, earlier: pl.DataFrame, reverted: pl.DataFrame) -> pipeline.LastRun:
-    """Return the tables that a run found published: each as the last earlier run that needed it, else the first, made it."""
+    """Return the tables that a run found published: each as made by the last earlier run that needed it, or first."""
     before = earlier.join(profiles, on="profile_id", how="semi")
     tables: dict[str, pl.DataFrame] = {}
     computed: dict[tuple[int, ...], dict[str, pl.DataFrame]] = {}
@@ -222,7 +220,11 @@ def _bases(lake: Lake, runs: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, dict[
                 f"{lake.home}: from which state the run at position {max(seqs)} was made for profile {lost[0]!r} is "
                 "lost with a file of the table profiles; put that file back from a backup"
             )
-        yield profiles, {row["policy_hash"]: committed_policy(lake.ledger, row["commit_seq"]) for row in run.iter_rows(named=True)}, seqs
+        yield (
+            profiles,
+            {row["policy_hash"]: committed_policy(lake.ledger, row["commit_seq"]) for row in run.iter_rows(named=True)},
+            seqs,
+        )
 
 
 def _sources(lake: Lake, profiles: pl.DataFrame, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:

@@ -9,13 +9,11 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.consolidation import triggers
-from memory_pipeline.runs import due_work
-from memory_pipeline.ledger import activity
-from memory_pipeline.schemas import LIVE
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import activity
 from memory_pipeline.ledger.validation_errors import nearest
 from memory_pipeline.runs import due_work
-from memory_pipeline.schemas import INSTANT, LIVE
+from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy, Settings, next_tick
 
 TASKS: Final = ("decay", "creative", "cluster", "forget")

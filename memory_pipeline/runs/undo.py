@@ -12,10 +12,11 @@ from memory_pipeline.consolidation.edges.edge_rows import FACT_COMPARISON
 from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake.tables import Lake, Revert
+from memory_pipeline.ledger.event import CLOCK_SKEW
 from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.runs import rebuild
 from memory_pipeline.runs.commit import PUBLISHED
-from memory_pipeline.schemas import Action
+from memory_pipeline.schemas import TABLES, Action
 
 
 def undo(
@@ -61,6 +62,29 @@ def undo(
     chosen = pl.concat([chosen, dependants])
     take_back(lake, chosen, undone, heads=heads, reason=f"undo of {target}", now=now, cascade=cascade)
     return chosen
+
+
+def undo_ahead(lake: Lake, *, now: datetime) -> pl.DataFrame:
+    """Take back every run whose instant lies in the future: its clock ran ahead, and no run can go back before it.
+
+    Args:
+        lake: the store.
+        now: the present.
+
+    Returns:
+        The decisions taken back; none if no run is ahead.
+
+    Raises:
+        Conflict: somebody else changed a profile meanwhile; what was taken back so far stays so.
+
+    Cost: that of an undo for each run.
+    """
+    runs = rebuild.runs_in_force(lake).filter(pl.col("as_of") > now + CLOCK_SKEW).sort("commit_seq", descending=True)
+    undone = [
+        undo(lake, plan_id, profile_id=profile_id, cascade=True, now=now)
+        for profile_id, plan_id in runs.select("profile_id", "plan_id").iter_rows()
+    ]
+    return pl.concat([TABLES["decisions"].empty(), *undone])
 
 
 def in_force(lake: Lake, profiles: Collection[str] | None = None) -> pl.DataFrame:

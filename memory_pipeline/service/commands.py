@@ -383,19 +383,34 @@ def show_profiles(as_json: JsonOption = False) -> None:
 @app.command()
 def undo(
     target: Annotated[
-        str, typer.Argument(metavar="RUN|PLAN|MEMORY", help="Run id, plan id or memory id (of a summary: its merge).")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="[RUN|PLAN|MEMORY]",
+            help="Run id, plan id or memory id (of a summary: its merge).",
+            show_default=False,
+        ),
+    ] = None,
     profile: Annotated[str | None, profile_option("Only in this profile; default: wherever it applies.")] = None,
     cascade: Annotated[bool, typer.Option("--cascade", help="Also undo decisions that build on it.")] = False,
+    ahead: Annotated[
+        bool, typer.Option("--ahead", help="Instead: every run of a clock that ran ahead of the present.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Undo a run, a merge or one decision. The ledger keeps both."""
+    if ahead == (target is not None) or (ahead and profile is not None):
+        raise Misused("give a RUN, PLAN or MEMORY, or --ahead by itself")
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
     from memory_pipeline.runs import rebuild  # noqa: PLC0415
     from memory_pipeline.runs import undo as runs_undo  # noqa: PLC0415
 
     with existing_lake(settings_in_force()) as lake:
-        undone = runs_undo.undo(lake, target, profile_id=profile, cascade=cascade, now=datetime.now(UTC))
+        now = datetime.now(UTC)
+        undone = (
+            runs_undo.undo_ahead(lake, now=now)
+            if target is None
+            else runs_undo.undo(lake, target, profile_id=profile, cascade=cascade, now=now)
+        )
         path = snapshot.publish(lake)
         note = rebuild.note(lake)
     if as_json:

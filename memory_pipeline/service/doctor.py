@@ -23,7 +23,8 @@ from memory_pipeline.lake import identity, publishing, snapshot
 from memory_pipeline.lake.object_store import LocalObjectStore
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger import commits
-from memory_pipeline.runs import commit, rebuild
+from memory_pipeline.ledger.event import CLOCK_SKEW
+from memory_pipeline.runs import commit, rebuild, status
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import launch
 from memory_pipeline.service.report import Finding, many
@@ -82,6 +83,7 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
             yield _files(lake, settings, repair=repair)
             yield from _survivors(lake, repair=repair)
             yield _snapshot(lake, repair=repair)
+            yield from _clock(lake)
             letters = lake.ledger.dead_letters().height
     except LakeError as error:
         yield Finding("ledger", well=False, detail=str(error))
@@ -199,6 +201,14 @@ def _rebuilt(lake: Lake, profile_id: str) -> dict[str, pl.DataFrame] | None:
         return rebuild.rebuild(lake, profile_id)
     except LakeError:
         return None
+
+
+def _clock(lake: Lake) -> Iterator[Finding]:
+    """Say which runs lie in the future; nothing is said where none does."""
+    ahead = status.progress(lake).filter(pl.col("last_as_of") > datetime.now(UTC) + CLOCK_SKEW)
+    for profile_id, last in ahead.select("profile_id", "last_as_of").iter_rows():
+        remedy = "correct the clock if it is wrong, then: memory-pipeline undo --ahead"
+        yield Finding("clock", well=False, detail=f"a run of profile {profile_id} is of {last.isoformat()}; {remedy}")
 
 
 def _snapshot(lake: Lake, *, repair: bool) -> Finding:

@@ -50,6 +50,12 @@ class Settings(LanguageModel):
         ge=0,
         description="Maximum duration of a run; memories that it leaves out come first in the next run. 0: no limit.",
     )
+    max_idle_days: int = Field(
+        365,
+        ge=1,
+        description="Days without any event or run of a profile after which a run removes no memories for their age: "
+        "either the clock is wrong or nobody was there. `--max-archived-share` overrides it.",
+    )
     alert_url: str | None = Field(
         None, pattern="^https?://", description="URL that receives failed runs as JSON by POST; unset: none."
     )

@@ -1,0 +1,79 @@
+"""Breakers under attack: a wrong clock, a long silence or equal instants remove little, and the run says why."""
+
+import logging
+from datetime import UTC, datetime, timedelta
+
+import homes
+import polars as pl
+import pytest
+from commands import told
+
+from memory_pipeline.ledger.commits import StaleInstant
+from memory_pipeline.runs import inputs, undo
+from memory_pipeline.schemas import LIVE
+from memory_pipeline.service import doctor
+
+YEARS = timedelta(days=3650)
+
+
+@pytest.fixture
+def lake(tmp_path):
+    """A store whose policy lets everything expire that nobody uses, at once if need be."""
+    homes.settings(tmp_path, preset="three_tier")
+    with homes.filled(tmp_path, homes.events(profiles=1, memories=60)) as lake:
+        yield lake
+
+
+def live(lake):
+    return lake.read("memories").filter(pl.col("lifecycle").is_in(LIVE), pl.col("kind") == "original").height
+
+
+def test_a_clock_ten_years_ahead_removes_nothing_in_mass_and_one_command_takes_it_back(lake, caplog):
+    now, before = homes.NIGHT, lake.ledger.profiles()["memories"].sum()
+    with caplog.at_level(logging.WARNING):
+        for night in range(2):  # the first held run must not release the second
+            homes.night(lake, as_of=now + YEARS + timedelta(days=night), run_id=f"ahead {night}")
+    assert live(lake) == before
+    assert "No whole run of sample-1 for more than max_idle_days = 365" in caplog.text
+    assert "Held back for sample-1" in caplog.text
+    with pytest.raises(StaleInstant, match="memory-pipeline undo --ahead"):
+        homes.night(lake, as_of=now, run_id="back")
+    with caplog.at_level(logging.WARNING):
+        assert inputs.select_profiles(lake, homes.settings(lake.home), as_of=now, trigger="schedule").is_empty()
+    assert "if that clock ran ahead, take its runs back with `memory-pipeline undo --ahead`" in caplog.text
+    ahead = [
+        finding for finding in doctor.examine(homes.settings(lake.home), repair=False) if finding.subject == "clock"
+    ]
+    assert [finding.well for finding in ahead] == [False]
+
+    undo.undo_ahead(lake, now=now)
+    homes.night(lake, as_of=now, run_id="back")
+    standing = lake.ledger.runs().filter(pl.col("outcome") != "reverted")
+    assert set(standing["run_id"]) == {"back"}
+    assert standing["as_of"].max() == now
+
+
+def test_after_a_long_silence_a_person_releases_what_leaves(lake):
+    later = homes.RECORDED + timedelta(days=730)
+    homes.night(lake, as_of=later)
+    before = live(lake)
+    assert before == lake.ledger.profiles()["memories"].sum()
+    homes.night(lake, as_of=later + timedelta(hours=1), run_id="released", max_archived_share=1.0)
+    assert live(lake) < before
+    later += timedelta(days=1)
+    chosen = inputs.select_profiles(lake, homes.settings(lake.home), as_of=later)
+    assert set(chosen["max_archived_share"]) == {1.0}  # the policy's own again
+
+
+def test_an_import_with_equal_instants_removes_nothing(tmp_path):
+    homes.settings(tmp_path, preset="three_tier")
+    events = [event.model_copy(update={"occurred_at": homes.START}) for event in homes.events(profiles=1, memories=60)]
+    with homes.filled(tmp_path, events) as lake:
+        homes.night(lake, as_of=homes.START)
+        assert live(lake) == lake.ledger.profiles()["memories"].sum()
+
+
+def test_undo_ahead_on_the_command_line_finds_nothing_where_no_clock_ran_ahead(tmp_path):
+    with homes.filled(tmp_path, homes.events(profiles=1, memories=5)) as lake:
+        homes.night(lake, as_of=datetime.now(UTC))
+    assert told("undo", "--ahead", home=tmp_path)["undone"] == []
