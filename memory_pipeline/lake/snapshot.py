@@ -9,6 +9,8 @@ Not here: the rows (`lake/snapshot_tables.py`), what the columns mean (`lake/sna
 """
 
 import contextlib
+import errno
+import os
 import re
 import shutil
 import time
@@ -33,6 +35,7 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import catalog, disk
 from memory_pipeline.ledger.catalog import Mark
 from memory_pipeline.ledger.database import explained
+from memory_pipeline.ledger.disk import writable
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import Policy
 
@@ -71,7 +74,8 @@ def publish(lake: Lake, *, seq: int | None = None) -> Path:
     """
     with explained(lake.home), building(lake.home):
         path = _built(lake, seq)
-        _update_link(path.with_name(LINK), _finished(lake.home)[-1])
+        if writable(lake.home):
+            _update_link(path.with_name(LINK), _finished(lake.home)[-1])
     return path
 
 
@@ -83,6 +87,9 @@ def building(home: Path) -> Iterator[None]:
     it before the lock of the ledger's writers.
     """
     folder = home.resolve() / "snapshots"
+    if not writable(home):  # nobody can build or remove any
+        yield
+        return
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"):
         yield
@@ -147,6 +154,7 @@ def build(
 
     Raises:
         ValueError: a table or the name is not as described, or a table lacks a column.
+        LakeError: the disk is full.
 
     Cost: seconds for a million memories; tables are passed as Arrow, linked files are not read.
     """
@@ -166,9 +174,20 @@ def build(
     )
     linked = {table: _hard_linked(files.get(table, ()), folder / "files" / name / table) for table in LINKED}
     final = folder / f"{name}.duckdb"
-    with _replacing(final) as aside, _database(aside) as connection:
+    with explained(home), _full_disk_named(), _replacing(final) as aside, _database(aside) as connection:
         _write(connection, frames, linked)
     return final
+
+
+@contextlib.contextmanager
+def _full_disk_named() -> Iterator[None]:
+    """Turn DuckDB's error on a full disk into the system's, which is explained."""
+    try:
+        yield
+    except duckdb.Error as error:
+        if os.strerror(errno.ENOSPC) not in str(error):
+            raise
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
 
 
 def _write(

@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from polars.exceptions import ComputeError
 from sqlalchemy.dialects import postgresql, sqlite
 
-from memory_pipeline.ledger.disk import sync
+from memory_pipeline.ledger.disk import sync, writable
 from memory_pipeline.schemas import Decisions, EventType
 
 SCHEMA: Final = 4
@@ -210,6 +210,8 @@ _REMEDIES: Final = (
     ("not a database", "the file is not a ledger: replace ledger.sqlite with a backup"),
     ("disk i/o", "the disk failed: check its space and health, then try again"),
 )
+_SPARE_BYTES: Final = 1_000_000
+"""Free space below which a failing disk is a full one."""
 _SYSTEM_REMEDIES: Final = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _REMEDIES[1][1]),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _REMEDIES[2][1]),
@@ -257,6 +259,8 @@ def explained(home: Path) -> Iterator[None]:
         remedy = next((remedy for sign, remedy in _REMEDIES if sign in cause.lower()), None)
         if remedy is None:
             raise
+        if remedy == _REMEDIES[-1][1] and shutil.disk_usage(home).free < _SPARE_BYTES:  # no room for SQLite's own files
+            cause, remedy = "database or disk is full", _REMEDIES[1][1]
         raise LakeError(f"{home}: {cause}: {remedy}") from error
     except (OSError, ComputeError) as error:
         cause, remedy, number = _cause_and_remedy(error)
@@ -264,6 +268,11 @@ def explained(home: Path) -> Iterator[None]:
             raise
         kind = MissingFile if number == errno.ENOENT else LakeError
         raise kind(f"{home}: {cause}: {remedy}") from error
+
+
+def database_problem(error: Exception) -> str | None:
+    """Return what a database of another program said that is damaged, full or in use; None for any other error."""
+    return str(error.orig) if isinstance(error, sa.exc.DatabaseError) else None
 
 
 def _cause_and_remedy(error: OSError | ComputeError) -> tuple[str, str | None, int | None]:
@@ -491,7 +500,7 @@ def _dispose(handles: dict[int, _Handle]) -> None:
 
 def _engine(file: Path) -> sa.Engine:
     engine = sa.create_engine(
-        sa.URL.create("sqlite", database=str(file)),
+        _url(file),
         pool_size=0,  # as many as threads read at once
         connect_args={"timeout": 30.0, "isolation_level": None},
     )
@@ -511,6 +520,15 @@ def _engine(file: Path) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _url(file: Path) -> sa.URL:
+    """Return how to open a database; in a folder that cannot be written SQLite must be told so."""
+    if not file.exists() or writable(file.parent):
+        return sa.URL.create("sqlite", database=str(file))
+    log = file.with_name(f"{file.name}-wal")
+    mode = {"mode": "ro"} if log.exists() and log.stat().st_size else {"immutable": "1"}
+    return sa.URL.create("sqlite", database=file.as_uri(), query={**mode, "uri": "true"})
 
 
 def _create(file: Path) -> None:

@@ -19,6 +19,11 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def writable(folder: Path) -> bool:
+    """Return whether this user may write to a folder; a data folder that is read-only can still be looked at."""
+    return os.access(folder, os.W_OK)
+
+
 @contextmanager
 def aside(folder: Path) -> Iterator[Path]:
     """Yield an unused path in `folder` to write to, and remove what is still there on exit.

@@ -460,6 +460,8 @@ def snapshot_open(as_of: InstantOption = None) -> None:
     with existing_lake(settings_in_force()) as lake:
         path = snapshot.publish(lake) if clock is None else rebuild.snapshot_at(lake, clock)
         note = None if clock is None else rebuild.note(lake, as_of=clock)
+    if problem := snapshot.problem(path):
+        raise ValueError(f"{path} cannot be read: {problem}; rebuild it with: memory-pipeline doctor --repair")
     if note:
         report.prose(err(), note)
     sys.stdout.write(f"{path}\n")

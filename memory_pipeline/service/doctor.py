@@ -247,13 +247,10 @@ def _dagster(home: Path) -> Finding:
     try:
         with launch.instance(home) as opened:
             opened.get_runs_count()
+    except LakeError as error:
+        return Finding("dagster", well=False, detail=str(error))
     except Exception as error:  # noqa: BLE001 - any error in Dagster's configuration is the finding
         problem = " ".join(str(error).split())
-        if type(error).__module__.partition(".")[0] not in {"dagster", "yaml"}:
-            remedy = "move the folder away; run history is lost, memories are not, and the next run begins a new one"
-            return Finding(
-                "dagster", well=False, detail=f"{storage}: its databases cannot be read: {problem}; {remedy}"
-            )
         remedy = f"remove {storage / 'dagster.yaml'}; the next run writes it again"
         return Finding("dagster", well=False, detail=f"{storage / 'dagster.yaml'}: {problem}; {remedy}")
     return Finding("dagster", well=True, detail=f"{storage}{other}")

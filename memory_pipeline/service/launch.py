@@ -1,6 +1,8 @@
 """Executes Dagster jobs in this process, on the Dagster instance of the data folder, so that runs appear in the UI."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -10,6 +12,7 @@ import dagster as dg
 
 from memory_pipeline.assets.resources import RETRY, Run
 from memory_pipeline.definitions import build_defs
+from memory_pipeline.ledger.database import LakeError, database_problem
 from memory_pipeline.settings import Settings
 
 ATTEMPTS: Final = 3
@@ -38,9 +41,26 @@ def dagster_home(home: Path) -> Path:
     return folder
 
 
-def instance(home: Path) -> dg.DagsterInstance:
-    """Open the Dagster instance of the data folder."""
-    return dg.DagsterInstance.from_config(str(dagster_home(home)))
+@contextmanager
+def instance(home: Path) -> Iterator[dg.DagsterInstance]:
+    """Open the Dagster instance of the data folder.
+
+    Raises:
+        LakeError: its databases are damaged, or the disk is full.
+    """
+    folder = dagster_home(home)
+    try:
+        with dg.DagsterInstance.from_config(str(folder)) as opened:
+            yield opened
+    except Exception as error:
+        if (problem := database_problem(error)) is None:
+            raise
+        remedy = (
+            "free some disk space, then try again"
+            if "full" in problem
+            else "move the folder away; run history is lost, memories are not, and the next run begins a new one"
+        )
+        raise LakeError(f"{folder}: its databases cannot be read: {problem}; {remedy}") from error
 
 
 def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str | None = None) -> Launched:

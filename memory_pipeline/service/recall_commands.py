@@ -9,14 +9,16 @@ from typing import Annotated, Any
 
 import typer
 
+from memory_pipeline.ledger.disk import writable
 from memory_pipeline.ledger.validation_errors import nearest
 from memory_pipeline.recall.models import Filters
-from memory_pipeline.service import report_memory
+from memory_pipeline.service import report, report_memory
 from memory_pipeline.service.options import (
     InstantOption,
     JsonOption,
     MemoryArgument,
     ProfileOption,
+    err,
     existing_client,
     existing_lake,
     existing_profile,
@@ -129,10 +131,13 @@ def recall(
             user_id=asked_by,
         )
     _check_spelling(owner, empty=not answer)
+    home = settings_in_force().home
+    if answer and not no_record and not writable(home):
+        report.line(err(), f"data folder {home} is read-only: this recall is not recorded")
     if as_json:
         show_json(answer.to_dict())
     else:
-        report_memory.answer(out(), answer, home=settings_in_force().home, profile=owner)
+        report_memory.answer(out(), answer, home=home, profile=owner)
 
 
 @app.command("session-start")

@@ -23,6 +23,7 @@ from memory_pipeline.erasure.erase import Receipt, erase_memories
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.ledger.database import UnknownMemory
+from memory_pipeline.ledger.disk import writable
 from memory_pipeline.ledger.event import Event
 from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.recall.client import answering, restoring, validation
@@ -193,7 +194,7 @@ class MemoryClient:
             deep: also search memories that are cold, stubs, archived, expired or superseded, with half their lead.
             filters: conditions that returned memories must meet.
             ranking: default, or a published formula (see `rank/ranking`).
-            record: record the access, which keeps memories fresh; False leaves no trace.
+            record: record the access, which keeps memories fresh; False leaves no trace, nor does a read-only store.
             session_id: session in which the query is asked; default: the client's.
             user_id: person who asks; default: the client's. The ranking `engram` prefers what is near to both.
 
@@ -226,7 +227,7 @@ class MemoryClient:
             associations=self._state_cache.associations(state, past or now) if deep else None,
         )
         answer = answering.answer(state.pool, ranked, query, as_of=past or now, ranking=ranking)
-        if record and answer:
+        if record and answer and writable(self._lake.home):
             access = {**self._ids, **validation.given_ids(**asker), **answering.access_event(answer)}
             self._access_writer.submit(partial(validation.parse_event, access, now, most=self._longest))
         return answer
