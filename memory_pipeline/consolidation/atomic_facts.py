@@ -132,8 +132,8 @@ def split(candidates: pl.DataFrame, known: pl.DataFrame, policy: Policy) -> pl.D
 
     Refused are answers that are not the JSON asked for; that leave a sentence unaccounted for; of which a fact invents
     a number, date, name or address, states a date that the entry does not, drops or adds a negation or a condition of
-    its sentences, instructs its reader although they do not, or says what the entry does not (`support`); and answers
-    that together lack a number, date or name of the entry. An answer with a single fact splits nothing: no row.
+    its sentences, instructs its reader in other words than theirs, or says what the entry does not (`support`); and
+    answers that together lack a number, date or name of the entry. An answer with a single fact gives no row.
 
     Args:
         candidates: as `entries` returns them.
@@ -249,10 +249,12 @@ def _conditional(name: str) -> pl.Expr:
 
 
 def _instructed(stated: pl.DataFrame) -> pl.DataFrame:
-    """Return entries of which a fact tells its reader what to do, although the sentences it is from do not."""
-    said = stated["sentences"].list.join(" ")
-    added = commands.instructs_reader(stated["fact"]) & ~commands.instructs_reader(said)
-    return stated.filter(added).select(*KEY, reason=pl.lit(INSTRUCTED))
+    """Return entries of which a fact tells its reader what to do, and is not word for word a sentence of them."""
+    instructing = stated.filter(commands.instructs_reader(stated["fact"]))
+    told = instructing.select(*KEY, "sentences", words=tokens.tokenize(instructing["fact"])).with_row_index("row")
+    said = told.explode("sentences")
+    same = said.filter(said["words"] == tokens.tokenize(said["sentences"]))["row"]
+    return told.filter(~pl.col("row").is_in(same.implode())).select(*KEY, reason=pl.lit(INSTRUCTED))
 
 
 def _misdated(stated: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
