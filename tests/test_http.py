@@ -69,7 +69,7 @@ def test_the_token_is_looked_up_by_the_constant_time_comparison(home, granted, m
     transport = httpx.ASGITransport(app)
 
     async def ask():
-        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return [await client.get("/nothing", headers=headers) for headers in (granted["admin"], bearer("mpt_x"))]
 
     import anyio  # noqa: PLC0415

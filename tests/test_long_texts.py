@@ -132,7 +132,7 @@ def test_an_import_refuses_a_long_text_alone(tmp_path):
 def test_a_body_over_the_limit_is_refused_before_it_is_read(tmp_path, declared):
     token, _ = auth_tokens.create(limited(tmp_path, max_body_bytes=2_000), Role.AGENT, profile_id="p")
     app = application(tmp_path, Runs(tmp_path))
-    with TestClient(app, headers=bearer(token)) as client:
+    with TestClient(app, "http://localhost", headers=bearer(token)) as client:
         answer = client.post("/memories", content=b"x" * 100_000 if declared else iter([b"x" * 100] * 1_000))
         assert answer.status_code == 413
         assert "the body has more than max_body_bytes = 2000" in answer.json()["detail"]

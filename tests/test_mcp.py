@@ -21,7 +21,7 @@ from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.auth_tokens import Role
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.client_pool import Clients
-from memory_pipeline.service.mcp_http import Address
+from memory_pipeline.service.host_check import Address
 from memory_pipeline.service.mcp_server import Exposure, server
 from memory_pipeline.service.request_bodies import Conditions
 

@@ -5,7 +5,7 @@ page (`docs_page`), the queue of runs (`background_runs`), and what the answers 
 `docs/json.md`).
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -28,6 +28,7 @@ from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.background_runs import AlreadyQueued, Ended, Refused, Runs
 from memory_pipeline.service.body_limit import BodyLimit
 from memory_pipeline.service.client_pool import Clients
+from memory_pipeline.service.host_check import LOOPBACK, HostCheck
 from memory_pipeline.service.http_guard import (
     Authorized,
     Problem,
@@ -76,12 +77,13 @@ class Health(BaseModel):
     lag_seconds: float = Field(description="Age of the oldest event not yet projected, in seconds; 0 if none waits.")
 
 
-def application(home: Path, runs: Runs) -> FastAPI:
+def application(home: Path, runs: Runs, names: Sequence[str] = LOOPBACK) -> FastAPI:
     """Build the application over a data folder.
 
     Args:
         home: data folder; created if it does not exist.
         runs: queue of runs; closed with the application.
+        names: names by which clients may call the server (`host_check`).
     """
 
     @asynccontextmanager
@@ -105,6 +107,7 @@ def application(home: Path, runs: Runs) -> FastAPI:
     app.state.times = RequestTimes()
     app.add_middleware(BodyLimit, limits=partial(limits, home))
     app.middleware("http")(guard)
+    app.add_middleware(HostCheck, names=names)
     app.add_middleware(Timing, times=app.state.times)
     app.exception_handler(RequestValidationError)(invalid)
     app.exception_handler(400)(unreadable)

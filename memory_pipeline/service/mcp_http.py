@@ -3,9 +3,7 @@
 Not here: the tools and what a token allows in them (`mcp_server`), and how tokens are stored (`auth_tokens`).
 """
 
-import ipaddress
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -18,41 +16,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.body_limit import BodyLimit
+from memory_pipeline.service.host_check import Address
 from memory_pipeline.service.limits import limits
 from memory_pipeline.service.mcp_server import GRANT
 
 PATH: Final = "/mcp"
 """Path of the endpoint."""
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
-_LAST_PORT: Final = 65_535
-
-
-@dataclass(frozen=True)
-class Address:
-    """Where a server listens."""
-
-    host: str
-    port: int
-
-    @staticmethod
-    def parse(text: str) -> "Address":
-        """Read `HOST:PORT`, `:PORT` or `PORT`; without a host it is loopback. An IPv6 host stands in brackets.
-
-        Raises:
-            ValueError: the port is missing or not from 0 to 65535.
-        """
-        host, _, port = text.rpartition(":")
-        if not port.isdecimal() or int(port) > _LAST_PORT:
-            raise ValueError(f"{text!r} is not an address; write HOST:PORT, such as 127.0.0.1:8001")
-        return Address(host.strip("[]") or _LOOPBACK[0], int(port))
-
-    @property
-    def loopback(self) -> bool:
-        """Whether only this machine can connect."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
 
 
 def application(server: MCPServer[Any], home: Path, address: Address, host_names: Sequence[str] = ()) -> ASGIApp:
@@ -66,7 +35,7 @@ def application(server: MCPServer[Any], home: Path, address: Address, host_names
         address: where it will listen.
         host_names: further names that clients may use in Host and Origin, such as that of a proxy.
     """
-    names = [*_LOOPBACK, *([] if address.loopback else [address.host]), *host_names]
+    names = address.names(host_names)
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
         allowed_hosts=[pattern for name in names for pattern in (name, f"{name}:*")],

@@ -36,10 +36,15 @@ tokens = typer.Typer(cls=Commands, help="Manage the bearer tokens of the HTTP se
 def serve(
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 picks a free one.")] = 8000,
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another host name that clients use, such as a proxy's; repeatable."),
+    ] = None,
 ) -> None:
     """Start the HTTP service. Its documentation opens at /docs; requests need a token (see `token create`)."""
     _require("fastapi", "uvicorn", extra="server")
     from memory_pipeline.service.background_runs import Runs  # noqa: PLC0415
+    from memory_pipeline.service.host_check import Address  # noqa: PLC0415
     from memory_pipeline.service.http_server import application  # noqa: PLC0415
     from memory_pipeline.service.listening import listen  # noqa: PLC0415
 
@@ -49,8 +54,8 @@ def serve(
     listener = _listen(host, port, f"--host {host} --port {port}")
     report.line(err(), f"listening at {_url(listener)}; documentation at {_url(listener)}/docs; stop with Ctrl-C")
     _hint_at_tokens()
-    runs = Runs(home)
-    listen(application(home, runs), listener, runs, settings, log_level="info")
+    runs, names = Runs(home), Address(host, port).names(host_name or ())
+    listen(application(home, runs, names), listener, runs, settings, log_level="info")
 
 
 @app.command()
@@ -165,10 +170,11 @@ def token_revoke(
 def _serve_mcp(server: "MCPServer[Any]", runs: "Runs", settings: Settings, *, http: str, host_names: list[str]) -> None:
     """Serve MCP over streamable HTTP until Ctrl-C."""
     from memory_pipeline.service import mcp_http  # noqa: PLC0415
+    from memory_pipeline.service.host_check import Address  # noqa: PLC0415
     from memory_pipeline.service.listening import listen  # noqa: PLC0415 - uvicorn comes with mcp
 
     try:
-        address = mcp_http.Address.parse(http)
+        address = Address.parse(http)
     except ValueError as error:
         raise Misused(f"--http {error}") from error
     listener = _listen(address.host, address.port, f"--http {http}")
