@@ -123,11 +123,12 @@ def routes(app):
 def ask(client, route, token, profile, *, named="ana"):
     """Call a route about a profile; the memory, person and session are those of `named`."""
     method, path = route.split(" ")
-    body = ROUTES[route][1]
+    kind, body = ROUTES[route]
     names = {"memory_id": f"m-{named}", "user_id": f"u-{named}", "session_id": f"s-{named}", "profile_id": profile}
     if route == "POST /consolidate":
         body = body | {"profile_id": profile}
-    asked = {} if "{profile_id}" in path or (body and "profile_id" in body) else {"params": {"profile_id": profile}}
+    elsewhere = "{profile_id}" in path or route == "POST /consolidate" or kind in {OPEN, STORE}
+    asked = {} if elsewhere else {"params": {"profile_id": profile}}
     return client.request(method, path.format(**names), headers=headers(token), json=body, **asked)
 
 
