@@ -23,3 +23,9 @@ def examples(count: int, **options: Any) -> settings:
     """Settings of a property whose examples are costly: so many in a push, and as many times more in a drill."""
     drill = settings.get_current_profile_name() == DRILL
     return settings(max_examples=count * (DRILL_FACTOR if drill else 1), **options)
+
+
+def fewer(count: int = 4) -> settings:
+    """Settings of a property whose examples are costly: so many in a push, and in a drill as many as of any other."""
+    drill = settings.get_current_profile_name() == DRILL
+    return settings(max_examples=FEW * DRILL_FACTOR if drill else count)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import frames
 import polars as pl
 import pytest
+from example_counts import fewer
 from frames import AS_OF, ago
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,7 +173,8 @@ def test_the_budget_is_half_of_the_members_unless_facts_need_more():
     assert 0.8 * 40 * 5 <= length <= 40 * 11 // 2
     assert tokens.count_tokens(pl.Series([written(plain[:8])]))[0] <= extracts.LEAST_BUDGET
     dense = [f"{word} has {place + 100} parts" for place, word in enumerate(_coined(40))]
-    assert all(str(place + 100) in written(dense) for place in range(40))
+    content = written(dense)
+    assert all(str(place + 100) in content for place in range(40))
 
 
 def _coined(count):
@@ -297,6 +299,7 @@ PIECES = [
 CONTENTS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map(" ".join) | st.text(min_size=1, max_size=80)
 
 
+@fewer()
 @given(
     st.lists(st.tuples(CONTENTS, st.sampled_from([None, "Ann", "Ben Lee"])), min_size=2, max_size=8),
     st.sampled_from([*METHOD, "session", "agent"]),
@@ -641,6 +644,7 @@ def test_a_summary_is_made_of_originals_only():
 # Properties
 
 
+@fewer()
 @given(st.lists(CONTENTS, min_size=6, max_size=12), st.randoms(use_true_random=False))
 def test_summaries_depend_on_their_own_members_alone(texts, random):
     memories = frames.memories(

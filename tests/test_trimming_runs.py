@@ -31,20 +31,41 @@ NOW = datetime(2026, 7, 1, tzinfo=UTC)
 KEY = ["profile_id", "memory_id"]
 NO_DECISIONS = TABLES["decisions"].empty()
 BUDGET = 0.5
-SMALL = 0.15
+SMALL = 0.2
 """A budget for which many memories have to leave."""
+BREAD = (
+    "My sister Ida taught me to bake rye bread in her kitchen. The neighbours came by with cheese and old records. "
+    "Hello from all of them! What a lovely day! Great to be here."
+)
+CUTS = (0.95, 0.84, 5.0)
+"""Budgets of three nights: the first two cut some of that text, the last one the rest."""
 
 
 @pytest.fixture(scope="module")
 def told():
-    return homes.events(profiles=2, memories=80)
+    return homes.events(profiles=2, memories=80, seed=6)
+
+
+@pytest.fixture(scope="module")
+def trimmed(tmp_path_factory, told):
+    """A store after a night with a budget, what was planned before it, and every table of that night."""
+    home = tmp_path_factory.mktemp("trimmed")
+    homes.settings(home, token_budget=BUDGET, max_archived_share=1.0)
+    with homes.filled(home, told) as lake:
+        before = planned(lake)
+        made = night(lake)
+    return home, before, made
 
 
 @pytest.fixture
-def lake(tmp_path, told):
-    homes.settings(tmp_path, token_budget=BUDGET, max_archived_share=1.0)
-    with homes.filled(tmp_path, told) as opened:
+def lake(trimmed, tmp_path):
+    with homes.copied(trimmed[0], tmp_path) as opened:
         yield opened
+
+
+@pytest.fixture
+def made(trimmed):
+    return trimmed[2]
 
 
 def night(lake: Lake, **options):
@@ -76,13 +97,24 @@ def cut(memories: pl.DataFrame) -> pl.DataFrame:
     return memories.drop_nulls("trimmed")
 
 
-def an_original(lake: Lake) -> str:
-    """A trimmed memory of the first profile that an agent stored."""
-    return str(cut(lake.read("memories", profiles=["sample-1"])).filter(pl.col("kind") == "original")["memory_id"][0])
+def originals_cut(lake: Lake) -> list[str]:
+    """Two trimmed memories of the second profile that an agent stored."""
+    trimmed = cut(lake.read("memories", profiles=["sample-2"])).filter(pl.col("kind") == "original")
+    return trimmed["memory_id"].head(2).to_list()
 
 
-def test_a_run_trims_to_the_budget_and_keeps_the_whole_texts(lake):
-    made = night(lake)
+def row_of(lake: Lake, name: str) -> dict[str, object]:
+    memories = lake.read("memories", profiles=["sample-2"])
+    return memories.row(by_predicate=pl.col("memory_id") == name, named=True)
+
+
+def same_as_rebuilt(lake: Lake, profile_id: str) -> None:
+    rebuilt = rebuild.rebuild(lake, profile_id)
+    for name in PUBLISHED:
+        assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
+
+
+def test_a_run_trims_to_the_budget_and_keeps_the_whole_texts(lake, made):
     memories = lake.read("memories")
     originals = made["memories"].filter(pl.col("kind") == "original")
     stored = tokens(originals, pl.col("content"))
@@ -99,85 +131,62 @@ def test_a_run_trims_to_the_budget_and_keeps_the_whole_texts(lake):
     assert trimmed.join(decided, on=[*KEY, "plan_id"], how="semi").height == trimmed.height
 
 
-def test_under_a_budget_only_summaries_are_made_that_take_the_place_of_others(lake):
+def test_under_a_budget_only_summaries_are_made_that_take_the_place_of_others(made):
     kinds = {KINDS[name] for name in SUPERSEDING}
-    assert set(night(lake)["summaries"]["kind"]) <= kinds
+    assert made["summaries"].height
+    assert set(made["summaries"]["kind"]) <= kinds
 
 
-def test_a_preview_is_what_is_then_committed_and_the_second_run_decides_nothing(lake):
-    before = planned(lake)
-    made = night(lake)["consolidation_plan"]
-    assert made.equals(before)
-    assert "trim" in set(made["action"])
+def test_a_preview_is_what_is_then_committed_and_the_second_run_decides_nothing(trimmed, lake):
+    _, before, made = trimmed
+    assert made["consolidation_plan"].equals(before)
+    assert "trim" in set(before["action"])
     assert planned(lake).is_empty()
 
 
-def test_a_later_night_without_news_trims_nothing_more(lake):
-    night(lake)
-    later = planned(lake, as_of=homes.NIGHT + timedelta(hours=1))
-    assert not set(later["action"]) & {"trim", "archive"}
-
-
-def test_a_rebuild_gives_what_the_runs_published(lake):
-    night(lake)
-    homes.settings(lake.home, token_budget=0.3, max_archived_share=1.0)
-    night(lake, as_of=homes.NIGHT + timedelta(days=1), run_id="second")
-    for profile_id in ("sample-1", "sample-2"):
-        rebuilt = rebuild.rebuild(lake, profile_id)
-        for name in PUBLISHED:
-            assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
-
-
-def test_undo_gives_the_texts_back_exactly_and_they_are_not_trimmed_again(lake):
-    made = night(lake)
-    undo.undo(lake, "run", now=NOW)
-    assert lake.read("memories").equals(made["memories"])
-    again = planned(lake)
-    assert not again.filter(pl.col("action") == "trim").join(made["trims"], on=KEY, how="semi").height
-    assert "trim" in set(planned(lake, retry_reverted=True)["action"])
-
-
-def test_undo_of_a_narrower_budget_restores_the_one_before(lake):
-    night(lake)
+def test_a_narrower_budget_is_met_at_once_without_quota_and_undo_restores_the_one_before_and_then_the_texts(lake, made):
     first = lake.read("memories")
-    homes.settings(lake.home, token_budget=0.3, max_archived_share=1.0)
-    night(lake, as_of=homes.NIGHT + timedelta(days=1), run_id="second")
+    homes.settings(lake.home, token_budget=SMALL)
+    later = homes.NIGHT + timedelta(days=1)
+    narrowed = night(lake, as_of=later, run_id="second", max_archived_share=1.0)["consolidation_plan"]
+    leaving = for_room(narrowed, "archive").group_by("profile_id").len()
+    assert leaving["len"].min() > planning.QUOTA_FLOOR
     second = lake.read("memories")
-    assert all(shown(second)[name] < shown(first)[name] for name in shown(first))
+    stored = tokens(second.filter(pl.col("kind") == "original"), pl.col("content"))
+    assert all(shown(second)[name] <= SMALL * stored[name] < shown(first)[name] for name in stored)
+    assert "token_budget" not in set(planned(lake, as_of=later + timedelta(hours=1))["rule"])
+    same_as_rebuilt(lake, "sample-2")
     undo.undo(lake, "second", now=NOW)
     assert lake.read("memories").equals(first)
+    undo.undo(lake, "run", now=NOW)
+    assert lake.read("memories").equals(made["memories"])
+    homes.settings(lake.home, token_budget=BUDGET, max_archived_share=1.0)
+    again = planned(lake)
+    assert not again.filter(pl.col("action") == "trim").join(made["trims"], on=KEY, how="semi").height
 
 
-def test_one_text_that_is_given_back_stays_whole(lake):
-    night(lake)
-    name = an_original(lake)
-    undone = undo.undo(lake, name, profile_id="sample-1", now=NOW)
+def test_a_text_that_is_given_back_stays_whole_and_one_that_changes_is_shown_whole(lake):
+    name, changed = originals_cut(lake)
+    undone = undo.undo(lake, name, profile_id="sample-2", now=NOW)
     assert undone["action"].to_list() == ["trim"]
-    row = lake.read("memories", profiles=["sample-1"]).row(by_predicate=pl.col("memory_id") == name, named=True)
-    assert row["trimmed"] is None
-    later = planned(lake, as_of=homes.NIGHT + timedelta(hours=1))
-    assert later.filter(pl.col("memory_id") == name, pl.col("action") == "trim").is_empty()
-
-
-def test_a_text_that_changes_is_shown_whole(lake):
-    night(lake)
-    name = an_original(lake)
+    assert row_of(lake, name)["trimmed"] is None
     update = {
         "event_id": "late",
-        "profile_id": "sample-1",
+        "profile_id": "sample-2",
         "event_type": "memory.updated",
         "occurred_at": (homes.NIGHT + timedelta(hours=1)).isoformat(),
-        "memory_id": name,
+        "memory_id": changed,
         "payload": {"content": "Lisbon."},
     }
     lake.ledger.append([parse(update, recorded_at=NOW, origin="test", future=None)])
-    night(lake, as_of=homes.NIGHT + timedelta(hours=2), run_id="later")
-    row = lake.read("memories", profiles=["sample-1"]).row(by_predicate=pl.col("memory_id") == name, named=True)
+    later = night(lake, as_of=homes.NIGHT + timedelta(hours=2), run_id="later")["consolidation_plan"]
+    assert later.filter(pl.col("memory_id") == name, pl.col("action") == "trim").is_empty()
+    assert row_of(lake, name)["trimmed"] is None
+    row = row_of(lake, changed)
     assert (row["content"], row["trimmed"]) == ("Lisbon.", None)
 
 
 def test_the_snapshot_shows_both_texts(lake):
-    night(lake)
     trimmed = cut(lake.read("memories")).row(0, named=True)
     with duckdb.connect(str(snapshot.publish(lake)), read_only=True) as connection:
         asked = [trimmed["profile_id"], trimmed["memory_id"]]
@@ -191,9 +200,11 @@ def test_the_snapshot_shows_both_texts(lake):
         assert said_of == [(trimmed["trimmed"],)]
 
 
-def test_a_run_that_forgets_trims_and_a_reflection_does_not(lake):
-    assert "trim" in set(planned(lake, task="forget")["action"])
-    reflection = planned(lake, task="reflect")
+def test_a_run_that_forgets_trims_and_a_reflection_does_not(tmp_path, told):
+    homes.settings(tmp_path, token_budget=BUDGET, max_archived_share=1.0)
+    with homes.filled(tmp_path, told) as lake:
+        forgetting, reflection = (planned(lake, task=task) for task in ("forget", "reflect"))
+    assert "trim" in set(forgetting["action"])
     assert "trim" not in set(reflection["action"])
     assert "token_budget" not in set(reflection["rule"])
 
@@ -247,16 +258,6 @@ def test_nights_go_on_towards_the_budget_and_stop_when_it_holds(chain):
     assert nights[-1][0].is_empty()
 
 
-def test_all_at_once_if_the_quota_is_lifted(tmp_path, told):
-    homes.settings(tmp_path, token_budget=SMALL)
-    with homes.filled(tmp_path, told) as lake:
-        made = night(lake, max_archived_share=1.0)
-        stored = tokens(made["memories"].filter(pl.col("kind") == "original"), pl.col("content"))
-        assert all(used <= SMALL * stored[name] for name, used in shown(lake.read("memories")).items())
-        later = planned(lake, as_of=homes.NIGHT + timedelta(hours=1))
-        assert "token_budget" not in set(later["rule"])
-
-
 def test_a_run_says_where_its_token_budget_stands(chain):
     lake, nights = chain
     first, last = said_of(lake, "night0"), said_of(lake, f"night{len(nights) - 1}")
@@ -265,7 +266,7 @@ def test_a_run_says_where_its_token_budget_stands(chain):
     stored = tokens(memories.filter(kind="original"), pl.col("content"))
     share = 100 * shown(memories)["sample-1"] / stored["sample-1"]
     assert line == (
-        f"token budget of sample-1: 15 %, in use {share:.3g} %; the quota of 10 % per run leaves the excess to later "
+        f"token budget of sample-1: 20 %, in use {share:.3g} %; the quota of 10 % per run leaves the excess to later "
         "runs; --max-archived-share 1 lifts it"
     )
     assert "token budget of sample-1: " in last
@@ -296,12 +297,11 @@ def test_a_rebuild_gives_what_the_last_of_several_nights_published_and_each_is_u
     lake, nights = chain
     copy = shutil.copytree(lake.home, tmp_path / "copy")
     with Lake(copy) as own:
-        for place in range(len(nights) - 1, 0, -1):
-            rebuilt = rebuild.rebuild(own, "sample-1")
-            for name in PUBLISHED:
-                assert rebuilt[name].equals(own.read(name, profiles=["sample-1"])), (place, name)
+        own_state = [tables["memories"] for _, tables in nights]
+        same_as_rebuilt(own, "sample-1")
+        for place in range(len(nights) - 1, len(nights) - 3, -1):
             undo.undo(own, f"night{place}", now=NOW)
-            assert own.read("memories").equals(nights[place - 1][1]["memories"])
+            assert own.read("memories").equals(own_state[place - 1])
 
 
 def events_of(*rows):
@@ -320,12 +320,10 @@ def events_of(*rows):
     return [parse(one, recorded_at=NOW, origin="test", future=None) for one in made]
 
 
-@pytest.mark.parametrize("back", ["restore", "undo"])
-def test_a_text_that_several_nights_have_cut_comes_back_whole_and_stays(tmp_path, back):
-    told = (
-        "My sister Ida taught me to bake rye bread in her kitchen. The neighbours came by with cheese and old records. "
-        "Hello from all of them! What a lovely day! Great to be here."
-    )
+@pytest.fixture(scope="module")
+def bread(tmp_path_factory):
+    """A store in which one text was cut on two nights and archived on the third."""
+    home = tmp_path_factory.mktemp("bread")
     harmful = (
         "Peter is allergic to figs.",
         "Nadia carries an inhaler for her asthma.",
@@ -334,28 +332,33 @@ def test_a_text_that_several_nights_have_cut_comes_back_whole_and_stays(tmp_path
         "Our lawyer keeps the passports of the children.",
     )
     facts = [(f"fact{place}", {"content": text}) for place, text in enumerate(harmful)]
-    budgets = (0.95, 0.9, 0.84, 5.0)
-    with homes.filled(tmp_path, events_of(("bread", {"content": told}), *facts)) as lake:
-        texts, decided = [told], []
-        for place, budget in enumerate(budgets):
-            homes.settings(tmp_path, token_budget=budget)
+    with homes.filled(home, events_of(("bread", {"content": BREAD}), *facts)) as lake:
+        texts, decided = [BREAD], []
+        for place, budget in enumerate(CUTS):
+            homes.settings(home, token_budget=budget)
             made = night(lake, as_of=homes.NIGHT + timedelta(hours=place), run_id=f"night{place}")
             decided.append(
                 made["consolidation_plan"].filter(memory_id="bread", rule="token_budget")["action"].to_list()
             )
             row = memory_of(lake, "bread")
             texts.append(row["trimmed"])
-        assert decided == [["trim"], ["trim"], ["trim"], ["archive"]]
-        assert len(texts[0]) > len(texts[1]) > len(texts[2]) > len(texts[3])
-        assert texts[3] == texts[4]
+        assert decided == [["trim"], ["trim"], ["archive"]]
+        assert len(texts[0]) > len(texts[1]) > len(texts[2])
+        assert texts[2] == texts[3]
         assert row["lifecycle"] == "archived"
+    return home
+
+
+@pytest.mark.parametrize("back", ["restore", "undo"])
+def test_a_text_that_several_nights_have_cut_comes_back_whole_and_stays(bread, tmp_path, back):
+    with homes.copied(bread, tmp_path) as lake:
         if back == "restore":
             restoring.restore(lake, "bread", profile_id="u", now=NOW)
         else:
-            for place in reversed(range(len(budgets))):
-                undo.undo(lake, f"night{place}", now=NOW)
+            undo.undo(lake, "night2", now=NOW)
+            undo.undo(lake, "night0", cascade=True, now=NOW)
         row = memory_of(lake, "bread")
-        assert (row["content"], row["trimmed"], row["lifecycle"]) == (told, None, "active")
+        assert (row["content"], row["trimmed"], row["lifecycle"]) == (BREAD, None, "active")
         later = planned(lake, as_of=homes.NIGHT + timedelta(days=1))
         assert "bread" not in set(for_room(later, "trim")["memory_id"]) | set(for_room(later, "archive")["memory_id"])
 
@@ -408,11 +411,6 @@ def test_what_was_marked_as_important_is_never_archived_for_a_budget(tmp_path):
         assert planned(lake, as_of=homes.NIGHT + timedelta(hours=2)).is_empty()
 
 
-def test_without_a_budget_nothing_is_trimmed(tmp_path, told):
-    with homes.filled(tmp_path, told) as lake:
-        assert homes.night(lake)["trims"].is_empty()
-
-
 def trim(name, before, **fields):
     return {"memory_id": name, "content_hash": memory(before, name)["content_hash"], **fields}
 
@@ -451,6 +449,8 @@ def test_a_text_that_was_given_back_is_not_trimmed_otherwise_either():
     decided = commit(propose(before, cut=[trim("a", before)]), 101)
     undone = {"decisions": decided, "reverted": revert(decided)}
     assert propose(before, cut=[trim("a", before, trimmed="Bath.")], **undone).is_empty()
+    asked = propose(before, cut=[trim("a", before)], of=profiles(retry_reverted=True), **undone)
+    assert said(asked) == [("trim", "a", None)], "unless a run asks for it again"
     changed = state({"memory_id": "a", "content": "Another text."})
     assert said(propose(changed, cut=[trim("a", changed)], **undone)) == [("trim", "a", None)]
 
