@@ -29,7 +29,8 @@ SAID = (
     ("b2", "s2", "Ben", "Nice, nice. Life is what it is, I guess, right?"),
     ("b3", "s3", "Ben", "I booked 3 tickets for the opera on 9 April."),
 )
-WHEN = [START + timedelta(days=9 * place) for place in range(len(SAID))]
+WHEN = [START + timedelta(hours=9 * place) for place in range(len(SAID))]
+"""Two days, so that a replay has few nights."""
 END = WHEN[-1] + timedelta(days=1)
 
 
@@ -81,52 +82,59 @@ def written(folder, frames):
     return paths
 
 
-def test_without_preset_and_budget_the_store_is_what_was_said(tmp_path):
-    made = replay_files(*written(tmp_path, people()), tmp_path / "out")
-    hot = pl.read_parquet(tmp_path / "out" / "hot.parquet")
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A folder with the files, and what a replay without preset and budget made of them there."""
+    folder = tmp_path_factory.mktemp("whole")
+    return folder, replay_files(*written(folder, people()), folder / "out")
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    """The same with both."""
+    folder = tmp_path_factory.mktemp("short")
+    return folder, replay_files(*written(folder, people()), folder / "out", budget=0.6, preset="default")
+
+
+def test_without_preset_and_budget_the_store_is_what_was_said(whole):
+    folder, made = whole
+    hot = pl.read_parquet(folder / "out" / "hot.parquet")
     assert dict(hot.schema) == RECORDS
     assert hot["id"].to_list() == [row[0] for row in SAID]
     assert hot["text"].to_list() == [f"{row[2]}: {row[3]}" for row in SAID]
     assert hot["member_ids"].to_list() == [[row[0]] for row in SAID]
     assert hot["t_start"].to_list() == WHEN == hot["t_end"].to_list()
-    results = pl.read_parquet(tmp_path / "out" / "results.parquet")
+    results = pl.read_parquet(folder / "out" / "results.parquet")
     assert dict(results.schema) == RESULTS
     assert results.filter(pl.col("query_id") == "q1").sort("rank")["id"][0] == "a3"
     assert set(results["id"]) <= set(hot["id"])
     assert made.hot.equals(hot)
 
 
-def test_both_layouts_give_the_same_store_and_answers(tmp_path):
-    one = replay_files(
-        *written(tmp_path / "a", people(events=lambda frame: frame.drop("importance"))), tmp_path / "a" / "out"
-    )
-    two = replay_files(*written(tmp_path / "b", messages()), tmp_path / "b" / "out")
+def test_both_layouts_give_the_same_store_and_answers(whole, tmp_path):
+    _, one = whole
+    two = replay_files(*written(tmp_path, messages()), tmp_path / "out")
     assert one.hot.equals(two.hot)
     assert one.results.equals(two.results)
 
 
-def test_a_budget_shortens_the_store_to_it_and_keeps_facts(tmp_path):
-    paths = written(tmp_path, people())
-    whole = replay_files(*paths, tmp_path / "whole").hot
-    half = replay_files(*paths, tmp_path / "half", budget=0.6).hot
-    tokens = [int(count_tokens(store["text"]).sum()) for store in (whole, half)]
+def test_a_budget_shortens_the_store_to_it_and_keeps_facts(whole, short):
+    tokens = [int(count_tokens(made.hot["text"]).sum()) for _, made in (whole, short)]
     assert tokens[1] <= 0.6 * tokens[0]
-    left = " ".join(half["text"])
+    left = " ".join(short[1].hot["text"])
     assert "midwife" in left
     assert "opera" in left
 
 
-def test_a_replay_is_the_same_every_time_and_in_any_order_of_rows(tmp_path):
+def test_a_replay_is_the_same_every_time_and_in_any_order_of_rows(short, tmp_path):
+    folder, once = short
     events, queries = people()
-    once = replay_files(
-        *written(tmp_path / "a", (events, queries)), tmp_path / "a" / "out", budget=0.7, preset="default"
-    )
     again = replay_files(
-        *written(tmp_path / "b", (events.reverse(), queries)), tmp_path / "b" / "out", budget=0.7, preset="default"
+        *written(tmp_path, (events.reverse(), queries)), tmp_path / "out", budget=0.6, preset="default"
     )
     assert once.hot.equals(again.hot)
     assert once.results.equals(again.results)
-    bytes_of = [(tmp_path / side / "out" / "hot.parquet").read_bytes() for side in "ab"]
+    bytes_of = [(side / "out" / "hot.parquet").read_bytes() for side in (folder, tmp_path)]
     assert bytes_of[0] == bytes_of[1]
 
 
@@ -136,7 +144,7 @@ def test_a_question_asked_early_sees_only_what_was_said_by_then():
         {"id": ["early", "late"], "at": [WHEN[2] + timedelta(hours=1), END], "text": ["midwife in Braga"] * 2},
         schema=replay.QUERIES,
     )
-    found = replay.run(chat.turns, early, replay.policy_for()).results
+    found = replay.run(chat.turns, early, replay.policy_for(), nights=2).results
     by = dict(found.sort("rank").group_by("query_id").agg("id").iter_rows())
     assert by["late"][0] == "a3"
     assert set(by["early"]) <= {"a1", "b1", "a2"}
@@ -146,7 +154,7 @@ def test_an_earlier_question_counts_as_a_recall():
     chat = small()
     training = pl.DataFrame({"id": ["t"], "at": [WHEN[4]], "text": ["midwife in Braga"]}, schema=replay.QUERIES)
     asked = experiment.queries(chat)
-    made = replay.run(chat.turns, asked, replay.policy_for(preset="default"), training=training)
+    made = replay.run(chat.turns, asked, replay.policy_for(preset="default"), training=training, nights=2)
     counts = dict(made.memories.select("memory_id", "access_count").iter_rows())
     assert counts["a3"] == 1
     assert counts["b3"] == 0
@@ -217,7 +225,9 @@ def test_a_policy_without_a_preset_keeps_everything_but_for_its_budget():
 @pytest.fixture(scope="module")
 def trial():
     policies = {"half": replay.policy_for(budget=0.5)}
-    return experiment.evaluate([small(), generate(1, kind="two_person", sessions=4)], policies, nights=2)
+    long = generate(1, kind="two_person", sessions=2)
+    some = dataclasses.replace(long, questions=long.questions.gather_every(4))
+    return experiment.evaluate([small(), some], policies, nights=2)
 
 
 def test_a_trial_compares_each_policy_with_keeping_everything(trial):

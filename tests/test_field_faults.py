@@ -12,7 +12,6 @@ import homes
 import numpy as np
 import polars as pl
 import pytest
-import sampling
 from frames import AS_OF, ago
 
 from memory_pipeline.consolidation import core_memory
@@ -22,9 +21,8 @@ from memory_pipeline.interop import jsonl
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
-from memory_pipeline.runs import commit, rebuild
 from memory_pipeline.schemas import TABLES
-from memory_pipeline.settings import Policy, preset, preset_names
+from memory_pipeline.settings import Policy, preset
 
 NIGHT = homes.NIGHT
 BACKUPS = [
@@ -49,33 +47,6 @@ def decided(lake, settings, days):
     at = NIGHT + timedelta(days=days)
     plan = homes.night(lake, as_of=at, run_id=f"run {at}", policy=settings)["consolidation_plan"]
     return sorted(plan.select("action", "memory_id").rows())
-
-
-# Any of them
-
-
-@pytest.mark.parametrize("name", sampling.first("default", *(name for name in preset_names() if name != "default")))
-def test_a_second_run_and_a_rebuild_give_the_same_under_every_preset(tmp_path, name):
-    told = homes.events(profiles=1, memories=60, days=40)
-    with homes.filled(tmp_path, told) as lake:
-        settings = homes.settings(tmp_path, preset=name)
-        made = 0
-        for days in (-20, 100):
-            at = max(event.occurred_at for event in told) + timedelta(days=days)
-            made += homes.night(lake, as_of=at, run_id=f"{days}", policy=settings)["consolidation_plan"].height
-            before = state(lake)
-            again = homes.night(lake, as_of=at, run_id=f"{days} again", policy=settings)["consolidation_plan"]
-            assert again.is_empty()
-            homes.same(state(lake), before)
-            rebuilt = rebuild.rebuild(lake, "sample-1")
-            assert [table for table in commit.PUBLISHED if not rebuilt[table].equals(lake.read(table))] == []
-        assert made > 0
-
-
-def state(lake):
-    """The tables that say where everything stands, without the id of the run that looked."""
-    names = ("memories", "association_edges", "scored_memories", "memory_importance", "core_memory_blocks")
-    return {name: lake.read(name).drop("plan_id", strict=False) for name in names}
 
 
 # AutoMem

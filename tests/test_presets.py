@@ -129,8 +129,16 @@ def test_nothing_is_lost_and_whoever_left_is_accounted_for(nights):
     assert merged.join(live, on=["profile_id", "superseded_by"], how="anti").is_empty()
 
 
-def test_the_second_plan_at_the_same_instant_is_empty(nights):
-    assert nights.planned(nights.lake).is_empty()
+def test_the_second_run_at_the_same_instant_decides_and_changes_nothing(nights, own):
+    again = homes.night(own, as_of=nights.end, policy=nights.settings, run_id="again")
+    assert again["consolidation_plan"].is_empty()
+    homes.same(standing(nights.published), standing(homes.published(own)))
+
+
+def standing(published: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The tables that say where everything stands, without the id of the run that looked."""
+    names = ("memories", "association_edges", "scored_memories", "memory_importance", "core_memory_blocks")
+    return {name: published[name].drop("plan_id", strict=False) for name in names}
 
 
 def test_hours_later_only_time_and_new_summaries_call_for_more(nights, own):
@@ -146,9 +154,13 @@ def test_hours_later_only_time_and_new_summaries_call_for_more(nights, own):
 
 
 def test_undo_of_the_run_restores_the_former_tables_and_a_rebuild_makes_the_latter(nights, own):
-    for profile_id in preset_names():
-        rebuilt = rebuild.rebuild(own, profile_id)
-        for name in commit.PUBLISHED:
-            assert rebuilt[name].equals(own.read(name, profiles=[profile_id])), (profile_id, name)
+    runs = rebuild.runs_in_force(own)
+    last = runs.unique("profile_id", keep="last", maintain_order=True)
+    rebuilt = rebuild.as_committed(own, last, reverted=own.ledger.reverted(), earlier=runs)
+    assert last["profile_id"].sort().to_list() == sorted(preset_names())
+    for name in commit.PUBLISHED:
+        for (profile_id,), made in rebuilt[name].group_by("profile_id", maintain_order=True):
+            assert made.equals(nights.published[name].filter(profile_id=profile_id)), (profile_id, name)
+        assert rebuilt[name].height == nights.published[name].height, name
     undo.undo(own, "end", now=NOW)
     homes.same(nights.former, homes.published(own))
