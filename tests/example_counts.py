@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 PUSH: Final = "push"
 DRILL: Final = "drill"
@@ -19,13 +19,18 @@ def register() -> None:
     settings.load_profile(PUSH)
 
 
-def examples(count: int, **options: Any) -> settings:
-    """Settings of a property whose examples are costly: so many in a push, and as many times more in a drill."""
-    drill = settings.get_current_profile_name() == DRILL
-    return settings(max_examples=count * (DRILL_FACTOR if drill else 1), **options)
+def examples(count: int, *, drill: int | None = None, **options: Any) -> settings:
+    """Settings of a property whose examples are costly: so many in a push, in a drill as many times more, or as given.
+
+    None in a push leaves those that the property names.
+    """
+    if settings.get_current_profile_name() == DRILL:
+        return settings(max_examples=drill or count * DRILL_FACTOR, **options)
+    if not count:
+        return settings(phases=(Phase.explicit,), **options)
+    return settings(max_examples=count, **options)
 
 
 def fewer(count: int = 4) -> settings:
     """Settings of a property whose examples are costly: so many in a push, and in a drill as many as of any other."""
-    drill = settings.get_current_profile_name() == DRILL
-    return settings(max_examples=FEW * DRILL_FACTOR if drill else count)
+    return examples(count, drill=FEW * DRILL_FACTOR)

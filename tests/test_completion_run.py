@@ -2,6 +2,7 @@
 
 import re
 import sys
+from io import StringIO
 
 import commands
 import dagster as dg
@@ -10,13 +11,14 @@ import launches
 import polars as pl
 import pytest
 from answering import all_different, failure, material, reply, said, serving, stated
+from rich.console import Console
 
 from memory_pipeline import MemoryClient, Settings, build_defs
 from memory_pipeline.assets.resources import Run
 from memory_pipeline.runs import consolidate, inputs
 from memory_pipeline.schemas import TABLES
-from memory_pipeline.service import actions
-from memory_pipeline.settings import Policy
+from memory_pipeline.service import actions, report_runs
+from memory_pipeline.settings import Policy, load
 from memory_pipeline.text.score.commands import instructs_reader
 
 KEY = "sk-very-secret-0123456789"
@@ -49,19 +51,14 @@ def lake(tmp_path, told):
 
 @pytest.fixture(scope="module")
 def worded(tmp_path_factory, told, instance):
-    """A store after two nights with a model, its settings, what was asked in each night, and all that Dagster noted."""
+    """A store after two nights with a model, its settings, what was asked in each, and Dagster's events of one."""
     with homes.filled(tmp_path_factory.mktemp("worded"), told) as opened:
         with serving(faithful) as server:
             settings = deployment(opened, server)
             first = finished(settings, instance, as_of=homes.NIGHT.isoformat())
             asked = len(server.asked)
-            second = finished(settings, instance, as_of=LATER.isoformat())
-        yield (
-            opened,
-            settings,
-            (server.prompts[:asked], server.prompts[asked:]),
-            [*first.all_events, *second.all_events],
-        )
+            homes.night(opened, policy=settings, as_of=LATER, run_id="second")
+        yield opened, settings, (server.prompts[:asked], server.prompts[asked:]), first.all_events
 
 
 def faithful(prompt, _):
@@ -178,24 +175,23 @@ def test_the_report_of_a_run_says_how_many_summaries_rules_had_to_word_and_why(l
     }
     with serving(lambda _, nth: answers.get(nth) or failure(400)) as server:
         variables = {f"MEMORY_PIPELINE_{name}": value for name, value in (given | {"LLM_BASE_URL": server.url}).items()}
-        shown = commands.text(
-            "consolidate", "--as-of", commands.NIGHT, home=lake.home, OPENAI_API_KEY=KEY, COLUMNS="300", **variables
-        )
+        homes.night(lake, policy=load(lake.home, environment=variables))
+    console = Console(file=StringIO(), width=300)
+    report_runs.run(console, lake, report_runs.run_document(lake, "run"))
+    shown = console.file.getvalue()
     made = lake.read("summaries").height
     reasons = f"{made - 2} rejected · 1 empty · 1 with an invented fact"
     assert f"\nworded by rules instead of the language model: {made} summaries: {reasons}\n" in shown
 
 
-def test_the_report_of_a_run_says_nothing_of_a_model_where_there_is_none(lake):
-    assert "language model" not in commands.text("consolidate", "--as-of", commands.NIGHT, home=lake.home)
-
-
-def test_without_a_model_nobody_is_asked(lake, instance):
+def test_without_a_model_nobody_is_asked_and_the_report_says_nothing_of_one(lake):
     with serving(faithful) as server:
-        settings = deployment(lake, server, llm_model=None)
-        finished(settings, instance, last="completions", as_of=homes.NIGHT.isoformat())
+        shown = commands.text(
+            "consolidate", "--as-of", commands.NIGHT, home=lake.home, MEMORY_PIPELINE_LLM_BASE_URL=server.url
+        )
     assert server.asked == []
     assert lake.read("completions").is_empty()
+    assert "language model" not in shown
 
 
 def test_a_missing_package_stops_the_run_with_one_sentence(lake, instance, monkeypatch):

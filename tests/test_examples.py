@@ -8,6 +8,7 @@ import sys
 import homes
 import nbformat
 import pytest
+import sampling
 from commands import environment
 from nbclient import NotebookClient
 from waiting import PATIENCE
@@ -40,7 +41,7 @@ def test_the_committed_notebook_holds_no_outputs():
     assert all((cell.outputs, cell.execution_count) == ([], None) for cell in code)
 
 
-@pytest.mark.parametrize("memories", [80, 2, 0])
+@pytest.mark.parametrize("memories", sampling.first(80, 2, 0))
 def test_the_notebook_runs_over_any_snapshot_and_plots(tmp_path, monkeypatch, memories):
     told = homes.events(profiles=1, memories=memories) if memories else []
     monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(store(tmp_path, told)))

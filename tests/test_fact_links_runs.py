@@ -7,6 +7,7 @@ import duckdb
 import homes
 import polars as pl
 import pytest
+import sampling
 from homes import NIGHT
 from leftovers import found
 
@@ -147,7 +148,6 @@ def test_a_night_links_closes_and_stands(made, lake):
     assert (kiln["lifecycle"], kiln["valid_until"], kiln["closed_by"]) == ("active", None, None)
     assert_rebuilt(lake)
     assert about_facts(later(lake, 1)).is_empty()
-    assert_rebuilt(lake)
 
 
 def test_recall_and_the_snapshot_show_what_is_doubtful(lake):
@@ -168,21 +168,16 @@ def test_recall_and_the_snapshot_show_what_is_doubtful(lake):
         assert "kiln" in [row[0] for row in connection.execute("SELECT memory_id FROM current_memories").fetchall()]
 
 
-def test_undoing_the_closing_opens_the_sentence_and_it_stays_open(lake):
+@pytest.mark.parametrize("name", sampling.first("shelf", "cellar"))
+def test_a_closing_and_a_doubt_are_undone_this_by_either_memory_and_both_stay_away(lake, name):
     undo.undo(lake, "kiln", profile_id="p", now=NIGHT + timedelta(hours=1))
     assert memory(lake, "kiln")["closed_statements"] is None
-    assert_rebuilt(lake)
-    assert about_facts(later(lake, 1)).is_empty()
-    assert memory(lake, "kiln")["closed_statements"] is None
-
-
-@pytest.mark.parametrize("name", ["shelf", "cellar"])
-def test_a_doubt_is_undone_by_either_memory_and_stays_away(lake, name):
     undone = undo.undo(lake, name, profile_id="p", now=NIGHT + timedelta(hours=1))
     assert set(undone["action"]) == {"link"}
     assert "MAY_UPDATE" not in [edge_type for _, _, edge_type, _ in links(lake)]
     assert_rebuilt(lake)
     assert about_facts(later(lake, 1)).is_empty()
+    assert memory(lake, "kiln")["closed_statements"] is None
 
 
 def test_what_changes_loses_its_links_and_what_it_closed(lake):

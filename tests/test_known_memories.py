@@ -128,6 +128,7 @@ def test_of_two_writers_at_once_one_is_refused(tmp_path):
         assert sorted(pool.map(write, ["One", "Two", "Three", "Four"])) == [0, 0, 0, 50]
 
 
+@pytest.mark.drill
 def test_of_two_processes_at_once_one_is_refused(tmp_path):
     program = textwrap.dedent(f"""
         import sys

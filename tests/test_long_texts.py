@@ -62,8 +62,8 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_a_run_and_a_recall_over_a_long_text_are_bounded(tmp_path, name, monkeypatch):
+@pytest.mark.parametrize("names", [list(TEXTS)[:5], list(TEXTS)[5:]], ids=" and ".join)
+def test_a_run_and_a_recall_over_long_texts_are_bounded(tmp_path, names, monkeypatch):
     guarded = []
     disagreements = merge_guard.disagreements
 
@@ -72,7 +72,8 @@ def test_a_run_and_a_recall_over_a_long_text_are_bounded(tmp_path, name, monkeyp
         return disagreements(pairs)
 
     monkeypatch.setattr(merge_guard, "disagreements", seen)
-    events = [stored(f"long {place}", text, place) for place, text in enumerate(TEXTS[name])]
+    texts = [text for name in names for text in TEXTS[name]]
+    events = [stored(f"long {place}", text, place) for place, text in enumerate(texts)]
     events += [stored("short", "The boiler is in the cellar.", 50)]
     started, peak = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with Lake(tmp_path) as lake:

@@ -1,5 +1,6 @@
 """A memory that took the place of near duplicates is found, listed and shown as they were."""
 
+import shutil
 from datetime import UTC, datetime, timedelta
 
 import duckdb
@@ -56,22 +57,24 @@ def told(home, clock):
     return client
 
 
-@pytest.fixture
-def client(tmp_path, clock):
-    with told(tmp_path, clock) as opened:
-        yield opened
+@pytest.fixture(scope="module")
+def consolidated(tmp_path_factory):
+    """A store after a run, and where the kayaks ranked before it."""
+    home = tmp_path_factory.mktemp("later")
+    with told(home, Clock()) as opened:
+        before = ranks(opened)
+        opened.consolidate()
+    return home, before
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    return tmp_path_factory.mktemp("later")
+def home(consolidated):
+    return consolidated[0]
 
 
 @pytest.fixture(scope="module")
 def later(home):
-    """The store after a run."""
-    with told(home, Clock()) as opened:
-        opened.consolidate()
+    with MemoryClient(home, profile_id="u", clock=Clock()) as opened:
         yield opened
 
 
@@ -85,10 +88,12 @@ def the_one(client):
     return one
 
 
-def test_it_ranks_where_its_members_ranked(client):
-    before = [kayaks(client.recall(question, record=False))[0].rank for question in ASKED]
-    client.consolidate()
-    assert [kayaks(client.recall(question, record=False))[0].rank for question in ASKED] == before == [1, 1, 1]
+def ranks(client):
+    return [kayaks(client.recall(question, record=False))[0].rank for question in ASKED]
+
+
+def test_it_ranks_where_its_members_ranked(consolidated, later):
+    assert ranks(later) == consolidated[1] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("filters", FILTERS)
@@ -125,17 +130,14 @@ def test_the_tables_say_so_too(later, home):
     assert [at.astimezone(UTC) for at in row[3:]] == [LAST, NOON]
 
 
-def test_core_memory_says_who_said_it(tmp_path, clock):
-    with MemoryClient(tmp_path, clock=clock) as client:
-        for mark in (".", "!"):
-            client.remember(f"I am allergic to shellfish{mark}", speaker="Ana", category="semantic")
-        client.consolidate()
-        (block,) = client.session_start().blocks
-        assert block.content == "Ana: I am allergic to shellfish."
+@pytest.fixture
+def client(home, tmp_path, clock):
+    shutil.copytree(home, tmp_path / "copy", symlinks=True)
+    with MemoryClient(tmp_path / "copy", profile_id="u", clock=clock) as opened:
+        yield opened
 
 
 def test_an_undo_and_the_past_know_the_members_alone(client, clock):
-    client.consolidate()
     one = the_one(client)
     clock.at += timedelta(hours=1)
     past = kayaks(client.recall("yellow kayak", as_of=NOON - timedelta(hours=1), filters={"session_id": "s1"}))
@@ -168,15 +170,19 @@ def test_what_is_erased_of_it_is_forgotten(tmp_path, clock):
         assert client.list({"session_id": "s2"}) == []
 
 
-def test_two_people_keep_their_own(tmp_path, clock):
+def test_two_people_keep_their_own_and_core_memory_says_who_said_it(tmp_path, clock):
     with MemoryClient(tmp_path, clock=clock) as client:
         for user in ("ann", "bob"):
             client.remember("I parked the car on level 4 of the garage.", user_id=user)
-        assert "supersede" not in client.consolidate().actions
+        for mark in (".", "!"):
+            client.remember(f"I am allergic to shellfish{mark}", speaker="Ana", category="semantic")
+        assert client.consolidate().actions["supersede"] == 2
         for user in ("ann", "bob"):
             own = {"user_id": user}
             assert [one.user_id for one in client.list(own)] == [user]
             assert len(client.recall("Where is the car parked?", filters=own)) == 1
+        (block,) = client.session_start().blocks
+        assert block.content == "Ana: I am allergic to shellfish."
 
 
 def test_a_newer_memory_ends_what_was_merged_before(tmp_path, clock):

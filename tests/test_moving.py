@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from encoders import encoder
 
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import commands as cli
 from memory_pipeline.text.embed.embedding import embedder
@@ -45,33 +46,27 @@ def moved(lake, embedder_name):
     )
 
 
-def test_a_store_moves_to_another_embedder_and_back_exactly(tmp_path, told, name):
+def test_a_store_moves_to_another_embedder_and_back_exactly_and_the_way_back_embeds_nothing(
+    tmp_path, told, name, monkeypatch
+):
     with homes.filled(tmp_path, told) as lake:
         homes.night(lake, run_id="first")
         before = published(lake)
         there = moved(lake, name)
         away = published(lake)
+        vectors = lake.read("vectors")
+        monkeypatch.setattr(type(embedder("hashing")), "embed", lambda *_: pytest.fail("a text was embedded again"))
+        monkeypatch.setattr("memory_pipeline.text.embed.embedding.embed_texts", _nothing)
         back = moved(lake, "hashing")
+        assert lake.read("vectors").height == vectors.height
         assert there["consolidation_plan"].is_empty()
         assert back["consolidation_plan"].is_empty()
         homes.same(before, published(lake))
         assert not away["derived_edges"].equals(before["derived_edges"])
         memories = lake.read("memories").filter(pl.col("lifecycle") == "active")
-        vectors = lake.read("vectors")
         for model in ("hashing", name):
             assert memories.join(vectors.filter(model=model), on=["profile_id", "content_hash"], how="anti").is_empty()
         assert vectors.select(TABLES["vectors"].key).is_unique().all()
-
-
-def test_the_way_back_embeds_nothing(tmp_path, told, name, monkeypatch):
-    with homes.filled(tmp_path, told) as lake:
-        homes.night(lake, run_id="first")
-        moved(lake, name)
-        monkeypatch.setattr(type(embedder("hashing")), "embed", lambda *_: pytest.fail("a text was embedded again"))
-        texts = lake.read("vectors").height
-        monkeypatch.setattr("memory_pipeline.text.embed.embedding.embed_texts", _nothing)
-        moved(lake, "hashing")
-        assert lake.read("vectors").height == texts
 
 
 def _nothing(texts, _model):
@@ -80,17 +75,17 @@ def _nothing(texts, _model):
 
 
 def test_one_command_moves_a_store_and_recall_follows(tmp_path, told, name):
-    homes.filled(tmp_path, told).close()
-    commands.text("consolidate", "--as-of", commands.NIGHT, home=tmp_path)
+    with homes.filled(tmp_path, told) as lake:
+        homes.night(lake)
     query = next(event.payload.content for event in told if hasattr(event.payload, "content"))
-    first = commands.text("recall", query, "--json", home=tmp_path)
+    first = commands.told("recall", query, home=tmp_path)
     commands.text("embedder", name, home=tmp_path)
     assert f'embedder = "{name}"' in (tmp_path / "memory_pipeline.toml").read_text("utf-8")
-    commands.text("recall", query, "--json", home=tmp_path)
-    commands.text("embedder", "hashing", home=tmp_path)
-    assert re.findall(r'"memory_id": "[^"]*"', commands.text("recall", query, "--json", home=tmp_path)) == re.findall(
-        r'"memory_id": "[^"]*"', first
-    )
+    with Lake(tmp_path) as lake:
+        vectors = lake.read("vectors")
+    assert vectors.filter(model=name)["content_hash"].n_unique() == vectors["content_hash"].n_unique()
+    second = commands.told("recall", query, home=tmp_path)
+    assert [found["recalled"][0]["content"] for found in (first, second)] == [query, query]
 
 
 def test_a_model_that_cannot_be_loaded_changes_nothing(tmp_path, told):

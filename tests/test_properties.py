@@ -20,7 +20,6 @@ from memory_pipeline.runs import undo
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset, preset_names
 
-few = examples(3)
 KEY = ["profile_id", "memory_id"]
 START = datetime(2026, 1, 1, tzinfo=UTC)
 END = 60.0
@@ -63,6 +62,12 @@ accesses = st.lists(
     max_size=12,
 )
 lives = st.tuples(memories, accesses)
+
+FULL = (
+    [{"day": place * 3.0, "text": text, "session": place % 4} for place, text in enumerate(TEXTS)],
+    [{"day": 40.0 + place, "session": place % 3, "places": [0, 7, 9, 11]} for place in range(6)],
+)
+"""A life of which a run merges, closes, promotes and compiles something."""
 
 
 def told(life: tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]], *, profile: str = "p") -> list[Event]:
@@ -143,7 +148,8 @@ USE = ("access_count", "last_accessed_at", "access_sessions", "stability_gain")
 SCORES = ("retention", "stability", "floored_at", "recency", "energy", "age_tier", "idle_days")
 
 
-@few
+@examples(0, drill=120)
+@example(life=FULL, looks=[20.0, 45.0], cognitive=True)
 @given(lives, st.lists(days, max_size=3), st.booleans())
 def test_runs_at_any_cadence_come_to_what_one_run_comes_to(life, looks, cognitive):
     """Energy, tiers, retention, recency and the weight of every edge; the last runs drain what rises one step a run."""
@@ -165,7 +171,8 @@ def test_runs_at_any_cadence_come_to_what_one_run_comes_to(life, looks, cognitiv
 # --- isolation and order
 
 
-@few
+@examples(0, drill=120)
+@example(FULL, (FULL[0][2:9], FULL[1][:2]), "superlocal")
 @given(lives, lives, st.sampled_from(preset_names()))
 def test_rows_of_a_profile_do_not_depend_on_another(life, other, name):
     policy = Policy(**preset(name))
@@ -184,7 +191,7 @@ def _alike(one: pl.DataFrame, other: pl.DataFrame, name: str) -> None:
     assert_frame_equal(left, right, check_exact=True, check_row_order=True)
 
 
-@few
+@examples(3)
 @given(lives, st.sampled_from(preset_names()), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(life, name, random):
     policy = Policy(**preset(name))
@@ -220,14 +227,8 @@ def test_late_and_repeated_events_change_nothing(life, name, random, repeated):
 
 # --- undo
 
-FULL = (
-    [{"day": place * 3.0, "text": text, "session": place % 4} for place, text in enumerate(TEXTS)],
-    [{"day": 40.0 + place, "session": place % 3, "places": [0, 7, 9, 11]} for place in range(6)],
-)
-"""A life of which a run merges, closes, promotes and compiles something."""
 
-
-@examples(1)
+@examples(0, drill=40)
 @example(FULL, ["summarise", "close", "promote", "compile"])
 @given(lives, st.permutations(["summarise", "close", "promote", "compile"]))
 def test_what_is_taken_back_is_as_if_it_had_never_been_decided(life, actions):

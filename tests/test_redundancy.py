@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import frames
 import pytest
+import sampling
 
 from memory_pipeline import MemoryClient
 from memory_pipeline.recall.index.memory_index import Index
@@ -52,7 +53,7 @@ def ids(question, rows, k=10, **given):
     return rank(index, question, now=frames.AS_OF, k=k, **given)["memory_id"].to_list()
 
 
-@pytest.mark.parametrize("speaker", [None, "Ana"])
+@pytest.mark.parametrize("speaker", sampling.first(None, "Ana"))
 def test_what_holds_now_comes_before_the_old_and_no_summary_says_both(tmp_path, speaker):
     with MemoryClient(tmp_path, profile_id="ana") as memory:
         old, new = (memory.remember(text, session_id="s1", speaker=speaker) for text in LAUNCH)

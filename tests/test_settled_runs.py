@@ -94,10 +94,11 @@ def test_what_a_run_without_limit_has_done_no_longer_waits():
     assert left(caught_up=101) == ["b", "c"], "a run since has left nothing"
 
 
-def test_a_run_with_a_limit_knows_which_run_left_nothing(lake):
+def test_runs_say_of_which_scope_they_were_and_one_with_a_limit_knows_which_left_nothing(lake):
     lake.ledger.append([happened(place, "stored", f"m{place}", content=f"Note {place}.") for place in range(3)])
     homes.night(lake, as_of=START + DAY, run_id="one")
-    homes.night(lake, as_of=START + 2 * DAY, run_id="two", task="lightweight")
+    homes.night(lake, as_of=START + 2 * DAY, run_id="two", task="reflect")
+    assert lake.ledger.runs().sort("commit_seq")["scope"].to_list() == ["all", "recent"]
     first = lake.ledger.runs().sort("commit_seq")["commit_seq"][0]
     with lake.ledger.writing() as transaction:
         transaction.connection.execute(text("UPDATE runs SET duration_seconds = 1000"))
@@ -112,13 +113,6 @@ def test_a_run_with_a_limit_knows_which_run_left_nothing(lake):
     assert second["consolidation_plan"].is_empty(), "a second run at an instant has the limit of the first"
     again = inputs.select_profiles(lake, limited, as_of=START + 4 * DAY)
     assert again["caught_up"].to_list() == [first], "the third has left some"
-
-
-def test_runs_say_of_which_scope_they_were(lake):
-    lake.ledger.append([happened(1, "stored", "a", content="Ada lives in Bath.")])
-    homes.night(lake, as_of=START + DAY, run_id="one")
-    homes.night(lake, as_of=START + 2 * DAY, run_id="two", task="reflect")
-    assert lake.ledger.runs().sort("commit_seq")["scope"].to_list() == ["all", "recent"]
 
 
 def test_a_ledger_of_the_version_before_is_brought_to_this_one(tmp_path):
@@ -140,8 +134,8 @@ def test_an_agent_has_one_summary_however_its_memories_leave(tmp_path):
     settings = homes.settings(tmp_path)
     with homes.filled(tmp_path, told) as lake:
         stood_for = 0
-        for part in range(1, 7):
-            at = instants[0] + (instants[-1] - instants[0]) * part / 6 + timedelta(minutes=1)
+        for part in range(1, 5):
+            at = instants[0] + (instants[-1] - instants[0]) * part / 4 + timedelta(minutes=1)
             homes.night(lake, as_of=at, policy=settings, run_id=str(part))
             memories = lake.read("memories")
             live = memories.filter(pl.col("lifecycle").is_in(LIVE))
