@@ -186,9 +186,9 @@ def test_the_report_of_a_run_says_how_many_summaries_rules_had_to_word_and_why(l
 
 def test_without_a_model_nobody_is_asked_and_the_report_says_nothing_of_one(lake):
     with serving(faithful) as server:
-        shown = commands.text(
-            "consolidate", "--as-of", commands.NIGHT, home=lake.home, MEMORY_PIPELINE_LLM_BASE_URL=server.url
-        )
+        given = {"LLM_BASE_URL": server.url, "SUMMARIES": "all", "CORE_FACTS": "superlocal"}
+        variables = {f"MEMORY_PIPELINE_{name}": value for name, value in given.items()}
+        shown = commands.text("consolidate", "--as-of", commands.NIGHT, home=lake.home, **variables)
     assert server.asked == []
     assert lake.read("completions").is_empty()
     assert "language model" not in shown
