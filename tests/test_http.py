@@ -177,6 +177,7 @@ def test_the_schema_names_paths_codes_and_the_token(client):
         "/undo": {"post"},
         "/tick": {"post"},
         "/users/{user_id}": {"delete"},
+        "/questions": {"delete"},
         "/profiles/{profile_id}": {"delete"},
         "/recall": {"post"},
         "/sessions/{session_id}/start": {"post"},

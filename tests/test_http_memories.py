@@ -155,9 +155,13 @@ def test_an_agent_erases_a_memory_and_an_administrator_a_person_or_a_profile(cli
     assert client.get("/memories/c0", **own).status_code == 404
     assert "xylophones" not in client.get("/explain/c0", **own).text
     assert "c0" not in ids(client.post("/recall", json={"query": "xylophones", "deep": True}, **own))
-    for path in ("/users/dan", "/profiles/cleo"):
+    since = receipt.json()["at"]
+    assert ids(client.post("/recall", json={"query": "Are xylophones in the zeppelin?"}, **own))
+    for path in ("/users/dan", "/profiles/cleo", f"/questions?since={since}"):
         answer = client.delete(path, **own)
         assert (answer.status_code, "administrator" in answer.json()["detail"]) == (403, True)
+    asked = client.delete("/questions", params={"profile_id": "cleo", "since": since}, **admin)
+    assert (asked.status_code, asked.json()["erased"], asked.json()["queries"]) == (200, [], 2), asked.text
     gone = client.delete("/users/dan", params={"profile_id": "cleo"}, **admin)
     assert gone.json()["erased"] == ["c1"]
     for profile in ("cleo", "nobody"):

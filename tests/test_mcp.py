@@ -26,7 +26,7 @@ from memory_pipeline.service.mcp_server import Exposure, server
 from memory_pipeline.service.request_bodies import Conditions
 
 READING = {"recall", "get", "list", "explain", "status"}
-ERASING = {"forget", "erase_user"}
+ERASING = {"forget", "erase_user", "erase_questions"}
 TOOLS = READING | {
     "session_start", "remember", "remember_many", "update", "protect", "restore", "feedback", "end_session",
     "consolidate", "tick", "undo",
@@ -385,6 +385,7 @@ def test_an_agent_lists_changes_protects_and_erases_as_over_the_other_faces(tmp_
             "shown": await ask("get", memory_id="m1"),
             "ended": await ask("end_session", session_id="s1"),
             "erased": await ask("erase_user", user_id="bo"),
+            "asked": await ask("erase_questions", since="2026-01-01T00:00:00Z"),
             "left": await ask("list", deep=True),
         }
 
@@ -405,6 +406,7 @@ def test_an_agent_lists_changes_protects_and_erases_as_over_the_other_faces(tmp_
     assert (told["shown"]["content"], told["shown"]["session_id"]) == ("Ana drinks white tea.", "s1")
     assert told["ended"] == {"result": "noted"}
     assert told["erased"]["erased"] == ["m2"]
+    assert (told["asked"]["erased"], told["asked"]["queries"]) == ([], 1)
     assert [row["memory_id"] for row in told["left"]["memories"]] == ["m1"]
     with Lake(tmp_path) as lake:
         assert lake.events().filter(session_id="s1")["event_type"].to_list()[-1] == "session.ended"

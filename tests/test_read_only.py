@@ -1,6 +1,7 @@
 """A data folder that cannot be written can be looked at, and one sentence says where writing is needed."""
 
 import os
+import stat
 import subprocess
 from contextlib import contextmanager
 
@@ -50,3 +51,17 @@ def test_a_read_only_folder_is_looked_at_and_named_where_writing_is_needed(tmp_p
         assert "cannot be written" in refused("remember", "A new fact.", home=home)
         assert "make the folder and its files writable" in refused("erase", answer[0].memory_id, "--yes", home=home)
     assert told("status", home=home)["position"] == position
+
+
+def test_a_new_data_folder_is_its_owners_and_its_files_follow_the_umask(tmp_path):
+    before = os.umask(0o022)
+    try:
+        MemoryClient(tmp_path / "own").close()
+        (tmp_path / "shared").mkdir(mode=0o750)
+        MemoryClient(tmp_path / "shared").close()
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("own", "shared")] == [0o700, 0o750]
+    assert stat.S_IMODE((tmp_path / "own" / "ledger.sqlite").stat().st_mode) == 0o644
+    found = {row["subject"]: row["detail"] for row in told("doctor", home=tmp_path / "shared")}
+    assert "chmod 700" in found["access"]

@@ -12,7 +12,7 @@ from memory_pipeline.ledger import payloads
 
 NOT_COVERED: Final = (
     "backups and copies of the data folder",
-    "exported snapshots and tables",
+    "exported snapshots, tables and dead letters",
     "plan files and reports written outside the data folder",
     "logs and memories of the agents themselves, and what a language model's provider keeps",
     "ids (of memories, events, sessions, agents and users) and the hashes in ids of decisions and summaries",

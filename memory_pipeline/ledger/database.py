@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from polars.exceptions import ComputeError
 from sqlalchemy.dialects import postgresql, sqlite
 
-from memory_pipeline.ledger.disk import sync, writable
+from memory_pipeline.ledger.disk import private, sync, writable
 from memory_pipeline.schemas import Decisions, EventType
 
 SCHEMA: Final = 4
@@ -320,7 +320,7 @@ class Database:
         self._handles: dict[int, _Handle] = {}
         self._finalizer = weakref.finalize(self, _dispose, self._handles)
         with explained(self.home):
-            self.home.mkdir(parents=True, exist_ok=True)
+            private(self.home)
             if not self.file.exists():
                 with self._handle.lock:
                     _create(self.file)

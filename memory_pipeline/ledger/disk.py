@@ -19,6 +19,12 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def private(folder: Path) -> Path:
+    """Create a data folder that only this user can enter, unless it exists; its files follow the umask."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
 def writable(folder: Path) -> bool:
     """Return whether this user may write to a folder; a data folder that is read-only can still be looked at."""
     return os.access(folder, os.W_OK)

@@ -19,7 +19,7 @@ from typing import Final
 import filelock
 
 from memory_pipeline.ledger.database import LakeError, explained
-from memory_pipeline.ledger.disk import sync
+from memory_pipeline.ledger.disk import private, sync
 
 TOKENS_FILE: Final = "tokens.json"
 PREFIX: Final = "mpt_"
@@ -153,7 +153,7 @@ def _hash(token: str) -> str:
 def _locked(home: Path) -> Iterator[None]:
     """Keep other writers out."""
     with explained(home):
-        home.mkdir(parents=True, exist_ok=True)
+        private(home)
         with filelock.FileLock(home / "tokens.lock", timeout=_LOCK_SECONDS):
             yield
 

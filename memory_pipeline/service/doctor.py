@@ -8,6 +8,7 @@ import importlib.util
 import os
 import platform
 import shutil
+import stat
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import nullcontext
@@ -90,9 +91,17 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
         return
     refused = f"{many(letters, 'refused event')}; see them with: memory-pipeline dead-letters list"
     yield Finding("dead letters", well=True, detail=refused if letters else "none")
+    yield _access(home)
     free = shutil.disk_usage(home).free
     yield Finding("disk", free > ENOUGH_BYTES, f"{free / 1e9:.1f} GB free")
     yield _dagster(home)
+
+
+def _access(home: Path) -> Finding:
+    """Say who else on this machine may enter the data folder."""
+    mode = stat.S_IMODE(home.stat().st_mode)
+    others = f"other users of this machine may enter (mode {mode:o}); keep them out with: chmod 700 {home}"
+    return Finding("access", well=True, detail=others if mode & 0o077 else "only its owner may enter the folder")
 
 
 def _ledger(lake: Lake) -> Finding:

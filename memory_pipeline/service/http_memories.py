@@ -202,6 +202,17 @@ def erase_user(
     return JSONResponse(client.erase(user=user_id).to_dict())
 
 
+@router.delete("/questions", dependencies=[Heavy])
+def erase_questions(
+    grant: Authorized,
+    client: Client,
+    since: Annotated[Instant, Query(description="Questions asked since this instant, such as of an erasure.")],
+) -> JSONResponse:
+    """Erase the words of every question asked since an instant for good; needs an administrator's token."""
+    _require_admin(grant)
+    return JSONResponse(client.erase(questions_since=since).to_dict())
+
+
 @router.delete("/profiles/{profile_id}", dependencies=[Heavy])
 def erase_profile(
     request: Request, grant: Authorized, profile_id: Annotated[str, Path(min_length=1, description="Profile to erase.")]

@@ -13,6 +13,7 @@ import dagster as dg
 from memory_pipeline.assets.resources import RETRY, Run
 from memory_pipeline.definitions import build_defs
 from memory_pipeline.ledger.database import LakeError, database_problem
+from memory_pipeline.ledger.disk import private
 from memory_pipeline.settings import Settings
 
 ATTEMPTS: Final = 3
@@ -33,8 +34,8 @@ class Launched:
 
 def dagster_home(home: Path) -> Path:
     """Return the folder of the data folder's Dagster instance; create and configure it on first use."""
-    folder = home / "dagster"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = private(home) / "dagster"
+    folder.mkdir(exist_ok=True)
     config = folder / "dagster.yaml"
     if not config.exists():
         config.write_text((resources.files("memory_pipeline") / "dagster.yaml").read_text("utf-8"), "utf-8")

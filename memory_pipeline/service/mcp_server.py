@@ -60,6 +60,7 @@ _OFFERS: Final = (
     _Offer("feedback", "feedback", "feedback on whether a recalled memory helped"),
     _Offer("forget", "forget", "forget only when the user asks for it", idempotent=True, erases=True, heavy=True),
     _Offer("erase_user", "erase_user", idempotent=True, erases=True, heavy=True, admin=True),
+    _Offer("erase_questions", "erase_questions", idempotent=True, erases=True, heavy=True, admin=True),
     _Offer("end_session", "end_session", "end_session when it is over", idempotent=True),
     _Offer("consolidate", "consolidate", idempotent=True, heavy=True),
     _Offer("tick", "tick", heavy=True),

@@ -252,6 +252,15 @@ class MemoryTools:
         with self._memory(profile_id) as memory:
             return dict(memory.erase(user=user_id).to_dict())
 
+    def erase_questions(
+        self,
+        since: Annotated[Instant, Field(description="Instant of the erasure.")],
+        profile_id: Profile = None,
+    ) -> dict[str, Any]:
+        """Erase the words of all questions asked since an erasure, which may quote it. Returns a receipt."""
+        with self._memory(profile_id) as memory:
+            return dict(memory.erase(questions_since=since).to_dict())
+
     def end_session(
         self,
         session_id: Annotated[str, Field(min_length=1, description="Id of the conversation.")],

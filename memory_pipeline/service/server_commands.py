@@ -78,7 +78,8 @@ def mcp(
         typer.Option(metavar="A,B,C", help="Offer only these tools; default: all but those that erase."),
     ] = None,
     allow_erase: Annotated[
-        bool, typer.Option("--allow-erase", help="Also offer `forget` and `erase_user`, which erase for good.")
+        bool,
+        typer.Option("--allow-erase", help="Also offer `forget`, `erase_user` and `erase_questions`, which erase."),
     ] = False,
     http: Annotated[
         str | None,

@@ -42,7 +42,7 @@ from memory_pipeline.recall.client.validation import (
 )
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.live.state import State, StateCache
-from memory_pipeline.recall.models import Answer, Block, Consolidated, Filters, Memory, Opening
+from memory_pipeline.recall.models import Answer, Block, Consolidated, Filters, Memory, Opening, instant
 from memory_pipeline.recall.rank.baselines import SCORED
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.runs import consolidate, inputs, log, status, undo
@@ -468,7 +468,13 @@ class MemoryClient:
         return undone
 
     def erase(
-        self, memory_id: str | None = None, *, user: str | None = None, profile: bool = False, reason: str = ""
+        self,
+        memory_id: str | None = None,
+        *,
+        user: str | None = None,
+        profile: bool = False,
+        questions_since: datetime | str | None = None,
+        reason: str = "",
     ) -> Receipt:
         """Erase a memory, all memories of a person, or the whole profile, for good, and return the receipt.
 
@@ -476,17 +482,21 @@ class MemoryClient:
             memory_id: the memory.
             user: the person.
             profile: the whole profile.
+            questions_since: instead, the words of every question asked since, such as after an erasure.
             reason: why, as recorded in the ledger; do not repeat what is erased.
 
         Raises:
             UnknownMemory: there is no such memory, person or profile.
-            ValueError: none or several of the three are given, or an argument is out of range; names it.
+            ValueError: none or several of the four are given, or an argument is out of range; names it.
             LakeError: the store cannot be written.
         """
         check_bool("profile", profile)
+        since = instant("questions_since", questions_since)
         targets = {name: value for name, value in {"memory_id": memory_id, "user": user}.items() if value is not None}
-        if len(targets) + profile != 1:
-            raise ValueError("give exactly one of memory_id, user and profile=True to say what to erase")
+        if len(targets) + profile + (since is not None) != 1:
+            raise ValueError(
+                "give exactly one of memory_id, user, profile=True and questions_since to say what to erase"
+            )
         for name, value in targets.items():
             check_id(name, value)
         if reason != "":
@@ -499,6 +509,7 @@ class MemoryClient:
                 memory_ids=None if memory_id is None else [memory_id],
                 user_id=user,
                 whole_profile=profile,
+                questions_since=since,
                 now=self._now(),
                 reason=reason,
             )
