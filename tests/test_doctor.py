@@ -47,7 +47,17 @@ def tables(home):
 
 def test_a_sound_home(home):
     found = examined(home)
-    assert list(found) == ["python", "hnswlib", "ledger", "lake", "snapshot", "dead letters", "disk", "dagster"]
+    assert list(found) == [
+        "python",
+        "hnswlib",
+        "ledger",
+        "lake",
+        "snapshot",
+        "dead letters",
+        "access",
+        "disk",
+        "dagster",
+    ]
     assert all(well for well, _ in found.values())
     shown = call("doctor", home=home)
     assert [line.split()[0] for line in shown.stdout.splitlines()] == ["ok"] * len(found)
