@@ -4,6 +4,7 @@ import logging
 from datetime import UTC, datetime, timedelta
 
 import homes
+import numpy as np
 import polars as pl
 import pytest
 from commands import told
@@ -12,6 +13,7 @@ from memory_pipeline.ledger.commits import StaleInstant
 from memory_pipeline.runs import inputs, undo
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service import doctor
+from memory_pipeline.text.embed.embedding import HashingEmbedder
 
 YEARS = timedelta(days=3650)
 
@@ -71,6 +73,27 @@ def test_an_import_with_equal_instants_removes_nothing(tmp_path):
     with homes.filled(tmp_path, events) as lake:
         homes.night(lake, as_of=homes.START)
         assert live(lake) == lake.ledger.profiles()["memories"].sum()
+
+
+@pytest.mark.parametrize("shape", [384, 7])
+def test_vectors_that_are_not_finite_or_of_another_size_stop_the_run_and_are_not_stored(tmp_path, monkeypatch, shape):
+    monkeypatch.setattr(HashingEmbedder, "embed", lambda _, texts: np.full((len(texts), shape), np.nan, np.float32))
+    with homes.filled(tmp_path, homes.events(profiles=1, memories=5)) as lake:
+        with pytest.raises(ValueError, match="embedder = 'hashing' returned"):
+            homes.night(lake)
+        assert lake.read("vectors").is_empty()
+        monkeypatch.undo()
+        homes.night(lake)
+        assert lake.read("vectors").height
+
+
+def test_a_constant_embedder_makes_nothing_a_copy(tmp_path, monkeypatch):
+    one = np.eye(1, 384, dtype=np.float32)
+    monkeypatch.setattr(HashingEmbedder, "embed", lambda _, texts: one.repeat(len(texts), 0))
+    with homes.filled(tmp_path, homes.events(profiles=1, memories=40)) as lake:
+        homes.night(lake)
+        memories = lake.read("memories").filter(kind="original")
+    assert memories.filter(pl.col("lifecycle").is_in(LIVE)).height >= 0.8 * memories.height
 
 
 def test_undo_ahead_on_the_command_line_finds_nothing_where_no_clock_ran_ahead(tmp_path):

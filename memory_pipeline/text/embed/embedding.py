@@ -101,7 +101,7 @@ def embed_texts(texts: pl.DataFrame, model: str) -> pl.DataFrame:
         Rows of `vectors`; a text without words has none, since its similarity to others is undefined.
 
     Raises:
-        ValueError: `model` is unknown.
+        ValueError: `model` is unknown, or its vectors are of another size or not finite: stored, they would stay.
     """
     chosen = embedder(model)
     attributed = texts.select(
@@ -110,6 +110,11 @@ def embed_texts(texts: pl.DataFrame, model: str) -> pl.DataFrame:
         .fill_null("")
     ).to_series()
     rows = chosen.embed(attributed.to_list())
+    if rows.shape != (texts.height, chosen.dimension) or not np.isfinite(rows).all():
+        raise ValueError(
+            f"embedder = {model!r} returned {'x'.join(map(str, rows.shape))} numbers for {texts.height} texts of "
+            f"{chosen.dimension} dimensions, or some that are not finite; nothing was stored: correct the model"
+        )
     embedded = texts.select(
         "profile_id",
         "content_hash",
