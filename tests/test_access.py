@@ -136,8 +136,8 @@ def call(client, tool, token, **arguments):
     """Call a tool; returns the HTTP status, and of an answer whether it is an error and what it says."""
     params = {"name": tool, "arguments": arguments}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    accept = {"Accept": "application/json, text/event-stream"}
-    answer = client.post("/mcp", json=body, headers=accept | headers(token))
+    sent = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"} | headers(token)
+    answer = client.post("/mcp", content=json.dumps(body), headers=sent)
     result = answer.json().get("result", {}) if answer.status_code == 200 else {}
     return answer.status_code, result.get("isError"), json.dumps(result)
 
