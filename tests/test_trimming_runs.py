@@ -98,9 +98,10 @@ def cut(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def originals_cut(lake: Lake) -> list[str]:
-    """Two trimmed memories of the second profile that an agent stored."""
+    """Trimmed memories of the second profile that an agent stored; that of which most was cut comes first."""
     trimmed = cut(lake.read("memories", profiles=["sample-2"])).filter(pl.col("kind") == "original")
-    return trimmed["memory_id"].head(2).to_list()
+    saved = pl.col("content").str.len_chars() - pl.col("trimmed").str.len_chars()
+    return trimmed.sort(saved, descending=True)["memory_id"].to_list()
 
 
 def row_of(lake: Lake, name: str) -> dict[str, object]:
@@ -166,10 +167,14 @@ def test_a_narrower_budget_is_met_at_once_without_quota_and_undo_restores_the_on
 
 
 def test_a_text_that_is_given_back_stays_whole_and_one_that_changes_is_shown_whole(lake):
-    name, changed = originals_cut(lake)
+    name, changed, *_ = originals_cut(lake)
     undone = undo.undo(lake, name, profile_id="sample-2", now=NOW)
     assert undone["action"].to_list() == ["trim"]
     assert row_of(lake, name)["trimmed"] is None
+    homes.settings(lake.home, token_budget=0.485, max_archived_share=1.0)  # which that text is too much for
+    later = planned(lake, as_of=homes.NIGHT + timedelta(hours=1))
+    assert not for_room(later, "archive").is_empty() or not for_room(later, "trim").is_empty()
+    assert later.filter(pl.col("memory_id") == name, pl.col("action") == "trim").is_empty()
     update = {
         "event_id": "late",
         "profile_id": "sample-2",
@@ -179,8 +184,7 @@ def test_a_text_that_is_given_back_stays_whole_and_one_that_changes_is_shown_who
         "payload": {"content": "Lisbon."},
     }
     lake.ledger.append([parse(update, recorded_at=NOW, origin="test", future=None)])
-    later = night(lake, as_of=homes.NIGHT + timedelta(hours=2), run_id="later")["consolidation_plan"]
-    assert later.filter(pl.col("memory_id") == name, pl.col("action") == "trim").is_empty()
+    night(lake, as_of=homes.NIGHT + timedelta(hours=2), run_id="later")
     assert row_of(lake, name)["trimmed"] is None
     row = row_of(lake, changed)
     assert (row["content"], row["trimmed"]) == ("Lisbon.", None)
