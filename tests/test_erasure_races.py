@@ -4,7 +4,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import homes
+import polars as pl
 import pytest
+import sampling
 from leftovers import found
 
 from memory_pipeline.erasure.erase import erase_memories, resume_erasure
@@ -33,11 +36,30 @@ def stored(profile_id: str, memory_id: str, content: str, *, days: float = 30) -
     return parse(raw | payload, recorded_at=NOW - timedelta(days=days), origin="test")
 
 
+def remembered(home: Path) -> Lake:
+    lake, told = Lake(home), {"p": TEXTS, "q": OTHERS}
+    lake.ledger.append([stored(name, key, text) for name, texts in told.items() for key, text in texts.items()])
+    return lake
+
+
 @pytest.fixture
 def lake(tmp_path: Path):
-    with Lake(tmp_path / "home") as opened:
-        told = {"p": TEXTS, "q": OTHERS}
-        opened.ledger.append([stored(name, key, text) for name, texts in told.items() for key, text in texts.items()])
+    with remembered(tmp_path / "home") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store after a run."""
+    home = tmp_path_factory.mktemp("ran") / "home"
+    with remembered(home) as lake:
+        consolidated(lake)
+    return home
+
+
+@pytest.fixture
+def after(ran: Path, tmp_path: Path):
+    with homes.copied(ran, tmp_path / "after") as opened:
         yield opened
 
 
@@ -99,7 +121,7 @@ def test_keywords_of_a_text_that_is_erased_meanwhile_are_not_kept(lake, once):
     nothing_is_left(lake)
 
 
-@pytest.mark.parametrize("moment", ["events", "enrichment", "vectors", "memories", "scored_memories"])
+@pytest.mark.parametrize("moment", sampling.first("memories", "events", "enrichment", "vectors", "scored_memories"))
 def test_a_run_over_all_profiles_goes_on_without_what_is_erased(lake, once, moment):
     once(lambda: erase(lake), writes=moment)
     consolidated(lake, days=-1)
@@ -129,16 +151,15 @@ def test_files_that_are_merged_during_an_erasure_are_redacted_once(lake, once, m
     nothing_is_left(lake)
 
 
-def test_a_reader_whose_files_an_erasure_replaces_reads_again(lake, once):
-    consolidated(lake)
-    lake.project()
-    compaction.compact(lake.ledger, lake.store, before=NOW - timedelta(days=20))
-    whole = {name: lake.read(name, profiles=["q"]) for name in ("events", "memories", "enrichment")}
-    position = lake.ledger.position()
+def test_a_reader_whose_files_an_erasure_replaces_reads_again(after, once):
+    after.project()
+    compaction.compact(after.ledger, after.store, before=NOW - timedelta(days=20))
+    whole = {name: after.read(name, profiles=["q"]) for name in ("events", "memories")}
+    position = after.ledger.position()
     for turn, name in enumerate(whole):
-        once(lambda turn=turn: erase_one(lake, "abt"[turn]), reads=True)
-        assert lake.read(name, profiles=["q"]).equals(whole[name])
-    assert len(lake.ledger.read(until=position)) == position
+        once(lambda turn=turn: erase_one(after, "ab"[turn]), reads=True)
+        assert after.read(name, profiles=["q"]).equals(whole[name])
+    assert len(after.ledger.read(until=position)) == position
 
 
 def erase_one(lake: Lake, memory_id: str) -> None:
@@ -146,26 +167,22 @@ def erase_one(lake: Lake, memory_id: str) -> None:
         erase_memories(other, profile_id="p", memory_ids=[memory_id], now=NOW)
 
 
-def test_staged_tables_lose_the_profile_and_keep_the_others(lake):
-    whole = consolidated(lake)["memories"]
-    lake.stage("live", "memories", whole)
-    erase(lake)
-    kept = lake.staged("live", "memories")
+def test_staged_tables_lose_the_profile_and_a_run_that_uses_earlier_tables_of_another_survives(after):
+    whole = after.read("memories")
+    after.stage("live", "memories", whole)
+    settings = load(after.home, environment={})
+    profiles = inputs.select_profiles(after, settings, as_of=NOW, profiles=["q"], task="lightweight")
+    erase(after)
+    kept = after.staged("live", "memories")
+    assert kept.height
     assert kept.equals(whole.filter(profile_id="q"))
-    nothing_is_left(lake)
+    consolidate.consolidate(after, settings, profiles, run_id="late")
+    assert after.ledger.runs(["q"])["run_id"].to_list() == ["run5", "late"]
+    nothing_is_left(after)
 
 
-def test_a_run_that_uses_earlier_tables_survives_an_erasure_elsewhere(lake):
-    consolidated(lake, days=5)
-    settings = load(lake.home, environment={})
-    profiles = inputs.select_profiles(lake, settings, as_of=NOW, profiles=["q"], task="lightweight")
-    erase(lake)
-    consolidate.consolidate(lake, settings, profiles, run_id="late")
-    assert lake.ledger.runs(["q"])["run_id"].to_list() == ["run5", "late"]
-
-
-def test_nothing_is_computed_of_a_profile_that_is_half_erased(lake, monkeypatch):
-    consolidated(lake, days=5)
+def test_nothing_is_computed_of_a_profile_that_is_half_erased(after, monkeypatch):
+    lake = after
     monkeypatch.setattr("memory_pipeline.erasure.erase._finish", interrupted)
     with pytest.raises(KeyboardInterrupt):
         erase(lake)
@@ -195,13 +212,10 @@ TEXT_OF = {name: ["content"] for name in ("events", "memories")} | {
 }
 
 
-def left_behind(lake: Lake, *names: str) -> None:
-    """Erase while another publishes as programs did that did not look whether anything was erased meanwhile."""
-    consolidated(lake)
-    kept = {name: lake.read(name) for name in names}
-    erase(lake)
-    for name, rows in kept.items():
-        gone = rows.join(lake.read(name), on=["profile_id", *TEXT_OF[name]], how="anti", nulls_equal=True)
+def publish_again(lake: Lake, kept: dict[str, pl.DataFrame], *names: str) -> None:
+    """Publish what was erased since, as programs did that did not look whether anything was."""
+    for name in names:
+        gone = kept[name].join(lake.read(name), on=["profile_id", *TEXT_OF[name]], how="anti", nulls_equal=True)
         with lake.ledger.writing() as transaction:
             seq = lake.ledger.position()
             file = files.write(lake.store, name, gone)
@@ -222,14 +236,17 @@ def test_what_is_said_and_changed_after_an_erasure_is_no_survivor(lake):
     assert survivors(lake) == {}, "keywords of a text that was replaced are none"
 
 
-@pytest.mark.parametrize("names", [("events", "memories"), ("enrichment", "vectors")])
-def test_survivors_are_named_by_their_place_and_removed(lake, names):
-    left_behind(lake, *names)
-    assert survivors(lake) == {"p": [*(f"table {name}" for name in names), "snapshot 000000000003-abcdef01"]}
-    remove_survivors(lake, now=NOW + timedelta(days=1))
-    assert survivors(lake) == {}
-    assert lake.read("memories", profiles=["q"]).filter(kind="original").height == len(OTHERS)
-    nothing_is_left(lake)
+def test_survivors_are_named_by_their_place_and_removed(after):
+    after.project()
+    kept = {name: after.read(name) for name in TEXT_OF}
+    erase(after)
+    for days, names in enumerate((("events", "memories"), ("enrichment", "vectors")), 1):
+        publish_again(after, kept, *names)
+        assert survivors(after) == {"p": [*(f"table {name}" for name in names), "snapshot 000000000003-abcdef01"]}
+        remove_survivors(after, now=NOW + timedelta(days=days))
+        assert survivors(after) == {}
+    assert after.read("memories", profiles=["q"]).filter(kind="original").height == len(OTHERS)
+    nothing_is_left(after)
 
 
 def asked(event_id: str, query: str, memory_id: str, *, days: float = 0) -> Event:
@@ -240,7 +257,7 @@ def asked(event_id: str, query: str, memory_id: str, *, days: float = 0) -> Even
 
 def test_questions_asked_since_are_named_in_the_receipt_and_can_be_redacted(lake):
     lake.ledger.append([asked("x0", "which tea?", "t", days=-1)])
-    consolidated(lake)
+    lake.project()
     receipt = erase_memories(lake, profile_id="p", memory_ids=["a", "b"], now=NOW)
     offer = "erase --profile p --questions-since 2026-03-01T00:00:00.000000Z"
     assert any(offer in line for line in receipt.not_covered)

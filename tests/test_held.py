@@ -32,12 +32,21 @@ def archiving(home):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
+def said():
+    """What the run of `home` logged."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, said):
     """A store whose last run was held back, for one profile of two."""
-    folder = tmp_path_factory.mktemp("held")
+    folder, heard, log = tmp_path_factory.mktemp("held"), logging.Handler(), logging.getLogger("memory_pipeline")
+    heard.emit = said.append
+    log.addHandler(heard)
     with homes.filled(folder, homes.events(memories=60)) as lake:
         plan = homes.night(lake, policy=archiving(folder))["consolidation_plan"]
-        assert plan.filter(status="held").height
+        assert plan.filter(status="held")["profile_id"].unique().to_list() == ["sample-1"]
+    log.removeHandler(heard)
     return folder
 
 
@@ -48,12 +57,19 @@ def sample(home, name):
     return {tuple(one.labels.values()): one.value for family in families for one in family.samples if one.name == name}
 
 
-def test_a_run_says_at_warning_level_which_profile_was_held(tmp_path, caplog):
-    with homes.filled(tmp_path, homes.events(memories=60)) as lake, caplog.at_level(logging.WARNING):
-        homes.night(lake, policy=archiving(tmp_path))
-    (said,) = (one for one in caplog.records if NOTICE in one.message)
-    assert said.levelno == logging.WARNING
-    assert "--max-archived-share" in said.message
+def test_a_run_says_at_warning_level_which_profile_was_held(home, said):
+    (record,) = (one for one in said if NOTICE in one.getMessage())
+    assert home.is_dir()
+    assert record.levelno == logging.WARNING
+    assert "--max-archived-share" in record.getMessage()
+
+
+def test_the_quota_holds_one_profile_and_lets_the_others_commit(home):
+    with homes.Lake(home) as lake:
+        outcomes = dict(lake.ledger.runs().select("profile_id", "outcome").iter_rows())
+        assert outcomes == {"sample-1": "held", "sample-2": "committed"}
+        assert lake.read("memories", profiles=["sample-1"]).filter(lifecycle="archived").is_empty()
+        assert lake.ledger.decisions(profiles=["sample-2"]).height > 0
 
 
 def test_status_metrics_and_the_next_session_say_so(home):
@@ -108,7 +124,8 @@ def test_a_plan_that_an_invariant_refuses_is_counted(tmp_path, monkeypatch):
     assert counted == {("committed",): 0.0, ("conflict",): 0.0, ("refused",): 1.0}
 
 
-def test_a_run_that_is_released_takes_the_notice_back(home, tmp_path):
+def test_a_run_that_is_released_archives_and_takes_the_notice_back(home, tmp_path):
     with homes.copied(home, tmp_path / "copy") as lake:
         homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="two", max_archived_share=1.0)
+        assert lake.read("memories", profiles=["sample-1"]).filter(lifecycle="archived").height > 20
     assert {row["held"] for row in told("status", home=tmp_path / "copy")["profiles"]} == {0}

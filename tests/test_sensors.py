@@ -12,8 +12,10 @@ import pytest
 
 from memory_pipeline import build_defs
 from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.assets.resources import Run, Store
 from memory_pipeline.jobs import schedules
 from memory_pipeline.ledger.event import parse
+from memory_pipeline.runs import consolidate
 from memory_pipeline.sensors import failures
 from memory_pipeline.sensors.requests import in_flight
 
@@ -57,6 +59,22 @@ def lake(tmp_path, told):
         yield opened
 
 
+@pytest.fixture(scope="module")
+def night(tmp_path_factory, told):
+    """A store after a full run, which counts as a reflection."""
+    home = tmp_path_factory.mktemp("night")
+    chosen(home, **REFLECTING)
+    with homes.filled(home, told) as opened:
+        homes.night(opened)
+    return home
+
+
+@pytest.fixture
+def consolidated(night, tmp_path):
+    with homes.copied(night, tmp_path) as opened:
+        yield opened
+
+
 def chosen(home, *, top="", **policy):
     """Let only what is named trigger anything."""
     lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in (QUIET | policy).items())
@@ -67,9 +85,9 @@ def defs(home):
     return build_defs(settings=homes.settings(home), key_prefix="", start=True)
 
 
-def tick(home, instance, name):
+def tick(home, instance, name, *, definitions=None):
     """Evaluate a sensor as its daemon does; returns what it requests, and why it does not."""
-    definitions = defs(home)
+    definitions = definitions or defs(home)
     with dg.build_sensor_context(instance=instance, resources=definitions.resources) as context:
         result = definitions.get_repository_def().get_sensor_def(name).evaluate_tick(context)
     return result.run_requests, result.skip_message
@@ -100,6 +118,13 @@ def carried_out(home, instance, request, job):
     )
 
 
+def made(lake, given, *, run_id="requested"):
+    """Make a run of this configuration without Dagster."""
+    store = Store(lake.home, Run(**given), homes.settings(lake.home))
+    consolidate.consolidate(lake, store.settings, store.participants(), run_id=run_id)
+    store.close()
+
+
 def asked(request):
     return request.run_config["resources"]["run"]["config"]
 
@@ -119,74 +144,65 @@ def remembered(lake, number, *, importance=0.5, at=NOW, kind="memory.stored", **
 # --- reflection
 
 
-def test_reflection_asks_once_for_all_profiles_that_crossed_the_threshold(lake, instance):
+def test_reflection_asks_once_for_all_that_crossed_the_threshold_and_again_only_after_a_failure(lake, instance):
     (request,), skipped = tick(lake.home, instance, "reflection")
     assert skipped is None
     assert asked(request)["profiles"] == ["sample-1", "sample-2"]
     assert (asked(request)["task"], asked(request)["trigger"]) == ("reflect", "sensor")
     assert request.run_key is None
-
-
-def test_reflection_does_not_ask_twice_for_one_crossing(lake, instance):
-    (request,), _ = tick(lake.home, instance, "reflection")
-    result = carried_out(lake.home, instance, request, "reflect")
-    assert result.success, launches.why(result)
-    assert set(lake.ledger.runs()["task"]) == {"reflect"}
-    requests, skipped = tick(lake.home, instance, "reflection")
-    assert not requests
-    assert skipped == "nothing is due"
-
-
-def test_reflection_asks_again_for_the_next_crossing_and_only_for_that_profile(lake, instance):
-    homes.night(lake)  # a full run counts as a reflection
-    assert not tick(lake.home, instance, "reflection")[0]
-    for number in range(2):
-        remembered(lake, number, importance=1.0)
-    assert not tick(lake.home, instance, "reflection")[0], "20 does not exceed 20"
-    remembered(lake, 3, importance=0.1)
-    (request,), _ = tick(lake.home, instance, "reflection")
-    assert asked(request)["profiles"] == ["sample-1"]
-
-
-def test_reflection_asks_again_after_a_run_that_failed(lake, instance):
-    (request,), _ = tick(lake.home, instance, "reflection")
     in_the_way = lake.home / "runs"
     in_the_way.write_text("where a run stages its tables", "utf-8")
     assert not carried_out(lake.home, instance, request, "reflect").success
     in_the_way.unlink()
     (again,), _ = tick(lake.home, instance, "reflection")
     assert asked(again) == asked(request)
-    assert carried_out(lake.home, instance, again, "reflect").success
-    assert not tick(lake.home, instance, "reflection")[0]
+    result = carried_out(lake.home, instance, again, "reflect")
+    assert result.success, launches.why(result)
+    assert set(lake.ledger.runs()["task"]) == {"reflect"}
+    assert tick(lake.home, instance, "reflection") == ([], "nothing is due")
 
 
-@pytest.mark.parametrize("status", [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTED])
-@pytest.mark.parametrize("job", ["reflect", "full"])
-def test_reflection_waits_for_a_run_that_would_do_it(lake, instance, job, status):
-    run = instance.create_run_for_job(defs(lake.home).resolve_job_def(job), status=status)
-    assert in_flight(instance, job) == run.run_id
-    requests, skipped = tick(lake.home, instance, "reflection")
-    assert not requests
-    assert skipped == f"run {run.run_id} has not ended"
-    instance.report_run_canceled(run)
-    assert tick(lake.home, instance, "reflection")[0]
+def test_reflection_asks_again_for_the_next_crossing_and_only_for_that_profile(consolidated, instance):
+    assert not tick(consolidated.home, instance, "reflection")[0]
+    for number in range(2):
+        remembered(consolidated, number, importance=1.0)
+    assert not tick(consolidated.home, instance, "reflection")[0], "20 does not exceed 20"
+    remembered(consolidated, 3, importance=0.1)
+    (request,), _ = tick(consolidated.home, instance, "reflection")
+    assert asked(request)["profiles"] == ["sample-1"]
 
 
-@pytest.mark.parametrize("switch", ["reflection", "enabled"])
-def test_reflection_can_be_switched_off_and_be_made_by_hand_all_the_same(lake, instance, switch):
-    chosen(lake.home, **REFLECTING | {switch: False})
-    assert not tick(lake.home, instance, "reflection")[0]
-    assert launches.run(lake.home, instance, "reflect", task="reflect", as_of=homes.NIGHT.isoformat()).success
+def test_reflection_waits_for_a_run_that_would_do_it(lake, instance):
+    definitions = defs(lake.home)
+    for job in ("reflect", "full"):
+        for status in (dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTED):
+            run = instance.create_run_for_job(definitions.resolve_job_def(job), status=status)
+            assert in_flight(instance, job) == run.run_id
+            requests, skipped = tick(lake.home, instance, "reflection", definitions=definitions)
+            assert not requests
+            assert skipped == f"run {run.run_id} has not ended"
+            instance.report_run_canceled(run)
+    assert tick(lake.home, instance, "reflection", definitions=definitions)[0]
+
+
+def test_reflection_can_be_switched_off_and_be_made_by_hand_all_the_same(lake, instance):
+    for switch in ("reflection", "enabled"):
+        chosen(lake.home, **REFLECTING | {switch: False})
+        assert not tick(lake.home, instance, "reflection")[0]
+    chosen(lake.home, **REFLECTING | {"reflection": False, "enabled": False})
+    made(lake, {"task": "reflect", "as_of": homes.NIGHT.isoformat()})
+    assert lake.ledger.runs()["outcome"].to_list() == ["committed", "committed"]
 
 
 # --- the other sensors
 
 
 def test_every_sensor_of_an_empty_store_asks_for_nothing(tmp_path, instance):
-    names = {one.name for one in defs(tmp_path).get_repository_def().sensor_defs} - {"failures", "held"}
+    definitions = defs(tmp_path)
+    names = {one.name for one in definitions.get_repository_def().sensor_defs} - {"failures", "held"}
     assert names == {"projection", "reflection", "sessions", "activity", "ingestion"}
     for name in names:
-        assert not tick(tmp_path, instance, name)[0], name
+        assert not tick(tmp_path, instance, name, definitions=definitions)[0], name
 
 
 @pytest.mark.parametrize(
@@ -203,14 +219,17 @@ def test_every_sensor_of_an_empty_store_asks_for_nothing(tmp_path, instance):
     ],
     ids=["session_end", "sessions", "steps", "idle", "ingestion"],
 )
-def test_a_sensor_asks_once_for_the_profile_in_which_something_happened(lake, instance, name, job, policy, calls):
-    homes.night(lake)
+def test_a_sensor_asks_once_for_the_profile_in_which_something_happened(
+    consolidated, instance, name, job, policy, calls
+):
+    lake = consolidated
     chosen(lake.home, **policy)
+    assert defs(lake.home).get_repository_def().get_sensor_def(name).job_name == job
     assert not tick(lake.home, instance, name)[0]
     remembered(lake, 1, **calls)
     (request,), _ = tick(lake.home, instance, name)
     assert (asked(request)["profiles"], asked(request)["task"]) == (["sample-1"], job)
-    assert carried_out(lake.home, instance, request, job).success
+    made(lake, asked(request))
     runs = lake.ledger.runs().filter(run_id="run").height
     assert (runs, lake.ledger.runs()["task"].to_list().count(job)) == (2, 1 + 2 * (job == "full"))
     assert not tick(lake.home, instance, name)[0]
@@ -219,28 +238,36 @@ def test_a_sensor_asks_once_for_the_profile_in_which_something_happened(lake, in
     assert not tick(lake.home, instance, name)[0]
 
 
-def test_a_pause_is_no_pause_while_something_happens(lake, instance):
-    homes.night(lake)
-    chosen(lake.home, idle_timeout_seconds=300)
-    remembered(lake, 1, at=datetime.now(UTC))
-    assert not tick(lake.home, instance, "activity")[0]
+def test_a_pause_is_no_pause_while_something_happens(consolidated, instance):
+    chosen(consolidated.home, idle_timeout_seconds=300)
+    remembered(consolidated, 1, at=datetime.now(UTC))
+    assert not tick(consolidated.home, instance, "activity")[0]
 
 
 def test_a_backlog_that_one_profile_cannot_get_done_does_not_keep_the_others_waiting(lake, instance):
-    chosen(lake.home, top="sensor_seconds = 1", session_trigger=True)
-    in_the_way = lake.home / "runs"
-    in_the_way.write_text("where a run stages its tables", "utf-8")
-    (first,), _ = tick(lake.home, instance, "sessions")
+    chosen(lake.home, session_trigger=True)
+    definitions = defs(lake.home)
+    job, ended = definitions.resolve_job_def("full"), dg.DagsterEventType
+
+    def sessions():
+        return tick(lake.home, instance, "sessions", definitions=definitions)
+
+    def ran(event_type, *, ago):
+        run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
+        end = (datetime.now(UTC) - ago).timestamp()
+        instance.report_dagster_event(dg.DagsterEvent(event_type.value, "full"), run.run_id, timestamp=end)
+
+    (first,), _ = sessions()
+    assert asked(first)["profiles"] == ["sample-1", "sample-2"]
     for _ in range(2):
-        assert not carried_out(lake.home, instance, first, "full").success
-    assert tick(lake.home, instance, "sessions")[1].startswith("2 runs failed in a row; the next is tried at ")
-    in_the_way.unlink()
-    asked_for = []
-    while not asked_for:
-        asked_for = tick(lake.home, instance, "sessions")[0]
-    assert [asked(one)["profiles"] for one in asked_for] == [["sample-1"]]
-    assert carried_out(lake.home, instance, asked_for[0], "full").success
-    (rest,), _ = tick(lake.home, instance, "sessions")
+        ran(ended.PIPELINE_FAILURE, ago=timedelta(hours=1))
+    (one,), _ = sessions()
+    assert asked(one)["profiles"] == ["sample-1"]
+    ran(ended.PIPELINE_FAILURE, ago=timedelta(0))
+    assert sessions()[1].startswith("3 runs failed in a row; the next is tried at ")
+    made(lake, asked(one))
+    ran(ended.PIPELINE_SUCCESS, ago=timedelta(0))
+    (rest,), _ = sessions()
     assert asked(rest)["profiles"] == ["sample-2"]
 
 
@@ -257,9 +284,8 @@ def test_new_events_are_projected_by_the_tick_itself_without_a_run(lake, instanc
     assert not instance.get_runs()
 
 
-def test_a_commit_of_the_pipeline_is_no_new_event(lake, instance):
-    homes.night(lake)
-    assert tick(lake.home, instance, "projection") == ([], "no new events")
+def test_a_commit_of_the_pipeline_is_no_new_event(consolidated, instance):
+    assert tick(consolidated.home, instance, "projection") == ([], "no new events")
 
 
 # --- the nightly run
@@ -291,10 +317,9 @@ def test_the_nightly_run_leaves_out_whom_it_does_not_concern(lake, instance, swi
     )
 
 
-def test_a_tick_before_the_last_commit_of_a_profile_leaves_it_alone_and_succeeds(lake, instance):
+def test_a_tick_before_the_last_commit_of_a_profile_leaves_it_alone_and_succeeds(lake):
     homes.night(lake, profiles=["sample-1"])
-    result = launches.run(lake.home, instance, as_of=(homes.NIGHT - homes.days(1)).isoformat(), trigger="schedule")
-    assert result.success, launches.why(result)
+    made(lake, {"as_of": (homes.NIGHT - homes.days(1)).isoformat(), "trigger": "schedule"})
     runs = lake.ledger.runs().sort("commit_seq").select("profile_id", "trigger").rows()
     assert runs == [("sample-1", "manual"), ("sample-2", "schedule")]
 
@@ -328,7 +353,7 @@ def test_a_task_of_an_interval_runs_at_its_tick_and_not_again_before_the_next(la
     (request,), _ = struck(lake.home, kept, schedule, homes.NIGHT)
     expected = {"profiles": ["sample-1", "sample-2"], "task": job, "trigger": "schedule"}
     assert {name: asked(request).get(name, "full") for name in expected} == expected
-    assert carried_out(lake.home, kept, request, job).success
+    made(lake, asked(request))
     assert lake.ledger.runs()["as_of"].unique().to_list() == [homes.NIGHT]
     for passed, due in ((seconds - 1, False), (seconds, True), (50 * seconds, True)):
         requests, _ = struck(lake.home, kept, schedule, homes.NIGHT + timedelta(seconds=passed))
@@ -407,15 +432,19 @@ def reported(home, instance, result, capfd, *, definitions=None):
     return [line for line in "".join(capfd.readouterr()).splitlines() if "[consolidation]" in line]
 
 
-def failed(home, instance, **options):
-    return launches.run(home, instance, **{"profiles": ["nobody"], "trigger": "sensor"} | options)
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory, told):
+    """A store, an instance, and a run of a profile that is not there."""
+    home = tmp_path_factory.mktemp("failed")
+    homes.filled(home, told).close()
+    with dg.DagsterInstance.ephemeral() as opened:
+        yield home, opened, launches.run(home, opened, profiles=["nobody"], trigger="sensor")
 
 
-def test_a_failed_run_is_logged_and_reported_with_profile_reason_and_remedy(lake, instance, receiver, capfd):
-    address, came = receiver
-    chosen(lake.home, top=f'alert_url = "{address}/alert"')
-    result = failed(lake.home, instance)
-    (line,) = reported(lake.home, instance, result, capfd)
+def test_a_failed_run_is_logged_and_reported_with_profile_reason_and_remedy(failed, receiver, capfd):
+    (home, _, result), (address, came) = failed, receiver
+    chosen(home, top=f'alert_url = "{address}/alert"')
+    (line,) = reported(*failed, capfd)
     reason, remedy = "profile 'nobody' has no memory", "known are sample-1, sample-2"
     assert line.endswith(f"[consolidation] full failed for nobody: {reason}; {remedy}")
     ((kind, document),) = came
@@ -434,35 +463,38 @@ def test_a_failed_run_is_logged_and_reported_with_profile_reason_and_remedy(lake
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/alert", "{receiver}/broken"])
-def test_a_report_that_cannot_be_made_is_logged_and_no_failure(lake, instance, receiver, capfd, address):
-    chosen(lake.home, top=f'alert_url = "{address.format(receiver=receiver[0])}"')
-    lines = reported(lake.home, instance, failed(lake.home, instance), capfd)
+def test_a_report_that_cannot_be_made_is_logged_and_no_failure(failed, receiver, capfd, address):
+    chosen(failed[0], top=f'alert_url = "{address.format(receiver=receiver[0])}"')
+    lines = reported(*failed, capfd)
     assert len(lines) == 2
     assert "alert_url could not be told: " in lines[1]
     assert "alert" not in lines[1].partition("told: ")[2], "an address can be a secret"
 
 
-def test_an_address_that_is_set_later_is_told_too(lake, instance, receiver, capfd, monkeypatch):
-    monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(lake.home))
+def test_an_address_that_is_set_later_is_told_too(failed, receiver, capfd, monkeypatch):
+    home, address = failed[0], receiver[0]
+    chosen(home)
+    monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(home))
     loaded = build_defs(key_prefix="")
-    chosen(lake.home, top=f'alert_url = "{receiver[0]}/alert"')
-    result = failed(lake.home, instance)
-    reported(lake.home, instance, result, capfd, definitions=loaded)
+    chosen(home, top=f'alert_url = "{address}/alert"')
+    reported(*failed, capfd, definitions=loaded)
     assert len(receiver[1]) == 1
-    chosen(lake.home, top='alert_url = "nowhere"')
-    lines = reported(lake.home, instance, result, capfd, definitions=loaded)
+    chosen(home, top='alert_url = "nowhere"')
+    lines = reported(*failed, capfd, definitions=loaded)
     assert "no alert_url could be read: " in lines[1]
 
 
-def test_without_an_address_a_failure_is_only_logged(lake, instance, capfd):
-    assert len(reported(lake.home, instance, failed(lake.home, instance), capfd)) == 1
+def test_without_an_address_a_failure_is_only_logged(failed, capfd):
+    chosen(failed[0])
+    assert len(reported(*failed, capfd)) == 1
 
 
-def test_a_report_says_that_the_run_is_tried_again(lake, instance, capfd, monkeypatch):
-    result = failed(lake.home, instance)
+def test_a_report_says_that_the_run_is_tried_again(failed, capfd, monkeypatch):
+    home, instance, result = failed
     instance.add_run_tags(result.run_id, {"dagster/will_retry": "true"})
     told = []
     monkeypatch.setattr(failures, "post", lambda _, found: told.append(found))
-    chosen(lake.home, top='alert_url = "http://127.0.0.1:9"')
-    reported(lake.home, instance, result, capfd)
+    chosen(home, top='alert_url = "http://127.0.0.1:9"')
+    reported(*failed, capfd)
+    instance.add_run_tags(result.run_id, {"dagster/will_retry": "false"})
     assert [one["retried"] for one in told] == [True]
