@@ -6,6 +6,7 @@ from pathlib import Path
 
 import homes
 import pytest
+import sampling
 from commands import call, told
 
 from memory_pipeline.erasure.erase import erase_memories
@@ -75,21 +76,34 @@ def test_a_new_home_is_sound(tmp_path):
     assert found["dagster"] == (True, str(tmp_path / "dagster"))
 
 
-@pytest.mark.parametrize("table", ["memories", "scored_memories", "events", "enrichment", "vectors"])
-@pytest.mark.parametrize("damage", ["missing", "damaged"])
-def test_a_lost_file_of_the_lake_is_found_and_made_again(copy, table, damage):
+REBUILT = ("memories", "scored_memories", "events", "enrichment", "vectors")
+
+
+@pytest.mark.parametrize("lost", sampling.first(("memories",), *((name,) for name in REBUILT[1:]), REBUILT))
+@pytest.mark.parametrize("damage", sampling.first("missing", "damaged"))
+def test_lost_files_of_the_lake_are_found_and_made_again(copy, lost, damage):
+    found_and_made_again(copy, lost, damage)
+
+
+def test_files_of_many_tables_that_are_damaged_at_once_are_found_and_made_again(copy):
+    found_and_made_again(copy, REBUILT, "damaged")
+
+
+def found_and_made_again(copy, lost, damage):
     before = tables(copy)
-    file = next(copy.glob(f"lake/{table}/*.parquet"))
-    if damage == "missing":
-        file.unlink()
-    else:
-        file.write_bytes(file.read_bytes()[:-20] + b"\0" * 20)
+    files = [next(copy.glob(f"lake/{name}/*.parquet")) for name in lost]
+    for file in files:
+        if damage == "missing":
+            file.unlink()
+        else:
+            file.write_bytes(file.read_bytes()[:-20] + b"\0" * 20)
     well, detail = examined(copy)["lake"]
     assert not well
-    assert str(file) in detail
+    assert any(str(file) in detail for file in files), "the first is named"
     assert damage in detail
     assert "doctor --repair" in detail
-    assert examined(copy, "--repair")["lake"] == (True, "1 missing or damaged file rebuilt")
+    counted = "1 missing or damaged file" if len(files) == 1 else f"{len(files)} missing or damaged files"
+    assert examined(copy, "--repair")["lake"] == (True, f"{counted} rebuilt")
     assert examined(copy)["lake"][0]
     homes.same(before, tables(copy))
 

@@ -18,27 +18,17 @@ FOUND = ("derived_edges", "fact_changes", "clusters", "cluster_members", "merge_
 
 
 @pytest.fixture(scope="module")
-def once(tmp_path_factory):
-    """A store after a first whole run."""
-    home = tmp_path_factory.mktemp("once")
-    with homes.filled(home, homes.events(profiles=2, memories=60)) as lake:
-        homes.night(lake, as_of=homes.NIGHT - timedelta(days=20), run_id="first")
-    return home
+def told():
+    return homes.events(profiles=1, memories=60)
 
 
 @pytest.fixture(scope="module")
-def twice(once, tmp_path_factory):
-    """A store after two whole runs."""
-    home = tmp_path_factory.mktemp("twice")
-    with homes.copied(once, home) as lake:
-        homes.night(lake, as_of=homes.NIGHT, run_id="second")
+def once(tmp_path_factory, told):
+    """A store after a first whole run."""
+    home = tmp_path_factory.mktemp("once")
+    with homes.filled(home, told) as lake:
+        homes.night(lake, as_of=homes.NIGHT - timedelta(days=20), run_id="first")
     return home
-
-
-@pytest.fixture
-def lake(tmp_path):
-    with homes.filled(tmp_path, homes.events(profiles=2, memories=60)) as opened:
-        yield opened
 
 
 def test_what_a_task_has_no_use_for():
@@ -54,47 +44,39 @@ def test_what_a_task_has_no_use_for():
 
 
 @pytest.mark.parametrize("task", sampling.first("lightweight", "promote", "decay", "creative"))
-def test_a_run_keeps_what_it_has_no_use_for_and_a_rebuild_gives_the_same(twice, tmp_path, task):
-    with homes.copied(twice, tmp_path) as lake:
-        keeps_what_it_has_no_use_for(lake, task)
+def test_a_run_keeps_what_it_has_no_use_for_and_a_rebuild_and_an_undo_below_it_give_the_same(once, tmp_path, task):
+    with homes.copied(once, tmp_path / "home") as lake:
+        before = homes.published(lake)
+        homes.night(lake, as_of=homes.NIGHT, run_id="second", task=task)
+        after = homes.published(lake)
+        for stage in pipeline.idle(task):
+            for name in stage.gives:
+                assert name in stage.recorded or after[name].equals(before[name]), name
+        assert set(after["scored_memories"]["as_of"]) == {homes.NIGHT}
+        assert_rebuilt(lake)
+    with homes.copied(tmp_path / "home", tmp_path / "undone") as lake:
+        undo.undo(lake, "second", now=NOW)
+        homes.same(before, homes.published(lake))
+    with homes.copied(tmp_path / "home", tmp_path / "below") as lake:
+        decisions = lake.ledger.decisions()
+        merge = decisions.filter((pl.col("action") == "summarise") & (pl.col("rule") == "compression"))["memory_id"][0]
+        undo.undo(lake, merge, profile_id="sample-1", cascade=True, now=NOW)
+        assert merge not in set(lake.read("memories")["memory_id"])
+        assert_rebuilt(lake)
 
 
-def keeps_what_it_has_no_use_for(lake, task):
-    before = homes.published(lake)
-    homes.night(lake, as_of=homes.NIGHT + HOUR, run_id="third", task=task)
-    after = homes.published(lake)
-    for stage in pipeline.idle(task):
-        for name in stage.gives:
-            assert name in stage.recorded or after[name].equals(before[name]), name
-    assert set(after["scored_memories"]["as_of"]) == {homes.NIGHT + HOUR}
-    for profile_id in ("sample-1", "sample-2"):
-        rebuilt = rebuild.rebuild(lake, profile_id)
-        for name in commit.PUBLISHED:
-            assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
-    undo.undo(lake, "third", now=NOW)
-    homes.same(before, homes.published(lake))
-
-
-def test_the_first_run_of_a_profile_makes_everything_whatever_its_task(lake):
-    homes.night(lake, run_id="first", task="lightweight")
-    made = homes.published(lake)
-    assert all(made[name].height for name in ("derived_edges", "clusters", "cluster_members"))
-    homes.night(lake, as_of=homes.NIGHT + HOUR, run_id="second", task="lightweight")
-    for name in FOUND:
-        assert lake.read(name).equals(made[name]), name
-    assert rebuild.rebuild(lake, "sample-1")["clusters"].equals(lake.read("clusters", profiles=["sample-1"]))
-
-
-def test_a_run_that_is_undone_below_one_that_kept_its_tables(once, tmp_path):
-    with homes.copied(once, tmp_path) as lake:
-        undone_below_one_that_kept_its_tables(lake)
-
-
-def undone_below_one_that_kept_its_tables(lake):
-    merge = lake.ledger.decisions().filter((pl.col("action") == "summarise") & (pl.col("rule") == "compression"))
-    homes.night(lake, as_of=homes.NIGHT, run_id="second", task="lightweight")
-    row = merge.row(0, named=True)
-    undo.undo(lake, row["memory_id"], profile_id=row["profile_id"], cascade=True, now=NOW)
-    rebuilt = rebuild.rebuild(lake, row["profile_id"])
+def assert_rebuilt(lake):
+    rebuilt = rebuild.rebuild(lake, "sample-1")
     for name in commit.PUBLISHED:
-        assert rebuilt[name].equals(lake.read(name, profiles=[row["profile_id"]])), name
+        assert rebuilt[name].equals(lake.read(name)), name
+
+
+def test_the_first_run_of_a_profile_makes_everything_whatever_its_task(tmp_path, told):
+    with homes.filled(tmp_path, told) as lake:
+        homes.night(lake, run_id="first", task="lightweight")
+        made = homes.published(lake)
+        assert all(made[name].height for name in ("derived_edges", "clusters", "cluster_members"))
+        homes.night(lake, as_of=homes.NIGHT + HOUR, run_id="second", task="lightweight")
+        for name in FOUND:
+            assert lake.read(name).equals(made[name]), name
+        assert rebuild.rebuild(lake, "sample-1")["clusters"].equals(lake.read("clusters"))

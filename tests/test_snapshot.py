@@ -11,6 +11,7 @@ import duckdb
 import polars as pl
 import pytest
 from frames import AS_OF, ago
+from lake_rows import PROCESSES
 from stores import commit, linked, tables, uses, vectors
 from waiting import PATIENCE
 
@@ -461,17 +462,20 @@ def test_where_symlinks_are_impossible_the_newest_is_copied(lake, monkeypatch):
         assert position(link) == lake.ledger.position()
 
 
+def publish_once(home, sender):
+    with Lake(home) as lake:
+        sender.send(str(snapshot.publish(lake)))
+
+
 def test_publishers_at_the_same_time_make_one_file(lake):
-    script = (
-        "import sys, pathlib; from memory_pipeline.lake.tables import Lake; from memory_pipeline.lake import snapshot; "
-        "print(snapshot.publish(Lake(pathlib.Path(sys.argv[1]))))"
-    )
-    started = [
-        subprocess.Popen([sys.executable, "-c", script, str(lake.home)], stdout=subprocess.PIPE, text=True)
-        for _ in range(3)
-    ]
-    made = {process.communicate(timeout=PATIENCE)[0].strip() for process in started}
-    assert [process.returncode for process in started] == [0, 0, 0]
+    receiver, sender = PROCESSES.Pipe(duplex=False)
+    started = [PROCESSES.Process(target=publish_once, args=(lake.home, sender)) for _ in range(3)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(PATIENCE)
+    assert [process.exitcode for process in started] == [0, 0, 0]
+    made = {receiver.recv() for _ in started}
     assert made == {str(snapshot.newest(lake.home))}
     assert {path.name for path in (lake.home / "snapshots").glob("*duckdb*")} == {Path(*made).name, snapshot.LINK}
 

@@ -47,36 +47,42 @@ def nights(lake, count):
         snapshot.publish(lake)
 
 
-def test_versions_of_tables_are_kept_as_far_back_as_snapshots(tmp_path, told, instance):
-    with homes.filled(tmp_path, told) as lake:
-        nights(lake, 4)
-        first, *_, third, last = sorted(lake.ledger.runs()["commit_seq"].unique())[::2]
-        settings = kept(tmp_path, versions=2)
-        assert maintenance.oldest_kept(lake, 2) == third
-        before = lake.read("scored_memories", seq=third)
-        assert maintained(instance, settings)["snapshots_dropped"] == 2
-        with pytest.raises(LakeError, match=f"ask for {third} or later"):
-            lake.read("scored_memories", seq=first)
-        homes.same({"scored_memories": lake.read("scored_memories", seq=third)}, {"scored_memories": before})
-        assert lake.read("profiles", seq=first).height == 2, "an undo reads it"
-        assert lake.verify().is_empty()
-        assert len(list(tmp_path.glob("snapshots/*.duckdb"))) == 3  # the link among them
-        assert last > third
-
-
-def test_fewer_runs_than_are_kept_lose_nothing(tmp_path, told):
-    with homes.filled(tmp_path, told) as lake:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, told):
+    """A store after three nights."""
+    home = tmp_path_factory.mktemp("whole")
+    with homes.filled(home, told) as lake:
         assert maintenance.oldest_kept(lake, 1) == 0
-        nights(lake, 2)
-        assert maintenance.oldest_kept(lake, 3) == 0
+        nights(lake, 3)
+    return home
+
+
+@pytest.fixture
+def lake(whole, tmp_path):
+    with homes.copied(whole, tmp_path / "home") as opened:
+        yield opened
+
+
+def test_versions_of_tables_are_kept_as_far_back_as_snapshots(lake, instance):
+    first, second, last = sorted(lake.ledger.runs()["commit_seq"].unique())[::2]
+    settings = kept(lake.home, versions=2)
+    assert maintenance.oldest_kept(lake, 4) == 0, "fewer runs than are kept lose nothing"
+    assert maintenance.oldest_kept(lake, 2) == second
+    before = lake.read("scored_memories", seq=second)
+    assert maintained(instance, settings)["snapshots_dropped"] == 1
+    with pytest.raises(LakeError, match=f"ask for {second} or later"):
+        lake.read("scored_memories", seq=first)
+    homes.same({"scored_memories": lake.read("scored_memories", seq=second)}, {"scored_memories": before})
+    assert lake.read("profiles", seq=first).height == 2, "an undo reads it"
+    assert lake.verify().is_empty()
+    assert len(list(lake.home.glob("snapshots/*.duckdb"))) == 3  # the link among them
+    assert last > second
 
 
 @pytest.fixture(scope="module")
-def whole_and_swept(tmp_path_factory, told):
+def whole_and_swept(whole, tmp_path_factory):
     """A store after three nights, and the same one after its maintenance."""
-    whole, swept = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("swept")
-    with homes.filled(whole, told) as lake:
-        nights(lake, 3)
+    swept = tmp_path_factory.mktemp("swept")
     with homes.copied(whole, swept) as lake, dg.DagsterInstance.ephemeral() as instance:
         maintained(instance, kept(swept, versions=1))
         lake.sweep(older_than=-timedelta(days=1), oldest=maintenance.oldest_kept(lake, 1))
@@ -95,31 +101,27 @@ def test_an_old_run_can_still_be_undone_exactly(tmp_path, whole_and_swept, targe
 
 
 @pytest.mark.parametrize("part", ["sweep", "compact", "archive"])
-def test_a_part_that_fails_is_named_and_the_others_are_done(tmp_path, told, instance, monkeypatch, part):
+def test_a_part_that_fails_is_named_and_the_others_are_done(lake, instance, monkeypatch, part):
     def broken(*_given, **_options):
         raise OSError("no space left on device")
 
-    with homes.filled(tmp_path, told) as lake:
-        nights(lake, 3)
-        settings = kept(tmp_path, versions=1).model_copy(update={"ledger_archive_days": 1, "keep_runs_days": 0})
-        monkeypatch.setattr(*{"sweep": (type(lake), "sweep")}.get(part, (maintenance.compaction, part)), broken)
-        name = {"sweep": "files_swept", "compact": "payloads_moved", "archive": "archived"}[part]
-        with pytest.raises(dg.Failure, match=f"{name}: OSError: no space left on device; the other parts are done"):
-            maintained(instance, settings)
-        assert len(list(tmp_path.glob("snapshots/*.duckdb"))) == 2, "snapshots are dropped: one and the link are left"
-        monkeypatch.undo()
-        assert maintained(instance, settings)["runs_dropped"] == 1, "the failed one"
+    settings = kept(lake.home, versions=1).model_copy(update={"ledger_archive_days": 1, "keep_runs_days": 0})
+    monkeypatch.setattr(*{"sweep": (type(lake), "sweep")}.get(part, (maintenance.compaction, part)), broken)
+    name = {"sweep": "files_swept", "compact": "payloads_moved", "archive": "archived"}[part]
+    with pytest.raises(dg.Failure, match=f"{name}: OSError: no space left on device; the other parts are done"):
+        maintained(instance, settings)
+    assert len(list(lake.home.glob("snapshots/*.duckdb"))) == 2, "snapshots are dropped: one and the link are left"
+    monkeypatch.undo()
+    assert maintained(instance, settings)["runs_dropped"] == 1, "the failed one"
 
 
-def test_old_run_history_goes_and_the_disk_is_told(tmp_path, told, instance):
-    with homes.filled(tmp_path, told) as lake:
-        nights(lake, 1)
-        settings = kept(tmp_path, versions=30)
-        first = maintained(instance, settings)
-        assert first["runs_dropped"] == 0
-        assert first["disk_bytes"] == pytest.approx(status.disk_bytes(tmp_path), rel=0.01)
-        (run,) = instance.get_runs()
-        later = settings.model_copy(update={"keep_runs_days": 0})
-        assert maintained(instance, later)["runs_dropped"] == 1
-        assert not instance.has_run(run.run_id)
-        assert instance.get_run_records()[0].create_timestamp > datetime.now(UTC) - LONG_AGO
+def test_old_run_history_goes_and_the_disk_is_told(lake, instance):
+    settings = kept(lake.home, versions=30)
+    first = maintained(instance, settings)
+    assert first["runs_dropped"] == 0
+    assert first["disk_bytes"] == pytest.approx(status.disk_bytes(lake.home), rel=0.01)
+    (run,) = instance.get_runs()
+    later = settings.model_copy(update={"keep_runs_days": 0})
+    assert maintained(instance, later)["runs_dropped"] == 1
+    assert not instance.has_run(run.run_id)
+    assert instance.get_run_records()[0].create_timestamp > datetime.now(UTC) - LONG_AGO
