@@ -1,38 +1,17 @@
 """`kill -9` at any moment of an import or a run loses nothing, and the next one finishes: real processes and files."""
 
 import random
-import signal
-import subprocess
-import sys
 
 import homes
 import pytest
+from lake_rows import PROCESSES
 
-from memory_pipeline.interop import sample
+from memory_pipeline.interop import jsonl, sample
+from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs import rebuild
 
 KILLS = (2, pytest.param(8, marks=pytest.mark.drill))
-IMPORT = """
-import sys
-from datetime import UTC, datetime
-from pathlib import Path
-from memory_pipeline.interop import jsonl
-from memory_pipeline.interop.importing import import_events
-from memory_pipeline.lake.tables import Lake
-print("ready", flush=True)
-with Lake(Path(sys.argv[1])) as lake:
-    import_events(lake.ledger, jsonl.events(Path(sys.argv[2]), recorded_at=datetime(2026, 6, 1, tzinfo=UTC)), batch=40)
-"""
-RUN = """
-import sys
-from pathlib import Path
-import homes
-from memory_pipeline.lake.tables import Lake
-print("ready", flush=True)
-with Lake(Path(sys.argv[1])) as lake:
-    homes.night(lake, run_id=sys.argv[2])
-"""
 
 
 @pytest.fixture(scope="module")
@@ -46,30 +25,36 @@ def source(tmp_path_factory):
 def undisturbed(tmp_path_factory, source):
     """Tables of a store that nobody killed."""
     home = tmp_path_factory.mktemp("undisturbed")
-    assert started(IMPORT, home, source).wait() == 0
-    assert started(RUN, home, "run").wait() == 0
+    imported(home, source)
+    consolidated(home, "run")
     with Lake(home) as lake:
         return homes.published(lake)
 
 
-def started(code, *arguments):
-    """Start a process and wait until it has loaded its modules."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, cwd=homes.HERE, text=True
-    )
-    assert process.stdout.readline() == "ready\n"
-    process.stdout.close()
-    return process
+def imported(home, source, ready=None):
+    if ready:
+        ready.send("ready")
+    with Lake(home) as lake:
+        import_events(lake.ledger, jsonl.events(source, recorded_at=homes.RECORDED), batch=40)
 
 
-def killed(process, seconds):
-    """Kill a process after a time, unless it is done by then; says whether it was killed."""
-    try:
-        return process.wait(timeout=seconds) != 0
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        return True
+def consolidated(home, run_id, ready=None):
+    if ready:
+        ready.send("ready")
+    with Lake(home) as lake:
+        homes.night(lake, run_id=run_id)
+
+
+def killed(work, *arguments, after):
+    """Kill a process that works so many seconds after it has loaded its modules, unless it is done by then."""
+    receiver, sender = PROCESSES.Pipe(duplex=False)
+    with receiver, sender:
+        process = PROCESSES.Process(target=work, args=(*arguments, sender))
+        process.start()
+        assert receiver.recv() == "ready"
+        process.join(after)
+        process.kill()
+        process.join()
 
 
 def placeless(tables):
@@ -83,9 +68,9 @@ def placeless(tables):
 def test_an_import_that_is_killed_again_and_again_loses_and_doubles_nothing(tmp_path, source, undisturbed, kills):
     chance = random.Random(11)
     for _ in range(kills):
-        killed(started(IMPORT, tmp_path, source), chance.uniform(0.005, 0.12))
-    assert started(IMPORT, tmp_path, source).wait() == 0
-    assert started(RUN, tmp_path, "run").wait() == 0
+        killed(imported, tmp_path, source, after=chance.uniform(0.005, 0.12))
+    imported(tmp_path, source)
+    consolidated(tmp_path, "run")
     with Lake(tmp_path) as lake:
         assert lake.ledger.dead_letters().is_empty()
         homes.same(placeless(homes.published(lake)), placeless(undisturbed))
@@ -93,15 +78,15 @@ def test_an_import_that_is_killed_again_and_again_loses_and_doubles_nothing(tmp_
 
 @pytest.mark.parametrize("kills", KILLS)
 def test_a_run_that_is_killed_changes_nothing_or_everything_and_the_next_finishes(tmp_path, source, undisturbed, kills):
-    assert started(IMPORT, tmp_path, source).wait() == 0
+    imported(tmp_path, source)
     chance = random.Random(12)
     for number in range(kills):
-        killed(started(RUN, tmp_path, f"killed-{number}"), chance.uniform(0.05, 1.5))
+        killed(consolidated, tmp_path, f"killed-{number}", after=chance.uniform(0.05, 1.5))
         with Lake(tmp_path) as lake:
             scored = lake.read("scored_memories").select("profile_id", "plan_id").unique()
             assert scored.height in {0, 2}
             assert lake.verify().is_empty()
-    assert started(RUN, tmp_path, "last").wait() == 0
+    consolidated(tmp_path, "last")
     with Lake(tmp_path) as lake:
         final = homes.published(lake)
         once = lake.ledger.decisions()

@@ -438,20 +438,20 @@ def commit_from_zero(home: Path, plan_id: str) -> str:
 def test_a_large_table_is_split_and_a_commit_rewrites_only_its_part(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = [f"p{number}" for number in range(40)]
+    own = [f"p{number}" for number in range(16)]
     lake.commit(commit_of(lake, own, "p1"))
     assert len(lake.paths("memories")) == 1
-    monkeypatch.setattr(publishing, "BUCKET_ROWS", 81)
+    monkeypatch.setattr(publishing, "BUCKET_ROWS", 33)
     lake.commit(commit_of(lake, ["p0"], "p2"))
     split = set(lake.paths("memories"))
-    assert len(split) == len({publishing.bucket_of(profile_id) for profile_id in own}) > 10
+    assert len(split) == len({publishing.bucket_of(profile_id) for profile_id in own}) > 5
     lake.commit(commit_of(lake, ["p1"], "p3"))
     assert len(split - set(lake.paths("memories"))) == 1
     expected = [rows("memories", name, {"p0": "p2", "p1": "p3"}.get(name, "p1")) for name in own]
     assert lake.read("memories").equals(TABLES["memories"].conform(pl.concat(expected)))
     lake.commit(commit_of(lake, own, "p4", count=0))
     assert lake.read("memories").is_empty()
-    assert lake.read("memories", seq=1).height == 80
+    assert lake.read("memories", seq=1).height == 32
 
 
 @examples(5)

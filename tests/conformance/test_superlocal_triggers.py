@@ -63,11 +63,11 @@ def fired_at(lake, stores, **policy):
 
 
 def test_every_so_many_stores_a_lightweight_run(lake):
-    assert fired_at(lake, 25, step_count_trigger=10) == [10, 20]
+    assert fired_at(lake, 11, step_count_trigger=5) == [5, 10]
 
 
 def test_switched_off_nothing_fires_and_a_run_by_hand_works(lake):
-    assert fired_at(lake, 25, step_count_trigger=10, enabled=False) == []
+    assert fired_at(lake, 6, step_count_trigger=5, enabled=False) == []
     run(lake, "full", enabled=False)
     assert lake.ledger.runs().height == 1
 

@@ -9,8 +9,11 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import duckdb
+import homes
 import pytest
 from commands import text
+
+from memory_pipeline.lake.tables import Lake
 
 pytestmark = pytest.mark.xdist_group("through_the_command")
 
@@ -131,8 +134,9 @@ def query(tmp_path_factory):
     numbered = (json.dumps({"event_id": f"e{number}"} | fields) for number, fields in enumerate(events))
     (home / "events.jsonl").write_text("\n".join(numbered), "utf-8")
     text("import", "jsonl", home / "events.jsonl", home=home)
-    for hours in (2, 1):
-        text("consolidate", "--profile", "tt-decay-4", "--as-of", ago(hours=hours).isoformat(), home=home)
+    with Lake(home) as lake:
+        for hours in (2, 1):
+            homes.night(lake, as_of=ago(hours=hours), run_id=f"{hours} hours before", profiles=["tt-decay-4"])
     text("consolidate", "--as-of", AS_OF.isoformat(), home=home)
 
     def rows(sql, *parameters):
