@@ -82,21 +82,6 @@ def test_many_recalls_make_few_transactions(writer, ledger, monkeypatch):
     assert len(batches) < 30
 
 
-def test_the_end_of_a_block_and_of_the_interpreter_write_what_is_left(tmp_path):
-    with MemoryClient(tmp_path) as client:
-        client.remember("Ana moved to Lisbon.")
-        client.recall("Ana")
-    assert accesses(tmp_path).height == 1
-    program = f"""
-from memory_pipeline import MemoryClient
-client = MemoryClient({str(tmp_path)!r})
-client.recall("Ana")
-client.recall("Lisbon")
-"""
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=PATIENCE)
-    assert accesses(tmp_path).height == 3
-
-
 def test_a_forgotten_client_writes_what_is_left(tmp_path, until):
     client = MemoryClient(tmp_path)
     client.remember("Ana moved to Lisbon.")
@@ -188,19 +173,22 @@ def test_a_run_and_recalls_go_on_at_once(tmp_path):
 PROCESS = """
 import sys
 from memory_pipeline import MemoryClient
-with MemoryClient(sys.argv[1]) as client:
-    for number in range(4):
-        new = client.remember(f"Process {sys.argv[2]} wrote note {number} about gardening.")
-        assert new in [one.memory_id for one in client.recall(f"process {sys.argv[2]} note {number} gardening", 50)]
+client = MemoryClient(sys.argv[1])
+for number in range(4):
+    new = client.remember(f"Process two wrote note {number} about gardening.")
+    assert new in [one.memory_id for one in client.recall(f"process two note {number} gardening", 50)]
 """
 
 
-def test_two_processes_share_a_store(tmp_path):
+def test_two_processes_share_a_store_and_the_end_of_either_writes_what_is_left(tmp_path):
     with MemoryClient(tmp_path) as client:
         client.remember("Ana moved to Lisbon.")
         client.recall("gardening")
-        running = [subprocess.Popen([sys.executable, "-c", PROCESS, str(tmp_path), name]) for name in ("one", "two")]
-        assert [process.wait(PATIENCE) for process in running] == [0, 0]
+        running = subprocess.Popen([sys.executable, "-c", PROCESS, str(tmp_path)])
+        for number in range(4):
+            new = client.remember(f"Process one wrote note {number} about gardening.")
+            assert new in [one.memory_id for one in client.recall(f"process one note {number} gardening", 50)]
+        assert running.wait(PATIENCE) == 0
         assert len(client.list(limit=50)) == 9
         assert len(client.recall("note about gardening", 50)) >= 8
     assert accesses(tmp_path)["event_id"].n_unique() == 10
@@ -218,6 +206,7 @@ while True:
 """
 
 
+@pytest.mark.drill
 def test_a_kill_tears_nothing(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE)
     process.stdout.readline()

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
-from serving import serving
+from serving import serving, within
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service import auth_tokens
@@ -22,7 +22,7 @@ def home(tmp_path_factory):
 
 
 def test_the_page_needs_no_token_and_allows_only_its_own_script(home):
-    with serving(home) as client:
+    with within(home) as client:
         page, again = client.get("/docs"), client.get("/docs")
         assert client.get("/docs/x").status_code == 401
     assert page.status_code == 200

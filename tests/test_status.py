@@ -13,6 +13,21 @@ from memory_pipeline.runs import status, undo
 NOW = homes.NIGHT + timedelta(hours=1)
 
 
+@pytest.fixture(scope="module")
+def after_a_night(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("night")
+    with homes.filled(folder, homes.events(memories=20)) as opened:
+        homes.night(opened)
+    return folder
+
+
+@pytest.fixture
+def ran(after_a_night, tmp_path):
+    """A store after the run `run` of the night."""
+    with homes.copied(after_a_night, tmp_path) as opened:
+        yield opened
+
+
 @pytest.fixture
 def lake(tmp_path):
     with homes.filled(tmp_path, homes.events(memories=20)) as opened:
@@ -47,18 +62,16 @@ def test_automem_has_its_names_its_intervals_and_its_history(lake):
     assert names <= set(found["history"][0])
 
 
-def test_where_everything_runs_nightly_everything_is_next_due_that_night(lake):
-    homes.night(lake)
-    tasks = by_task(told(lake)["tasks"])
+def test_where_everything_runs_nightly_everything_is_next_due_that_night(ran):
+    tasks = by_task(told(ran)["tasks"])
     assert {due for _, due in tasks.values()} == {homes.NIGHT + homes.days(1)}
     assert {last for task, (last, _) in tasks.items()} == {homes.NIGHT}
 
 
-def test_a_run_that_was_undone_is_no_last_run_but_is_not_due_again(lake):
-    homes.night(lake)
-    due = {task: next_due for task, (_, next_due) in by_task(told(lake)["tasks"]).items()}
-    undo.undo(lake, "run", now=NOW)
-    found = told(lake)
+def test_a_run_that_was_undone_is_no_last_run_but_is_not_due_again(ran):
+    due = {task: next_due for task, (_, next_due) in by_task(told(ran)["tasks"]).items()}
+    undo.undo(ran, "run", now=NOW)
+    found = told(ran)
     assert {last for last, _ in by_task(found["tasks"]).values()} == {None}
     assert {task: next_due for task, (_, next_due) in by_task(found["tasks"]).items()} == due
     assert found["last_decay"] is None
@@ -85,8 +98,10 @@ def test_a_profile_that_is_not_enabled_is_never_due(lake):
 
 def test_what_waits_is_counted_and_aged(lake):
     assert told(lake, now=homes.RECORDED + timedelta(seconds=90))["waiting_seconds"] == 90.0
-    homes.night(lake)
-    assert told(lake)["waiting_seconds"] == 0.0
+
+
+def test_nothing_waits_after_a_run(ran):
+    assert told(ran)["waiting_seconds"] == 0.0
 
 
 def test_a_name_that_nobody_has_is_refused_with_the_nearest(lake):

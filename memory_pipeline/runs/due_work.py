@@ -102,6 +102,8 @@ def _importance(
     """Sum the importance of the memories that no reflection has seen, where it can exceed the threshold."""
     stored = dict(activity.count_stored(transaction, seen, "stored").iter_rows())
     near = {name for name, count in stored.items() if _HIGHEST_SCORE * count > policies[name].reflection_threshold}
+    if not near:
+        return pl.DataFrame(schema={name: triggers.ACTIVITY[name] for name in ("profile_id", "importance_score")})
     events = _stored(lake, transaction, [position for position in seen if position.profile_id in near])
     memories = projection.fold(events, TABLES["decisions"].empty()).memories
     by_rule = {name for name in near if "importance" in policies[name].enrichments}
