@@ -8,7 +8,6 @@ import subprocess
 
 import homes
 import pytest
-import sampling
 from commands import COMMAND, environment, refused, text, told
 from waiting import PATIENCE
 
@@ -95,7 +94,7 @@ def test_a_person_and_a_profile(home):
     assert told("list", "-p", "sample-2", home=home) == other
 
 
-@pytest.mark.parametrize(("answer", "status"), sampling.first(("n", 1), ("y", 0)))
+@pytest.mark.parametrize(("answer", "status"), [("n", 1), pytest.param("y", 0, marks=pytest.mark.drill)])
 def test_on_a_terminal_it_is_asked(home, answer, status):
     reader, writer = pty.openpty()
     try:
