@@ -4,7 +4,9 @@ Routes and tools are read from the servers; one without an expectation here fail
 """
 
 import json
+import re
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from serving import bearer
@@ -232,3 +234,10 @@ def test_a_page_of_another_site_reaches_neither_server(servers, tokens, sent, co
     accept = {"Accept": "application/json, text/event-stream"}
     assert mcp.post("/mcp", json=body, headers=accept | own | sent).status_code == code
     assert http.get("/health", headers=sent).status_code == 200
+
+
+def test_every_promise_names_a_test_that_there_is():
+    here = Path(__file__).parent
+    named = re.findall(r"`tests/(\w+\.py)`", (here.parent / "SECURITY.md").read_text("utf-8"))
+    assert named
+    assert all((here / name).is_file() for name in named)
