@@ -155,7 +155,10 @@ def test_heads_move_with_commits_reverts_and_updates_only(tmp_path: Path) -> Non
 def test_profiles_count_what_agents_wrote(ledger: Ledger) -> None:
     ledger.append([*batch(3), updated("u"), stored(9, profile_id="bo")])
     ledger.revert("ana", ["d"], reason="wrong", occurred_at=T0 + timedelta(days=9), recorded_at=T0)
-    assert ledger.profiles().drop("last_recorded_at").rows() == [("ana", 3, 4, T0), ("bo", 1, 5, T0 + timedelta(minutes=9))]
+    assert ledger.profiles().drop("last_recorded_at").rows() == [
+        ("ana", 3, 4, T0),
+        ("bo", 1, 5, T0 + timedelta(minutes=9)),
+    ]
     ledger.append([accessed("late", "m0", "m1", occurred_at=T0, recorded_at=T0)])
     assert [ledger.waiting(after) for after in (0, 4, 5, 7)] == [(6, 1), (2, 1), (1, 1), (0, 0)]
 
