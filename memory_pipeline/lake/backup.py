@@ -18,7 +18,7 @@ from memory_pipeline.lake import files, identity, snapshot
 from memory_pipeline.lake.compaction import archives
 from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger import catalog
+from memory_pipeline.ledger import catalog, disk
 from memory_pipeline.ledger.commits import VERSION
 from memory_pipeline.ledger.database import FILE_NAME, Database, LakeError, explained
 from memory_pipeline.ledger.sqlite_file import BESIDE
@@ -68,7 +68,7 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
         raise ValueError(f"{folder} exists and is not empty; choose another folder for the backup")
     target = LocalObjectStore(folder)
     with explained(lake.home), lake.ledger.erasing():
-        folder.mkdir(parents=True, exist_ok=True)
+        disk.private(folder)
         lake.ledger.copy(folder / FILE_NAME)
         own, expected = _listed(folder)
         keys = [*expected, *archives(lake.store), *(name for name in (SETTINGS_FILE,) if lake.store.exists(name))]
@@ -101,6 +101,7 @@ def restore(folder: Path, home: Path) -> Backup:
         )
     source, target = LocalObjectStore(folder.resolve()), LocalObjectStore(home)
     with explained(home):
+        disk.private(home)
         for suffix in BESIDE:  # SQLite would take the log of a lost ledger for that of the restored one
             (home / f"{FILE_NAME}{suffix}").unlink(missing_ok=True)
         kept = {SETTINGS_FILE} if target.exists(SETTINGS_FILE) else set()
