@@ -13,6 +13,7 @@ from memory_pipeline.consolidation import atomic_facts, model_prompts, model_req
 from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
+from memory_pipeline.text.compare import restating
 
 POLICY = Policy(llm_model="m")
 ENTRY = (
@@ -156,10 +157,10 @@ def test_nothing_is_known_of_an_entry_that_was_not_asked_about():
         (GOOD | {"facts": GOOD["facts"][:2]}, atomic_facts.UNACCOUNTED),
         (with_fact(1, fact="nadia rents a kiln in Porto  since May 2023."), atomic_facts.REPEATED),
         (with_fact(1, fact="Nadia does not\nglaze indoors."), atomic_facts.BROKEN),
-        (with_fact(1, fact="Nadia does glaze indoors."), atomic_facts.POLARITY),
-        (with_fact(0, fact="Nadia never rents a kiln in Porto since May 2023."), atomic_facts.POLARITY),
-        (with_fact(2, fact="Nadia fires the kiln at 900 degrees instead of 1040."), atomic_facts.CONDITION),
-        (with_fact(0, fact="Nadia rents a kiln in Porto since May 2023 if she can."), atomic_facts.CONDITION),
+        (with_fact(1, fact="Nadia does glaze indoors."), restating.POLARITY),
+        (with_fact(0, fact="Nadia never rents a kiln in Porto since May 2023."), restating.POLARITY),
+        (with_fact(2, fact="Nadia fires the kiln at 900 degrees instead of 1040."), restating.CONDITION),
+        (with_fact(0, fact="Nadia rents a kiln in Porto since May 2023 if she can."), restating.CONDITION),
         (with_fact(0, date="2023-06-01"), atomic_facts.DATE),
         (with_fact(0, fact="Nadia rents a kiln in Lisbon since May 2023."), "invented Lisbon"),
         (with_fact(2, fact="If it rains, Nadia fires the kiln at 950 degrees instead of 1040."), "invented 950"),

@@ -96,22 +96,41 @@ def test_copies_are_grouped_and_other_facts_stay_out():
     assert set(cluster["label"].split(", ")) == {"car", "red"}
 
 
+def leased(*since):
+    """The same statement, valid from other days or from a day that nobody said."""
+    ends = (".", "!", "")
+    rows = zip(ends, since, strict=True)
+    return frames.memories({"content": f"The lease is with Mrs Duval{end}", "valid_from": start} for end, start in rows)
+
+
 def test_a_middle_text_does_not_join_what_disagrees():
     """The one in the middle agrees with both; it goes with the closer one."""
-    memories = notes("We met at the lake in May", "We met at the lake", "We met at the lake in June")
     near = {"m0": [1.0, 0.0, 0.0], "m1": [0.95, 0.3122, 0.0], "m2": [0.9, 0.2, 0.387]}
-    found = clustered(memories, DUPLICATES, vectors=near)
+    found = clustered(leased(ago(9), None, ago(5)), DUPLICATES, vectors=near)
     assert groups(found) == [["m0", "m1"]]
     assert found.merge_refusals.select("memory_id", "other_id").rows() == [("m0", "m2")]
 
 
 def test_the_guard_also_looks_at_pairs_that_only_others_hold_together():
     """m0 and m2 are not near, but m1 would bring them into one group."""
-    memories = notes("The team has lunch in Oslo", "The team has lunch", "The team has lunch in Rome")
-    found = clustered(memories, DUPLICATES, vectors=at(0, 25, 51))
+    found = clustered(leased(ago(9), None, ago(5)), DUPLICATES, vectors=at(0, 25, 51))
     assert groups(found) == [["m0", "m1"]]
-    assert found.merge_refusals.select("memory_id", "other_id", "reason").rows() == [("m0", "m2", "names")]
+    assert found.merge_refusals.select("memory_id", "other_id", "reason").rows() == [("m0", "m2", "validity")]
     assert found.merge_refusals["similarity"][0] == pytest.approx(np.cos(np.deg2rad(51)), abs=1e-6)
+
+
+def test_what_happened_or_was_measured_on_two_days_is_not_merged():
+    """Twice on one day it is a copy; what is so is so on any day."""
+    told = ("Took ibuprofen 400", "Weight 71.2", "Fed the cat again", "The bank is closed on Mondays")
+    rows = [
+        {"content": text, "memory_id": f"{place}{day}{half}", "created_at": ago(day) + timedelta(minutes=half)}
+        for place, text in enumerate(told)
+        for day in (8, 2)
+        for half in (0, 1)
+    ]
+    found = clustered(frames.memories(rows), DUPLICATES)
+    assert sorted(map(len, groups(found))) == [2, 2, 2, 2, 2, 2, 4]
+    assert set(found.merge_refusals["reason"]) == {"dates"}
 
 
 def test_agreeing_texts_chain():

@@ -278,15 +278,19 @@ def test_a_text_in_a_language_without_rules_stays_whole_or_leaves():
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "merged"),
+    ("one", "other", "days", "merged"),
     [
-        ("Der Schlüssel liegt unter der Matte.", "Der Schlüssel liegt unter der Matte.", True),
-        ("Der Schlüssel liegt unter der Matte.", "Der Schlüssel liegt unter der Matte!", False),
-        ("The key is under the mat.", "The key is under the mat!", True),
+        ("Der Schlüssel liegt unter der Matte.", "Der Schlüssel liegt unter der Matte.", 0, True),
+        ("Der Schlüssel liegt unter der Matte.", "Der Schlüssel liegt unter der Matte.", 1, False),
+        ("Der Schlüssel liegt unter der Matte.", "Der Schlüssel liegt unter der Matte!", 0, False),
+        ("The key is under the mat.", "The key is under the mat!", 1, True),
     ],
 )
-def test_of_a_language_without_rules_only_exact_copies_merge(one, other, merged):
-    memories = store([one, other])
+def test_of_a_language_without_rules_only_exact_copies_of_one_day_merge(one, other, days, merged):
+    """What was told on two days may have happened twice; only English is read for whether it did."""
+    memories = store([one, other]).with_columns(
+        created_at=pl.lit(frames.ago(50)) + pl.duration(days=days) * pl.int_range(pl.len())
+    )
     vectors = embedding.embed_texts(enrich.texts(memories).with_columns(content="embedded"), "hashing")
     scored = scoring.score(
         memories, frames.importance(memories), frames.edges([]), Policy(), as_of=frames.AS_OF, plan_id="plan"

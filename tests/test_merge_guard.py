@@ -39,7 +39,7 @@ def reason(left, right, **columns):
 
 COPIES = [
     ("Anna's in Leeds", "Anna is in Leeds"),
-    ("I adopted a dog", "I adopted a dog with my wife"),
+    ("Good morning! The boiler man comes at 4.", "The boiler man comes at 4, thanks."),
     ("As you may know, I live in Oslo", "I live in Oslo"),
     ("I like tea", "I really like tea!"),
     ("I bought a new car yesterday", "Yesterday I bought a new car"),
@@ -62,10 +62,8 @@ COPIES = [
     ("If it rains we stay home", "We stay home if it rains"),
     ("I finished the book. It was great.", "It was great. I finished the book."),
     ("I've got two kids", "I have two kids"),
-    ("I love hiking in the mountains", "I love hiking in the mountains with my dog"),
     ("The server restarts on Sunday", "Remember that the server restarts on Sunday"),
     ("She lives in Oslo, you know.", "She lives in Oslo."),
-    ("I booked a flight to Rome in May", "I booked a flight to Rome"),
     ("Do you know the opening hours?", "do you know the opening hours"),
 ]
 CHANGES = {
@@ -75,12 +73,16 @@ CHANGES = {
         ("We ship version 1.2", "We ship version 1.3"),
         ("My flight is at noon", "My flight is at midnight"),
         ("The meeting is at 5 pm", "The meeting is at 5 am"),
+        ("I have a cat", "I have 2 cats"),
+        ("My dose is 20 mg", "My dose is 20 mg, 2 pills"),
     ],
     "dates": [
         ("The meeting is on Friday", "The meeting is on Monday"),
         ("It happened in spring 2023", "It happened in autumn 2023"),
         ("I read books every day", "I read books every week"),
         ("I was born on 1990-04-02", "I was born on 1990-04-03"),
+        ("I booked a flight to Rome in May", "I booked a flight to Rome"),
+        ("We met in March 2024", "We met on 2024-03-12"),
     ],
     "negation": [
         ("I like tea", "I don't like tea"),
@@ -98,6 +100,24 @@ CHANGES = {
         ("I live in Leeds.", "My parents still live in Leeds."),
         ("Ben is allergic to cats.", "Ben\u2019s wife is allergic to cats."),
         ("My brother plays tennis.", "My brother's wife plays tennis."),
+        ("I adopted a dog", "I adopted a dog with my wife"),
+        ("I love hiking in the mountains", "I love hiking in the mountains with my dog"),
+        ("I met Anna", "I met Anna Lind"),
+        ("We live in Haven", "We live in New Haven"),
+        ("Iris sat the exam", "Iris sat the mock exam"),
+        ("The bill is settled", "The bill is settled in part"),
+        ("The boat is open to members", "The boat is open to members with a licence"),
+        ("The key of the shed is under the pot", "The key of the old shed is under the pot"),
+        ("Mo is my cousin", "Mo is my second cousin"),
+        ("The surgery sees children", "The surgery sees children after lunch"),
+        ("Leo eats fish", "Leo can eat fish"),
+        ("The tap drips", "The tap drips again"),
+        ("The lift works", "The lift works now"),
+        ("We walk to the lake or the mill", "We walk to the lake"),
+        ("The bread is done", "The bread is about done"),
+        ("I like the tutor", "I like the tutor, sort of"),
+        ("The van is free", "The van is free at the moment"),
+        ("The grant pays for the repair", "The grant pays for the repair of the tower"),
         ("The doctor prescribed me 20 mg.", "The doctor prescribed my mother 20 mg."),
         ("The client approved the draft.", "The client's lawyer approved the draft."),
         ("My uncle died.", "My uncle's dog died."),
@@ -107,7 +127,6 @@ CHANGES = {
         ("Ben paid the bill.", "Ben thinks he paid the bill."),
         ("I won the lottery.", "I dreamt that I won the lottery."),
         ("I like tea", "I like coffee"),
-        ("I have a cat", "I have 2 cats"),
         ("I moved to Rome", "I moved from Rome"),
         ("Tom called Anna", "Anna called Tom"),
         ("The dog bit the man", "The man bit the dog"),
@@ -203,7 +222,7 @@ VALUES = {
     "hour": ["2", "3", "7", "9"],
 }
 WRAPPINGS = [
-    "{}.", "By the way, {}", "{}, you know.", "Well, {}", "As I said, {}", "{} - it was mentioned at the weekly call.",
+    "{}.", "By the way, {}", "{}, you know.", "Well, {}", "As I said, {}", "Good evening, {}",
     "Please remember that {}", "{}!", "Oh, {}", "Honestly, {}",
 ]  # fmt: skip
 
@@ -278,10 +297,11 @@ def test_validity(left, right, expected):
     assert reason("The office is in Oslo", "The office is in Oslo.", **columns) == expected
 
 
-def test_a_part_of_a_date_or_name_elaborates():
-    assert reason("We met in March 2024", "We met on 2024-03-12") is None
-    assert reason("I met Anna", "I met Anna Lind") is None
-    assert reason("I met Anna Berg", "I met Anna Lind") == "names"
+def test_a_date_without_its_year_is_the_same():
+    assert reason("The lease ends on 12 March", "The lease ends on 12 March 2024") == "words"
+    frame = pairs([("The lease ends on 12 March", "The lease ends on 12 March")])
+    dated = frame.with_columns(right_dates=pl.lit(["2024-03-12"]))
+    assert disagreements(dated)["reason"][0] is None
 
 
 def test_the_detail_shows_both_sides():

@@ -23,6 +23,7 @@ from memory_pipeline.consolidation.summaries import faithfulness, support
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import content_hash
+from memory_pipeline.text.compare import restating
 from memory_pipeline.text.lang import identification
 from memory_pipeline.text.parse import clauses, dates, facts, tokens
 from memory_pipeline.text.score import commands
@@ -36,14 +37,12 @@ BOTH: Final = "a sentence both used and left out"
 NO_SENTENCE: Final = "a sentence that the entry does not have"
 REPEATED: Final = "a fact stated twice"
 BROKEN: Final = "a fact of several lines"
-POLARITY: Final = "a negation lost or added"
-CONDITION: Final = "a condition lost or added"
 INSTRUCTED: Final = "an instruction that the entry does not give"
 DATE: Final = "a date that the entry does not state"
 """Reasons why an answer is refused."""
 
 _ID_DIGITS: Final = 32
-_CONDITION: Final = r"(?i)\b(?:if|unless|provided|except|until|only)\b"
+_REASONS: Final = {name: pl.String() for name in (*KEY, "reason")}
 _PROMPT: Final = """\
 Split this note into atomic facts. The line below holds the day on which it was said, who said it, and its sentences \
 by number.
@@ -131,9 +130,11 @@ def split(candidates: pl.DataFrame, known: pl.DataFrame, policy: Policy) -> pl.D
     """Return the facts of the entries whose recorded answer is accepted, and the reason for the others.
 
     Refused are answers that are not the JSON asked for; that leave a sentence unaccounted for; of which a fact invents
-    a number, date, name or address, states a date that the entry does not, drops or adds a negation or a condition of
-    its sentences, instructs its reader in other words than theirs, or says what the entry does not (`support`); and
-    answers that together lack a number, date or name of the entry. An answer with a single fact gives no row.
+    a number, date, name or address, states a date that its sentences do not, instructs its reader in other words than
+    theirs, or says what the entry does not (`support`); of which a fact drops, adds or turns what its own sentences
+    state: a negation, condition, doubt, plan, report or tense, who does what to whom, or which figure belongs to what
+    (`restating`); and answers that together lack a number, date or name of the entry. An answer with a single fact
+    gives no row.
 
     Args:
         candidates: as `entries` returns them.
@@ -217,35 +218,23 @@ def _faithful(found: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
     together = texts.group_by(KEY, maintain_order=True).agg(pl.col("content").str.join(" "))
     lost = faithfulness.unfaithful(together, members, on=KEY)
     unsupported = support.kept(texts, of_fact, on=[*KEY, "place"]).drop_nulls("reason")
-    faults = [invented, lost, _misdated(stated, members), _turned(stated), _instructed(stated), unsupported]
+    turned = [_misdated(stated, candidates), _instructed(stated), _turned(stated, candidates)]
+    faults = [invented, lost, *turned, unsupported]
     wrong = pl.concat(fault.select(*KEY, "reason") for fault in faults).unique(KEY, keep="first", maintain_order=True)
     accepted = found.join(wrong, on=KEY, how="anti", maintain_order="left")
     return pl.concat([accepted, wrong.rename({"reason": "refused"})], how="diagonal").sort(KEY, maintain_order=True)
 
 
-def _turned(stated: pl.DataFrame) -> pl.DataFrame:
-    """Return entries of which a negation or a condition was lost by all facts of its sentence, or added to one."""
-    pairs = stated.select(*KEY, "place", "fact", sentence="sentences").explode("sentence")
-    pairs = pairs.with_columns(
-        _denied("fact", pairs), _denied("sentence", pairs), *(_conditional(name) for name in ("fact", "sentence"))
-    )
-    reasons = {"denied": POLARITY, "conditional": CONDITION}
-    parts = []
-    for name, reason in reasons.items():
-        own, source = pl.col(f"fact_{name}"), pl.col(f"sentence_{name}")
-        lost = source & ~own.any().over(*KEY, "sentence")
-        added = own & ~source.any().over(*KEY, "place")
-        parts.append(pairs.filter(lost | added).select(*KEY, reason=pl.lit(reason)))
-    return pl.concat(parts)
-
-
-def _denied(name: str, texts: pl.DataFrame) -> pl.Series:
-    """Return whether each text of a column denies something."""
-    return facts.add_facts(texts.select(content=name))["negated"].alias(f"{name}_denied")
-
-
-def _conditional(name: str) -> pl.Expr:
-    return pl.col(name).str.contains(_CONDITION).alias(f"{name}_conditional")
+def _turned(stated: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
+    """Return entries of which a fact says something else than the sentences it is taken from (`restating`)."""
+    entry = candidates.select(*KEY, entry="sentences")
+    rows = stated.join(entry, on=KEY, maintain_order="left").select(*KEY, "fact", "entry", "sentences")
+    found = [
+        (profile_id, memory_id, reason)
+        for profile_id, memory_id, fact, sentences, own in rows.iter_rows()
+        if (reason := restating.fault(fact, sentences, [at for at, one in enumerate(sentences) if one in own]))
+    ]
+    return pl.DataFrame(found, schema=_REASONS, orient="row")
 
 
 def _instructed(stated: pl.DataFrame) -> pl.DataFrame:
@@ -257,19 +246,20 @@ def _instructed(stated: pl.DataFrame) -> pl.DataFrame:
     return told.filter(~pl.col("row").is_in(same.implode())).select(*KEY, reason=pl.lit(INSTRUCTED))
 
 
-def _misdated(stated: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return entries of which a fact has a date that the entry does not state."""
-    days = {tuple(row[name] for name in KEY): _days(row) for row in members.iter_rows(named=True)}
+def _misdated(stated: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
+    """Return entries of which a fact has a date that its sentences do not state."""
+    dated = stated.filter(pl.col("date").is_not_null()).join(candidates.select(*KEY, "created_at"), on=KEY)
+    read = facts.add_facts(dated.with_columns(content=pl.col("sentences").list.join(" ")))
     wrong = [
-        (profile_id, memory_id, DATE)
-        for profile_id, memory_id, day in stated.select(*KEY, "date").iter_rows()
-        if day is not None and day not in days[profile_id, memory_id]
+        (row["profile_id"], row["memory_id"], DATE)
+        for row in read.iter_rows(named=True)
+        if row["date"] not in _days(row)
     ]
-    return pl.DataFrame(wrong, schema={name: pl.String() for name in (*KEY, "reason")}, orient="row")
+    return pl.DataFrame(wrong, schema=_REASONS, orient="row")
 
 
 def _days(row: dict[str, Any]) -> frozenset[date]:
-    """Return the day of an entry, and the first day of each span that a date in it means."""
+    """Return the day of an entry, and the first day of each span that a date in its sentences means."""
     day = row["created_at"].date()
     spans = (dates.span(said, day) for said in row["dates"])
     return frozenset([day, *(found[0] for found in spans if found is not None)])

@@ -25,7 +25,8 @@ class Edges(dy.Schema):
     weight = share("Weight at as_of, after decay.")
     base_weight = share("Weight when last strengthened, from which it decays.")
     confidence = share(
-        "Confidence in the edge; null for a link about facts, whose confidence every run judges anew in fact_changes.",
+        "Confidence in the edge; null for a link about facts: its present confidence stands in fact_changes, "
+        "the one it was decided with in the factors of the decision.",
         nullable=True,
     )
     similarity = dy.Float32(nullable=True, description="Cosine of the two memories, float64 dot rounded to float32.")

@@ -56,11 +56,10 @@ def test_three_near_duplicates_are_one_compression_and_two_are_none():
     assert run(memories[:2], SUPERLOCAL, vectors=vectors)[1].is_empty()
 
 
-def test_a_compression_says_what_only_one_member_says():
+def test_a_text_that_says_more_is_no_near_duplicate():
     texts = ["Our office is in Oslo.", "our office is in Oslo", "Our office is in Oslo. It opens at 8 am."]
     memories = frames.memories({"content": text} for text in texts)
-    (content,) = run(memories, SUPERLOCAL, vectors={f"m{place}": [1.0, 0.0] for place in range(3)})[1]["content"]
-    assert content == "Our office is in Oslo. It opens at 8 am."
+    assert run(memories, SUPERLOCAL, vectors={f"m{place}": [1.0, 0.0] for place in range(3)})[1].is_empty()
 
 
 # The system's cases

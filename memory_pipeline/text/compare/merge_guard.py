@@ -1,8 +1,8 @@
 """Merge guard: decides whether two similar texts state the same or differ in a fact.
 
-Additional information in one text is an elaboration, unless it makes the statement hearsay, a thought or a possibility,
-or attributes it to somebody else (`owners`). Two texts differ where each says something the other does not: another
-number, date or name, a negation, other validity, or another content word in the same position.
+Two texts state the same if neither says anything that the other does not. What says nothing does not count: greetings,
+fillers, determiners and politeness, spelling, synonyms and word order. A word more in one text is another statement,
+since it may limit the other ("paid" and "paid in part", "the door" and "the back door").
 
 Not here: how texts are parsed (`parse/facts`, `parse/lemmatize`), which pairs are similar enough to be compared
 (`consolidation/similarity`) and which are merged (`consolidation/groups/clustering`).
@@ -19,19 +19,17 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.text.compare import spelling
-from memory_pipeline.text.compare.owners import differing_owners
 from memory_pipeline.text.lang.en.lemmas import (
+    AUXILIARIES,
     CONNECTIVES,
     DATE_LEMMAS,
     FUNCTION_LEMMAS,
     NUMBER_LEMMAS,
-    OPERATORS,
     OPPOSITES,
     PAST,
     PHRASE_OPENERS,
     SENTENCE_END,
     WEAK_WORDS,
-    is_known_word,
     lemma,
     lemmas,
     may_be_typo,
@@ -71,8 +69,6 @@ _ALIGNED_COLUMNS: Final = (
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
 _MAX_TYPOS: Final = 6
 """Unknown words in one text up to which all may be typos."""
-_REPORTED_LEMMAS: Final = frozenset().union(*OPPOSITES) | OPERATORS
-"""Function lemmas that are reported where they make the difference."""
 _QUANTIFIERS: Final = frozenset({"all", "some", "sever", "few", "many", "both", "mani"})
 _BOUND_WORDS: Final = frozenset({"over", "under", "above", "below", "before", "after", "until", "since", "by", "up"})
 """Connectives that make a limit of the number or date after them."""
@@ -90,10 +86,18 @@ _FIXED_CONNECTIVES: Final = (_BOUND_WORDS - {"by", "over"}) | {
 }
 """Connectives that no other connective can replace."""
 _PREPOSITIONS: Final = frozenset(CONNECTIVES.values()) - {"and", "or", "but", "because", "when", "than"}
-_SENTENCE_STARTS: Final = re.compile(r"(?:^|[.!?:]\s)\W*([^\W\d_]+)\s")
-"""First words of sentences, whose capital may be due to their position."""
 _MODAL_MAY: Final = re.compile(r"(?<!as you )\bmay\b(?! \d|,| of\b)")
 """The auxiliary, which turns a fact into a possibility; the month has a capital or a day."""
+_SAYING_NOTHING: Final = {"a", "well", "even", "still", "super", "pretty", "ok", "own"} | {
+    *("to", "in", "on", "for", "and", "because"),
+    *AUXILIARIES.values(),
+    SENTENCE_END,
+}
+"""Function lemmas that limit nothing where only one text has them."""
+_COPULA: Final = "be"
+"""Lemma that a clitic may hide ("Ann's here")."""
+_CURRENCIES: Final = frozenset({"dollar", "euro", "usd", "eur", "gbp", "quid", "percent"})
+"""Lemmas of units that are part of numbers in normal form."""
 _PERIODS: Final = frozenset({"second", "minut", "hour", "day", "night", "week", "weekend", "month", "quarter", "year"})
 _CONJUNCTIONS: Final = frozenset({"and", "or"})
 _PHRASE_OPENERS: Final = (
@@ -220,6 +224,11 @@ def _both_differ(column: str) -> pl.Expr:
     return pl.all_horizontal(pl.col(f"{side}_only_{column}").list.len() > 0 for side in _SIDES)
 
 
+def _either_adds(column: str) -> pl.Expr:
+    """Return whether one side has a value that the other lacks."""
+    return pl.any_horizontal(pl.col(f"{side}_only_{column}").list.len() > 0 for side in _SIDES)
+
+
 def _reason() -> pl.Expr:
     """Return the reason as far as column operations can tell; null where the wording must be aligned."""
     same_negations = pl.col("left_negations") == pl.col("right_negations")
@@ -231,13 +240,13 @@ def _reason() -> pl.Expr:
         pl.col(f"{one}_asks") & pl.col(f"{other}_states") for one, other in (_SIDES, _SIDES[::-1])
     )
     tests = {
-        "numbers": _both_differ("numbers"),
+        "numbers": _either_adds("numbers"),
         "dates": pl.col("dates_differ"),
         "negation": negation_differs,
         "names": _both_differ("names"),
         "validity": pl.col("left_valid_until").ne_missing(pl.col("right_valid_until"))
         | starts_differ.fill_null(value=False),
-        "words": (_both_differ("content_lemmas") & ~_may_agree()) | question_differs | _unrelated(),
+        "words": (_either_adds("content_lemmas") & ~_may_agree()) | question_differs | _unrelated(),
     }
     return pl.coalesce(pl.when(test).then(pl.lit(name)) for name, test in tests.items())
 
@@ -267,7 +276,10 @@ def _may_agree() -> pl.Expr:
     initials = [pl.col(f"{side}_only_words").list.eval(pl.element().str.head(1)) for side in _SIDES]
     figures = [pl.col(f"{side}_only_content_lemmas").list.eval(figure).list.any() for side in _SIDES]
     few = pl.min_horizontal(pl.col(f"{side}_only_content_lemmas").list.len() for side in _SIDES) <= _MAX_TYPOS
-    return few & ((initials[0].list.set_intersection(initials[1]).list.len() > 0) | (figures[0] & figures[1]))
+    written = pl.element().is_in([_COPULA, *sorted(_CURRENCIES)])
+    units = [pl.col(f"{side}_only_content_lemmas").list.eval(written).list.all() for side in _SIDES]
+    alike = initials[0].list.set_intersection(initials[1]).list.len() > 0
+    return few & (alike | (figures[0] & figures[1]) | (units[0] & units[1]))
 
 
 def _detail() -> pl.Expr:
@@ -286,7 +298,7 @@ def _detail() -> pl.Expr:
             ),
             pl.when(reason == "negation").then(pl.format("{}, not: {}", polarity, pl.col(f"{side}_negations"))),
             pl.when(reason == "validity").then(pl.concat_str(validity, separator=" to ")),
-            pl.when((reason == "words") & _both_differ("content_lemmas")).then(
+            pl.when((reason == "words") & _either_adds("content_lemmas")).then(
                 pl.col(f"{side}_only_content_lemmas").list.join(", ")
             ),
             pl.when(f"{side}_asks").then(pl.lit("asked")).otherwise(pl.lit("stated")),
@@ -296,10 +308,10 @@ def _detail() -> pl.Expr:
 
 
 def _dates_differ(both: pl.DataFrame) -> pl.Series:
-    """Return whether each text of a pair has a date that is compatible with no date of the other."""
-    rows = both.filter(_both_differ("dates")).select("row", "left_dates", "right_dates")
+    """Return whether one text of a pair has a date that is none of the other's."""
+    rows = both.filter(_either_adds("dates")).select("row", "left_dates", "right_dates")
     differ = [
-        not _all_match(left, right) and not _all_match(right, left)
+        not (_all_match(left, right) and _all_match(right, left))
         for left, right in rows.select(rows.columns[1:]).iter_rows()
     ]
     compared = rows.select("row", dates_differ=pl.Series(differ, dtype=pl.Boolean))
@@ -307,18 +319,14 @@ def _dates_differ(both: pl.DataFrame) -> pl.Series:
 
 
 def _all_match(ones: Lemmas, others: Lemmas) -> bool:
-    """Return whether each date of the first list is compatible with one of the second."""
-    return all(any(_dates_compatible(one, other) for other in others) for one in ones)
+    """Return whether each date of the first list is one of the second."""
+    return all(any(_same_date(one, other) for other in others) for one in ones)
 
 
-def _dates_compatible(one: str, other: str) -> bool:
-    """Return whether two dates in normal form can be one: 2024-03 and 2024-03-12 can, --03-12 and 2024-03-12 can."""
-    matches = [re.fullmatch(r"([0-9]{4}|-)(?:-([0-9]{2}))?(?:-([0-9]{2}))?", text) for text in (one, other)]
-    if one == other or not all(matches):
-        return one == other
-    parts_given = [[None if part == "-" else part for part in match.groups()] for match in matches if match]
-    both = [(first, second) for first, second in zip(*parts_given, strict=True) if first and second]
-    return bool(both) and all(first == second for first, second in both)
+def _same_date(one: str, other: str) -> bool:
+    """Return whether two dates in normal form are one: --03-12 and 2024-03-12 are, 2024-03 and 2024-03-12 are not."""
+    yearless = any(a.startswith("--") and b.endswith(a[1:]) for a, b in ((one, other), (other, one)))
+    return one == other or yearless
 
 
 def _word_difference(row: dict[str, Any]) -> str | None:
@@ -333,29 +341,22 @@ def _distinguishing_lemmas(sides: TextPair) -> tuple[Lemmas, Lemmas] | None:
     """Return the lemmas that distinguish two texts, per side; None if nothing does."""
     lemmas_of = [side["lemmas"] for side in sides]
     surplus = [Counter(lemmas_of[0]) - Counter(lemmas_of[1]), Counter(lemmas_of[1]) - Counter(lemmas_of[0])]
-    explained = _equivalent_figures(sides) | _typos(sides, surplus)
-    if difference := _differing_limits(*lemmas_of) or differing_owners(
-        [side["content"] or "" for side in sides], surplus
-    ):
+    explained = _equivalent_figures(sides) | _typos(sides, surplus) | {_COPULA}
+    if difference := _differing_limits(*lemmas_of):
         return difference
     modals = [["may"] if _MODAL_MAY.search(side["content"] or "") else [] for side in sides]
     if modals[0] != modals[1]:
         return modals[0], modals[1]
     unmatched = [[word for word in side["only_content_lemmas"] if word not in explained] for side in sides]
+    repeated = [[word for word in count if word not in FUNCTION_LEMMAS and word not in explained] for count in surplus]
     connectives = [side["only_function_lemmas"] for side in sides]
-    if (
-        _has_opposites(*connectives)
-        or all(unmatched)
-        or any(OPERATORS.intersection(words) for words in (*unmatched, *connectives))
-    ):
-        left, right = (
-            [*words, *(word for word in function_lemmas if word in _REPORTED_LEMMAS)]
-            for words, function_lemmas in zip(unmatched, connectives, strict=True)
-        )
+    limiting = [[word for word in words if word not in _SAYING_NOTHING] for words in connectives]
+    if _has_opposites(*connectives) or any((*unmatched, *limiting)):
+        reported = limiting if any(limiting) else connectives
+        left, right = ([*words, *others] for words, others in zip(unmatched, reported, strict=True))
         return left, right
-    unknown = [_unknown_words(side, words) for side, words in zip(sides, unmatched, strict=True)]
-    if any(unknown):
-        return unknown[0], unknown[1]
+    if any(repeated):
+        return repeated[0], repeated[1]
     operations = SequenceMatcher(None, lemmas_of[0], lemmas_of[1], autojunk=False).get_opcodes()
     for tag, i, j, k, m in operations:
         left, right = (
@@ -399,19 +400,6 @@ def _limits(sequence: Lemmas) -> set[tuple[str, str]]:
         elif word == _EVERY and (sequence[position + 1][0].isdigit() or sequence[position + 1] in _PERIODS):
             limits.add((word, sequence[position + 1]))
     return limits
-
-
-def _unknown_words(side: dict[str, Any], unmatched: Lemmas) -> list[str]:
-    """Return the words of one text alone that are in no word list: their effect on the statement is unknown."""
-    sentence_starts = {word.lower() for word in _SENTENCE_STARTS.findall(side["content"] or "")}
-    return [
-        word
-        for word in side["only_words"]
-        if lemma(word) in unmatched
-        and word[0].isalpha()
-        and not is_known_word(word)
-        and (word in sentence_starts or word not in side["names"])
-    ]
 
 
 def _bracketed(left: Lemmas, right: Lemmas) -> str:
@@ -458,8 +446,9 @@ def _equivalent_figures(sides: TextPair) -> set[str]:
         if all(side[facts] for side in sides)
         for word in (*words, *(word for word in unmatched[0] + unmatched[1] if word[0].isdigit()))
     }
-    numbers_agree = not any(side["only_numbers"] for side in sides)
-    return figures if numbers_agree and all(figures.intersection(words) for words in unmatched) else set()
+    if any(side["only_numbers"] for side in sides):
+        return set()
+    return (figures if all(figures.intersection(words) for words in unmatched) else set()) | _CURRENCIES
 
 
 def _typos(sides: TextPair, surplus: Sequence[Counter[str]]) -> set[str]:

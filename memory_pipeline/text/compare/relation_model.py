@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.settings.model_files import coefficients
-from memory_pipeline.text.compare import stated_changes
+from memory_pipeline.text.compare import stances, stated_changes
 from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, RELATIONS
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 from memory_pipeline.text.compare.numbered_things import are_others
@@ -32,6 +32,8 @@ _NOTHING: Final = np.eye(len(RELATIONS))[RELATIONS.index("unrelated")]
 _EXCERPT: Final = 120
 """Characters of a statement that are quoted."""
 _UPDATE: Final = RELATIONS.index("update")
+_DUPLICATE: Final = RELATIONS.index("duplicate")
+_CONFLICT: Final = RELATIONS.index("conflict")
 _UNRELATED: Final = RELATIONS.index("unrelated")
 _REASONS: Final = {
     "update": "A newer memory says '{}' where this one says '{}'.",
@@ -57,7 +59,8 @@ class RelationModel:
         asks = reading.statements["low"].str.contains(_QUESTION).to_numpy()
         probability[asks[left] | asks[right] | are_others(reading.statements["low"], left, right)] = _NOTHING
         several = (np.diff(reading.start) > 1)[older] & (np.diff(reading.start) > 1)[newer]
-        probability[several[pair], RELATIONS.index("duplicate")] = 0.0
+        probability[several[pair], _DUPLICATE] = 0.0
+        _bar(probability, reading, left, right)
         related = 1.0 - probability[:, _UNRELATED]
         order = np.lexsort((np.arange(len(pair)), related, pair))
         best = np.full(len(older), -1)
@@ -99,6 +102,24 @@ class RelationModel:
             pl.col("rule").fill_null("unrelated"),
             pl.col("reason").fill_null("Neither changes, contradicts or repeats the other."),
         ).cast(pl.Schema(JUDGEMENT_COLUMNS))
+
+
+def _bar(probability: Floats, reading: Reading, left: Rows, right: Rows) -> None:
+    """Set to zero, in place, the probability that statements repeat or contradict each other where they cannot.
+
+    What says in like words that the other has ended or is so again is likely to update it; what denies it in its own
+    words, to contradict it.
+    """
+    rows = np.flatnonzero(probability[:, _DUPLICATE] >= LEAST_CONFIDENCE)
+    turned, denied, changed = stances.differ(reading.statements["low"], left[rows], right[rows])
+    opposed = denied & ~changed & stances.same_words(reading, left[rows], right[rows])
+    for relation, which in ((_UPDATE, rows[changed]), (_CONFLICT, rows[opposed])):
+        probability[which, relation] += probability[which, _DUPLICATE]
+    probability[rows[turned], _DUPLICATE] = 0.0
+    rows = np.flatnonzero(probability[:, [_DUPLICATE, _CONFLICT]].max(axis=1) >= LEAST_CONFIDENCE)
+    told_twice, measured_twice = stances.of_other_occasions(reading, left[rows], right[rows])
+    probability[rows[told_twice], _DUPLICATE] = 0.0
+    probability[rows[measured_twice], _CONFLICT] = 0.0
 
 
 def probabilities(names: tuple[str, ...], table: Floats) -> Floats:

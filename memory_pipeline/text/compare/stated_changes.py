@@ -2,9 +2,10 @@
 
 "The standup moved to Friday" replaces "The standup is on Monday", and "I no longer cycle to work" ends "I cycle to work
 in summer": the newer sentence names subject and attribute in the words of the older one, and says by a closed-class cue
-that they changed. What is open (a plan, a question, hearsay, an exception), what is narrower than the older statement,
-and an older sentence that states more than what ended, are no stated changes. English only. Not here: changes that are
-only likely (`relation_model`).
+that they changed. What is open (a plan, a question, hearsay, a joke, an exception, a passing state), what is narrower
+than the older statement, and an older sentence that states more than what ended, are no stated changes. Another figure
+of what is measured or counted is only likely to replace the older one: each was true of its moment. English only. Not
+here: changes without such a cue (`relation_model`).
 """
 
 import re
@@ -17,6 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.text.compare import standing
 from memory_pipeline.text.lang.en import stated_change as words
 from memory_pipeline.text.lang.en.lexicon import STOP_WORDS
 from memory_pipeline.text.lang.en.relation_cues import MONTHS, NUMBERS, WEEKDAYS
@@ -90,7 +92,8 @@ class Change:
     """What a clause ends or replaces.
 
     Attributes:
-        kind: which of the two; `likely` where what has one name at a time is given another, without a word of change.
+        kind: which of the two; `likely` where what has one name at a time is given another without a word of change,
+            and where the new value is measured or counted.
         how: what an older statement must be: `statement` (subject on; it may add to it), `event` (its subject, with any
             value), `object` (its subject, a verb of having or doing, and `old`), `value` (its subject, with another
             value than `new`), `place` (the same up to a name, and another name).
@@ -121,7 +124,8 @@ def find(memories: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
     """
     texts = memories["content"].fill_null("").str.head(_MAX_CHARACTERS)
     since, speaker = memories["since"], memories["speaker"].rank("dense").fill_null(0).to_list()
-    cued = fold(texts).str.contains(_CUE).to_numpy()
+    low = fold(texts)
+    cued = (low.str.contains(_CUE) & ~low.str.contains(words.RETRACTED)).to_numpy()
     pairs = np.flatnonzero(cued[newer] & (since.gather(older) < since.gather(newer)).fill_null(value=False).to_numpy())
     read = _by_memory(texts, newer[pairs], changes)
     pairs = pairs[np.isin(newer[pairs], list(read))]
@@ -363,7 +367,7 @@ def _moved(clause: Clause) -> Iterator[Change]:
     old = said[start + 1 :] if start >= 0 else Clause()
     moved = said[: start if start >= 0 else to]
     if _values(new):
-        yield Change("changed_value", "value", _thing(moved if len(moved) else subject), old, new)
+        yield _revalued(_thing(moved if len(moved) else subject), old, new)
     elif len(old) and not len(moved) and clause.low[place] == "moved" and all(old.named) and _name(new, 0) == new:
         home = _joined(subject, Clause((_LIVE, "in"), ("live", "in"), (False, False)))
         yield Change("changed_value", "place", home, old, new)
@@ -387,13 +391,19 @@ def _now(clause: Clause) -> Iterator[Change]:
         return
     subject, given = _given(rest)
     if len(given) and _values(given):
-        yield Change("changed_value", "value", subject, new=given)
+        yield _revalued(subject, Clause(), given)
     for at in range(1, len(rest) - 1):
         role = rest.stems[at] == "be" and not rest.named[at - 1] and rest.low[at - 1] not in words.SPEAKING
         start = _place(rest, at) or (at + 1 if role else 0)
         name = _name(rest, start)
         if start and len(name) and start + len(name) == len(rest):
             yield Change("changed_value", "place", rest[:start], new=name)
+
+
+def _revalued(subject: Clause, old: Clause, new: Clause) -> Change:
+    """Return that a subject has another value, which is only likely to replace one that was measured."""
+    measured = standing.has_measure(subject.low + new.low)
+    return Change("likely" if measured else "changed_value", "value", subject, old, new)
 
 
 def _elsewhere(clause: Clause) -> Iterator[Change]:

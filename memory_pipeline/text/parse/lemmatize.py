@@ -30,19 +30,20 @@ _HEDGES: Final = (
     r"(?:i )?(?:just |also |only )*(?:have to|must|should|gotta) (?:say|mention|admit)(?: that)?|let me tell you",
     r"(?:a )?(?:quick |small |friendly |side )?(?:note|reminder|update|heads up)(?: to self)?(?: that\b| *[:,-])",
     r"(?:please )?(?:note|remember|recall|keep in mind) that|it(?:'s| is) worth (?:noting|mentioning) that",
-    r"(?:it )?turns out(?: that)?|once again|at the moment|right now|these days|as of now|at this point|at present",
-    r"kind of|sort of|a (?:little )?bit|a little|as well|or something|and stuff|and so on|if you ask me|in fact",
-    r"in my opinion|after all|in short|long story short|anymore|any longer",
+    r"(?:it )?turns out(?: that)?|as well|if you ask me|in fact|in my opinion|after all|in short|long story short",
+    r"anymore|any longer|many thanks|thank you(?: (?:so|very) much)?|thanks(?: a lot)?",
     r"did (?:you|i) (?:know|mention|tell you)(?: that)?|(?:believe|trust) (?:you )?me|i (?:can )?tell you",
     r"(?:i )?hope (?:you(?:'re| are)|all is|everything is|this finds you)(?: doing)? (?:well|fine|good|great|ok|okay)",
 )
-"""Phrases that announce or soften a statement and say nothing themselves."""
+"""Phrases that announce or stress a statement and say nothing themselves."""
 
 _REWRITES: Final = (
     (rf"\b(?:{'|'.join(_HEDGES)})(?:\b|$|\s)", " "),
+    (r"[\x{fe0e}\x{fe0f}]", ""),
     (r"(?:'ve|'s| have| has) got\b", " have"),
     (r"\byou know([,.!?]|$)", "$1"),
     (r"^(?:no|nope|nah)[,.!]+ ", " "),
+    (r"^(?:good )?(?:morning|afternoon|evening)(?: (?:all|everyone|everybody|team))?[,.!]+ ", " "),
     (r"\bno longer\b", "not"),
     (r"\bused to\b", "formerly"),
     (r"\b(?:a lot|lots|plenty|loads|tons) of\b", "many"),

@@ -25,7 +25,7 @@ from memory_pipeline.consolidation.groups.strategies.strategy import (
 from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.compare import merge_guard
+from memory_pipeline.text.compare import merge_guard, standing
 
 KIN: Final = ("profile_id", "user_id", "agent_id", "speaker")
 """Columns that all members of a group share: whose memory it is, and who said it."""
@@ -66,12 +66,12 @@ def _near_duplicates(
 ) -> tuple[Rows, pl.DataFrame]:
     """Return the first row of its group for each row, and the pairs that must not be merged.
 
-    Memories of equal owner, text, validity and dates are one node. The guard judges the near pairs of nodes, then the
-    pairs that others would hold together, until no group contains a pair that disagrees. Of texts in a language without
-    full rules, and of those longer than `LONGEST_GUARDED`, only exact copies are merged.
+    Memories of equal owner, text, validity, dates and occasion are one node. The guard judges the near pairs of nodes,
+    then the pairs that others would hold together, until no group contains a pair that disagrees. Of texts in a
+    language without full rules, and of those longer than `LONGEST_GUARDED`, only exact copies are merged.
     """
     stated = _stated(points).with_row_index("place")
-    first = pl.col("place").first().over("kin", "content_hash", "valid_from", "valid_until", "dated")
+    first = pl.col("place").first().over("kin", "content_hash", "valid_from", "valid_until", "dated", "occasion")
     nodes, node = np.unique(stated.select(first).to_series().to_numpy(), return_inverse=True)
     stated, vectors = stated[nodes], space[nodes]
     near = similarity.threshold_join(vectors, stated["kin"].to_numpy(), policy.duplicate_similarity)
@@ -112,19 +112,27 @@ def _denied(pairs: Pairs) -> pl.DataFrame:
 
 
 def _stated(points: pl.DataFrame) -> pl.DataFrame:
-    """Return points with facts beyond the text: the speaker is a name, and "yesterday" is a certain day."""
+    """Return points with facts beyond the text: the speaker is a name, and "yesterday" is a certain day.
+
+    `occasion` is the day of what may have happened on each day that it is told of, null of what is so on any day.
+    """
     spoken = pl.when(pl.col("speaker").is_not_null()).then(pl.concat_list("speaker")).otherwise([])
     settled = merge_guard.absolute_dates(points["dates"], points["created_at"])
     readable = pl.col("judged") & (pl.col("content").str.len_chars() <= LONGEST_GUARDED)
+    lasting = standing.are_standing(points["content"]) & points["judged"]
+    copied = points["content"].str.len_chars() >= standing.COPIED_CHARACTERS
     return points.with_columns(
-        settled.alias("dates"), pl.col("entities").list.set_union(spoken), readable
+        settled.alias("dates"),
+        pl.col("entities").list.set_union(spoken),
+        readable,
+        occasion=pl.when(~(lasting | copied)).then(pl.col("created_at").dt.date()),
     ).with_columns(dated=pl.col("dates").list.join("|"), kin=pl.struct(KIN).rank("dense").cast(pl.Int64))
 
 
 def _plainly_apart(stated: pl.DataFrame, pairs: Pairs) -> NDArray[np.bool_]:
-    """Mask of the pairs that name one different number or day each, or that are valid at different times.
+    """Mask of the pairs of other numbers or days, one each, of other occasions, or valid at different times.
 
-    The guard would refuse them too. But texts of one template ("order 17 shipped", "order 18 shipped") are near each
+    They are refused in any case. But texts of one template ("order 17 shipped", "order 18 shipped") are near each
     other by the million, and here a pair costs nanoseconds.
     """
     numbers = stated.select(pl.col("numbers").list.join("|").rank("dense")).to_series().to_numpy()
@@ -134,6 +142,8 @@ def _plainly_apart(stated: pl.DataFrame, pairs: Pairs) -> NDArray[np.bool_]:
     since, until = (stated[end].rank("dense").fill_null(0).to_numpy() for end in ("valid_from", "valid_until"))
     left, right = pairs.left, pairs.right
     elsewhen = (until[left] != until[right]) | ((since[left] != since[right]) & (since[left] * since[right] > 0))
+    occasion = stated["occasion"].rank("dense").fill_null(0).to_numpy()
+    elsewhen |= (occasion[left] != occasion[right]) & (occasion[left] * occasion[right] > 0)
     plain: NDArray[np.bool_] = elsewhen | np.where(
         numbers[left] != numbers[right],
         one_number[left] & one_number[right],
@@ -152,8 +162,19 @@ def _disagreeing(stated: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
         ends = {"left": np.where(ordered, part.left, part.right), "right": np.where(ordered, part.right, part.left)}
         sides = [stated[end].select(pl.col(_STATED).name.prefix(f"{side}_")) for side, end in ends.items()]
         verdicts = merge_guard.disagreements(pl.concat(sides, how="horizontal")).select("reason", "detail")
-        judged.append(_frame(part).hstack(verdicts).drop_nulls("reason"))
+        days = [stated["occasion"].gather(end).alias(side) for side, end in ends.items()]
+        judged.append(_frame(part).hstack(_on_one_day(verdicts.with_columns(days))).drop_nulls("reason"))
     return pl.concat(judged)
+
+
+def _on_one_day(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Return `reason` and `detail`, which refuse what happened on two days although it is told in the same words."""
+    apart = pl.col("reason").is_null() & (pl.col("left") != pl.col("right"))
+    days = pl.format("[{}] / [{}]", pl.col("left").cast(pl.String), pl.col("right").cast(pl.String))
+    return verdicts.select(
+        reason=pl.when(apart).then(pl.lit("dates")).otherwise("reason"),
+        detail=pl.when(apart).then(days).otherwise("detail"),
+    )
 
 
 def _refusals(stated: pl.DataFrame, refused: pl.DataFrame, plain: Pairs) -> pl.DataFrame:

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Final
 
 from memory_pipeline.text.lang.en.lexicon import DATE_WORDS
-from memory_pipeline.text.lang.en.rarity import is_common
 from memory_pipeline.text.lang.en.stemming import stem
 
 PAST: Final = "+ed"
@@ -46,7 +45,7 @@ _BE_AFTER: Final = _set("he she it that there here what who where how this")
 _EMPTY_WORDS: Final = _set("""
 the this that these those it its itself there of s just really so very also too quite actually basically literally
 honestly oh ooh wow hey hi hello hiya yeah yes yep yup okay um uh hmm haha lol btw fyi anyway please truly totally
-absolutely definitely simply indeed currently presently nowadays ever can any anything anyone anybody such
+absolutely definitely simply indeed ever any anything anyone anybody such
 which who whom whose additionally moreover furthermore
 """)
 """Words without a lemma: determiners, intensifiers, interjections."""
@@ -189,9 +188,6 @@ once twice dozen hundred thousand million billion half thirteen fourteen fifteen
 twenty thirty forty fifty sixty seventy eighty ninety am pm noon midnight midday clock
 """
 
-_MONEY: Final = "dollar euro buck usd eur gbp quid percent cent"
-"""Currency units, which are part of numbers."""
-
 _LOOKALIKES: Final = frozenset(
     frozenset(pair.split("/"))
     for pair in _set("""
@@ -239,23 +235,6 @@ def lemma(word: str) -> str:
     past = PAST if base or (word.endswith("ed") and stem(word) != word) else ""
     root = _american_spelling(stem(base or word))
     return _FIRST_SYNONYM.get(root + past) or _FIRST_SYNONYM.get(root, root) + past
-
-
-def is_known_word(word: str) -> bool:
-    """Return whether a lower-case word is a common word or one that this module lists."""
-    base = split_clitic(word)[0]
-    listed = (
-        _EMPTY_WORDS,
-        WEAK_WORDS,
-        PERSONS,
-        CONNECTIVES,
-        _NEGATORS,
-        _RESPELLINGS,
-        _IRREGULAR_PAST,
-        _FIXED_LEMMAS,
-        DATE_WORDS,
-    )
-    return is_common(base) or any(base in group for group in listed) or lemma(base).removesuffix(PAST) in _NAMED_LEMMAS
 
 
 def may_be_typo(one: str, other: str) -> bool:
@@ -312,16 +291,6 @@ NUMBER_LEMMAS: Final = frozenset(lemma(word) for word in _NUMBER_WORDS.split())
 
 DATE_LEMMAS: Final = frozenset(lemma(word) for word in DATE_WORDS) - NUMBER_LEMMAS
 """Lemmas that are part of dates, besides digits."""
-
-_NAMED_LEMMAS: Final = (
-    frozenset(_FIRST_SYNONYM)
-    | frozenset(_FIRST_SYNONYM.values())
-    | OPERATORS
-    | NUMBER_LEMMAS
-    | DATE_LEMMAS
-    | {*_MONEY.split()}
-)
-"""Lemmas named in this module."""
 
 PHRASE_OPENERS: Final = frozenset(lemma(word) for word in _OPENING_WORDS.split())
 """Adverbs and conjunctions that open a phrase of free position in its sentence."""

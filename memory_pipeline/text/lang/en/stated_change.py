@@ -35,11 +35,21 @@ if; unless; whether; would; could; might; maybe; perhaps; probably; possibly; ap
 ; tr(?:y|ies|ied|ying); need(?:s|ed)?; pretend(?:s|ed)?; let's; what; why; how; who; where; when; every ?time; again
 ; back then; ago; last; once; until; till; yesterday; today; tonight; temporarily; for now; not yet; except; only
 ; apart from; other than; also; too; either; another; both; example; quote[ds]?; estimated?; offer(?:s|ed)?
-; propos(?:e|es|ed|al); suggest(?:s|ed)?; as a (?:kid|child); in (?:19|20)[0-9][0-9]""",
+; propos(?:e|es|ed|al); suggest(?:s|ed)?; as a (?:kid|child); in (?:19|20)[0-9][0-9]
+; jok(?:e|es|ed|ing); kidding; teas(?:es|ed|ing); according to; rumou?rs?; lol; haha; wrong; mistaken
+; while; during; because of; due to; as (?:i|we|he|she|it|they|you); in case; temporary; for the time being; this once
+; (?:this|that|these|next) (?:time|morning|afternoon|evening|day|days|week|weekend|month|year|season|summer|winter
+|spring|autumn); week [0-9]+; on (?:holidays?|vacation|leave)
+; for (?:(?:a|an|the|this|one|two|some|few|my|our) )*(?:day|days|night|week|weekend|weeks|month|months|moment|holidays?
+|summer|winter|spring|autumn|time)""",
     r"[?\"\u201c\u201d\u00ab*`<>{}=#_]|\w\(",
 )
-"""What leaves open whether a sentence states how things are: doubt, hearsay, plans, questions, the past, exceptions;
-and signs of code."""
+"""What leaves open whether a sentence states how things are from now on: doubt, hearsay, jokes, plans, questions, the
+past, exceptions, what is so for a while or for a passing reason; and signs of code."""
+RETRACTED: Final = any_of("""
+kidding; jok(?:e|es|ed|ing); april fools?; not true; scratch that; never ?mind; ignore (?:that|this|it); false alarm
+; i was wrong; i misread; i misheard; turned out (?:to be )?(?:false|wrong)""")
+"""What takes back the rest of a text."""
 DENIED: Final = _words("not; no; never; none; nobody; nothing; neither; nor; cannot; [a-z]+n't; without; hardly")
 """Denials."""
 SPELLED_OUT: Final = (
