@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.text.embed.thesaurus import roots
 from memory_pipeline.text.lang import identification
 from memory_pipeline.text.lang.en.core_cues import LEANING_START
 from memory_pipeline.text.lang.en.lemmas import (
@@ -28,6 +27,7 @@ from memory_pipeline.text.lang.en.lemmas import (
     PERSONS,
     lemma,
 )
+from memory_pipeline.text.lang.en.word_families import roots
 from memory_pipeline.text.lang.registry import ENGLISH
 from memory_pipeline.text.parse import clauses, facts, tokens
 from memory_pipeline.text.parse.lemmatize import lemmatize

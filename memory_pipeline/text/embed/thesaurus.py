@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from memory_pipeline.settings.model_files import thesaurus_lines
-from memory_pipeline.text.lang.en.lemmas import PAST, lemma
 from memory_pipeline.text.lang.en.stemming import stem
 
 FAMILY_WEIGHT: Final = 2.0
@@ -101,14 +100,3 @@ class Thesaurus:
 def thesaurus() -> Thesaurus:
     """Return the thesaurus of the package. Cost: 0.3 s, once."""
     return Thesaurus.of(thesaurus_lines())
-
-
-@cache
-def roots() -> dict[str, frozenset[int]]:
-    """Return the word families of each lemma, by number; words of one family have one root."""
-    found: dict[str, set[int]] = {}
-    for number, line in enumerate(thesaurus_lines()):
-        if ":" not in line and not line.startswith(("#", "/")):
-            for word in line.split():
-                found.setdefault(lemma(word).removesuffix(PAST), set()).add(number)
-    return {word: frozenset(numbers) for word, numbers in found.items()}
