@@ -2,7 +2,9 @@
 
 import polars as pl
 import pytest
+import sentencex
 
+from memory_pipeline.text.parse import sentences as split
 from memory_pipeline.text.parse.sentences import split_sentences
 
 
@@ -28,6 +30,26 @@ def sentences(text, language=None):
 )
 def test_a_text_is_split_where_its_language_ends_a_sentence(text, language, expected):
     assert sentences(text, language) == expected
+
+
+LONG = "He said \u201cno.\n\n  Then he left, \u2018by boat\u2019. " * 400
+"""Quotations that never end: what splits sentences would search the whole rest of the text for the end of each."""
+
+
+@pytest.mark.parametrize("text", [LONG, LONG.replace(".", ","), " " * 9_000, "\u201c" * 20_000], ids="abcd")
+def test_a_long_text_is_split_window_by_window_without_loss(text, monkeypatch):
+    seen = []
+
+    def segment(language, part):
+        seen.append(len(part))
+        return sentencex.segment(language, part)
+
+    monkeypatch.setattr(split, "segment", segment)
+    found = sentences(text)
+    assert "".join(found) == text
+    assert max(seen) <= 2_000
+    assert sum(seen) <= 2 * len(text)
+    assert found[:4] == sentences(text[:1_500])[:4] or len(found) == 1
 
 
 @pytest.mark.parametrize("text", [" \n a. b\n\n\nc! \u2026 d", "\u2026 \n", "a\r\nb", "One.  Two.\tThree", "\n\nx. Y"])

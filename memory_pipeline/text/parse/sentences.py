@@ -14,6 +14,8 @@ from memory_pipeline.text.lang.registry import ENGLISH
 
 _PART: Final = re.compile(r".*?(?:\n\s*|\u2026\s+|\Z)", re.DOTALL)
 """Up to the end of a line, or to an ellipsis, which also stands for what was left out."""
+_WINDOW: Final = 2_000
+"""Characters looked at together: `segment` searches the rest of what it is given for the end of each quotation."""
 
 
 def split_sentences(texts: pl.Series, languages: pl.Series | None = None) -> pl.DataFrame:
@@ -45,7 +47,7 @@ def split_sentences(texts: pl.Series, languages: pl.Series | None = None) -> pl.
 def _sentences(text: str, language: str) -> Iterator[str]:
     """Yield the sentences of one text; white space belongs to the sentence before it, or to the first."""
     pending = ""
-    for part in segment(language, text):
+    for part in _segments(text, language):
         for piece in filter(None, _PART.findall(part)) if "\n" in part or "\u2026" in part else (part,):
             if pending and not piece.isspace() and not pending.isspace():
                 yield pending
@@ -53,3 +55,24 @@ def _sentences(text: str, language: str) -> Iterator[str]:
             pending += piece
     if pending:
         yield pending
+
+
+def _segments(text: str, language: str) -> Iterator[str]:
+    """Yield the segments of one text, read window by window, so that time grows with its length alone.
+
+    A window begins where a segment begins, or goes on with one that is longer than a window; none is cut.
+    """
+    start, carried = 0, ""
+    while len(text) - start > _WINDOW:
+        *done, last = segment(language, text[start : start + _WINDOW])
+        if not done:
+            carried += last
+            start += len(last)
+            continue
+        yield carried + done[0]
+        yield from done[1:]
+        carried = ""
+        start += sum(map(len, done))
+    first, *rest = segment(language, text[start:]) or [""]
+    yield carried + first
+    yield from rest
