@@ -161,3 +161,16 @@ def test_files_of_the_lake_are_reached_through_the_object_store():
 def test_nothing_imports_the_service_room():
     users = {name for name, path in MODULES.items() if any("memory_pipeline.service" in i for i in imports(path))}
     assert {name for name in users if room(name) != "service"} == set()
+
+
+def test_a_stage_hands_tables_on_by_name():
+    """Where several tables are passed by position, no checker sees that two are exchanged."""
+    calls = [
+        node
+        for node in ast.walk(ast.parse(MODULES["consolidation.stages"].read_text("utf-8")))
+        if isinstance(node, ast.Call)
+    ]
+    tables = {ast.unparse(call): sum(isinstance(given, ast.Name) for given in call.args) for call in calls}
+    assert {call for call, by_position in tables.items() if by_position > 2} == {
+        "context.complete(requests, completions, share)"
+    }

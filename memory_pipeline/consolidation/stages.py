@@ -7,7 +7,7 @@ are all made from these signatures. A stage hands the policy's values to the mod
 Not here: what a signature declares (`stage`), the order of stages, and several policies in one run (`pipeline`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -119,11 +119,11 @@ def project(
     before = projection.unmasked(decisions, reverted).filter(pl.col("as_of") < context.as_of)
     state = projection.fold(events, before)
     return StateTables(
-        conform(Memories, state.memories),
-        conform(DecidedEdges, state.edges),
-        conform(Accesses, state.accesses),
-        conform(TierChanges, state.tier_changes),
-        conform(CoreMemoryBlocks, state.blocks),
+        memories=conform(Memories, state.memories),
+        decided_edges=conform(DecidedEdges, state.edges),
+        accesses=conform(Accesses, state.accesses),
+        tier_changes=conform(TierChanges, state.tier_changes),
+        core_memory_blocks=conform(CoreMemoryBlocks, state.blocks),
     )
 
 
@@ -183,7 +183,13 @@ def derive_edges(
     """Derive the edges that follow from the memories and from how they are used: never decided, always recomputed."""
     enabled = mask_disabled(context, enrichment)
     edges = associations.derive(
-        memories, enabled, vectors, accesses, decided_edges, context.policy, as_of=context.as_of
+        memories=memories,
+        enrichment=enabled,
+        vectors=vectors,
+        accesses=accesses,
+        decided=decided_edges,
+        policy=context.policy,
+        as_of=context.as_of,
     )
     return conform(DerivedEdges, edges)
 
@@ -198,9 +204,14 @@ def measure_importance(
     accesses: Frame[Accesses],
 ) -> Frame[MemoryImportance]:
     """Measure how important and how central each live memory is, over edges at their present weight."""
-    edges = _weighted(context, accesses, decided_edges, derived_edges)
+    edges = _weighted(context, accesses, [decided_edges, derived_edges])
     given = importance.effective(memories, mask_disabled(context, enrichment))
-    return conform(MemoryImportance, centrality.measure(memories, given, edges, context.policy, as_of=context.as_of))
+    return conform(
+        MemoryImportance,
+        centrality.measure(
+            memories=memories, importance=given, edges=edges, policy=context.policy, as_of=context.as_of
+        ),
+    )
 
 
 @stage()
@@ -214,7 +225,12 @@ def score(
     """Score every live memory by every design, each factor in its own column."""
     edges = associations.union(decided_edges, derived_edges)
     scores = scoring.score(
-        memories, memory_importance, edges, context.policy, as_of=context.as_of, plan_id=context.plan_id
+        memories=memories,
+        importance=memory_importance,
+        edges=edges,
+        policy=context.policy,
+        as_of=context.as_of,
+        plan_id=context.plan_id,
     )
     return conform(ScoredMemories, scores)
 
@@ -230,7 +246,9 @@ def defer(
 ) -> Frame[Deferred]:
     """Defer live originals beyond the run's row limit: not compared or grouped now, first in the next run."""
     in_force = projection.unmasked(decisions, reverted).filter(pl.col("as_of") < context.as_of)
-    rows = deferral.deferred(profiles, memories, memory_importance, in_force, plan_id=context.plan_id)
+    rows = deferral.deferred(
+        profiles=profiles, memories=memories, measured=memory_importance, decisions=in_force, plan_id=context.plan_id
+    )
     return conform(Deferred, rows)
 
 
@@ -259,16 +277,23 @@ def detect_changes(
     """Detect facts that a newer memory updates, contradicts or repeats; a model judges the likeliest pairs, if set."""
     compared, enabled = _not_deferred(memories, deferred), mask_disabled(context, enrichment)
     changes = change_detection.compare(
-        compared,
-        enabled,
-        vectors,
-        associations.union(decided_edges, derived_edges),
-        context.policy,
+        memories=compared,
+        enrichment=enabled,
+        vectors=vectors,
+        edges=associations.union(decided_edges, derived_edges),
+        policy=context.policy,
         as_of=context.as_of,
         plan_id=context.plan_id,
     )
-    pairs = model_judge.pairs(changes, compared, enabled, vectors, context.policy, as_of=context.as_of)
-    judged, asked = model_requests.judged(changes, pairs, verdicts, context)
+    pairs = model_judge.pairs(
+        changes=changes,
+        memories=compared,
+        enrichment=enabled,
+        vectors=vectors,
+        policy=context.policy,
+        as_of=context.as_of,
+    )
+    judged, asked = model_requests.judged(changes=changes, pairs=pairs, verdicts=verdicts, context=context)
     return Changes(conform(FactChanges, judged), conform(Verdicts, asked))
 
 
@@ -289,14 +314,14 @@ def propose_edges(
     if Action.LINK not in context.actions:
         return empty(ProposedEdges)
     edges = associations.discover(
-        _not_deferred(memories, deferred),
-        scored_memories,
-        associations.union(decided_edges, derived_edges),
-        vectors,
-        accesses,
-        tier_changes,
-        fact_changes,
-        context.policy,
+        memories=_not_deferred(memories, deferred),
+        scored=scored_memories,
+        edges=associations.union(decided_edges, derived_edges),
+        vectors=vectors,
+        accesses=accesses,
+        tier_changes=tier_changes,
+        fact_changes=fact_changes,
+        policy=context.policy,
         as_of=context.as_of,
         plan_id=context.plan_id,
     )
@@ -312,12 +337,14 @@ def associate(
     accesses: Frame[Accesses],
 ) -> Frame[AssociationEdges]:
     """Unite all edges at their present weight; of two rows for one edge, the decided one stands."""
-    return conform(AssociationEdges, _weighted(context, accesses, decided_edges, proposed_edges, derived_edges))
+    return conform(AssociationEdges, _weighted(context, accesses, [decided_edges, proposed_edges, derived_edges]))
 
 
-def _weighted(context: Context, accesses: pl.DataFrame, *edges: pl.DataFrame) -> pl.DataFrame:
+def _weighted(context: Context, accesses: pl.DataFrame, edges: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Unite tables of edges, of which the first one wins, and strengthen and decay them up to `as_of`."""
-    strengthened = associations.strengthen(associations.union(*edges), accesses, context.policy, as_of=context.as_of)
+    strengthened = associations.strengthen(
+        edges=associations.union(*edges), accesses=accesses, policy=context.policy, as_of=context.as_of
+    )
     return associations.decay(strengthened, context.policy, as_of=context.as_of)
 
 
@@ -344,19 +371,19 @@ def cluster(
 ) -> Groups:
     """Group memories by each method of the policy."""
     groups = clustering.cluster(
-        _not_deferred(memories, deferred),
-        scored_memories,
-        mask_disabled(context, enrichment),
-        vectors,
-        association_edges,
-        context.policy,
+        memories=_not_deferred(memories, deferred),
+        scored=scored_memories,
+        enrichment=mask_disabled(context, enrichment),
+        vectors=vectors,
+        edges=association_edges,
+        policy=context.policy,
         as_of=context.as_of,
         plan_id=context.plan_id,
     )
     return Groups(
-        conform(Clusters, groups.clusters),
-        conform(ClusterMembers, groups.cluster_members),
-        conform(MergeRefusals, groups.merge_refusals),
+        clusters=conform(Clusters, groups.clusters),
+        cluster_members=conform(ClusterMembers, groups.cluster_members),
+        merge_refusals=conform(MergeRefusals, groups.merge_refusals),
     )
 
 
@@ -377,16 +404,16 @@ def complete(
     Nothing is asked where the policy names no model.
     """
     requests = model_requests.requests(
-        clusters,
-        cluster_members,
-        memories,
-        scored_memories,
-        mask_disabled(context, enrichment),
-        context.policy,
+        clusters=clusters,
+        cluster_members=cluster_members,
+        memories=memories,
+        scored=scored_memories,
+        enrichment=mask_disabled(context, enrichment),
+        policy=context.policy,
         as_of=context.as_of,
         actions=context.actions,
         edges=association_edges,
-        outdated=_outdated(context, memories, association_edges, fact_changes),
+        outdated=_outdated(context=context, memories=memories, edges=association_edges, fact_changes=fact_changes),
         changes=fact_changes,
     )
     if requests.is_empty():
@@ -410,19 +437,27 @@ def summarise(
     """Summarise the clusters that get a summary and have none yet, and state the facts of entries one by one."""
     enabled = mask_disabled(context, enrichment)
     rows = summarising.summarise(
-        clusters,
-        cluster_members,
-        memories,
-        scored_memories,
-        enabled,
-        completions,
-        context.policy,
+        clusters=clusters,
+        cluster_members=cluster_members,
+        memories=memories,
+        scored=scored_memories,
+        enrichment=enabled,
+        completions=completions,
+        policy=context.policy,
         plan_id=context.plan_id,
-        outdated=_outdated(context, memories, association_edges, fact_changes),
+        outdated=_outdated(context=context, memories=memories, edges=association_edges, fact_changes=fact_changes),
     )
-    stated = atomic_facts.split(atomic_facts.entries(memories, context.policy), completions, context.policy)
+    stated = atomic_facts.split(
+        candidates=atomic_facts.entries(memories, context.policy), known=completions, policy=context.policy
+    )
     facts = atomic_facts.summaries(
-        stated, memories, scored_memories, enabled, fact_changes, context.policy, plan_id=context.plan_id
+        accepted=stated,
+        memories=memories,
+        scored=scored_memories,
+        enrichment=enabled,
+        changes=fact_changes,
+        policy=context.policy,
+        plan_id=context.plan_id,
     )
     return conform(Summaries, pl.concat([rows, facts]))
 
@@ -453,14 +488,14 @@ def promote(
 ) -> Frame[Promotions]:
     """Promote memories to a higher tier, to warm, or to core."""
     rows = promotion.promote(
-        memories,
-        scored_memories,
-        events,
-        accesses,
-        tier_changes,
-        association_edges,
-        fact_changes,
-        context.policy,
+        memories=memories,
+        scored=scored_memories,
+        events=events,
+        accesses=accesses,
+        tier_changes=tier_changes,
+        edges=association_edges,
+        fact_changes=fact_changes,
+        policy=context.policy,
         as_of=context.as_of,
         plan_id=context.plan_id,
     )
@@ -509,31 +544,37 @@ def forget(
         clusters=clusters,
         cluster_members=cluster_members,
         fact_changes=fact_changes,
-        outdated=_outdated(context, memories, association_edges, fact_changes),
+        outdated=_outdated(context=context, memories=memories, edges=association_edges, fact_changes=fact_changes),
         promotions=promotions,
         deferred=deferred,
     )
     if context.policy.token_budget is None or Action.TRIM not in context.actions or context.scope != "all":
         return Forgotten(leaving, empty(Trims))
-    state = State(memories, decided_edges, accesses, tier_changes)
+    state = State(memories=memories, edges=decided_edges, accesses=accesses, tier_changes=tier_changes)
     decided, remaining = _decided(
-        context,
-        profiles,
-        state,
-        decisions,
-        reverted,
+        context=context,
+        profiles=profiles,
+        state=state,
+        decisions=decisions,
+        reverted=reverted,
         summaries=summaries,
         archived_set=leaving,
         fact_changes=fact_changes,
         promotions=promotions,
     )
     trims, dropped = trimming.select(
-        remaining,
-        scored_memories,
-        _enriched(context, remaining, enrichment),
-        keeping.ranked(remaining, association_edges, fact_changes, accesses, as_of=context.as_of),
-        planning.spare(decided, profiles, state),
-        context.policy,
+        memories=remaining,
+        scored=scored_memories,
+        enrichment=_enriched(context=context, memories=remaining, enrichment=enrichment),
+        ranks=keeping.ranked(
+            memories=remaining,
+            edges=association_edges,
+            fact_changes=fact_changes,
+            accesses=accesses,
+            as_of=context.as_of,
+        ),
+        spare=planning.spare(decided=decided, profiles=profiles, state=state),
+        policy=context.policy,
         plan_id=context.plan_id,
     )
     dropped = dropped.join(memories, on=KEY, how="semi")
@@ -559,21 +600,27 @@ def _leaving(
 
     Where memories were deferred, which clusters are gone is not known.
     """
-    standing = pl.concat([summaries, _standing(memories, summaries, clusters)], how="diagonal")
+    standing = pl.concat(
+        [summaries, _standing(memories=memories, summaries=summaries, clusters=clusters)], how="diagonal"
+    )
     selected = forgetting.select(
-        scored_memories,
-        memories,
-        standing,
-        context.policy,
+        scored=scored_memories,
+        memories=memories,
+        summaries=standing,
+        policy=context.policy,
         as_of=context.as_of,
         plan_id=context.plan_id,
         promotions=promotions,
     )
     successors = selected.select("profile_id", memory_id="target_id").drop_nulls().unique()
     replaced = summaries.select("profile_id", memory_id="replaces").explode("memory_id")
-    stated = atomic_facts.split(atomic_facts.entries(memories, context.policy), completions, context.policy)
-    withdrawn = atomic_facts.withdrawn(stated, memories, fact_changes)
-    untold = summarising.stale(memories, clusters, cluster_members, context.policy, outdated=outdated)
+    stated = atomic_facts.split(
+        candidates=atomic_facts.entries(memories, context.policy), known=completions, policy=context.policy
+    )
+    withdrawn = atomic_facts.withdrawn(accepted=stated, memories=memories, changes=fact_changes)
+    untold = summarising.stale(
+        memories=memories, clusters=clusters, cluster_members=cluster_members, policy=context.policy, outdated=outdated
+    )
     stale = (
         pl.concat([untold, withdrawn])
         .join(deferred, on="profile_id", how="anti")
@@ -622,13 +669,13 @@ def compile_blocks(
     """Compile the core memory blocks whose text changes, from the memories as the rest of the plan leaves them."""
     if not context.policy.core_blocks or Action.COMPILE not in context.actions:
         return empty(ProposedBlocks)
-    state = State(memories, decided_edges, accesses, tier_changes)
+    state = State(memories=memories, edges=decided_edges, accesses=accesses, tier_changes=tier_changes)
     _, remaining = _decided(
-        context,
-        profiles,
-        state,
-        decisions,
-        reverted,
+        context=context,
+        profiles=profiles,
+        state=state,
+        decisions=decisions,
+        reverted=reverted,
         summaries=summaries,
         archived_set=archived_set,
         fact_changes=fact_changes,
@@ -639,12 +686,12 @@ def compile_blocks(
     )
     versions = compiled.select("profile_id", *decision_json.read("after", {"version": pl.Int64()}), block="memory_id")
     blocks = core_memory.compile_blocks(
-        remaining,
-        scored_memories,
-        _enriched(context, remaining, enrichment),
-        core_memory.numbered(core_memory_blocks, versions),
-        completions,
-        context.policy,
+        memories=remaining,
+        scored=scored_memories,
+        enrichment=_enriched(context=context, memories=remaining, enrichment=enrichment),
+        blocks=core_memory.numbered(core_memory_blocks, versions),
+        completions=completions,
+        policy=context.policy,
         as_of=context.as_of,
         plan_id=context.plan_id,
         edges=associations.union(decided_edges, proposed_edges),
@@ -683,26 +730,34 @@ def plan(
     reverted: Frame[Reverted],
 ) -> Frame[ConsolidationPlan]:
     """Plan the run: the desired state less the present one, held back for a profile that exceeds its quota."""
-    state = State(memories, decided_edges, accesses, tier_changes, core_memory_blocks)
-    faded = associations.faded(_weighted(context, accesses, decided_edges), context.policy)
+    state = State(
+        memories=memories, edges=decided_edges, accesses=accesses, tier_changes=tier_changes, blocks=core_memory_blocks
+    )
+    faded = associations.faded(_weighted(context, accesses, [decided_edges]), context.policy)
     proposal = _proposal(
-        context,
-        profiles,
-        state,
-        decisions,
-        reverted,
+        context=context,
+        profiles=profiles,
+        state=state,
+        decisions=decisions,
+        reverted=reverted,
         summaries=summaries,
         archived_set=archived_set,
         trims=trims,
         proposed_edges=proposed_edges,
         pruned_edges=faded,
-        retired_links=_retired(context, memories, decided_edges, fact_changes, deferred),
+        retired_links=_retired(
+            context=context,
+            memories=memories,
+            decided_edges=decided_edges,
+            fact_changes=fact_changes,
+            deferred=deferred,
+        ),
         fact_changes=fact_changes,
         promotions=promotions,
         proposed_blocks=proposed_blocks,
         deferred=deferred,
     )
-    return conform(ConsolidationPlan, planning.hold(proposal, profiles, state))
+    return conform(ConsolidationPlan, planning.hold(plan=proposal, profiles=profiles, state=state))
 
 
 def _retired(
@@ -715,7 +770,9 @@ def _retired(
     """Return links about facts that no longer hold; none where this run has not compared the facts."""
     if not context.policy.fact_changes or Action.LINK not in context.actions:
         return decided_edges.clear()
-    return links.no_longer_held(decided_edges, fact_changes, memories, deferred, as_of=context.as_of)
+    return links.no_longer_held(
+        decided=decided_edges, fact_changes=fact_changes, memories=memories, deferred=deferred, as_of=context.as_of
+    )
 
 
 def _proposal(
@@ -730,7 +787,7 @@ def _proposal(
     if context.scope == "recent":
         recent = scope.recent(profiles, state.memories)
         proposals["summaries"], proposals["archived_set"] = scope.about(
-            recent, proposals["summaries"], proposals["archived_set"]
+            recent_memories=recent, summaries=proposals["summaries"], archived=proposals["archived_set"]
         )
         for edges in ("proposed_edges", "retired_links"):
             proposals[edges] = scope.touching(recent, proposals[edges], "source", "target")
@@ -739,7 +796,7 @@ def _proposal(
         profiles,
         state,
         **proposals,
-        committed=_committed_now(context, decisions, reverted),
+        committed=_committed_now(context=context, decisions=decisions, reverted=reverted),
         decisions=decisions,
         reverted=reverted,
         actions=context.actions,
@@ -759,8 +816,10 @@ def _decided(
     others = ("proposed_edges", "trims", "proposed_blocks", "deferred")
     nothing = {name: TABLES[name].empty() for name in others}
     nothing |= dict.fromkeys(("pruned_edges", "retired_links"), TABLES["decided_edges"].empty())
-    proposal = _proposal(context, profiles, state, decisions, reverted, **(nothing | proposals))
-    decided = planning.effective(proposal, _committed_now(context, decisions, reverted))
+    proposal = _proposal(
+        context=context, profiles=profiles, state=state, decisions=decisions, reverted=reverted, **(nothing | proposals)
+    )
+    decided = planning.effective(proposal, _committed_now(context=context, decisions=decisions, reverted=reverted))
     return decided, projection.apply(state, decided).memories
 
 
@@ -804,33 +863,65 @@ def settle(
 
     Derived edges are recomputed only if the plan changes what they derive from.
     """
-    before = State(memories, decided_edges, accesses, tier_changes, core_memory_blocks)
-    after = planning.post_state(before, consolidation_plan, _committed_now(context, decisions, reverted))
+    before = State(
+        memories=memories, edges=decided_edges, accesses=accesses, tier_changes=tier_changes, blocks=core_memory_blocks
+    )
+    after = planning.post_state(
+        state=before,
+        plan=consolidation_plan,
+        committed=_committed_now(context=context, decisions=decisions, reverted=reverted),
+    )
     settled_memories, settled_edges = conform(Memories, after.memories), conform(DecidedEdges, after.edges)
     settled_accesses = conform(Accesses, after.accesses)
-    added = enrich_texts(context, settled_memories, enrichment, vectors)
+    added = enrich_texts(context=context, memories=settled_memories, enrichment=enrichment, vectors=vectors)
     words = conform(Enrichment, pl.concat([enrichment, added.enrichment]))
     points = conform(Vectors, pl.concat([vectors, added.vectors]))
     unchanged = settled_memories.equals(conform(Memories, memories)) and settled_edges.equals(
         conform(DecidedEdges, decided_edges)
     )
     if context.actions & EDGES and not unchanged:
-        derived_edges = derive_edges(context, settled_memories, words, points, settled_accesses, settled_edges)
-    measured = measure_importance(context, settled_memories, words, derived_edges, settled_edges, settled_accesses)
-    scored = score(context, settled_memories, measured, settled_edges, derived_edges)
-    edges = associate(context, settled_edges, derived_edges, empty(ProposedEdges), settled_accesses)
+        derived_edges = derive_edges(
+            context=context,
+            memories=settled_memories,
+            enrichment=words,
+            vectors=points,
+            accesses=settled_accesses,
+            decided_edges=settled_edges,
+        )
+    measured = measure_importance(
+        context=context,
+        memories=settled_memories,
+        enrichment=words,
+        derived_edges=derived_edges,
+        decided_edges=settled_edges,
+        accesses=settled_accesses,
+    )
+    scored = score(
+        context=context,
+        memories=settled_memories,
+        memory_importance=measured,
+        decided_edges=settled_edges,
+        derived_edges=derived_edges,
+    )
+    edges = associate(
+        context=context,
+        decided_edges=settled_edges,
+        derived_edges=derived_edges,
+        proposed_edges=empty(ProposedEdges),
+        accesses=settled_accesses,
+    )
     return Settled(
-        conform(SettledMemories, planning.with_tombstones(settled_memories)),
-        conform(SettledDecidedEdges, settled_edges),
-        conform(SettledAccesses, settled_accesses),
-        conform(SettledTierChanges, after.tier_changes),
-        conform(SettledCoreMemoryBlocks, after.blocks.filter(pl.col("content") != "")),
-        conform(SettledDerivedEdges, derived_edges),
-        conform(SettledMemoryImportance, measured),
-        conform(SettledScoredMemories, scored),
-        conform(SettledAssociationEdges, edges),
-        conform(SettledEnrichment, added.enrichment),
-        conform(SettledVectors, added.vectors),
+        settled_memories=conform(SettledMemories, planning.with_tombstones(settled_memories)),
+        settled_decided_edges=conform(SettledDecidedEdges, settled_edges),
+        settled_accesses=conform(SettledAccesses, settled_accesses),
+        settled_tier_changes=conform(SettledTierChanges, after.tier_changes),
+        settled_core_memory_blocks=conform(SettledCoreMemoryBlocks, after.blocks.filter(pl.col("content") != "")),
+        settled_derived_edges=conform(SettledDerivedEdges, derived_edges),
+        settled_memory_importance=conform(SettledMemoryImportance, measured),
+        settled_scored_memories=conform(SettledScoredMemories, scored),
+        settled_association_edges=conform(SettledAssociationEdges, edges),
+        settled_enrichment=conform(SettledEnrichment, added.enrichment),
+        settled_vectors=conform(SettledVectors, added.vectors),
     )
 
 
@@ -852,13 +943,13 @@ def violations(
 ) -> pl.DataFrame:
     """Return the rows of a plan that break an invariant: `profile_id`, `check`, `memory_id`, `detail`."""
     return invariants.violations(
-        consolidation_plan,
-        State(memories, decided_edges),
-        profiles,
+        plan=consolidation_plan,
+        state=State(memories, decided_edges),
+        profiles=profiles,
         policy=context.policy,
         scored=scored_memories,
         post=State(settled_memories, settled_decided_edges),
         retrievable=invariants.retrievable(
-            settled_memories, pl.concat([vectors, settled_vectors]), context.policy.embedder
+            memories=settled_memories, vectors=pl.concat([vectors, settled_vectors]), model=context.policy.embedder
         ),
     )
