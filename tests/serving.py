@@ -34,7 +34,9 @@ def serving(home, **variables):
 @contextmanager
 def within(home):
     """Run the HTTP service over a home in this process, and yield a client without a token."""
-    with TestClient(application(home, Runs(home)), raise_server_exceptions=False) as client:
+    with TestClient(
+        application(home, Runs(home)), base_url="http://127.0.0.1", raise_server_exceptions=False
+    ) as client:
         yield client
 
 
