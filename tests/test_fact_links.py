@@ -158,12 +158,38 @@ def test_a_closing_takes_the_link_away():
 
 
 @pytest.mark.parametrize("action", ["archive", "expire", "cold"])
-def test_what_leaves_takes_its_links_along(action):
-    before = state("a", "b", edges=[edge("duplicate")])
+def test_what_leaves_keeps_its_links_and_gets_those_found_in_the_same_run(action):
     leaving = [{"memory_id": "b", "action": action}]
-    assert said(propose(before, leaving=leaving)) == [("prune", "a", "b"), (action, "b", None)]
+    assert said(propose(state("a", "b", edges=[edge("duplicate")]), leaving=leaving)) == [(action, "b", None)]
     new = propose(state("a", "b"), links=[edge("duplicate")], changes=[pair("duplicate")], leaving=leaving)
-    assert said(new) == [(action, "b", None)]
+    assert said(new) == [("link", "a", "b"), (action, "b", None)]
+
+
+def test_what_is_merged_or_deleted_takes_its_links_along():
+    for action in ("supersede", "delete"):
+        leaving = [{"memory_id": "b", "action": action}]
+        assert said(propose(state("a", "b", edges=[edge("duplicate")]), leaving=leaving))[0] == ("prune", "a", "b")
+        new = propose(state("a", "b"), links=[edge("duplicate")], changes=[pair("duplicate")], leaving=leaving)
+        assert said(new) == [(action, "b", None)]
+
+
+@pytest.mark.parametrize(
+    ("row", "stands"),
+    [
+        ({"lifecycle": "archived"}, True),
+        ({"lifecycle": "cold"}, True),
+        ({"lifecycle": "archived", "updated_at": AS_OF}, False),
+        ({"lifecycle": "archived", "superseded_by": "c", "superseded_kind": "summary"}, False),
+        ({"lifecycle": "archived", "superseded_by": "b", "superseded_kind": "update"}, False),
+        ({"lifecycle": "deleted"}, False),
+        ({"lifecycle": "active"}, False),
+    ],
+)
+def test_a_link_to_what_has_left_stands_until_it_changes_is_closed_merged_or_deleted(row, stands):
+    memories = frames.memories([{"memory_id": "a"} | row, {"memory_id": "b"}, {"memory_id": "c"}])
+    kept = frames.edges([edge("update")])
+    gone = links.no_longer_held(kept, table(pair()).clear(), memories, TABLES["deferred"].empty(), as_of=AS_OF)
+    assert gone.is_empty() == stands
 
 
 def test_a_shortcut_does_not_walk_over_a_link():

@@ -89,25 +89,47 @@ def test_what_was_first_in_an_answer_or_often_below_was_asked_for():
     ]
 
 
-def test_the_older_side_of_an_update_goes_first_even_if_it_is_the_one_asked_for():
-    assert ranks(store(*PAIR), links=[("MAY_UPDATE", "m1", "m0")]) == [Rank.OUTDATED, Rank.CURRENT]
-    assert ranks(store(*PAIR), links=[("MAY_UPDATE", "m1", "m0")], uses=[("m0", 0)]) == [
-        Rank.ASKED_OUTDATED,
-        Rank.ASKED,
-    ]
+def leaves_before(memories, *links):
+    none = TABLES["fact_changes"].empty()
+    return keeping.ranked(memories, edges(*links), none, accesses(), as_of=frames.AS_OF)["newer"].to_list()
+
+
+UPDATE = ("MAY_UPDATE", "m1", "m0")
+
+
+def test_a_link_decides_only_that_the_older_side_leaves_before_the_newer():
+    memories = store(*PAIR)
+    assert ranks(memories, links=[UPDATE]) == [Rank.REST, Rank.CURRENT]
+    assert ranks(memories, links=[UPDATE], uses=[("m0", 0)]) == [Rank.ASKED, Rank.ASKED]
+    assert leaves_before(memories, UPDATE) == [["m1"], []]
+
+
+def test_safety_stays_safety_whatever_a_link_says_of_it():
+    memories = store("Ada is allergic to figs.", "Ada is allergic to dried figs.")
+    for kind in ("MAY_UPDATE", "MAY_REPEAT"):
+        assert ranks(memories, links=[(kind, "m1", "m0")]) == [Rank.SAFETY, Rank.SAFETY]
 
 
 def test_ranks_are_handed_on_along_a_chain_of_updates():
-    links = [("MAY_UPDATE", "m1", "m0"), ("MAY_UPDATE", "m2", "m1")]
+    links = [(UPDATE), ("MAY_UPDATE", "m2", "m1")]
     memories = store("Ada is allergic to figs.", "Ada may eat figs.", "Figs make Ada ill after all.")
-    assert ranks(memories, links=links) == [Rank.OUTDATED, Rank.OUTDATED, Rank.SAFETY]
+    assert ranks(memories, links=links) == [Rank.SAFETY] * 3
+    assert ranks(store("One.", "Two.", "Three."), links=links) == [Rank.REST, Rank.REST, Rank.CURRENT]
 
 
 def test_of_copies_the_newest_stands_for_all_and_has_their_use():
     links = [("MAY_REPEAT", "m0", "m1"), ("MAY_REPEAT", "m1", "m2")]
     memories = store("The kiln cools for a day.", "For a day the kiln cools.", "A day of cooling for the kiln.")
-    assert ranks(memories, links=links) == [Rank.OUTDATED, Rank.OUTDATED, Rank.REPEATED]
+    assert ranks(memories, links=links) == [Rank.REST, Rank.REST, Rank.REPEATED]
     assert ranks(memories, links=links, uses=[("m0", 1), ("m1", 1)])[2] == Rank.ASKED
+    assert leaves_before(memories, *links) == [["m2"], ["m2"], []]
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("MAY_UPDATE", Rank.CURRENT), ("MAY_REPEAT", Rank.REPEATED)])
+@pytest.mark.parametrize("lifecycle", ["archived", "cold", "stub", "expired", "deleted"])
+def test_what_stays_keeps_its_rank_when_the_older_side_or_copy_has_left(kind, kept, lifecycle):
+    memories = store(*PAIR, lifecycle={0: lifecycle})
+    assert ranks(memories, links=[(kind, "m1", "m0")])[1] == (Rank.REST if lifecycle == "deleted" else kept)
 
 
 def test_what_is_closed_stays_outdated_when_its_successor_has_left():

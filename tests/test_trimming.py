@@ -56,7 +56,7 @@ def store(turns=CHAT, **columns):
     return made.with_columns(content_hash=hashed)
 
 
-def select(memories, budget, *, spare=1000, firm=(), ranks=None, language="en", **policy):
+def select(memories, budget, *, spare=1000, firm=(), ranks=None, newer=None, language="en", **policy):
     """What is left out if so many may be archived, these memories are protected from a budget too, and some ranked."""
     texts = memories.unique(["profile_id", "content_hash"])
     enrichment = texts.select(
@@ -66,7 +66,9 @@ def select(memories, budget, *, spare=1000, firm=(), ranks=None, language="en", 
     allowed = memories.select("profile_id", spare=pl.lit(spare)).unique()
     names = {name: rank.value for name, rank in (ranks or {}).items()}
     rank = pl.col("memory_id").replace_strict(names, default=Rank.REST.value, return_dtype=pl.Int64)
-    ranked = memories.select("profile_id", "memory_id", rank=rank, use=pl.lit(0.0))
+    after = {name: list(others) for name, others in (newer or {}).items()}
+    leaves = pl.col("memory_id").replace_strict(after, default=[], return_dtype=pl.List(pl.String))
+    ranked = memories.select("profile_id", "memory_id", rank=rank, use=pl.lit(0.0), newer=leaves)
     chosen = Policy(token_budget=budget, **policy)
     return trimming.select(memories, scored, enrichment, ranked, allowed, chosen, plan_id="plan")
 
@@ -163,6 +165,25 @@ def test_what_follows_an_abbreviation_is_no_sentence_of_its_own(share):
     assert "Bracka 4." not in left or "The new workshop is at ul. Bracka 4." in left
 
 
+@pytest.mark.parametrize(
+    "chains",
+    [
+        ["Harbour council.", "It rained.", "The ferry leaves on Mondays.", "We end the night boat. A bus replaces it."],
+        ["Allotment.", "I wrote to Petra. She has not answered yet.", "The plums are ripe."],
+        ["Grandpa spoke of the mine.", "Two brothers came up. One of them was Jan. Jan left for Chile."],
+        ["The joiner came.", "They want the oak frame. The frame was refused.", "Coffee was had by the window."],
+        ["Two rooms were seen.", "The cellar is dry.", "Ida asked about the attic. Nobody has been up there."],
+    ],
+)
+def test_what_rests_on_another_sentence_or_turns_it_stays_with_it_and_the_opening_stays(chains):
+    text = " ".join(chains)
+    for share in (0.2, 0.35, 0.5, 0.65, 0.8, 0.9):
+        left = shown(store([("Mo", text), ("Mo", "Hello there, how are you today?")]), share).get("m0", "")
+        assert not left or left.startswith(chains[0])
+        for chain in chains:
+            assert chain in left or not any(one in left for one in re.split(r"(?<=[.]) ", chain))
+
+
 def test_a_text_in_a_language_without_rules_stays_whole_or_leaves():
     text = (
         "Danke für den Kuchen, liebe Ida. Der Mann vom Kessel war heute Morgen da. "
@@ -184,14 +205,31 @@ def test_what_ranks_higher_stays_longer_whatever_it_is_worth():
     assert left == [{"m1", "m2"}, {"m1", "m2"}, {"m2"}]
     trims, archived = select(store(turns), 0.6, ranks=ranks)
     assert trims.is_empty()
-    assert archived["reason"][0].startswith("It is outdated or repeated by a newer memory for its ")
+    assert archived["reason"][0].startswith("It is outdated for its ")
 
 
-def test_of_a_chain_of_outdated_memories_the_newest_stays_longest():
+@pytest.mark.parametrize("rank", [Rank.OUTDATED, Rank.REST, Rank.SAFETY])
+def test_of_a_chain_of_updates_the_newest_stays_longest_whatever_it_is_worth(rank):
     turns = [("Mo", "I moved to Oslo in March 2021."), ("Mo", "I moved to Lima."), ("Mo", "I moved to a town.")]
-    ranks = dict.fromkeys(("m0", "m1"), Rank.OUTDATED) | {"m2": Rank.CURRENT}
-    left = [set(shown(store(turns), share, ranks=ranks)) for share in (0.75, 0.5)]
+    ranks = dict.fromkeys(("m0", "m1"), rank) | {"m2": min(rank, Rank.CURRENT)}
+    left = [
+        set(shown(store(turns), share, ranks=ranks, newer={"m0": ["m1", "m2"], "m1": ["m2"]})) for share in (0.75, 0.5)
+    ]
     assert left == [{"m1", "m2"}, {"m2"}]
+
+
+def test_the_older_side_of_a_link_stands_last_in_its_rank_and_never_below_it():
+    turns = [
+        ("Mo", "Ida may not eat walnuts."),
+        ("Mo", "Ida may not eat nuts."),
+        ("Mo", "The choir of Oslo sang in 2021."),
+    ]
+    ranks = {"m0": Rank.SAFETY, "m1": Rank.SAFETY}
+    assert set(shown(store(turns), 0.7, ranks=ranks, newer={"m0": ["m1"]})) == {"m0", "m1"}
+    _, archived = select(store(turns), 0.3, ranks=ranks, newer={"m0": ["m1"]})
+    assert archived.sort("memory_id")["reason"][0].startswith(
+        "It says what a newer memory may outdate or repeat, and is worth least for its "
+    )
 
 
 def test_the_last_memory_of_a_profile_stays():
@@ -274,9 +312,9 @@ def test_protected_and_core_memories_count_but_are_not_touched():
 
 def test_what_an_agent_said_to_be_important_goes_later():
     turns = [("Mo", "I moved to Oslo."), ("Mo", "I moved to Lima.")]
-    assert list(shown(store(turns), 0.5)) == ["m0"]
-    assert list(shown(store(turns, importance_given={1: 0.9}), 0.5)) == ["m1"]
-    assert list(shown(store(turns, importance_hint={0: 0.2}), 0.5)) == ["m1"]
+    assert list(shown(store(turns), 0.5)) == ["m1"]
+    assert list(shown(store(turns, importance_given={0: 0.9}), 0.5)) == ["m0"]
+    assert list(shown(store(turns, importance_hint={1: 0.2}), 0.5)) == ["m0"]
 
 
 def test_profiles_never_meet():

@@ -19,8 +19,7 @@ from memory_pipeline.text.parse.tokens import fold
 
 ASKED_FOR: Final = 1.0
 """Least use of a memory that counts as asked for: once first in an answer or marked helpful, or more often below."""
-_ROUNDS: Final = 4
-"""Longest chain of updates along which a rank is handed on."""
+_GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 
 
 class Rank(IntEnum):
@@ -29,7 +28,7 @@ class Rank(IntEnum):
     ASKED = 0
     """Recalled or marked helpful."""
     ASKED_OUTDATED = 1
-    """Likewise, but a newer memory says otherwise or the same."""
+    """Likewise, but closed or no longer valid."""
     SAFETY = 2
     """Health and medication, prohibitions, legal matters, payments."""
     STANDING = 3
@@ -40,11 +39,11 @@ class Rank(IntEnum):
     """The present value of what changed."""
     REST = 6
     OUTDATED = 7
-    """A newer memory says otherwise, or says the same; or its validity has ended."""
+    """A newer memory has closed it, or its validity has ended."""
 
 
 OUTDATED: Final = (Rank.ASKED_OUTDATED.value, Rank.OUTDATED.value)
-"""Ranks of what a newer memory outdates or repeats."""
+"""Ranks of what no longer holds."""
 
 
 def ranked(
@@ -58,8 +57,11 @@ def ranked(
     """Rank memories by what a token budget keeps first.
 
     The newest copy of a fact stands for all copies and has their use. The newer side of an update, sure or only likely,
-    ranks at least as high as the older one; so a budget always loses the older side and the further copies first. What
-    is outdated only in part ranks by what still holds.
+    ranks at least as high as the older one, and the newest of a chain as what is current. Both keep that rank after the
+    older side or the other copies have left the live set, unless these are deleted or erased.
+
+    Only what is closed or no longer valid ranks as outdated; what is outdated in part ranks by what still holds. The
+    older side of a link ranks by its own words and use: a link decides only that it leaves before the newer side.
 
     Args:
         memories: table `memories`.
@@ -70,32 +72,45 @@ def ranked(
         as_of: instant of the run.
 
     Returns:
-        profile_id, memory_id, rank (`Rank`) and use (the sum over accesses), one row per memory, in the order of
+        profile_id, memory_id, rank (`Rank`), use (the sum over accesses) and newer (ids of the memories that it leaves
+        before: the newer sides of its updates, and the copy that stands for it), one row per memory, in the order of
         `memories`. Cost: linear, about 5 µs a memory.
     """
-    there = memories.filter(~pl.col("lifecycle").is_in([Lifecycle.DELETED.value, Lifecycle.ERASED.value]))
+    placed = memories.sort("profile_id", "created_at", "memory_id").with_row_index("place")
+    there = placed.filter(~pl.col("lifecycle").is_in(_GONE))
     updates, copies = _updates(there, edges, fact_changes), _copies(there, edges, fact_changes)
-    pairs = pl.concat([updates, copies])
-    ended = memories.filter(pl.col("valid_until") <= pl.lit(as_of, dtype=INSTANT))
+    pairs = pl.concat([updates, copies]).unique()
     ranks = (
-        _first_ranks(memories, accesses, copies)
-        .join(_named(updates, newer=Rank.CURRENT), on=KEY, how="left")
-        .join(_named(copies, newer=Rank.REPEATED), on=KEY, how="left", suffix="_copy")
-        .join(pl.concat([_named(pairs, older=True), ended.select(*KEY, older=True)]).unique(), on=KEY, how="left")
-        .with_columns(rank=pl.min_horizontal("rank", "newer", "newer_copy"))
+        _first_ranks(placed, accesses, copies)
+        .join(_newest(updates, pairs, Rank.CURRENT), on=KEY, how="left", maintain_order="left")
+        .join(_newest(copies, pairs, Rank.REPEATED), on=KEY, how="left", maintain_order="left", suffix="_copy")
+        .with_columns(rank=pl.min_horizontal("rank", "newest", "newest_copy"))
     )
-    for _ in range(_ROUNDS):
-        ranks = _handed_on(ranks, pairs)
     outdated = pl.when(pl.col("rank") == Rank.ASKED).then(Rank.ASKED_OUTDATED.value).otherwise(Rank.OUTDATED.value)
-    final = ranks.with_columns(rank=pl.when(pl.col("older")).then(outdated).otherwise("rank"))
-    return memories.select(KEY).join(final.select(*KEY, "rank", "use"), on=KEY, how="left", maintain_order="left")
+    final = (
+        ranks.with_columns(rank=_handed_on(ranks["rank"], pairs, placed))
+        .join(_over(memories, fact_changes, as_of), on=KEY, how="left")
+        .join(pairs.group_by("profile_id", memory_id="older").agg(pl.col("newer").sort()), on=KEY, how="left")
+        .select(*KEY, "use", rank=pl.when("over").then(outdated).otherwise("rank"), newer=pl.col("newer").fill_null([]))
+    )
+    return memories.select(KEY).join(final, on=KEY, how="left", maintain_order="left")
 
 
-def _named(pairs: pl.DataFrame, **value: Rank | bool) -> pl.DataFrame:
-    """Return the memories at the named end of pairs, each once: KEY, and a value in a column of that name."""
-    ((end, given),) = value.items()
-    marked = pl.lit(given.value if isinstance(given, Rank) else given)
-    return pairs.select("profile_id", pl.col(end).alias("memory_id"), marked.alias(end)).unique()
+def _newest(pairs: pl.DataFrame, all_pairs: pl.DataFrame, rank: Rank) -> pl.DataFrame:
+    """Return the newer memories of pairs that are the older in no pair, each once, with their rank: KEY, newest."""
+    newer = pairs.select("profile_id", memory_id="newer").unique()
+    older = all_pairs.select("profile_id", memory_id="older")
+    return newer.join(older, on=KEY, how="anti").with_columns(newest=pl.lit(rank.value))
+
+
+def _over(memories: pl.DataFrame, fact_changes: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+    """Return what no longer holds, also by closings of this run: KEY, over."""
+    now = pl.lit(as_of, dtype=INSTANT)
+    closing = fact_changes.filter(
+        pl.col("relation") == "update", "decided", pl.col("statement").is_null(), pl.col("at") <= now
+    )
+    ended = pl.concat([memories.filter(pl.col("valid_until") <= now).select(KEY), closing.select(KEY)])
+    return ended.unique().with_columns(over=pl.lit(value=True))
 
 
 def _first_ranks(memories: pl.DataFrame, accesses: pl.DataFrame, copies: pl.DataFrame) -> pl.DataFrame:
@@ -123,18 +138,15 @@ def _first_ranks(memories: pl.DataFrame, accesses: pl.DataFrame, copies: pl.Data
     )
 
 
-def _handed_on(ranks: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Raise the rank of each newer memory to that of the older ones that it outdates or repeats."""
-    inherited = (
-        pairs.join(ranks.select("profile_id", "rank", older="memory_id"), on=["profile_id", "older"])
-        .group_by("profile_id", memory_id="newer")
-        .agg(inherited=pl.col("rank").min())
-    )
-    return (
-        ranks.join(inherited, on=KEY, how="left", maintain_order="left")
-        .with_columns(rank=pl.min_horizontal("rank", "inherited"))
-        .drop("inherited")
-    )
+def _handed_on(ranks: pl.Series, pairs: pl.DataFrame, placed: pl.DataFrame) -> pl.Series:
+    """Raise the rank of each newer memory to that of the older ones that it outdates or repeats.
+
+    Pairs are taken from the oldest on, so that ranks reach the end of every chain in one pass.
+    """
+    raised = ranks.to_list()
+    for older, newer in _placed(pairs, placed).sort("older_place").select("older_place", "newer_place").iter_rows():
+        raised[newer] = min(raised[newer], raised[older])
+    return pl.Series(raised, dtype=ranks.dtype)
 
 
 def _updates(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
@@ -148,19 +160,19 @@ def _updates(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataF
         ]
     ).unique()
     in_part = _changed(fact_changes.filter(pl.col("statement").is_not_null()), "update")
-    return _in_time(pairs.join(in_part, on=["profile_id", "older", "newer"], how="anti"), memories)
+    whole = pairs.join(in_part, on=["profile_id", "older", "newer"], how="anti")
+    return _placed(whole, memories).select("profile_id", "older", "newer")
 
 
 def _copies(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
-    """Return live memories that a newer live one repeats, with the newest of the copies: profile_id, older, newer."""
+    """Return memories with the newest live one among their copies: profile_id, older, newer."""
     pairs = pl.concat(
         [
             edges.filter(pl.col("edge_type") == "MAY_REPEAT").select("profile_id", older="source", newer="target"),
             _changed(fact_changes, "duplicate"),
         ]
     ).unique()
-    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).sort("profile_id", "created_at", "memory_id")
-    node = live.select(*KEY).with_row_index("node")
+    node = memories.select(*KEY, live=pl.col("lifecycle").is_in(LIVE)).with_row_index("node")
     ends = pairs
     for end in ("older", "newer"):
         ends = ends.join(
@@ -168,7 +180,8 @@ def _copies(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFr
             on=["profile_id", end],
         )
     labels = components.components(len(node), ends["older_node"].to_numpy(), ends["newer_node"].to_numpy())
-    grouped = node.with_columns(group=pl.Series(labels)).with_columns(kept=pl.col("memory_id").last().over("group"))
+    kept = pl.col("memory_id").filter("live").last().over("group")
+    grouped = node.with_columns(group=pl.Series(labels)).with_columns(kept=kept)
     copies = grouped.filter(pl.col("kept") != pl.col("memory_id"))
     return copies.select("profile_id", older="memory_id", newer="kept")
 
@@ -178,11 +191,9 @@ def _changed(fact_changes: pl.DataFrame, relation: str) -> pl.DataFrame:
     return of_relation.select("profile_id", older="memory_id", newer="other_id")
 
 
-def _in_time(pairs: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Keep pairs whose memories exist and whose newer one is not the earlier of the two, so that no circle remains."""
+def _placed(pairs: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
+    """Add the places of both ends; pairs of which the newer is not the later are dropped, so that no circle remains."""
     for end in ("older", "newer"):
-        at = memories.select("profile_id", pl.col("memory_id").alias(end), pl.col("created_at").alias(f"{end}_at"))
+        at = placed.select("profile_id", pl.col("memory_id").alias(end), pl.col("place").alias(f"{end}_place"))
         pairs = pairs.join(at, on=["profile_id", end])
-    later = pl.col("older_at") < pl.col("newer_at")
-    in_time = later | ((pl.col("older_at") == pl.col("newer_at")) & (pl.col("older") < pl.col("newer")))
-    return pairs.filter(in_time).select("profile_id", "older", "newer")
+    return pairs.filter(pl.col("older_place") < pl.col("newer_place"))

@@ -17,8 +17,9 @@ from memory_pipeline.consolidation.state.decision_json import BUDGET
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.lang.en.kept_words import DEPENDS, HOLDS
-from memory_pipeline.text.parse.tokens import count_tokens, fold
+from memory_pipeline.text.lang.en.kept_words import DEPENDS, HOLDS, PERSONS
+from memory_pipeline.text.parse import entities
+from memory_pipeline.text.parse.tokens import content_stems, count_tokens, fold
 from memory_pipeline.text.score import clause_value
 
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
@@ -28,7 +29,7 @@ _LONG: Final = 3
 _WHOLE: Final = 4
 """Fewest words of a sentence that stands alone: fewer echo the one before or follow an abbreviation."""
 _EMPTY: Final = 1.5
-"""Value below which a sentence says nothing that somebody may ask for, whatever it denies or supposes."""
+"""Value below which sentences say nothing that somebody may ask for, whatever they deny or suppose."""
 
 
 def select(
@@ -44,13 +45,14 @@ def select(
     """Select what to leave out so that the live memories of a profile fit its token budget.
 
     Profiles within budget are unchanged. In the others, live summaries that superseded no memory, and so only repeat
-    their members, leave first; then what is kept least by rank, and within a rank by worth per token. Importance stated
+    their members, leave first; then what is kept least by rank, and within a rank the older sides of updates and the
+    further copies (`ranks.newer`), each before its newer side, then the others, by worth per token. Importance stated
     by agents scales the worth by 0.5 to 1.5. A memory without text left is archived, unless it is protected against a
     budget, a summary that superseded its members, or the last of its profile. Explicitly protected and core memories
     count towards the budget but are not touched.
 
-    A text of three and more sentences, in a language that the rules read, may lose whole sentences, never one that
-    holds a figure, a negation, a condition or an outcome, nor one without which the next has no subject (`pieces`).
+    A text of three and more sentences, in a language that the rules read, may lose whole sentences, never its opening
+    or one that holds a figure, a negation, a condition or an outcome, nor one on which a kept one rests (`pieces`).
 
     At most `spare` originals are archived, those kept least. The others keep what cannot be trimmed of them until a
     later run, even though it exceeds the budget.
@@ -59,7 +61,7 @@ def select(
         memories: table `memories`.
         scored: table `scored_memories`; `budget_protected` is read.
         enrichment: table `enrichment`; `question` is read: an answer to a question is worth more.
-        ranks: profile_id, memory_id, rank, as `keeping.ranked` returns them.
+        ranks: profile_id, memory_id, rank, use, newer, as `keeping.ranked` returns them.
         spare: `profile_id`, `spare`: how many originals the quota lets leave; 0 for a profile without a row.
         policy: `token_budget` (up to 1: share of the tokens of all originals ever stored in the profile; above 1:
             tokens), and what is protected.
@@ -86,7 +88,7 @@ def select(
     whole = pl.col("fits").all().over("row")
     kept = order.with_columns(fits=fits).with_columns(kept=pl.col("fits") & (whole | (pl.col("priority") != _REPEATED)))
     remaining = _texts(kept)
-    waiting = _waiting(rows.join(remaining, on="row", how="left"), spare)
+    waiting = _waiting(rows.join(remaining, on="row", how="left"), order, spare)
     least = _texts(kept.join(waiting, on="row", how="semi", maintain_order="left").with_columns(kept=pl.col("base")))
     final = pl.concat([remaining.join(waiting, on="row", how="anti"), least])
     after = rows.join(final, on="row", how="left", maintain_order="left").with_columns(
@@ -101,18 +103,11 @@ def _of_last() -> pl.Expr:
     return pl.col("alone") & pl.col("base") & (pl.col("row") == last)
 
 
-def _waiting(after: pl.DataFrame, spare: pl.DataFrame) -> pl.DataFrame:
+def _waiting(after: pl.DataFrame, order: pl.DataFrame, spare: pl.DataFrame) -> pl.DataFrame:
     """Return originals without text left that must wait for a later run: row. Those that are kept least leave first."""
     gone = after.filter(_without_text(), pl.col("kind") == ORIGINAL).join(spare, on="profile_id", how="left")
-    least_first = gone.sort(
-        "profile_id",
-        "rank",
-        _newest_of_outdated(),
-        pl.col("worth").fill_null(0.0),
-        "created_at",
-        "memory_id",
-        descending=[False, True, False, False, True, True],
-    )
+    first = order.with_row_index("at").group_by("row").agg(pl.col("at").min())
+    least_first = gone.join(first, on="row").sort("profile_id", "at", descending=[False, True])
     place = pl.int_range(pl.len()).over("profile_id")
     return least_first.filter(place >= pl.col("spare").fill_null(0)).select("row")
 
@@ -132,7 +127,7 @@ def _shown(
     ordered_memories = (
         memories.with_columns(judged=languages.judged(memories, enrichment))
         .join(standing.with_columns(stands=pl.lit(value=True)), on=KEY, how="left")
-        .join(ranks.select(*KEY, "rank", "use"), on=KEY, how="left")
+        .join(ranks.select(*KEY, "rank", "use", "newer"), on=KEY, how="left")
         .join(
             enrichment.select("profile_id", "content_hash", "question"), on=["profile_id", "content_hash"], how="left"
         )
@@ -205,8 +200,9 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """Join the clauses of texts into the pieces that may be left out one by one.
 
     A text of fewer than three sentences, or in a language that the rules do not read, is one piece. Of a longer one
-    each sentence is a piece; a chain is a sentence and those after it that have their subject or other half in the one
-    before.
+    each piece is a chain, a sentence with those that rest on it (`_chains`), which stay or go together; but empty
+    exclamations at the end of a chain are a piece that goes before it. The statement that a text opens with says what
+    it is about, and stays as long as the text does.
 
     Args:
         valued: clauses as `clause_value.values` returns them, all of each row.
@@ -214,49 +210,97 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         row, place (of its first clause), clause (its text), tokens, value, sentences (their number), chain, and holds:
-        a figure, a negation, a condition or an outcome, here or in a later piece of the chain.
+        the opening, a figure, a negation, a condition or an outcome.
     """
     sentence = pl.col("ends").shift(1).over("row").fill_null(value=False).cast(pl.Int32).cum_sum().over("row")
-    numbered = valued.with_columns(sentence=sentence)
-    divided = numbered.join(_divisible(numbered, rows), on="row", how="left", maintain_order="left")
-    piece = pl.when("divisible").then("sentence").otherwise(0)
-    joined = divided.group_by("row", piece.alias("piece"), maintain_order=True).agg(
-        pl.col("place").first(),
-        pl.col("clause").str.join(""),
-        pl.col("tokens", "value").sum(),
-        sentences=pl.col("sentence").n_unique(),
+    sentences = (
+        valued.with_columns(sentence=sentence)
+        .group_by("row", "sentence", maintain_order=True)
+        .agg(pl.col("place").first(), pl.col("clause").str.join(""), pl.col("tokens", "value").sum())
     )
-    low = fold(joined["clause"])
-    flagged = joined.with_columns(
-        begins=~low.str.contains(DEPENDS) & (low.str.count_matches(r"[\p{L}\p{N}]+") >= _WHOLE),
-        holds=low.str.contains(HOLDS) & (joined["value"] >= _EMPTY),
-    ).with_columns(chain=pl.col("begins").cast(pl.Int32).cum_sum().over("row"))
-    later = pl.col("holds").cast(pl.Int8).cum_max(reverse=True).over("row", "chain")
-    return flagged.with_columns(holds=later == 1).drop("piece", "begins")
+    divisible = sentences.join(_divisible(sentences, rows), on="row", how="semi", maintain_order="left")
+    flagged = _flagged(divisible)
+    whole = sentences.join(divisible, on="row", how="anti", maintain_order="left")
+    parts = pl.concat([flagged, whole], how="diagonal").with_columns(pl.col("chain").fill_null(0))
+    kept = pl.col("opens").any() | (pl.col("holds").any() & (pl.col("value").sum() >= _EMPTY))
+    return (
+        parts.group_by("row", "chain", "tail", maintain_order=True)
+        .agg(
+            pl.col("place").first(),
+            pl.col("clause").str.join(""),
+            pl.col("tokens", "value").sum(),
+            sentences=pl.len(),
+            holds=kept.fill_null(value=False),
+        )
+        .drop("tail")
+        .sort("row", "place")
+    )
+
+
+def _flagged(sentences: pl.DataFrame) -> pl.DataFrame:
+    """Add to sentences their chain, and whether each opens its text, holds what it cannot lose, or is an empty tail."""
+    low = fold(sentences["clause"])
+    exclaims, asks = low.str.contains(r"!\W*$"), low.str.contains(r"\?\W*$")
+    read = sentences.with_columns(
+        chain=_chains(sentences, low),
+        opens=(sentences["sentence"] == 0) & ~exclaims & ~asks & (sentences["value"] > clause_value.MIN_VALUE),
+        holds=low.str.contains(HOLDS),
+        exclaims=exclaims,
+    )
+    empty = pl.col("exclaims") & ~pl.col("holds") & (pl.col("value") < _EMPTY)
+    first = pl.int_range(pl.len()) == 0
+    tail = (~empty | first).cast(pl.Int8).cum_max(reverse=True).over("row", "chain") == 0
+    return read.with_columns(tail=tail).drop("exclaims")
+
+
+def _chains(sentences: pl.DataFrame, low: pl.Series) -> pl.Series:
+    """Return the chain of each sentence: numbers of a sentence and of those after it that rest on it, by text.
+
+    A sentence rests on the one before if it is short, starts with what that one names, refers to it or turns what it
+    says; one about "him" or "her" on the last that names somebody, with all between them.
+    """
+    read = sentences.select("row", at="sentence").with_columns(
+        stems=content_stems(sentences["clause"]),
+        named=entities.names(sentences["clause"]).list.len() > 0,
+        short=low.str.count_matches(r"[\p{L}\p{N}]+") < _WHOLE,
+        depends=low.str.contains(DEPENDS),
+        person=low.str.contains(PERSONS),
+    )
+    resumes = pl.col("stems").shift(1).list.contains(pl.col("stems").list.first()).fill_null(value=False)
+    last_named = pl.when("named").then("at").forward_fill().shift(1).fill_null(0)
+    previous = pl.col("at") - 1
+    reach = (
+        pl.when("person")
+        .then(pl.min_horizontal(last_named, previous))
+        .when(pl.col("short") | pl.col("depends") | resumes)
+        .then(previous)
+        .otherwise("at")
+    )
+    begins = reach.cum_min(reverse=True) >= pl.col("at")
+    return read.select(begins.cast(pl.Int32).cum_sum().over("row")).to_series()
 
 
 def _divisible(sentences: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return which rows may lose sentences: row, divisible."""
-    long = sentences.group_by("row").agg(long=pl.col("sentence").max() + 1 >= _LONG)
-    return rows.join(long, on="row", how="left").select(
-        "row", divisible=pl.col("judged") & pl.col("long").fill_null(value=False)
-    )
+    """Return the rows that may lose sentences."""
+    long = sentences.group_by("row").len().filter(pl.col("len") >= _LONG)
+    return rows.filter("judged").join(long, on="row", how="semi").select("row")
 
 
 def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """Order pieces so that every budget is a prefix: the order in which a growing budget admits them.
 
-    Within a memory the pieces that hold what it cannot lose come first, then the best, none before the one that it
-    depends on; the first carries the cost of the speaker's name. Following pieces that would raise the mean are merged
-    with them into the base, which is admitted as one, so that worth per token decreases from each item to the next;
-    taking items of one rank in that order is then optimal for every budget that ends at an item (the relaxed knapsack
-    problem with set-up costs).
+    Within a memory the pieces that hold what it cannot lose come first, then the best, none before those of its chain
+    that precede it; the first carries the cost of the speaker's name. Following pieces that would raise the mean are
+    merged with them into the base, which is admitted as one, so that worth per token decreases from each item to the
+    next; taking items of one rank in that order is then optimal for every budget that ends at an item (the relaxed
+    knapsack problem with set-up costs). What leaves before a newer memory comes last in its rank.
 
     Args:
         of_texts: pieces as `pieces` returns them.
         rows: the memories, by `row`: profile_id, memory_id, created_at, kind, name_cost (tokens of the speaker's name),
-            stands (must keep its base), rank (`keeping.Rank`), use (the square of 1 + use multiplies the worth), alone
-            (its profile keeps nothing else), importance_given, importance_hint, room.
+            stands (must keep its base), rank (`keeping.Rank`), use (the square of 1 + use multiplies the worth), newer
+            (ids of memories that it leaves before), alone (its profile keeps nothing else), importance_given,
+            importance_hint, room.
 
     Returns:
         The pieces of each profile in order, with cost (tokens; the base's at its first piece), base, worth (per token)
@@ -267,6 +311,7 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     weighted = of_texts.join(
         rows.select(
             *("row", "profile_id", "memory_id", "created_at", "kind", "name_cost", "stands", "rank", "alone", "room"),
+            older=pl.col("newer").list.len() > 0,
             important=important,
         ),
         on="row",
@@ -281,32 +326,48 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     grown = best_first.with_columns(mean=pl.when(enough).then(mean).otherwise(-1.0))
     based = grown.with_columns(base=of_row <= pl.col("mean").arg_max().over("row"))
     base_cost = pl.col("own_cost").filter("base").sum().over("row") + pl.col("name_cost")
+    bounds = _bounds(rows.join(based.group_by("row").agg(worth=pl.col("mean").max()), on="row"))
     repeats = (pl.col("kind") != ORIGINAL) & ~pl.col("stands")
     priority = (
         pl.when(repeats).then(_REPEATED).when(pl.col("stands") & pl.col("base")).then(_REQUIRED).otherwise(_OPTIONAL)
     )
-    return based.with_columns(
-        cost=pl.when(~pl.col("base")).then("own_cost").when(of_row == 0).then(base_cost).otherwise(0),
-        worth=pl.when("base")
-        .then(pl.col("mean").max().over("row"))
-        .otherwise(pl.min_horizontal("density", pl.col("mean").max().over("row"))),
-        priority=priority,
-    ).sort(
-        "profile_id",
-        "priority",
-        "rank",
-        _newest_of_outdated(),
-        "worth",
-        "created_at",
-        "memory_id",
-        descending=[False, False, False, True, True, False, False],
-        maintain_order=True,
+    return (
+        based.join(bounds, on="row", how="left", maintain_order="left")
+        .with_columns(
+            cost=pl.when(~pl.col("base")).then("own_cost").when(of_row == 0).then(base_cost).otherwise(0),
+            worth=pl.when("base")
+            .then(pl.col("mean").max().over("row"))
+            .otherwise(pl.min_horizontal("density", pl.col("mean").max().over("row"))),
+            priority=priority,
+        )
+        .sort(
+            "profile_id",
+            "priority",
+            "rank",
+            "older",
+            pl.min_horizontal("worth", "bound"),
+            "created_at",
+            "memory_id",
+            descending=[False, False, False, False, True, True, True],
+            maintain_order=True,
+        )
     )
 
 
-def _newest_of_outdated() -> pl.Expr:
-    """Return the instant of an outdated memory, null of others: of a chain of updates the newest stays longest."""
-    return pl.when(pl.col("rank").is_in(OUTDATED)).then("created_at")
+def _bounds(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the most that a memory counts as worth, that of those of its rank that it leaves before: row, bound.
+
+    Of equal worth the newer is kept first, so that no memory stays longer than one that it leaves before. Pairs are
+    taken from the newest on, so that bounds reach the end of every chain in one pass.
+    """
+    placed = rows.sort("created_at", "memory_id").with_row_index("place")
+    later = placed.select("profile_id", "rank", newer="memory_id", newer_place="place")
+    pairs = placed.explode("newer").join(later, on=["profile_id", "rank", "newer"])
+    in_time = pairs.filter(pl.col("place") < pl.col("newer_place")).sort("newer_place", descending=True)
+    bounds = placed["worth"].to_list()
+    for older, newer in in_time.select("place", "newer_place").iter_rows():
+        bounds[older] = min(bounds[older], bounds[newer])
+    return placed.select("row", bound=pl.Series(bounds, dtype=pl.Float64))
 
 
 def _texts(order: pl.DataFrame) -> pl.DataFrame:
@@ -349,7 +410,9 @@ def _archived(after: pl.DataFrame) -> pl.DataFrame:
         pl.when(pl.col("kind") != ORIGINAL)
         .then(pl.lit("repeats what its members say"))
         .when(pl.col("rank").is_in(OUTDATED))
-        .then(pl.lit("is outdated or repeated by a newer memory"))
+        .then(pl.lit("is outdated"))
+        .when(pl.col("newer").list.len() > 0)
+        .then(pl.lit("says what a newer memory may outdate or repeat, and is worth least"))
         .otherwise(pl.lit("says what is worth least"))
     )
     return TABLES["archived_set"].conform(

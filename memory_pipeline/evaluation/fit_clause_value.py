@@ -158,6 +158,7 @@ def _rows(chat: conversations.Chat | chats.Chat) -> pl.DataFrame:
         stands=pl.lit(value=False),
         rank=pl.lit(Rank.REST.value),
         use=pl.lit(0.0),
+        newer=pl.lit([], pl.List(pl.String)),
         judged=pl.lit(value=True),
         alone=pl.lit(value=False),
         importance_given=pl.lit(None, pl.Float64),

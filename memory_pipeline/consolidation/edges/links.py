@@ -16,7 +16,7 @@ from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.similarity import Pairs
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
 
 RISEN: Final = ("short_term", "long_term")
@@ -145,6 +145,10 @@ def no_longer_held(
 ) -> pl.DataFrame:
     """Return the links about facts that earlier runs decided and comparing the facts no longer finds.
 
+    A link to a memory that has left the live set since cannot be compared any more and stands, so that what is left of
+    an update or of copies goes on counting as the newest, until either text changes; one to a memory that is closed,
+    merged or deleted goes.
+
     Args:
         decided: table `decided_edges`.
         fact_changes: table `fact_changes` of this run.
@@ -156,7 +160,21 @@ def no_longer_held(
     gone = present.join(about_facts(fact_changes, memories, as_of=as_of), on=TABLES["decided_edges"].key, how="anti")
     for end in ("source", "target"):
         gone = gone.join(deferred, left_on=["profile_id", end], right_on=KEY, how="anti")
-    return gone
+    return gone.join(_at_rest(gone, memories), on=TABLES["decided_edges"].key, how="anti")
+
+
+def _at_rest(edges: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Return edges with an end that has left the live set, both as they were, and neither closed, merged or gone."""
+    unclosed = memories.filter(
+        ~pl.col("lifecycle").is_in([Lifecycle.DELETED.value, Lifecycle.ERASED.value]), pl.col("superseded_by").is_null()
+    ).select("profile_id", "updated_at", "memory_id", left=~pl.col("lifecycle").is_in(LIVE))
+    for end in ("source", "target"):
+        edges = edges.join(
+            unclosed.rename({"memory_id": end, "left": f"{end}_left", "updated_at": f"{end}_changed"}),
+            on=["profile_id", end],
+        )
+    changed = pl.max_horizontal("source_changed", "target_changed") > pl.col("discovered_at")
+    return edges.filter(pl.col("source_left") | pl.col("target_left"), ~changed.fill_null(value=False))
 
 
 def _auto_links(

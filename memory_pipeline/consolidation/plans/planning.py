@@ -26,6 +26,9 @@ QUOTA_FLOOR: Final = 20
 LEAVING: Final = (Action.SUPERSEDE.value, *decision_json.LEAVES)
 """Actions after which a memory is not live, or reduced to a stub."""
 
+_ENDING: Final = (Action.SUPERSEDE.value, Action.DELETE.value)
+"""Actions after which nothing else is said of a memory: another stands for it, or it is gone."""
+
 _STAYING: Final = (Action.TRIM.value, Action.PROMOTE.value)
 """Actions on memories that stay."""
 
@@ -64,8 +67,9 @@ def propose(
     """Return the decisions that turn the state into the desired one.
 
     What already holds needs no decision. A memory gets at most one move, by the first of supersede, delete, archive,
-    expire, cold and stub; a memory that leaves is neither promoted nor trimmed, nor closed where a summary takes its
-    place, and links about its facts go with it, as with a memory that is closed. Undone decisions are not
+    expire, cold and stub; a memory that leaves is neither promoted nor trimmed. One that is deleted, or whose place a
+    summary takes, is not closed either, and links about its facts go with it, as with a memory that is closed; those of
+    another that leaves are made and stand, and say what stays as the newest. Undone decisions are not
     proposed again unless the profile asks for it; with an undone summary all its supersessions are left out, and a text
     that was restored whole is not trimmed in any other way. A block compiled from a summary that is not made keeps its
     text. Decisions committed at this very instant are not repeated, and withdrawn if no longer desired.
@@ -129,13 +133,13 @@ def propose(
 
 
 def _without_needless_links(permitted: pl.DataFrame, retired_links: pl.DataFrame) -> pl.DataFrame:
-    """Drop links about facts of memories that leave or are closed, and keep the retirements that are called for.
+    """Drop links about facts of memories that are merged, deleted or closed, and keep the retirements called for.
 
     Retired are the links in `retired_links` and those of the same memories.
     """
     whole = decision_json.read("after", {"superseded_by": pl.String()})[0].is_not_null()
-    leaving = pl.col("action").is_in(LEAVING) | ((pl.col("action") == Action.CLOSE.value) & whole)
-    ended = permitted.filter(leaving).select(KEY).unique()
+    ending = pl.col("action").is_in(_ENDING) | ((pl.col("action") == Action.CLOSE.value) & whole)
+    ended = permitted.filter(ending).select(KEY).unique()
     ends = ("memory_id", "target_id")
     about = permitted.filter(_is_about_facts())
     touched = pl.concat(
@@ -164,7 +168,7 @@ def _consistent(permitted: pl.DataFrame, state: State) -> pl.DataFrame:
     What leaves is neither trimmed nor promoted, but closed all the same, unless it is deleted or a summary replaces it.
     """
     leaving = permitted.filter(pl.col("action").is_in(LEAVING)).select(*KEY, leaves="action").unique(KEY)
-    gone = pl.col("leaves").is_in([Action.SUPERSEDE.value, Action.DELETE.value])
+    gone = pl.col("leaves").is_in(_ENDING)
     needless = pl.col("action").is_in(_STAYING) | ((pl.col("action") == Action.CLOSE.value) & gone)
     return (
         permitted.join(_unfounded(permitted, state), on=["profile_id", "signature"], how="anti")

@@ -64,17 +64,30 @@ STANDING: Final = _any_of(r"""
 """)
 """What stands until it is changed: who somebody is, instructions, rules, preferences."""
 
-HOLDS: Final = r"\d|" + _any_of(r"""
-    not; never; no; none; nobody; nothing; nowhere; neither; nor; cannot; without; hardly; barely; [a-z]+n't; unable;
-    fail(?:s|ed)?; refus\w*; only; except; unless; if; until; whether; provided; as long as; in case; otherwise; must;
-    may; should; decid\w*; decisions?; agree[ds]?; agreements?; approv\w*; accept(?:s|ed)?; sign(?:s|ed); reject\w*;
-    results?; outcomes?; concluded?; conclusions?; resolv\w*; settled; cho(?:se|sen); therefore; thus; instead; turned
-    out; in the end; finally; from now on; asked (?:me|us|him|her|them) (?:not )?to; secrets?; confidential
-""")
+_TURNS: Final = r"""
+    not; never; no; none; nobody; nothing; nowhere; neither; nor; cannot; without; hardly; barely; [a-z]+n't; except;
+    unless; otherwise; instead; therefore; thus; turned out; in the end; after all; finally
+"""
+HOLDS: Final = r"\d|" + _any_of(
+    _TURNS
+    + r"""
+    ; unable; fail(?:s|ed)?; refus\w*; only; if; until; whether; provided; as long as; in case; must; may; should;
+    decid\w*; decisions?; agree[ds]?; agreements?; approv\w*; accept(?:s|ed)?; sign(?:s|ed); reject\w*; results?;
+    outcomes?; concluded?; conclusions?; resolv\w*; settled; cho(?:se|sen); from now on; secrets?; confidential;
+    asked (?:me|us|him|her|them) (?:not )?to
+"""
+)
 """What a text cannot lose of its sentences: a figure, a negation, a condition, an outcome."""
 
-DEPENDS: Final = (
+PERSONS: Final = _any_of("he; she; him; her; hers; he's; she's; he'd; she'd; he'll; she'll; himself; herself")
+"""Who somebody is that is named before."""
+
+_MEANT: Final = _any_of(f"it; its; they; them; theirs; it's; it'll; they're; they've; they'd; they'll; such; {_TURNS}")
+_STARTS: Final = (
     r"^\W*(?:he|she|it|they|this|that|these|those|his|her|its|their|him|them|then|so|but|and|or|also|however|because|"
-    r"which|who|there|both|each|another|such|it's|he's|she's|they're|that's)(?-u:\b)"
+    r"which|who|there|both|each|another|such|same|it's|he's|she's|they're|that's|later|afterwards|meanwhile|yet|still|"
+    r"someone|somebody|everyone|everybody|(?:some|one|two|most|all|any) of|"
+    r"the (?:first|second|third|others?|last|latter|former|rest|same|next))(?-u:\b)"
 )
-"""How a sentence begins whose subject, or whose other half, stands in the one before it."""
+DEPENDS: Final = f"{_STARTS}|{_MEANT}|{PERSONS}"
+"""A sentence whose subject, or whose other half, stands before it, or that turns what is said before it."""
