@@ -138,6 +138,33 @@ def test_people_who_talk_give_each_other_no_instructions_for_an_agent():
     assert "standing_instructions" in compiled(chat[0])
 
 
+def test_what_others_undertake_is_no_project_and_what_they_want_no_instruction():
+    told = said("Jem plans to walk the coast path.", "Jem wants every letter on paper.", "I'm restoring an old organ.")
+    assert compiled(*told) == {"preferences": [told[1]["content"]], "current_projects": [told[2]["content"]]}
+    noted = said(*(f"Jem {does}." for does in ("plans to sail round Rona", "lives in Trim", "owns a boat", "is well")))
+    assert "current_projects" in compiled(*noted)
+
+
+def test_a_deadline_that_has_passed_is_no_project():
+    coming, passed = (f"The audit is on {ago(days):%Y-%m-%d} in Trim." for days in (-3, 3))
+    assert compiled(*said(coming, passed)) == {"current_projects": [coming]}
+
+
+@pytest.mark.parametrize(
+    ("told", "ending"),
+    [
+        ("I work at a tannery in Trim.", "I quit my job at the tannery."),
+        ("My husband is Abelard.", "Abelard and I separated."),
+        ("I live in a barn near Kells.", "We moved to Trim."),
+        ("I have a cat.", "My old cat died."),
+    ],
+)
+def test_what_its_speaker_ended_is_left_out(told, ending):
+    assert compiled(*said(told, ending)) == {}
+    assert compiled(*said(ending, told)) == {"user_profile": [told]}
+    assert compiled(*said(told, f"Jem dreamt this: {ending}")) == {"user_profile": [told]}
+
+
 def test_old_projects_are_over():
     text = "I'm building a cedar canoe in the garage."
     assert compiled({"content": text, "created_at": ago(core_profile.PROJECT_DAYS - 1)}) == {"current_projects": [text]}

@@ -13,9 +13,10 @@ import polars as pl
 from memory_pipeline.consolidation import currency
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import INSTANT
-from memory_pipeline.text.lang.en.core_cues import RELATIVE_DAY
+from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, RELATIVE_DAY
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
-from memory_pipeline.text.parse import tokens
+from memory_pipeline.text.parse import dates, tokens
+from memory_pipeline.text.parse import facts as facts_of_texts
 from memory_pipeline.text.parse.speakers import by_assistant
 from memory_pipeline.text.score import core_facts
 
@@ -61,7 +62,9 @@ def facts(
 
     Left out are facts of memories that a newer one may outdate or contradicts, statements that are closed or may be
     outdated while the rest of their memory stands, what an assistant said, commands that people give each other in a
-    chat, and statements whose subject is said elsewhere. Of facts about the same thing the newest stands. Facts are
+    chat, statements whose subject is said elsewhere, a job, couple or home that its speaker ended later, what others
+    undertake, and deadlines that have passed. What others want is a preference, no instruction. Of facts about the same
+    thing the newest stands. Facts are
     ranked by use (accesses, helpful feedback), then those about the person whom the profile is about, then by
     importance, then the newest.
 
@@ -123,15 +126,20 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime) -> pl
     rows = rows.join(scored.select(*KEY, "importance"), on=KEY, how="left", maintain_order="left").with_row_index("row")
     read = core_facts.core_facts(rows["content"])
     stated = pl.concat([read, _named_by_agents(rows, read)]).join(rows, on="row", maintain_order="left")
+    of_user = pl.col("of_user") | pl.col("sentence").str.starts_with(pl.col("name")).fill_null(value=False)
+    wished = (pl.col("section") == core_facts.INSTRUCTION) & ~of_user
+    stated = stated.with_columns(section=pl.when(wished).then(pl.lit(core_facts.PREFERENCE)).otherwise("section"))
+    project = pl.col("section") == core_facts.PROJECT
     block = pl.col("section").replace_strict({name: place for place, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
+    standing = _not_ended(_still_said(stated), rows)
     return (
-        _still_said(stated)
+        standing.with_columns(overdue=_overdue(standing, as_of))
         .filter(
             pl.coalesce("importance", "importance_given", pl.lit(1.0)) >= LEAST_IMPORTANCE,
             ~(heard & pl.col("leans")),
             ~(heard & (pl.col("people") > 1) & pl.col("commands")),
-            (pl.col("section") != core_facts.PROJECT) | current,
+            ~project | (current & of_user & ~pl.col("overdue")),
         )
         .with_columns(
             about=about,
@@ -155,7 +163,9 @@ def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
     liked = (pl.col("memory_type") == "Preference") & ~pl.col("memory_type_inferred")
     section = pl.when(core).then(pl.lit(core_facts.IDENTITY)).when(liked).then(pl.lit(core_facts.PREFERENCE))
     no = pl.lit(value=False)
-    named = rows.with_columns(sentence=line, section=section, place=pl.lit(0), lasting=core, commands=no, leans=no)
+    named = rows.with_columns(
+        sentence=line, section=section, place=pl.lit(0), lasting=core, commands=no, leans=no, of_user=~no
+    )
     short = pl.col("sentence").str.len_chars() <= MOST_CHARACTERS
     named = named.filter(pl.col("section").is_not_null() & short).join(read, on="row", how="anti")
     return named.select(pl.col(name).cast(dtype) for name, dtype in read.schema.items())
@@ -172,6 +182,31 @@ def _still_said(stated: pl.DataFrame) -> pl.DataFrame:
         .select("row", "place")
     )
     return stated.join(gone, on=["row", "place"], how="anti", maintain_order="left").drop("place")
+
+
+def _not_ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Return the statements without those about a job, a couple, a home or an animal that ended later."""
+    said = memories.select("profile_id", "speaker", ended_at="created_at", low=tokens.fold(memories["content"]))
+    said = said.filter(core_facts.in_earnest(pl.col("low")))
+    by = ["profile_id", "speaker", "what"]
+    for ending, ended in ENDS:
+        ends = said.with_columns(what=pl.col("low").str.extract(ending)).drop_nulls("what")
+        last = ends.group_by(by).agg(pl.col("ended_at").max())
+        told = stated.with_columns(what=tokens.fold(stated["sentence"]).str.extract(ended))
+        stated = (
+            told.join(last, on=by, how="left", nulls_equal=True, maintain_order="left")
+            .filter(pl.col("ended_at").is_null() | (pl.col("ended_at") <= pl.col("created_at")))
+            .drop("what", "ended_at")
+        )
+    return stated
+
+
+def _overdue(stated: pl.DataFrame, as_of: datetime) -> pl.Series:
+    """Return whether every date that a statement names has passed; dates since which something goes on do not count."""
+    low = tokens.fold(stated["sentence"])
+    spans = dates.resolve(facts_of_texts.extract(stated["sentence"], low)["dates"], stated["created_at"])
+    over = spans.list.eval(pl.element().struct.field("end")).list.max() <= as_of
+    return over.fill_null(value=False) & ~low.str.contains(BEGINS)
 
 
 def _main_names(memories: pl.DataFrame) -> pl.DataFrame:

@@ -21,8 +21,8 @@ PROJECT: Final = "current_projects"
 WORD: Final = r"[\p{L}\p{N}]+"
 LEAST_WORDS: Final = 4
 """Fewest words of a sentence that states something for good."""
-LEAST_OF_NAME: Final = 2
-"""Fewest words of a sentence in which somebody gives a name."""
+LEAST_CERTAIN: Final = 2
+"""Fewest words of a sentence whose cue leaves no doubt: a name, a diet, what a body has for good, a command."""
 MOST_WORDS: Final = 40
 """Longer sentences are lists or stories, of which a cue tells little."""
 
@@ -31,7 +31,8 @@ def core_facts(texts: pl.Series) -> pl.DataFrame:
     """Return the sentences of texts that state a core fact.
 
     A sentence that leans on the one before it ("It gives me hives.") stands with it. Questions, sentences about one
-    day or one deed, and sentences without a cue state none.
+    day or one deed, those about works of fiction, dreams and jokes, gaps never filled, and sentences without a cue
+    state none.
 
     Args:
         texts: strings; null counts as empty.
@@ -39,21 +40,35 @@ def core_facts(texts: pl.Series) -> pl.DataFrame:
     Returns:
         row (index of the text), place (of the sentence in it), sentence (on one line, as written), section (one of the
         kinds above), lasting (it tells what a body has for good, or a name), commands (it is an imperative), leans
-        (nothing before it says whom its first words mean). Sorted by row and place. Cost: about 30 s for a million
+        (nothing before it says whom its first words mean), of_user (whoever speaks undertakes or wants it; true but for
+        projects and wishes of others). Sorted by row and place. Cost: about 30 s for a million
         sentences.
     """
     said = _sentences(texts)
     low = tokens.fold(said["sentence"])
     words = low.str.count_matches(WORD)
-    marks = pl.DataFrame({"low": low}).select(
-        commands=_commands(pl.col("low")), lasting=_contains(pl.col("low"), core_cues.CHRONIC)
+    written = pl.col("sentence")
+    introduced = written.str.contains(core_cues.INTRODUCTION) | written.str.contains(core_cues.CALLED)
+    named = introduced & ~written.str.contains(r"\?") & ~_framed(pl.col("low"))
+    marks = said.with_columns(low=low, section=_sections(low)).select(
+        commands=_commands(pl.col("low")),
+        lasting=_contains(pl.col("low"), core_cues.CHRONIC) | named,
+        certain=_contains(pl.col("low"), core_cues.CHRONIC)
+        | _contains(pl.col("low"), core_cues.DIET)
+        | _commands(pl.col("low"))
+        | named,
+        section=pl.when(named & pl.col("section").ne_missing(pl.lit(HEALTH)))
+        .then(pl.lit(IDENTITY))
+        .otherwise("section"),
+        leans=written.str.contains(core_cues.LEANING_START),
+        of_user=_of_user(pl.col("low"), pl.col("section")),
+        filled=~written.str.contains(core_cues.PLACEHOLDER),
     )
-    first_leans = said["sentence"].str.contains(core_cues.LEANING_START)
-    introduced = said["sentence"].str.contains(core_cues.INTRODUCTION) & ~said["sentence"].str.contains(r"\?")
-    section = pl.select(pl.when(introduced).then(pl.lit(IDENTITY)).otherwise(_sections(low))).to_series()
-    said = said.hstack(marks).with_columns(section=section, leans=first_leans, lasting=marks["lasting"] | introduced)
-    least = pl.when(introduced).then(LEAST_OF_NAME).otherwise(LEAST_WORDS)
-    return said.filter(pl.col("section").is_not_null() & pl.lit(words).is_between(least, MOST_WORDS))
+    least = pl.when("certain").then(LEAST_CERTAIN).otherwise(LEAST_WORDS)
+    stated = said.hstack(marks).filter(
+        pl.col("section").is_not_null() & pl.col("filled") & pl.lit(words).is_between(least, MOST_WORDS)
+    )
+    return stated.drop("certain", "filled")
 
 
 def _sentences(texts: pl.Series) -> pl.DataFrame:
@@ -97,25 +112,57 @@ def _sections(low: pl.Series) -> pl.Series:
     once &= ~text.str.contains(core_cues.STANDING)
     talk = text.str.contains(core_cues.SMALL_TALK) | text.str.contains(core_cues.ADDRESSED) | text.str.contains("!.*!")
     certain = ~text.str.contains(core_cues.SUPPOSED)
-    known = ~text.str.contains(core_cues.NOBODY_KNOWN) & ~text.str.contains(core_cues.JOKE)
-    talk |= text.str.contains(core_cues.HYPOTHETICAL) | text.str.contains(core_cues.JOKE)
+    known = ~text.str.contains(core_cues.NOBODY_KNOWN)
+    talk |= text.str.contains(core_cues.HYPOTHETICAL)
+    vouched = ~text.str.contains(core_cues.REPORTED)
+    dated = _contains(text, core_cues.OWN_PROJECT) & ~text.str.contains(core_cues.RELATIVE_DAY)
+    under_way = ~text.str.contains(core_cues.SOMEDAY) & ~text.str.contains(core_cues.FINISHED)
     home = ~text.str.contains(core_cues.A_PLACE_OF_THINGS)
     cases = {
-        HEALTH: (_contains(text, core_cues.CHRONIC) & certain & known)
+        HEALTH: (_contains(text, core_cues.CHRONIC) & certain & known & ~text.str.contains(core_cues.FORMER))
         | (_contains(text, core_cues.DOSE) & ~talk & ~text.str.contains(core_cues.RELATIVE_DAY))
         | (_contains(text, core_cues.HEALTH) & ~once & ~talk),
-        INSTRUCTION: (_contains(text, core_cues.INSTRUCTION) & certain) | _commands(text),
-        PREFERENCE: _contains(pl.col("taste"), core_cues.PREFERENCE) & ~once & ~talk,
-        IDENTITY: _contains(text, core_cues.IDENTITY) & home & ~once & ~talk,
-        PROJECT: _contains(text, core_cues.PROJECT) & ~once & ~talk,
+        INSTRUCTION: ((_contains(text, core_cues.INSTRUCTION) | _contains(text, core_cues.WISH)) & certain & known)
+        | _commands(text),
+        PREFERENCE: ((_contains(pl.col("taste"), core_cues.PREFERENCE) & ~once) | _contains(text, core_cues.DIET))
+        & vouched
+        & ~talk,
+        IDENTITY: _contains(text, core_cues.IDENTITY) & home & vouched & ~once & ~talk,
+        PROJECT: (_contains(text, core_cues.PROJECT) & ~once | dated) & under_way & vouched & ~talk,
     }
-    named = (pl.when(holds & ~text.str.contains(r"\?")).then(pl.lit(name)) for name, holds in cases.items())
+    stands = ~text.str.contains(r"\?") & ~_framed(text)
+    named = (pl.when(holds & stands).then(pl.lit(name)) for name, holds in cases.items())
     return frame.select(pl.coalesce(*named).alias("section")).to_series()
+
+
+def in_earnest(low: pl.Expr) -> pl.Expr:
+    """Return whether a folded text states something itself: no fiction, joke, hearsay, case or question."""
+    supposed = low.str.contains(core_cues.HYPOTHETICAL) | low.str.contains(core_cues.SUPPOSED)
+    return ~(_framed(low) | low.str.contains(core_cues.REPORTED) | supposed | low.str.contains(r"\?"))
+
+
+def _framed(text: pl.Expr) -> pl.Expr:
+    """Return whether a folded sentence tells of a work of fiction, a dream or a joke."""
+    return text.str.contains(core_cues.FICTION) | text.str.contains(core_cues.JOKE)
+
+
+def _of_user(text: pl.Expr, section: pl.Expr) -> pl.Expr:
+    """Return whether a folded sentence tells what whoever speaks undertakes or wants, if it tells of such things."""
+    wish = _contains(text, core_cues.WISH) & ~_contains(text, core_cues.INSTRUCTION) & ~_commands(text)
+    own_wish = text.str.contains(core_cues.OWN_WISH)
+    return (
+        pl.when(section == PROJECT)
+        .then(_contains(text, core_cues.OWN_PROJECT))
+        .when((section == INSTRUCTION) & wish)
+        .then(own_wish)
+        .otherwise(pl.lit(value=True))
+    )
 
 
 def _commands(text: pl.Expr) -> pl.Expr:
     """Return whether a folded sentence commands something."""
-    return text.str.contains(core_cues.IMPERATIVE) & ~text.str.contains(core_cues.NO_COMMAND)
+    idle = text.str.contains(core_cues.NO_COMMAND) | text.str.contains(core_cues.QUOTED)
+    return text.str.contains(core_cues.IMPERATIVE) & ~idle
 
 
 def _contains(text: pl.Expr, cues: str) -> pl.Expr:

@@ -38,11 +38,24 @@ _CARER: Final = (
     r"(?:gp|doctor|physician|neurologist|dentist|physio|physiotherapist|psychiatrist|therapist|cardiologist"
     r"|p(?:a)?ediatrician|midwife|optician|specialist|surgeon)"
 )
-_STATE: Final = r"(?:is|are|lives?|works?|teaches|stud(?:y|ies)|has|have|plays?|speaks?|goes|turns|owns?)"
+_STATUS: Final = (
+    r"(?:married|divorced|single|widowed|engaged|retired|self-employed|unemployed|left-handed|right-handed)"
+)
+_STATE: Final = (
+    rf"(?:lives?|works? (?:as|at|for|in|from)|teaches|studies|plays? (?:an?|the)|speaks?"
+    rf"|goes to (?:\w+ )?(?:school|nursery|kindergarten|college|university)|turns \d+|owns?"
+    rf"|(?:is|are) (?:called|named|from|{_STATUS}|{_SPELLED}|\d{{1,2}}|an? [a-z]+))"
+)
 _DO: Final = (
-    r"(?:learning|studying|training|preparing|building|writing|working|developing|renovating|planning|saving|drafting"
-    r"|revising|translating|restoring|migrating|testing|editing|recording|composing|converting|searching for"
-    r"|looking for|practi[sc]ing|researching|organi[sz]ing|redoing|designing|expecting|applying)"
+    r"(?:learning|studying|training (?:for|to|as)|preparing (?:for|to|an?|the|my|our)|building|writing"
+    r"|working (?:on|towards)|developing|renovating|planning|saving (?:up|for)|drafting|revising|translating"
+    r"|restoring|migrating|testing|editing|recording|composing|converting|(?:searching|looking) for (?:an?|new|work)"
+    r"|practi[sc]ing|researching|organi[sz]ing|redoing|designing|applying (?:for|to))"
+)
+_PURSUE: Final = (
+    r"(?:learn|study|become|build|write|finish|complete|publish|launch|open|found|start|set up|move|buy|renovate"
+    r"|restore|run|train|apply|graduate|qualify|pass|save|retire|switch|migrate|walk|climb|cycle|record|design"
+    r"|translate|organi[sz]e)"
 )
 
 _CANNOT: Final = r"(?:can't|cannot|can not|mustn't|must not|may not|not allowed(?: to)?|unable to|shouldn't)"
@@ -53,10 +66,13 @@ _BODY: Final = (
 _AILING: Final = r"(?:sick|nauseous|faint|dizzy|gag|ill|stomach|cramps?|hives|headaches?|a headache|a rash)"
 _WANTS: Final = r"(?:wants?|asked for|asks for|would like|\w+'d like|prefers?|needs?|likes)"
 _REPLY: Final = r"(?:replies|reply|answers?|responses?|messages|bullet points|units|tone|paragraphs?|metric|in writing)"
-_STATUS: Final = (
-    r"(?:married|divorced|single|widowed|engaged|retired|self-employed|unemployed|left-handed|right-handed)"
-)
 _MONTH: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_DATE: Final = rf"(?:the )?(?:\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}|{_MONTH} \d{{1,2}}|\d{{4}}-\d\d-\d\d)"
+_TASK: Final = (
+    r"(?:test|review|exams?|launch|release|delivery|submission|hand-?in|hand-?over|presentation|inspection|audit|demo"
+    r"|defen[cs]e|tender|kick-?off|go-live|migration|viva|trial|opening)"
+)
+_DIET: Final = r"(?:vegan|vegetarian|pescatarian|teetotal|kosher|halal)"
 
 MEDICINE: Final = (
     r"(?:aspirin|ibuprofen|paracetamol|acetaminophen|warfarin|heparin|morphine|lithium|cortisone|levothyroxine|statins?"
@@ -98,20 +114,38 @@ HEALTH: Final = rf"""
 """
 """Health, allergies, medicines, and who looks after it."""
 
-INSTRUCTION: Final = rf"""
+FORMER: Final = (
+    r"(?-u:\b)(?:was|were|used to be|used to have) (?:an? |\w+ly )?(?:allergic|diabetic|asthmatic|epileptic|intolerant"
+    r"|coeliac|celiac)(?-u:\b)"
+)
+"""What a body had once."""
+DIET: Final = rf"""
+    (?:{_BE}|been|became|turned|went|eats?) (?:an? |strictly |now )?{_DIET}
+"""
+"""What somebody does not eat or drink for good."""
+
+WISH: Final = rf"""
     {_WANTS} (?:\S+ ){{0,4}}{_REPLY}
     (?:wants?|would like|\w+'d like|asked|told) (?:you|the (?:assistant|agent|bot)|us) (?:not )?(?:to)
     asked (?:not to|to be|that|for (?:\w+ ){{0,2}}to be)
     (?:asked|told|wants) (?:me|us|\w+) (?:never|always|not) to
     (?:asked|told|wants) (?:me|us|\w+) to (?:never|always|not)
-    rules?(?: \w+){{0,4}}:
+    wants? (?:one|every|each|all|no|only|none) \w+
+    wants? (?:none|everything|nothing)
     wants? (?:\S+ ){{1,4}}(?:in|on|for|with|at) (?:every|each|all|any)
     does(?:n't| not) want (?:any )?(?:\w+ ){{1,2}}(?:in|on|at|for)
-    (?:call|address) (?:me|her|him|them)
+"""
+"""How somebody wants something done: an instruction, if it is the user's wish."""
+OWN_WISH: Final = (
+    r"(?-u:\b)(?:i|we|user)(?:'d| would)?(?: \w+ly| also| just)?"
+    r" (?:like|wants?|prefers?|needs?|asked|told|asks?)(?-u:\b)"
+)
+"""That wish is the user's."""
+INSTRUCTION: Final = r"""
+    rules?(?: \w+){0,4}:
     (?:addressed|called|known) (?:as|by)
     (?:may|must) (?:not|never|only|always)
     should (?:always|never)
-    wants? (?:one|every|each|all|no|only|none) \w+
     only (?:run|use|call|ask|send|write|reply|answer)
     mustn't
     (?:forbidden|prohibited|off limits|not allowed|not permitted)
@@ -121,7 +155,6 @@ INSTRUCTION: Final = rf"""
     (?:in|with) (?:short|brief|plain|full) (?:sentences|bullet points|paragraphs|words|messages)
     answers? best to
     (?:keep|leave) (?:it|them|that|this|\w+) (?:off|out of|out|away)
-    wants? (?:none|everything|nothing)
 """
 """Standing instructions and prohibitions."""
 
@@ -129,11 +162,20 @@ _ORDER: Final = r"(?:always|never|don't(?: ever)?|do not|avoid|make sure|ask bef
 _ROUTINE: Final = (
     r"(?:run|ask|check|send|write|reply|answer|call|add|show|wait|start|warn|confirm|notify|round|quote|label|sort)"
 )
+_SAY: Final = r"(?:reply|answer|respond|write|speak|talk|text)"
+_MANNER: Final = (
+    r"(?:brief|short|concise|formal|informal|direct|blunt|precise|plain|simple|terse|to the point|polite|honest)"
+)
 IMPERATIVE: Final = (
     rf"(?:^|[;:] ?)(?:please,? )?{_ORDER} \S+ \S+"
     rf"|(?:^|[,;] )(?:and |but |so )?please,? {_ORDER} \S+ \S+|(?-u:\b)(?:and|but|so) please,? {_ORDER} \S+ \S+"
     rf"|^(?:for|when|whenever|if|with|after|before|in|on) [^,;]{{2,60}}, (?:please,? )?{_ORDER} \S+ \S+"
     rf"|^(?:please,? )?{_ROUTINE} (?:\S+ ){{1,8}}(?:before|after|unless|whenever|every time|each time) \S+"
+    rf"|^(?:please,? )?(?:remind me|{_ROUTINE}) (?:\S+ ){{1,8}}(?:every|each) (?:day|week|month|morning|evening|\w+day)"
+    rf"|^(?:please,? )?{_SAY}(?: to)?(?: me)?(?: only| always)? (?:in|with) \S+"
+    rf"|^(?:please,? )?{_SAY}(?: only| always)? {_LANGUAGE}(?-u:\b)"
+    rf"|^(?:please,? )?(?:be|stay|keep (?:it|them|things|(?:the |your )?{_REPLY})) (?:\w+ and )?{_MANNER}(?-u:\b)"
+    rf"|^(?:please,? )?(?:{_ROUTINE}|give|put|book|order) (?:\S+ ){{1,6}}?not (?:to|in|as|by|with|from|via|on) \S+"
 )
 """A sentence that commands: by its first words, after a case or a purpose, or by a verb and when to do it."""
 NO_COMMAND: Final = (
@@ -154,8 +196,33 @@ HYPOTHETICAL: Final = (
 """A case that is only supposed, or what somebody has not decided."""
 NOBODY_KNOWN: Final = r"^(?:some(?:one|body)|every(?:one|body)|no(?: one|body)|people|some people)(?-u:\b)"
 """A sentence about nobody in particular."""
-JOKE: Final = r"(?-u:\b)(?:ha(?:ha)+\w*|lol|lmao|rofl|just kidding|only joking|jk)(?-u:\b)"
-"""What is said in fun."""
+JOKE: Final = (
+    r"(?-u:\b)(?:ha(?:ha)+\w*|lol|lmao|rofl|kidding|jk|jok(?:ed|ing|ingly)|pretend(?:s|ed|ing)?|dream(?:t|ed|ing)"
+    r"|dreams? (?:of|about|that)"
+    r"|imagin(?:es?|ed|ing|ary)|fictional|said (?:nobody|no one))(?-u:\b)|^ha(?-u:\b)"
+)
+"""What is said in fun, dreamt or played."""
+_WORK_OF_FICTION: Final = (
+    r"(?:films?|movies?|books?|novels?|stor(?:y|ies)|series|shows?|plays?|dreams?|episodes?|songs?|games?|comics?|tales?"
+    r"|soap|sketch|musical)"
+)
+FICTION: Final = (
+    rf"(?:^|, )in (?:the|an?|my|this|that|his|her|our) (?:\w+ )?{_WORK_OF_FICTION}(?-u:\b)"
+    r"|(?-u:\b)(?:character|hero|heroine|protagonist|villain)s? (?:in|of|from)(?-u:\b)"
+)
+"""What holds in a work of fiction."""
+REPORTED: Final = (
+    r"(?-u:\b)(?:says|said|claims|claimed|thinks|believes|reckons|guesses|suspects|rumou?r|apparently"
+    r"|supposedly)(?-u:\b)"
+)
+"""What somebody else says, for which nobody vouches."""
+QUOTED: Final = r"(?-u:\b)(?:says|said|reads|read|wrote|writes|shouted|yelled)(?: to \w+)?\s*[:\x22\x{201c}]"
+"""Words of somebody else."""
+PLACEHOLDER: Final = (
+    r"<[\p{L}][\p{L} _.-]*>|\{[^{}]*\}|\[[\p{L}_ -]+\]|(?-u:\b)(?:TODO|TBD|TBC|TBA|FIXME|N/A|[xX]{3,})(?-u:\b)|_{3,}"
+    r"|\.{4,}|(?i:lorem ipsum)|(?i:(?-u:\b)(?:is|are|called|named|in|at|to))\s*[:=]?\s*[.?_-]*$"
+)
+"""A gap that was never filled; in a text as it is written."""
 SMALL_TALK: Final = (
     r"^(?:thanks|thank you|wow|yeah|yes|yep|yup|no|nope|nah|hey|hi|hello|haha\w*|lol|oh|ooh|aw+|ah"
     r"|congrats|congratulations|cool|great|nice|awesome|sure|ok|okay|sounds?|glad|good|definitely|absolutely|totally|exactly|sorry|bye|woah|whoa"
@@ -180,7 +247,6 @@ PREFERENCE: Final = rf"""
     (?:not a|big|huge|great) fan of
     (?:doesn't|don't|does not|do not|never|no longer) (?:eats?|drinks?|cooks?|wears?|flies|fly|smokes?)
     (?:doesn't|don't|does not|do not) (?:want|like) to
-    {_BE} (?:a |an )?(?:vegan|vegetarian|pescatarian|teetotal|kosher|halal)
     (?:takes?|drinks?|has|have) (?:my|his|her|their) (?:coffee|tea|eggs|steak)
     (?:always|usually) (?:puts?|takes?|wears?|eats?|drinks?|orders?|books?|sits?)
     {_BE} (?:afraid|scared|terrified|fond) of
@@ -203,7 +269,8 @@ IDENTITY: Final = rf"""
     {_BE} (?:an?|the) (?:\S+ ){{0,3}}{_WORK}
     (?:works|i work|we work|they work|i'm working|is working) (?:as|at|for|in|from|nights|part-time|full-time)
     for a living
-    {_OWN} (?:job|boss|employer|manager|salary|contract|office) (?:is|are|pays|gives)
+    {_OWN} (?:job|salary|contract|office) (?:is|are|pays|gives)
+    {_OWN} (?:boss|employer|manager) (?:is called|is named)
     (?:earns?|drives?|studies|plays) (?:an?|the|at|\d)
     (?:teaches|i teach|we teach) [a-z]+
     started (?:an?|my|his|her|their) (?:new )?job (?:at|as|in|with)
@@ -218,6 +285,8 @@ IDENTITY: Final = rf"""
     {_BE} (?:happily |newly |recently )?{_STATUS}
     (?:citizen|citizenship|nationality)
     passport (?:is|number|expires)
+    expecting (?:\w+ ){{0,3}}(?:baby|child|twins)
+    wants? to be (?:called|known as|addressed)
     (?:birthday|anniversary) is
     (?:husband|wife|partner|son|daughter) of
 """
@@ -227,19 +296,54 @@ INTRODUCTION: Final = (
     rf"(?:^|[^\p{{L}}'\x{{2019}}])I(?:['\x{{2019}}]m| am) {_NAME}(?: {_NAME})?(?:[,.;!]|$| (?:and|but|from))"
 )
 """Who speaks, by name or nation; in a text as it is written."""
+CALLED: Final = (
+    rf"(?i:(?-u:\b)(?:people|friends|everyone|everybody|family|colleagues|they|just|please|you can)) call me {_NAME}"
+    rf"|^[Cc]all me {_NAME}(?:[.,;!]|$)"
+    rf"|(?-u:\b)(?i:my|our) (?:\w+ ){{0,2}}(?i:{_KIN}|name|landlord|landlady|{_PET})(?: is|'s|\x{{2019}}s) {_NAME}"
+    rf"|(?-u:\b)(?i:my|our) (?:new |line )?(?i:boss|manager|employer)(?: is|'s|\x{{2019}}s) {_NAME}"
+)
+"""How somebody is called; likewise."""
 A_PLACE_OF_THINGS: Final = r"(?-u:\b)lives? (?:in|at|on) \S*[/`_\\]"
 """Where a file is, no home."""
 
-PROJECT: Final = rf"""
-    {_BE} (?:currently |now |still |also |really )?{_DO}
-    (?:goal|target|deadline)
-    (?:wants?|plans?|hopes?|intends?|aims?|means|would like|\w+'d like|i'm going|is going|are going|trying) to [a-z]+
-    will (?:be (?:redone|built|renovated|launched|opened|moved)|marry|move|open|start|launch|graduate|retire|run|sit)
-    started (?:learning|studying|training|building|writing|working on|a course|a project)
-    signed up for
-    working on
+_SOMETIMES: Final = r"(?: (?:currently|now|still|also|really|just|\w+ly))?"
+
+
+def _undertaken(who: str, being: str) -> str:
+    """Return the cues that somebody does or intends something that takes a while."""
+    return rf"""
+    {being}{_SOMETIMES} {_DO}
+    {who}(?:'ve|'s| have| has) been {_DO}
+    {who}{_SOMETIMES} (?:plans?|intends?|aims?) to [a-z]+ \S+
+    {being} (?:going|trying|hoping|aiming) to {_PURSUE} \S+
+    {who}(?:{_SOMETIMES} (?:wants?|hopes?)|'d like| would like) to {_PURSUE} \S+
+    {who} will (?:be (?:redone|built|renovated|launched|opened|moved)|marry|move|launch|graduate|retire)
+    {who} started (?:learning|studying|training|building|writing|working on|a course|a project)
+    {who} signed up for
 """
-"""What is under way or intended."""
+
+
+PROJECT: Final = _undertaken(r"\w+", _BE)
+"""What is under way or intended, whoever does it."""
+OWN_PROJECT: Final = (
+    _undertaken(r"(?:i|we|user)", r"(?:i'm|i am|we're|we are|user is)")
+    + rf"""\
+    (?:my|our|user's) (?:\S+ )?(?:goal|target|aim|project|thesis|dissertation) (?:is|for)
+    (?:deadline|due date)(?: (?:for|of)(?: \S+){{1,5}})?(?: (?:is|stays|remains|moved to|now))*(?: on| by)?:? {_DATE}
+    (?:need|needs|want|wants|expects?|due|must have|has to have) (?:\S+ ){{0,5}}(?:by|on|until) {_DATE}
+    {_TASK} (?:is|are|will be)(?: now| still)?(?: due| planned| set| scheduled| booked)?(?: on| by| for| from)? {_DATE}
+    (?:runs?|leads?|manages?|heads?|(?:is|am) in charge of) the (?:\S+ ){{1,3}}(?:project|release|migration|bid)
+"""
+)
+"""What the user does or intends; and projects with whoever runs them, and deadlines."""
+SOMEDAY: Final = (
+    r"(?-u:\b)(?:one day|some ?day|sometime|eventually|at some point|in a few years"
+    r"|when i(?:'m| am) (?:old|retired|rich))"
+    r"(?-u:\b)"
+)
+"""No time: a dream rather than a project."""
+FINISHED: Final = r"(?-u:\b)(?:is|are|was|'s) (?:over|past|done|finished|cancelled|canceled|off|dead|passed)(?-u:\b)"
+"""What is under way no longer."""
 
 ONE_TIME: Final = rf"""
     yesterday
@@ -289,3 +393,34 @@ THING_NAMED: Final = (
     r"(?i)(?-u:\b)(?:the|an?|my|our|your|this|these|those|no|any|all|every|each) \p{L}+|\p{L}+s(?-u:\b)"
 )
 """Something that such a pronoun can mean."""
+_I_HAVE: Final = r"(?-u:\b)(?:i|we)(?: have|'ve)?(?: just| \w+ly)?"
+_END_OF_JOB: Final = (
+    rf"()(?:{_I_HAVE} (?:(?:quit|resigned from|lost|left) (?:my|the|that) (?:\w+ )?(?:job|work|position|post|role"
+    r"|company"
+    r"|firm)|retired)|(?-u:\b)i(?: was| got|'ve been) (?:fired|laid off|let go|made redundant))(?-u:\b)"
+)
+_JOB: Final = (
+    rf"()(?-u:\b)(?:i work|i(?:'m| am) working|i(?:'m| am) an? (?:\S+ ){{0,3}}{_WORK}|my (?:job|boss|employer|manager))"
+    r"(?-u:\b)"
+)
+_END_OF_COUPLE: Final = (
+    r"()(?-u:\b)(?:i|we|me)(?: are| have|'ve|'re| got| \w+ly)* (?:divorced|separated|split up|broke up|broken up)"
+    r"(?-u:\b)"
+)
+_COUPLE: Final = (
+    r"()(?-u:\b)(?:(?:my|our) (?:\w+ )?(?:husband|wife|spouse|partner|fianc[ée]e?|girlfriend|boyfriend)"
+    r"|i(?:'m| am) (?:\w+ )?(?:married|engaged)|married to|engaged to)(?-u:\b)"
+)
+_END_OF_HOME: Final = rf"(){_I_HAVE} moved (?:to|into|out|house|back)(?-u:\b)"
+_HOME: Final = r"()(?-u:\b)(?:(?:i|we)(?: \w+)? live|(?:my|our) (?:\w+ )?(?:address|home|flat|house) is)(?-u:\b)"
+_END_OF_PET: Final = rf"(?-u:\b)(?:my|our) (?:\w+ )?({_PET})(?: \S+)? (?:died|passed away|was put down|is dead)(?-u:\b)"
+_A_PET: Final = rf"(?-u:\b)(?:i|we)(?: have|'ve got) an? (?:\S+ ){{0,2}}?({_PET})(?-u:\b)"
+ENDS: Final = (
+    (_END_OF_JOB, _JOB),
+    (_END_OF_COUPLE, _COUPLE),
+    (_END_OF_HOME, _HOME),
+    (_END_OF_PET, _A_PET),
+)
+"""What ends a job, a couple, a home or an animal of whoever speaks, and the facts that it ends if both groups agree."""
+BEGINS: Final = r"(?-u:\b)(?:since|started|began|begun)(?-u:\b)"
+"""Words before a date that is no deadline."""
