@@ -43,8 +43,8 @@ test: check ## Everything CI runs: format, lint, types, tests
 quick: check ## The same in a minute: only the tests of the pure rooms, and one run through the pipeline
 	$(BIN)/pytest $(WORKERS) --quick
 
-drill: dev ## What is too long for each push: every crash, and properties on many random examples
-	$(BIN)/pytest $(WORKERS) -m "drill or hypothesis" --hypothesis-profile=drill
+drill: dev ## What is too long for each push: crashes, crowds, long lives, many random examples; writes docs/reliability.md
+	$(BIN)/pytest $(WORKERS) -m "drill or hypothesis" --hypothesis-profile=drill --reliability docs/reliability.md
 
 check: dev
 	$(BIN)/ruff format --check .

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import example_counts
 import pytest
+import reliability
 
 for name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(
@@ -68,6 +69,17 @@ PURE = {"schemas", "settings", "text", "llm", "consolidation"}
 
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="only the tests of the pure rooms, and one run")
+    parser.addoption("--reliability", metavar="FILE", help="write the figures of the drills as a page, if all passed")
+
+
+def pytest_terminal_summary(terminalreporter, exitstatus, config):
+    """Print the figures of drills, and write their page where all passed."""
+    passed = terminalreporter.getreports("passed")
+    drills = reliability.gathered(passed)
+    for line in reliability.lines(drills) if drills else ():
+        terminalreporter.write_line(line)
+    if (file := config.getoption("reliability")) and exitstatus == pytest.ExitCode.OK:
+        reliability.write(Path(file), drills, len(passed))
 
 
 def pytest_ignore_collect(collection_path, config):

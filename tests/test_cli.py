@@ -490,7 +490,7 @@ def headings():
     return [line for line in (DOCS / "cli.md").read_text("utf-8").splitlines() if line.startswith("## `")]
 
 
-def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample):
+def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample, tmp_path):
     home, run = night
     with Lake(home) as lake:
         refused = lake.read("merge_refusals").row(0, named=True)
@@ -518,6 +518,7 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample):
         "explain": about,
         "undo": [told("undo", run["run_id"], home=copy)],
         "snapshot list": [told("snapshot", "list", home=home)],
+        "backup, restore-backup": [told("backup", str(tmp_path / "backup"), home=home)],
         "config show": [told("config", "show", home=home)],
         "config set, config unset": [told("config", "set", "seed", "1", home=copy)],
         "token create, token list, token revoke": [told("token", "create", "--role", "admin", home=copy)],

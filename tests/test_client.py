@@ -405,6 +405,7 @@ def test_an_update_of_tags_importance_and_metadata_shows_at_once_and_after_a_run
     assert names(client.recall("Who lives where?", filters={"tags": "drinks"})) == [ids[1]]
     cleared = client.update(ids[2], tags=[])
     assert (cleared.tags, cleared.importance, cleared.metadata) == ((), 0.4, '{"page":3}')
+    client.flush()
     before = {one: client.get(one) for one in ids}
     clock.pass_(hours=1)
     client.consolidate(task="decay")

@@ -34,7 +34,7 @@ from memory_pipeline.lake import publishing
 from memory_pipeline.lake import tables as lake_tables
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import event
-from memory_pipeline.ledger.commits import Commit, Conflict, StaleInstant
+from memory_pipeline.ledger.commits import VERSION, Commit, Conflict, StaleInstant
 from memory_pipeline.ledger.ledger import Revert
 from memory_pipeline.schemas import PARSER, TABLES
 
@@ -262,6 +262,7 @@ def test_a_commit_makes_everything_visible_at_one_position(lake: Lake) -> None:
         "decisions": 2,
         "held": 1,
         "duration_seconds": 3.0,
+        "version": VERSION,
     }
     assert lake.ledger.attempts()["outcome"].to_list() == ["committed"]
     assert lake.waiting() == (3, 0)

@@ -115,18 +115,6 @@ def test_runs_say_of_which_scope_they_were_and_one_with_a_limit_knows_which_left
     assert again["caught_up"].to_list() == [first], "the third has left some"
 
 
-def test_a_ledger_of_the_version_before_is_brought_to_this_one(tmp_path):
-    with Lake(tmp_path) as lake:
-        lake.ledger.append([happened(1, "stored", "a", content="Ada lives in Bath.")])
-        homes.night(lake, as_of=START + DAY, run_id="one")
-        with lake.ledger.writing() as transaction:
-            transaction.connection.execute(text("ALTER TABLE runs DROP COLUMN scope"))
-            transaction.connection.execute(text("UPDATE meta SET value = '1' WHERE key = 'schema'"))
-    for _ in range(2):
-        with Lake(tmp_path) as lake:
-            assert lake.ledger.runs()["scope"].to_list() == ["all"]
-
-
 def test_an_agent_has_one_summary_however_its_memories_leave(tmp_path):
     (tmp_path / "memory_pipeline.toml").write_text('[policy]\npreset = "engram"\n', "utf-8")
     told = homes.events(profiles=1, memories=80, days=100, seed=3)

@@ -11,7 +11,9 @@ from memory_pipeline import build_defs
 from memory_pipeline.jobs import maintenance
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import LakeError
-from memory_pipeline.runs import status, undo
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.runs import rebuild, status, undo
+from memory_pipeline.service import launch
 
 LONG_AGO = timedelta(days=400)
 
@@ -42,7 +44,11 @@ def instance():
 
 
 def nights(lake, count):
+    """Run one night after another, each with a memory that is new: a night without any publishes nothing."""
     for night in range(count):
+        content = f"Note number {night} is about the harbour."
+        stored = {"event_type": "memory.stored", "profile_id": "sample-1", "payload": {"content": content}}
+        lake.ledger.append([parse(stored, recorded_at=homes.NIGHT + homes.days(night - 1), origin="test", future=None)])
         homes.night(lake, as_of=homes.NIGHT + homes.days(night), run_id=f"run {night}")
         snapshot.publish(lake)
 
@@ -115,13 +121,46 @@ def test_a_part_that_fails_is_named_and_the_others_are_done(lake, instance, monk
     assert maintained(instance, settings)["runs_dropped"] == 1, "the failed one"
 
 
-def test_old_run_history_goes_and_the_disk_is_told(lake, instance):
-    settings = kept(lake.home, versions=30)
-    first = maintained(instance, settings)
-    assert first["runs_dropped"] == 0
-    assert first["disk_bytes"] == pytest.approx(status.disk_bytes(lake.home), rel=0.01)
-    (run,) = instance.get_runs()
-    later = settings.model_copy(update={"keep_runs_days": 0})
-    assert maintained(instance, later)["runs_dropped"] == 1
-    assert not instance.has_run(run.run_id)
-    assert instance.get_run_records()[0].create_timestamp > datetime.now(UTC) - LONG_AGO
+def published_files(home):
+    """All files of the lake but those of the log of events, in which the run is one more."""
+    return sorted(path for path in home.glob("lake/*/*") if path.parent.name != "events")
+
+
+def test_a_night_without_anything_new_publishes_nothing(tmp_path, told):
+    with homes.filled(tmp_path, told) as lake:
+        for night in range(4):
+            homes.night(lake, as_of=homes.NIGHT + homes.days(night), run_id=f"run {night}")
+            snapshot.publish(lake)
+        outcomes = lake.ledger.runs(["sample-1"]).sort("commit_seq")["outcome"].to_list()
+        assert outcomes[-1] == "unchanged", "two nights in a row decided nothing"
+        before, files = homes.published(lake), published_files(tmp_path)
+        shown = snapshot.newest(tmp_path)
+        homes.night(lake, as_of=homes.NIGHT + homes.days(4), run_id="idle")
+        assert snapshot.publish(lake) == shown
+        assert published_files(tmp_path) == files
+        assert status.progress(lake)["last_as_of"].unique().to_list() == [homes.NIGHT + homes.days(4)]
+        homes.same(homes.published(lake), before)
+        assert rebuild.rebuild(lake, "sample-1")["scored_memories"].equals(
+            lake.read("scored_memories", profiles=["sample-1"])
+        )
+        undo.undo(lake, "idle", now=homes.RECORDED)
+        undo.undo(lake, "run 0", cascade=True, now=homes.RECORDED)
+        homes.night(lake, as_of=homes.NIGHT + homes.days(5), run_id="after")
+        assert lake.ledger.runs().filter(run_id="after")["outcome"].unique().to_list() == ["committed"]
+
+
+def test_old_run_history_goes_and_the_disk_is_told(tmp_path, told):
+    with homes.filled(tmp_path, told) as lake, launch.instance(tmp_path) as instance:
+        nights(lake, 1)
+        settings = kept(tmp_path, versions=30)
+        first = maintained(instance, settings)
+        assert first["runs_dropped"] == 0
+        assert first["disk_bytes"] > 0
+        (run,) = instance.get_runs()
+        left = [path.name for path in tmp_path.rglob(f"*{run.run_id}*")]
+        assert f"{run.run_id}.db" in left, "Dagster keeps a file for each run"
+        later = settings.model_copy(update={"keep_runs_days": 0})
+        assert maintained(instance, later)["runs_dropped"] == 1
+        assert not instance.has_run(run.run_id)
+        assert not any(path.is_file() for path in tmp_path.rglob(f"*{run.run_id}*"))
+        assert instance.get_run_records()[0].create_timestamp > datetime.now(UTC) - LONG_AGO

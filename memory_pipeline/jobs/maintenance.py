@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 import dagster as dg
@@ -16,6 +17,7 @@ from memory_pipeline.jobs.consolidation import WRITES
 from memory_pipeline.jobs.schedules import status as schedule_status
 from memory_pipeline.lake import compaction, snapshot
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.sqlite_file import BESIDE
 from memory_pipeline.runs import status, undo
 from memory_pipeline.sensors.requests import FINISHED, UNFINISHED
 from memory_pipeline.settings import Settings
@@ -32,12 +34,13 @@ class Undo(dg.Config):
 
 
 def oldest_kept(lake: Lake, versions: int) -> int:
-    """Return the ledger position of the oldest of so many last commits; 0 while there are fewer.
+    """Return the ledger position of the oldest of so many last commits that published; 0 while there are fewer.
 
     From there on every table can be read as it was. An undo needs none of this: it makes the tables again from the
     ledger, and from the table `profiles`, of which every version stays.
     """
-    commits = lake.ledger.runs().group_by("run_id").agg(pl.col("commit_seq").min())["commit_seq"].sort(descending=True)
+    runs = lake.ledger.runs().filter(pl.col("outcome") != "unchanged")
+    commits = runs.group_by("run_id").agg(pl.col("commit_seq").min())["commit_seq"].sort(descending=True)
     return int(commits[versions - 1]) if len(commits) >= versions else 0
 
 
@@ -144,7 +147,16 @@ def _dropped(instance: dg.DagsterInstance, names: Namespace, *, before: datetime
     dropped = [run for run in old if is_own(run, names)]
     for run in dropped:
         instance.delete_run(run.run_id)
+        _drop_files(instance, run.run_id)
     return len(dropped)
+
+
+def _drop_files(instance: dg.DagsterInstance, run_id: str) -> None:
+    """Remove what Dagster leaves of a dropped run: the file of its events, where each run has one, and its output."""
+    instance.compute_log_manager.delete_logs(prefix=[run_id])
+    if shard := getattr(instance.event_log_storage, "path_for_shard", None):
+        for suffix in ("", *BESIDE):
+            Path(f"{shard(run_id)}{suffix}").unlink(missing_ok=True)
 
 
 def schedule(settings: Settings, names: Namespace, *, start: bool) -> dg.ScheduleDefinition:

@@ -7,7 +7,7 @@ what a commit writes beside it (`ledger/commits.py`).
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -142,6 +142,7 @@ def replace_rows(
     standing: Callable[[Transaction], Sequence[str]],
     tables: Mapping[str, pl.DataFrame],
     record: Callable[[Transaction, Sequence[str]], dict[str, int]],
+    unchanged: Collection[str] = (),
 ) -> dict[str, int]:
     """Replace the rows of some profiles and record the change in the ledger, in one transaction.
 
@@ -153,6 +154,7 @@ def replace_rows(
         standing: returns the profiles whose rows may still be replaced; the others stay as they are.
         tables: the new rows.
         record: writes the events of the change of these profiles and returns the position of each one's.
+        unchanged: profiles whose rows stay as they are, of which only the change is recorded.
 
     Raises:
         Conflict: `standing` found a head that has moved.
@@ -165,9 +167,11 @@ def replace_rows(
             before = {name: catalog.visible(transaction, name) for name in new}
         if not names:
             return {}
-        own = {name: rows.filter(pl.col("profile_id").is_in(names)) for name, rows in new.items()}
+        changed = [name for name in names if name not in unchanged]
+        own = {name: rows.filter(pl.col("profile_id").is_in(changed)) for name, rows in new.items()}
         with unlisted_removed(ledger, store) as written:
-            changes = [_changed(store, TABLES[name], before[name], own[name], names, written) for name in new]
+            replaced = new if changed else ()
+            changes = [_changed(store, TABLES[name], before[name], own[name], changed, written) for name in replaced]
             with ledger.writing() as transaction:
                 if standing(transaction) != names or not all(
                     catalog.still_visible(transaction, change.removed) for change in changes

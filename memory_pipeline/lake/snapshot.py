@@ -53,6 +53,8 @@ _ANY_NAME: Final = re.compile(r"\d{12}-\w+(-\w+)?")
 """The same, or with a suffix: the snapshot of a past instant, to which the link never points."""
 _FILE_IN_VIEW: Final = re.compile(r"'(/(?:[^']|'')*\.parquet)'")
 """A file in the text of a view."""
+_SPARSE_BYTES: Final = 100_000_000
+"""Size below which a snapshot is worth a look for pages of zeros."""
 _ABANDONED_SECONDS: Final = 86_400
 """Age at which the files of an unfinished build are removed: a day."""
 
@@ -104,7 +106,7 @@ def _built(lake: Lake, seq: int | None) -> Path:
     runs, reverted = lake.read("consolidation_runs", seq=at), lake.read("reverted", seq=at)
     with lake.ledger.reading() as transaction:
         erased, oldest = (catalog.mark(transaction, mark) for mark in (Mark.ERASED, Mark.OLDEST))
-    position = max((0, *runs["commit_seq"], *reverted["seq"], *([erased] if erased <= at else ())))
+    position = max(shown_position(runs, reverted), erased if erased <= at else 0)
     readable = max(position, min(oldest, at))  # nothing was published between the two
     for path in _finished(lake.home):
         if _position(path) == position:
@@ -118,6 +120,18 @@ def _built(lake: Lake, seq: int | None) -> Path:
         uses=_uses(lake, position),
         policies_in_force=policies.in_force(lake.ledger, runs),
     )
+
+
+def shown_position(runs: pl.DataFrame, reverted: pl.DataFrame) -> int:
+    """Return the position of the last commit that published tables, or undo; 0 without any.
+
+    Args:
+        runs: table `consolidation_runs`.
+        reverted: table `reverted`.
+    """
+    published = runs.filter(pl.col("outcome") != "unchanged")["commit_seq"]
+    last: int = max((0, *published, *reverted["seq"]))
+    return last
 
 
 def _uses(lake: Lake, position: int) -> pl.DataFrame:
@@ -176,6 +190,9 @@ def build(
     final = folder / f"{name}.duckdb"
     with explained(home), _full_disk_named(), _replacing(final) as aside, _database(aside) as connection:
         _write(connection, frames, linked)
+        connection.close()
+        if aside.stat().st_size < _SPARSE_BYTES:
+            disk.without_zeros(aside)
     return final
 
 
@@ -374,8 +391,8 @@ def _position(path: Path) -> int:
 
 
 def _last_plan(runs: pl.DataFrame) -> str:
-    """Return the first 8 digits of the id of the plan that was committed last; zeros before the first commit."""
-    last = runs.sort("commit_seq", "profile_id").tail(1)["plan_id"].to_list()
+    """Return the first 8 digits of the id of the plan that was published last; zeros before the first commit."""
+    last = runs.filter(pl.col("outcome") != "unchanged").sort("commit_seq", "profile_id").tail(1)["plan_id"].to_list()
     return str(last[0])[:8] if last else "0" * 8
 
 

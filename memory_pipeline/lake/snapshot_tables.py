@@ -194,7 +194,8 @@ def _information(
     counts = (
         tables["memories"].group_by("profile_id").agg(memories=pl.len(), live=pl.col("lifecycle").is_in(LIVE).sum())
     )
-    last_runs = tables["consolidation_runs"].sort("commit_seq").unique("profile_id", keep="last")
+    published = tables["consolidation_runs"].filter(pl.col("outcome") != "unchanged")
+    last_runs = published.sort("commit_seq").unique("profile_id", keep="last")
     instant = pl.col("as_of") if as_of is None else pl.lit(as_of, INSTANT)
     profiles = counts.join(
         last_runs.select("profile_id", "plan_id", "as_of"), on="profile_id", how="full", coalesce=True

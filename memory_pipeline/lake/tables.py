@@ -290,6 +290,7 @@ class Lake:
                 standing=lambda transaction: commits.standing(transaction, commit),
                 tables=commit.tables,
                 record=lambda transaction, names: commits.record(transaction, commit.of(names)),
+                unchanged=commit.unchanged,
             )
         except Conflict:
             self.note_attempt(commit.run_id, "conflict", started_at=commit.started_at)

@@ -9,7 +9,7 @@ import os
 import socket
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import version
 from typing import Any, Final
@@ -61,6 +61,8 @@ class Commit:
     """When the run started."""
     committed_at: datetime
     """When it is committed."""
+    unchanged: Mapping[str, int] = field(default_factory=dict)
+    """Profiles whose tables stay as they are, since only the clock has moved: position of the run that they are of."""
     whole: bool = False
     """Commit all profiles or none; otherwise those that others changed meanwhile are left out."""
 
@@ -190,7 +192,7 @@ def record(transaction: Transaction, commit: Commit) -> dict[str, int]:
                 version=VERSION,
                 commit_seq=positions[profile_id],
                 committed_at=micros(commit.committed_at),
-                outcome="held" if held else "committed",
+                outcome="held" if held else "unchanged" if profile_id in commit.unchanged else "committed",
                 duration_seconds=(commit.committed_at - commit.started_at).total_seconds(),
             )
         )
@@ -258,11 +260,18 @@ def _event(commit: Commit, row: Mapping[str, Any], counts: Mapping[str, int]) ->
             **{name: row[name] for name in ("plan_id", "seq", *_RUN_COLUMNS)},
             **counts,
             "as_of": row["as_of"].isoformat(),
-            "policy": commit.policies[row["policy_hash"]].model_dump(mode="json"),
-            "policy_version": POLICY_VERSION,
             "run_id": commit.run_id,
+            **_policy(commit, row),
         },
     )
+
+
+def _policy(commit: Commit, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the policy of a commit, or where it stands already: idle nights should not fill the ledger."""
+    if row["profile_id"] in commit.unchanged:
+        return {"policy_of": commit.unchanged[row["profile_id"]]}
+    policy = commit.policies[row["policy_hash"]].model_dump(mode="json")
+    return {"policy": policy, "policy_version": POLICY_VERSION}
 
 
 def _decisions(decisions: pl.DataFrame, positions: Mapping[str, int]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ import tempfile
 import weakref
 import zlib
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -438,6 +438,21 @@ class Database:
             finally:
                 raw.close()
         return not busy
+
+    def copy(self, file: Path) -> None:
+        """Copy the database as it is at one moment to a new file; others may read and write meanwhile.
+
+        Raises:
+            LakeError: see `explained`.
+        """
+        with explained(self.home):
+            raw = self._handle.engine.raw_connection()
+            try:
+                with closing(sqlite3.connect(file)) as target:
+                    raw.driver_connection.backup(target)  # type: ignore[union-attr]
+                sync(file)
+            finally:
+                raw.close()
 
     def problem(self) -> str | None:
         """Return the first problem that SQLite's quick check finds in the file, or None.

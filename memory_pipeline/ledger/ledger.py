@@ -161,6 +161,10 @@ class Ledger:
         """Return free pages to the disk, unless the ledger is in use (see `Database.shrink`)."""
         return self._database.shrink()
 
+    def copy(self, file: Path) -> None:
+        """Copy the database to a new file as it is at one moment (see `Database.copy`)."""
+        self._database.copy(file)
+
     def problem(self) -> str | None:
         """Return a problem of the database's file, or None (see `Database.problem`)."""
         return self._database.problem()

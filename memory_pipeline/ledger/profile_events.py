@@ -52,6 +52,21 @@ def missed(transaction: Transaction, profile_id: str, *, base_seq: int, as_of: i
     return [tuple(row) for row in transaction.connection.execute(_LATE, values)]
 
 
+def quiet(transaction: Transaction, profile_id: str, *, base_seq: int, as_of: int) -> bool:
+    """Return whether nothing but runs happened since one that read up to `base_seq` with this clock.
+
+    Arguments as for `missed`.
+    """
+    other = sa.select(EVENTS.c.seq).where(
+        EVENTS.c.seq > base_seq,
+        EVENTS.c.profile_id.concat("") == profile_id,
+        EVENTS.c.event_type != EventType.RUN_COMMITTED.value,
+    )
+    return transaction.connection.scalar(other.limit(1)) is None and not missed(
+        transaction, profile_id, base_seq=base_seq, as_of=as_of
+    )
+
+
 def about(
     transaction: Transaction, profile_id: str, memory_id: str, *, kinds: Collection[EventType], until: int | None = None
 ) -> list[Row]:

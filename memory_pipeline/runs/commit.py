@@ -14,6 +14,9 @@ from memory_pipeline.consolidation import pipeline, stages
 from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.stage import tables_taken
 from memory_pipeline.lake.tables import Commit, Lake
+from memory_pipeline.ledger import profile_events
+from memory_pipeline.ledger.commits import VERSION
+from memory_pipeline.ledger.event import micros
 from memory_pipeline.runs import log
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
@@ -78,7 +81,8 @@ def commit(
 ) -> dict[str, int]:
     """Check a plan and publish its tables in one transaction; then `say` in a few lines what was done.
 
-    Profiles commit on their own: those of which others changed what the plan rests on are left out.
+    Profiles commit on their own: those of which others changed what the plan rests on are left out. Of a profile that
+    lay idle since a run without decisions, only the run is recorded: its tables stay as that one published them.
 
     Args:
         lake: the store.
@@ -114,6 +118,7 @@ def commit(
             run_id=run_id,
             started_at=started_at or now,
             committed_at=now,
+            unchanged=_unchanged(lake, tables["profiles"], tables["consolidation_plan"]),
             whole=whole,
         )
     )
@@ -126,6 +131,30 @@ def commit(
     for line in log.warnings(plan):
         warn(line)
     return positions
+
+
+def _unchanged(lake: Lake, profiles: pl.DataFrame, plan: pl.DataFrame) -> dict[str, int]:
+    """Return the profiles of which a run says what an earlier one has said, at a later clock, and that one's position.
+
+    Neither of the two decides anything, nobody has used or changed the profile since, and both are alike in task,
+    policy and version of the program. Cost: one query a profile without decisions.
+    """
+    idle = profiles.join(plan, on="profile_id", how="anti").filter(row_limit=0)
+    runs = lake.ledger.runs(idle["profile_id"].to_list()).filter(~pl.col("outcome").is_in(["unchanged", "reverted"]))
+    last = runs.sort("commit_seq").unique("profile_id", keep="last").filter(decisions=0, held=0, version=VERSION)
+    alike = idle.join(last, on=["profile_id", "task", "scope", "policy_hash"], how="semi")
+    runs_shown = last.select("profile_id", "plan_id", "commit_seq")
+    shown = (
+        lake.read("profiles", profiles=alike["profile_id"].to_list())
+        .join(runs_shown, on=["profile_id", "plan_id"])
+        .select("profile_id", "as_of", "seq", "commit_seq")
+    )
+    with lake.ledger.reading() as transaction:
+        return {
+            profile_id: position
+            for profile_id, as_of, seq, position in shown.iter_rows()
+            if profile_events.quiet(transaction, profile_id, base_seq=seq, as_of=micros(as_of))
+        }
 
 
 def record(lake: Lake, profiles: pl.DataFrame, tables: pipeline.Tables) -> None:

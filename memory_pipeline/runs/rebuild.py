@@ -33,14 +33,14 @@ def rebuild(lake: Lake, profile_id: str) -> dict[str, pl.DataFrame]:
 
 
 def runs_in_force(lake: Lake, profiles: Collection[str] | None = None) -> pl.DataFrame:
-    """Return the runs that no undo took back (table `consolidation_runs`), by profile and position.
+    """Return the runs that published tables and that no undo took back (`consolidation_runs`), by profile and position.
 
     Args:
         lake: the store.
         profiles: whose; default all.
     """
     runs = lake.ledger.runs(None if profiles is None else list(profiles))
-    return runs.filter(pl.col("outcome") != "reverted").sort("profile_id", "commit_seq")
+    return runs.filter(~pl.col("outcome").is_in(["reverted", "unchanged"])).sort("profile_id", "commit_seq")
 
 
 def state(

@@ -106,13 +106,16 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
 
 
 def disk_bytes(home: Path) -> int:
-    """Return the size of a data folder in bytes, Dagster's storage included; a hard-linked file counts once."""
+    """Return what a data folder takes of the disk in bytes, Dagster's storage included.
+
+    A hard-linked file counts once, and pages that were never written do not count.
+    """
     sizes = {}
     for path in home.rglob("*"):
         with suppress(FileNotFoundError):  # removed by a run or a sweep meanwhile
             if path.is_file():
                 stat = path.lstat()
-                sizes[stat.st_dev, stat.st_ino] = stat.st_size
+                sizes[stat.st_dev, stat.st_ino] = min(stat.st_size, 512 * int(getattr(stat, "st_blocks", stat.st_size)))
     return sum(sizes.values())
 
 

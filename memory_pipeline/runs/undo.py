@@ -45,8 +45,8 @@ def undo(
     """
     heads = lake.ledger.heads()  # before all else, so that whoever commits meanwhile makes this a conflict
     profiles = None if profile_id is None else [profile_id]
-    decisions, runs = in_force(lake, profiles), rebuild.runs_in_force(lake, profiles)
-    undone = runs.filter((pl.col("run_id") == target) | (pl.col("plan_id") == target))
+    decisions, runs = in_force(lake, profiles), lake.ledger.runs(profiles).sort("profile_id", "commit_seq")
+    undone = runs.filter(pl.col("outcome") != "reverted", (pl.col("run_id") == target) | (pl.col("plan_id") == target))
     chosen = (
         decisions.join(undone, on=["profile_id", "plan_id"], how="semi")
         if undone.height

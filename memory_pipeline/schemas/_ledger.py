@@ -130,7 +130,7 @@ class Runs(dy.Schema):
     base_seq = count("Ledger position up to which it read.")
     commit_seq = count("Ledger position of its commit.")
     committed_at = instant("When it was committed.")
-    outcome = text("committed, held or reverted.")
+    outcome = text("committed, unchanged (only the clock had moved: nothing was published), held or reverted.")
     memories = count("Number of live memories before the run.")
     decisions = count("Number of decisions committed.")
     held = count("Number of decisions held back by the quota.")

@@ -468,6 +468,39 @@ def snapshot_open(as_of: InstantOption = None) -> None:
 
 
 @app.command()
+def backup(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the backup; it must be missing or empty.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Back up ledger, tables and settings. Others may go on reading and writing."""
+    from memory_pipeline.lake import backup as backups  # noqa: PLC0415
+
+    with existing_lake(settings_in_force()) as lake:
+        made = backups.back_up(lake, folder, now=datetime.now(UTC))
+    if as_json:
+        show_json(asdict(made))
+    else:
+        out().print(f"backed up to {folder}: ledger position {made.position}, {len(made.files)} files", soft_wrap=True)
+        report.prose(out(), "what is erased later stays in this backup: remove it then, and make another")
+
+
+@app.command("restore-backup")
+def restore_backup(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the backup.")], as_json: JsonOption = False
+) -> None:
+    """Make a store from a backup, in a data folder without one."""
+    from memory_pipeline.lake import backup as backups  # noqa: PLC0415
+
+    home = settings_in_force().home
+    made = backups.restore(folder, home)
+    if as_json:
+        show_json(asdict(made))
+    else:
+        out().print(f"restored to {home}: ledger position {made.position}, as of {made.made_at}", soft_wrap=True)
+        report.prose(out(), "erasures since then are not in it: erase again what was erased")
+
+
+@app.command()
 def doctor(
     repair: Annotated[bool, typer.Option("--repair", help="Rebuild whatever can be rebuilt.")] = False,
     as_json: JsonOption = False,

@@ -221,7 +221,7 @@ def _clock(lake: Lake) -> Iterator[Finding]:
 
 
 def _snapshot(lake: Lake, *, repair: bool) -> Finding:
-    position = max((0, *lake.ledger.runs()["commit_seq"], *lake.ledger.reverted()["seq"]))
+    position = snapshot.shown_position(lake.ledger.runs(), lake.ledger.reverted())
     path = snapshot.newest(lake.home)
     problem = _unfit(path, position)
     if problem and repair:

@@ -185,7 +185,7 @@ def _state(lake: Lake, profile_id: str, as_of: datetime | None) -> tuple[int | N
         The ledger position before the first run with a later clock (None: the head), the clock of the tables there
         (None: no run yet), and the position up to which their run had read the ledger.
     """
-    all_runs = lake.ledger.runs()
+    all_runs = lake.ledger.runs().filter(pl.col("outcome") != "unchanged")
     runs = all_runs.filter(pl.col("profile_id") == profile_id).sort("commit_seq")
     if runs.is_empty():
         if profile_id not in set(lake.ledger.profiles()["profile_id"]):

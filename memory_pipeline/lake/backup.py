@@ -1,0 +1,147 @@
+"""Backups: a copy of ledger and lake as of one ledger position, and the store that is made from it.
+
+A backup is a folder with the ledger, the files that its catalogue names, archives and settings, and a list of them with
+checksums, written last: without that list it is not complete. Snapshots and indexes are left out, since they are made
+again; tokens and Dagster's history belong to the machine. Not here: noticing that a ledger is not the one of its lake
+(`lake/identity.py`).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from memory_pipeline.lake import files, identity, snapshot
+from memory_pipeline.lake.compaction import archives
+from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import catalog, disk
+from memory_pipeline.ledger.commits import VERSION
+from memory_pipeline.ledger.database import FILE_NAME, Database, LakeError, explained
+from memory_pipeline.ledger.sqlite_file import BESIDE
+from memory_pipeline.ledger.store_identity import Identity, of_ledger
+from memory_pipeline.settings import SETTINGS_FILE
+
+LIST: Final = "backup.json"
+"""Name of the file that lists what a backup holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backup:
+    """What a backup holds."""
+
+    store: str
+    """Id of the store."""
+    position: int
+    """Ledger position: every event up to it is in the backup."""
+    made_at: str
+    """When it was made, ISO 8601."""
+    version: str
+    """Version of memory-pipeline that made it."""
+    files: Mapping[str, str]
+    """SHA-256 of each file by its key."""
+
+
+def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
+    """Copy a store, as of one ledger position, into a new folder; others may read, write and run meanwhile.
+
+    Erasures wait until it is done. What a backup holds, no erasure reaches: remove backups that are older.
+
+    Args:
+        lake: the store.
+        folder: a folder outside the store that is missing or empty.
+        now: when this is asked for.
+
+    Raises:
+        ValueError: the folder holds anything, or lies in the store.
+        LakeError: a file of the store is missing or damaged, or the disk is full; the backup is not complete.
+
+    Cost: that of copying all files; memory for the largest one.
+    """
+    folder = folder.resolve()
+    if folder.is_relative_to(lake.home):
+        raise ValueError(f"{folder} lies in the store; choose a folder outside {lake.home}")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{folder} exists and is not empty; choose another folder for the backup")
+    target = LocalObjectStore(folder)
+    with explained(lake.home), lake.ledger.erasing():
+        disk.private(folder)
+        lake.ledger.copy(folder / FILE_NAME)
+        own, expected = _listed(folder)
+        keys = [*expected, *archives(lake.store), *(name for name in (SETTINGS_FILE,) if lake.store.exists(name))]
+        copied = {FILE_NAME: files.checksum(target, FILE_NAME)}
+        copied |= {key: _copied(lake.store, target, key, expected.get(key)) for key in keys}
+        backup = Backup(store=own.store, position=own.position, made_at=now.isoformat(), version=VERSION, files=copied)
+        target.put(LIST, json.dumps(asdict(backup), indent=1).encode())
+    return backup
+
+
+def restore(folder: Path, home: Path) -> Backup:
+    """Make a store from a backup, with every event up to its position, and publish its snapshot.
+
+    A new epoch begins, so that files or a ledger of what came after the backup are never taken for those of this store.
+    The ledger comes last: a restore that was interrupted can be done again.
+
+    Args:
+        folder: the backup.
+        home: data folder, without a store.
+
+    Raises:
+        ValueError: there is no complete backup in `folder`, or a store in `home`.
+        LakeError: a file of the backup is missing or damaged; there is no store in `home` then.
+    """
+    backup, home = _read_list(folder), home.resolve()
+    if (home / FILE_NAME).exists() or any(home.glob("snapshots/*.duckdb")):
+        raise ValueError(
+            f"{home} holds a store or its snapshots: restore into another folder, or move {FILE_NAME}, lake/, runs/, "
+            "snapshots/ and archive/ away first"
+        )
+    source, target = LocalObjectStore(folder.resolve()), LocalObjectStore(home)
+    with explained(home):
+        disk.private(home)
+        for suffix in BESIDE:  # SQLite would take the log of a lost ledger for that of the restored one
+            (home / f"{FILE_NAME}{suffix}").unlink(missing_ok=True)
+        kept = {SETTINGS_FILE} if target.exists(SETTINGS_FILE) else set()
+        for key, checksum in backup.files.items():
+            if key not in {FILE_NAME, *kept}:
+                _copied(source, target, key, checksum)
+        _copied(source, target, FILE_NAME, backup.files[FILE_NAME])
+    with Lake(home, checked=False) as lake:
+        identity.accept_older(lake.ledger, lake.store)
+        snapshot.publish(lake)
+    return backup
+
+
+def _listed(folder: Path) -> tuple[Identity, dict[str, str]]:
+    """Return identity and catalogued files, with their checksums, of the ledger in a folder."""
+    database = Database(folder)
+    try:
+        with database.reading() as transaction:
+            return of_ledger(transaction), {file.key: file.sha256 for file in catalog.every(transaction)}
+    finally:
+        database.close()
+
+
+def _copied(source: ObjectStore, target: ObjectStore, key: str, expected: str | None) -> str:
+    """Copy an object and return its checksum.
+
+    Raises:
+        LakeError: it has another checksum than expected.
+    """
+    with source.get(key) as file:
+        data = file.read()
+    checksum = hashlib.sha256(data).hexdigest()
+    if expected not in (None, checksum):
+        raise LakeError(f"{source.uri(key)} is damaged; `memory-pipeline doctor` says how to mend a store")
+    target.put(key, data)
+    return checksum
+
+
+def _read_list(folder: Path) -> Backup:
+    try:
+        return Backup(**json.loads((folder / LIST).read_bytes()))
+    except (OSError, ValueError, TypeError) as error:
+        raise ValueError(f"{folder} holds no complete backup: {LIST} is missing or damaged; name another") from error

@@ -1,0 +1,191 @@
+"""A store with many at work: every event is accounted for, nobody fails, and time does not wear it down."""
+
+import os
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime, timedelta
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reliability
+from lake_rows import PROCESSES
+
+from memory_pipeline.erasure.erase import erase_memories
+from memory_pipeline.erasure.survivors import survivors
+from memory_pipeline.interop import sample
+from memory_pipeline.jobs import maintenance
+from memory_pipeline.lake import snapshot
+from memory_pipeline.lake.tables import Conflict, Lake
+from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.runs import consolidate, inputs, rebuild
+from memory_pipeline.settings import load
+
+WRITERS, READERS, CONSOLIDATORS = 8, 4, 2
+PROFILES = ("ana", "bo")
+SECONDS = 60.0
+ERASABLE = 90
+"""Memories to erase, one a second: more than there is time for."""
+DAYS = int(os.environ.get("SOAK_DAYS", "60"))
+"""Simulated days of the soak; a real hour is about SOAK_DAYS=700 on two cores."""
+TEXTS = [
+    event["payload"]["content"]
+    for event in sample.generate(profiles=1, memories=400, days=100, seed=9)
+    if event["event_type"] == "memory.stored"
+]
+
+
+_crew: list[Barrier] = []
+"""Where a process of the crew waits for the others."""
+
+
+def join(together: Barrier) -> None:
+    _crew.append(together)
+
+
+def until_the_end(work: Callable[[int], object]) -> list[float]:
+    """Wait for the crew, then work for `SECONDS`; returns how many seconds each turn took."""
+    took = []
+    _crew[0].wait()
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        start = time.perf_counter()
+        work(len(took))
+        took.append(time.perf_counter() - start)
+    return took
+
+
+def write(home: Path, number: int) -> tuple[list[str], list[float]]:
+    """Remember, as an agent does, and say which memories were acknowledged."""
+    made: list[str] = []
+    profile_id = PROFILES[number % 2]
+    with MemoryClient(home, profile_id=profile_id) as client:
+        took = until_the_end(lambda turn: made.append(client.remember(f"Note {number}-{turn}: {TEXTS[turn % 90]}")))
+    return [f"{profile_id}/{memory_id}" for memory_id in made], took
+
+
+def read(home: Path, number: int) -> tuple[list[str], list[float]]:
+    """Recall; what is found is whole."""
+    with MemoryClient(home, profile_id=PROFILES[number % 2]) as client:
+        return [], until_the_end(lambda turn: client.recall(TEXTS[turn % len(TEXTS)]).text())
+
+
+def run(home: Path, number: int) -> tuple[list[str], list[float]]:
+    """Consolidate; a run that others overtook too often is refused whole, and the next one is made."""
+    refused = []
+
+    def night(turn: int) -> None:
+        with Lake(home) as lake:
+            settings = load(home, environment={})
+            profiles = inputs.select_profiles(lake, settings, as_of=datetime.now(UTC))
+            try:
+                consolidate.consolidate(lake, settings, profiles, run_id=f"{number}-{turn}")
+            except Conflict:
+                refused.append(f"{number}-{turn}")
+            snapshot.publish(lake)
+
+    return refused, until_the_end(night)
+
+
+def erase(home: Path, _: int) -> tuple[list[str], list[float]]:
+    """Erase one old memory after the other."""
+    gone = []
+
+    def one(turn: int) -> None:
+        with Lake(home) as lake:
+            erase_memories(lake, profile_id="ana", memory_ids=[f"old{turn}"], now=datetime.now(UTC))
+        gone.append(f"old{turn}")
+        time.sleep(1)  # one a second; without a pause it would only erase
+
+    return gone, until_the_end(one)
+
+
+@pytest.mark.drill
+def test_many_at_work_on_one_store_account_for_every_event(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    home = tmp_path / "home"
+    with MemoryClient(home, profile_id="ana") as client:
+        client.remember_many([{"text": f"Old {n}: {TEXTS[n]}", "memory_id": f"old{n}"} for n in range(ERASABLE)])
+    with MemoryClient(home, profile_id="bo") as client:
+        client.remember("Bo is here.", memory_id="first")
+    crew = [write] * WRITERS + [read] * READERS + [run] * CONSOLIDATORS + [erase]
+    together = PROCESSES.Barrier(len(crew))
+    with ProcessPoolExecutor(len(crew), mp_context=PROCESSES, initializer=join, initargs=(together,)) as pool:
+        done = [pool.submit(work, home, number) for number, work in enumerate(crew)]
+        results = [one.result() for one in done]
+    written = [name for made, _ in results[:WRITERS] for name in made]
+    turns = [took for _, took in results]
+    assert all(turns), "nobody starved"
+    refused = [name for made, _ in results[WRITERS + READERS : -1] for name in made]
+    with Lake(home) as lake:
+        assert lake.verify().is_empty()
+        assert lake.ledger.dead_letters().is_empty()
+        stored = lake.events().filter(event_type="memory.stored")
+        found = [f"{profile}/{memory}" for profile, memory in stored.select("profile_id", "memory_id").iter_rows()]
+        assert sorted(found) == sorted([*written, "bo/first", *(f"ana/old{n}" for n in range(ERASABLE))])
+        assert survivors(lake) == {}, "what was erased is in no table and no file of the lake"
+        for profile_id in PROFILES:
+            assert rebuild.rebuild(lake, profile_id)["memories"].equals(lake.read("memories", profiles=[profile_id]))
+    reliability.record(
+        request,
+        f"{WRITERS} writers, {READERS} readers, {CONSOLIDATORS} consolidators and an eraser for {SECONDS:.0f} s",
+        events_acknowledged=len(written),
+        events_lost=0,
+        recalls=sum(map(len, turns[WRITERS : WRITERS + READERS])),
+        failed_reads=0,
+        runs=sum(map(len, turns[WRITERS + READERS : -1])),
+        runs_refused_whole=len(refused),
+        erased=len(results[-1][0]),
+        p99_of_a_write=f"{np.quantile(np.concatenate(turns[:WRITERS]), 0.99):.2f} s",
+        longest_write=f"{max(map(max, turns[:WRITERS])):.2f} s",
+    )
+
+
+def bytes_of(home: Path) -> int:
+    return sum(path.stat().st_size for path in home.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+@pytest.mark.drill
+def test_an_agent_at_work_day_after_day_wears_nothing_down(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Each simulated day: notes, recalls, a night and the maintenance; latency, memory and disk stay bounded."""
+    home = tmp_path / "home"
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    latency, resident, disk = [], [], []
+    with MemoryClient(home, profile_id="ana") as client:
+        for day in range(DAYS):
+            at = start + timedelta(days=day)
+            for hour in range(10):
+                text = f"Day {day}: {TEXTS[(day * 10 + hour) % len(TEXTS)]}"
+                client.remember(text, occurred_at=at + timedelta(hours=8 + hour))
+            for question in range(10):
+                began = time.perf_counter()
+                client.recall(TEXTS[(day + question * 7) % len(TEXTS)])
+                latency.append(time.perf_counter() - began)
+            client.flush()
+            with Lake(home) as lake:
+                settings = load(home, environment={})
+                profiles = inputs.select_profiles(lake, settings, as_of=at + timedelta(days=1))
+                consolidate.consolidate(lake, settings, profiles, run_id=f"night{day}")
+                snapshot.publish(lake)
+                lake.sweep(older_than=timedelta(0), oldest=maintenance.oldest_kept(lake, settings.keep_snapshots))
+                snapshot.prune(home, settings.keep_snapshots)
+            disk.append(bytes_of(home))
+            resident.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    quarter = DAYS // 4
+    first, last = statistics.median(latency[: quarter * 10]), statistics.median(latency[-quarter * 10 :])
+    per_day = (disk[-1] - disk[DAYS // 2]) / (DAYS - 1 - DAYS // 2)
+    assert last < 3 * first, "recall does not get slower with the days"
+    assert resident[-1] < 1.5 * resident[quarter], "memory is flat"
+    reliability.record(
+        request,
+        f"{DAYS} simulated days of ten notes, ten recalls, a night and maintenance",
+        recall_p50_first_quarter=f"{first * 1000:.1f} ms",
+        recall_p50_last_quarter=f"{last * 1000:.1f} ms",
+        resident_after_a_quarter=f"{resident[quarter]:.0f} MB",
+        resident_at_the_end=f"{resident[-1]:.0f} MB",
+        disk_at_the_end=f"{disk[-1] / 1e6:.1f} MB",
+        growth_a_day_in_the_second_half=f"{per_day / 1e3:.0f} kB",
+    )

@@ -1,0 +1,155 @@
+"""Kills at every kind of moment of everything that writes: no acknowledged event is lost, nothing is torn or doubled.
+
+Each operation is done once to count its steps (files, locks, statements, commits), then killed at moments spread over
+them, in a process of its own over a copy of the store. Afterwards the store is whole, the operation can be done again,
+and a night over it decides what it decides on a store that nobody killed.
+"""
+
+import shutil
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import homes
+import polars as pl
+import pytest
+import reliability
+from crashing import outcome, steps_of
+
+from memory_pipeline.erasure.erase import erase_memories
+from memory_pipeline.interop.importing import import_events
+from memory_pipeline.lake import compaction, snapshot
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import Event
+from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.runs import rebuild
+from memory_pipeline.schemas import EventType
+
+MOMENTS = 28
+WATCHED = ("open", "os.", "fcntl.", "sqlite3.", "shutil.")
+TOLD = homes.events(profiles=1, memories=60)
+BEFORE, LATER = TOLD[: len(TOLD) // 2], TOLD[len(TOLD) // 2 :]
+ERASED = next(str(event.memory_id) for event in BEFORE if event.event_type == EventType.STORED)
+DAY = timedelta(days=1)
+MADE = {"plan_id", "event_id", "seq"}
+"""Columns that say which run or position something came from."""
+REMEMBERED = "The boiler was serviced by the plumber from Kirkwall."
+
+
+def _import(home: Path) -> None:
+    with Lake(home) as lake:
+        import_events(lake.ledger, LATER, batch=10)
+
+
+def _remember(home: Path) -> None:
+    with MemoryClient(home, profile_id="sample-1") as client:
+        client.remember(REMEMBERED, occurred_at=homes.NIGHT)
+
+
+def _project(home: Path) -> None:
+    with Lake(home) as lake:
+        import_events(lake.ledger, LATER, batch=500)
+        lake.project()
+
+
+def _run(home: Path) -> None:
+    with Lake(home) as lake:
+        homes.night(lake, as_of=homes.NIGHT + DAY, run_id="killed")
+
+
+def _snapshot(home: Path) -> None:
+    with Lake(home) as lake:
+        homes.night(lake, as_of=homes.NIGHT + DAY, run_id="killed")
+        snapshot.publish(lake)
+
+
+def _maintain(home: Path) -> None:
+    with Lake(home) as lake:
+        compaction.compact(lake.ledger, lake.store, before=homes.NIGHT)
+        compaction.archive(lake.ledger, lake.store, before=homes.NIGHT)
+        lake.sweep(older_than=-DAY)
+
+
+def _erase(home: Path) -> None:
+    with Lake(home) as lake:
+        erase_memories(lake, profile_id="sample-1", memory_ids=[ERASED], now=homes.NIGHT)
+
+
+OPERATIONS = (_import, _remember, _project, _run, _snapshot, _maintain, _erase)
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store after a night and with a snapshot."""
+    home = tmp_path_factory.mktemp("begun") / "home"
+    with homes.filled(home, BEFORE) as lake:
+        homes.night(lake)
+        snapshot.publish(lake)
+    return home
+
+
+@dataclass(frozen=True)
+class Dying:
+    """Does some work and is killed at a step; at step 0, tells how many there are."""
+
+    work: Callable[[Path], None]
+
+    def __call__(self, home: Path, last_step: int, sender: Connection) -> None:
+        sender.send(steps_of(lambda: self.work(home), last_step, *WATCHED))
+
+
+def known(home: Path) -> list[str]:
+    """Ids of the events in a store's ledger, in order."""
+    with Lake(home, timeout=0) as lake:
+        assert lake.verify().is_empty()
+        return [row[1] for row in lake.ledger.read()]
+
+
+def remembered(home: Path) -> bool:
+    with Lake(home) as lake:
+        return lake.ledger.profiles()["memories"].sum() > memories(BEFORE)
+
+
+def memories(told: list[Event]) -> int:
+    return len({event.memory_id for event in told if event.event_type == EventType.STORED})
+
+
+def decided(home: Path) -> dict[str, pl.DataFrame]:
+    """The tables after one more night, which a rebuild from event zero gives too, less ids and positions of runs."""
+    with Lake(home) as lake:
+        homes.night(lake, as_of=homes.NIGHT + 2 * DAY, run_id="next")
+        tables = homes.published(lake, but=("profiles", "consolidation_plan"))
+        assert rebuild.rebuild(lake, "sample-1")["memories"].equals(tables["memories"])
+        content = tables["memories"].filter(kind="original").select("content", "lifecycle").sort("content")
+        if REMEMBERED in content["content"]:  # under an id of its own in each store
+            return {"content": content}
+        return {name: rows.drop(*(MADE & set(rows.columns))) for name, rows in tables.items()}
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("work", OPERATIONS)
+def test_a_kill_at_any_step_loses_nothing_and_tears_nothing(
+    begun: Path, tmp_path: Path, work: Callable[[Path], None], request: pytest.FixtureRequest
+) -> None:
+    whole = tmp_path / "whole"
+    shutil.copytree(begun, whole, symlinks=True)
+    steps = outcome(Dying(work), whole, 0)
+    assert steps is not None
+    undisturbed = decided(whole)
+    acknowledged = known(begun)
+    for moment in range(MOMENTS):
+        home = tmp_path / str(moment)
+        shutil.copytree(begun, home, symlinks=True)
+        assert outcome(Dying(work), home, 1 + moment * (steps - 1) // (MOMENTS - 1)) == -signal.SIGKILL
+        found = known(home)
+        assert found[: len(acknowledged)] == acknowledged, "what was there before is there, in its order"
+        assert len(found) == len(set(found)), "nothing twice"
+        if work is not _remember or not remembered(home):
+            work(home)
+        homes.same(decided(home), undisturbed)
+        shutil.rmtree(home)
+    name = f"killed at any step: {work.__name__.strip('_')}"
+    reliability.record(request, name, kills=MOMENTS, steps=steps, events_lost=0, events_doubled=0, torn=0)
