@@ -35,8 +35,9 @@ def test_a_label_has_topics_only(keywords, expected):
     assert set(label(*keywords)[0].split(", ")) == set(expected.split(", "))
 
 
-def test_single_words_stand_if_none_is_shared_and_a_group_without_one_has_no_label():
-    assert label(["kiln"], ["olive"]) == {0: "kiln, olive"}
+def test_a_group_that_shares_no_topic_has_no_label():
+    assert label(["kiln"], ["olive"]) == {}
+    assert label(["kiln", "dreamt"], ["olive", "kiln"], ["choir"]) == {0: "kiln"}
     assert label(["say", "back"], ["user"]) == {}
 
 

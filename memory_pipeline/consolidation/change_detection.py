@@ -16,8 +16,7 @@ from memory_pipeline.consolidation import languages, similarity
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import relation_features
-from memory_pipeline.text.compare.judge import RelationJudge
-from memory_pipeline.text.compare.relation_model import RelationModel
+from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.parse.speakers import by_assistant
 
 Rows = NDArray[np.int64]
@@ -39,7 +38,6 @@ def compare(
     *,
     as_of: datetime,
     plan_id: str,
-    judge: RelationJudge | None = None,
 ) -> pl.DataFrame:
     """Find memories that a newer one updates, contradicts or repeats.
 
@@ -52,10 +50,10 @@ def compare(
         enrichment: table `enrichment`; what is in a language without full rules is not compared.
         vectors: table `vectors`; only those of the policy's embedder are read.
         edges: table `association_edges`; pairs joined by SIMILAR_TO are compared too.
-        policy: whether facts are compared (`fact_changes`), and the confidence for links and for closing.
+        policy: whether facts are compared (`fact_changes`), by which `judge`, and the confidence for links and for
+            closing.
         as_of: instant of the state; memories valid only later change nothing yet.
         plan_id: plan that the rows belong to.
-        judge: judge of the pairs; default: `RelationModel`.
 
     Returns:
         Rows of `fact_changes`. Of a memory at most one update is decided: the earliest. A memory closed by a committed
@@ -68,7 +66,7 @@ def compare(
         return TABLES["fact_changes"].empty()
     reading = relation_features.read(points.select(list(relation_features.MEMORY_COLUMNS)))
     older, newer = _candidates(reading, points, edges)
-    judged = (judge or RelationModel()).judge(reading, older, newer)
+    judged = JUDGES[policy.judge].judge(reading, older, newer)
     pairs = judged.with_columns(older=pl.Series(older, dtype=pl.Int64), newer=pl.Series(newer, dtype=pl.Int64))
     found = _standing(pairs.filter(_likely(policy)), points, policy)
     return TABLES["fact_changes"].conform(

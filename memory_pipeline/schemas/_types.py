@@ -37,7 +37,7 @@ class Lifecycle(StrEnum):
     ERASED = "erased"
 
 
-PARSER: Final = 4
+PARSER: Final = 5
 """Version of all that is read out of a text: its language, words, facts, gist. What another version read is read again.
 Raise it whenever a text gives another row of `enrichment` than before."""
 

@@ -10,7 +10,16 @@ from typing import Literal
 
 from pydantic import Field
 
-from memory_pipeline.settings.values import EmbedderName, MemoryType, Method, NotNegative, Positive, Share, Values
+from memory_pipeline.settings.values import (
+    EmbedderName,
+    Judge,
+    MemoryType,
+    Method,
+    NotNegative,
+    Positive,
+    Share,
+    Values,
+)
 
 
 class Policy(Values):
@@ -171,6 +180,11 @@ class Policy(Values):
         "they close what is outdated without the rules' agreement, below they only link.",
     )
     fact_changes: bool = Field(True, description="Detect changed and contradicting facts.")
+    judge: Judge = Field(
+        "rules",
+        description="What judges whether a memory updates, contradicts or repeats an older one; llm_model judges the "
+        "likeliest pairs as well (llm_pairs).",
+    )
     fact_confidence: Share = Field(0.85, description="Minimum confidence of a link to an older memory as outdated.")
     repeat_confidence: Share = Field(0.30, description="Minimum confidence of a link between two memories of one fact.")
     conflict_confidence: Share = Field(0.65, description="Minimum confidence of a link between contradicting memories.")

@@ -39,7 +39,12 @@ def _settings_of_one(values: Recorded) -> Recorded:
     } | kept
 
 
-STEPS: Final[Mapping[int, Callable[[Recorded], Recorded]]] = {1: _settings_of_one}
+def _settings_of_two(values: Recorded) -> Recorded:
+    """Name the judge of pairs, of which there was one."""
+    return {"judge": "rules"} | values
+
+
+STEPS: Final[Mapping[int, Callable[[Recorded], Recorded]]] = {1: _settings_of_one, 2: _settings_of_two}
 """What makes a policy of a version of one of the version before it."""
 
 POLICY_VERSION: Final = max(STEPS)

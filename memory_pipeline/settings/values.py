@@ -101,16 +101,32 @@ def _memory_type(name: str) -> str:
     return by_lower[name.lower()]
 
 
+def _modules(*folders: str) -> tuple[str, ...]:
+    """Return the names of the modules in a folder of the package."""
+    modules = resources.files("memory_pipeline").joinpath(*folders).iterdir()
+    names = (module.name.removesuffix(".py") for module in modules if module.name.endswith(".py"))
+    return tuple(sorted(name for name in names if name != "__init__"))
+
+
 def clustering_methods() -> tuple[str, ...]:
     """Return the names of the clustering methods: the modules in `consolidation/groups/strategies`."""
-    modules = (resources.files("memory_pipeline") / "consolidation" / "groups" / "strategies").iterdir()
-    names = (module.name.removesuffix(".py") for module in modules if module.name.endswith(".py"))
-    return tuple(sorted(name for name in names if name not in {"__init__", "strategy"}))
+    return tuple(name for name in _modules("consolidation", "groups", "strategies") if name != "strategy")
+
+
+def judges() -> tuple[str, ...]:
+    """Return the names of the judges of pairs of memories: the modules in `text/compare/judges`."""
+    return _modules("text", "compare", "judges")
 
 
 def _method(name: str) -> str:
     if name not in clustering_methods():
         raise ValueError(f"unknown clustering method; {nearest(name, clustering_methods())}")
+    return name
+
+
+def _judge(name: str) -> str:
+    if name not in judges():
+        raise ValueError(f"unknown judge; {nearest(name, judges())}")
     return name
 
 
@@ -132,5 +148,6 @@ NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False), AfterValidato
 Cron = Annotated[str, AfterValidator(cron), Field(examples=["0 2 * * *", "*/30 6-22 * * 1-5"])]
 Zone = Annotated[str, AfterValidator(_zone), Field(examples=["Europe/Zurich"])]
 Method = Annotated[str, AfterValidator(_method), Field(json_schema_extra={"enum": list(clustering_methods())})]
+Judge = Annotated[str, AfterValidator(_judge), Field(json_schema_extra={"enum": list(judges())})]
 MemoryType = Annotated[str, AfterValidator(_memory_type), Field(json_schema_extra={"enum": list(MEMORY_TYPES)})]
 EmbedderName = Annotated[str, AfterValidator(_embedder), Field(examples=["hashing", "local", "local:/models/minilm"])]

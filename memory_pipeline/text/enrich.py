@@ -26,6 +26,8 @@ _COMMITMENT: Final = (
     r"|plan(?:s|ning|ned)? to|appointment|signed up|booked)(?-u:\b)"
 )
 _FIRST_PERSON: Final = rf"(?-u:\b)(?:{'|'.join(sorted(FIRST_PERSON))})(?-u:\b)"
+_UNIT: Final = r"^[\p{Latin}\p{Greek}\p{Cyrillic}]{1,2}$"
+"""A unit or an abbreviation, no keyword; in scripts without spaces a word may have one letter."""
 _THREE_WORDS: Final = r"[\p{L}\p{N}][^\p{L}\p{N}]+[\p{L}\p{N}']+[^\p{L}\p{N}]+[\p{L}\p{N}]"
 _MARKUP: Final = " \t\r*#>|`_-•"
 
@@ -65,7 +67,7 @@ def _enrich(chunk: pl.DataFrame) -> pl.DataFrame:
     languages = identify(content)
     features, terms = _features(content, languages)
     keywords = (
-        terms.filter(pl.col("form").str.contains(r"^\p{L}"))
+        terms.filter(pl.col("form").str.contains(r"^\p{L}") & ~pl.col("form").str.contains(_UNIT))
         .sort("row", pl.col("count") * pl.col("rarity"), "form", descending=[False, True, False])
         .group_by("row", maintain_order=True)
         .agg(pl.col("form").head(KEYWORDS).alias("keywords"))

@@ -15,23 +15,24 @@ SHORTEST: Final = 3
 """Letters of the shortest word of a label; of scripts without spaces, all words count."""
 EVERYWHERE: Final = 0.5
 """Share of a profile's groups from which a word tells them apart no more."""
+SHARED: Final = 2
+"""Members of a group that share each word of its label, at least."""
 FEW_GROUPS: Final = 4
 """A word can be everywhere only among at least so many groups."""
 _NAMED: Final = r"[\p{Ll}\p{N},;:] \p{Lu}[\p{L}]+"
 
 
 def labels(members: pl.DataFrame) -> pl.DataFrame:
-    """Return the label of each group: keywords that most members share, names with their capital.
+    """Return the label of each group: keywords that its members share, most first, names with their capital.
 
     Left out are words that name no topic (verbs and measures of time in general use, particles), fragments, and words
-    of half of the profile's groups, such as the name of its owner; among equals the more informative word comes first,
-    and single keywords stand if none is shared.
+    of half of the profile's groups, such as the name of its owner; among equals the more informative word comes first.
 
     Args:
         members: one row per group and member: profile_id, group, keywords (most informative first) and content.
 
     Returns:
-        group and label; no row for a group without a word.
+        group and label; no row for a group whose members share no word.
     """
     ranked = members.select(
         "profile_id", "group", "keywords", rank=pl.int_ranges(pl.col("keywords").list.len())
@@ -53,7 +54,7 @@ def labels(members: pl.DataFrame) -> pl.DataFrame:
     common = (pl.len().over("profile_id", "keywords") > EVERYWHERE * groups) & (groups >= FEW_GROUPS)
     return (
         counted.filter(~common)
-        .filter((pl.col("count") > 1) | (pl.col("count").max().over("group") == 1))
+        .filter(pl.col("count") >= SHARED)
         .join(_names(members), on=["profile_id", "keywords"], how="left")
         .sort("count", "rank", "keywords", descending=[True, False, False])
         .group_by("group", maintain_order=True)

@@ -1,6 +1,9 @@
 """Judges of how the newer of two memories relates to the older: what each one takes and gives.
 
-Not here: the choice of the pairs and what a run makes of a judgement (`consolidation/change_detection`).
+The policy's `judge` names the one that judges every pair of a run, a module of `compare/judges`. A language model
+judges the likeliest pairs alone: `llm_model` and `llm_pairs` lay its verdicts over those of the judge
+(`consolidation/model_judge`). Not here: the choice of the pairs and what a run makes of a judgement
+(`consolidation/change_detection`).
 """
 
 from typing import Final, Protocol
@@ -43,11 +46,6 @@ the older memory that no longer holds, or null where that is all of it; `attribu
 
 class RelationJudge(Protocol):
     """Judge of pairs of memories. Pure: equal memories and pairs give equal judgements, in any order of the pairs."""
-
-    @property
-    def name(self) -> str:
-        """Name that the policy selects it by."""
-        ...
 
     def judge(self, reading: Reading, older: Rows, newer: Rows) -> pl.DataFrame:
         """Judge pairs of memories of one profile each.

@@ -49,8 +49,6 @@ _OTHER_NAME: Final = 0.85
 class RelationModel:
     """The default judge, by features of the words. Deterministic, offline; judges texts in English."""
 
-    name: Final = "rules"
-
     def judge(self, reading: Reading, older: Rows, newer: Rows) -> pl.DataFrame:
         """Judge pairs of memories: see `RelationJudge.judge`. Cost: about 30 µs per pair of short memories."""
         pair, left, right = statement_pairs(reading, older, newer)
