@@ -1,6 +1,8 @@
+import gzip
 import json
 import shutil
-from contextlib import contextmanager
+import sqlite3
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
-from leftovers import found
+from leftovers import UnknownKind, found
 
 from memory_pipeline.erasure.erase import Receipt, erase_memories, resume_erasure
 from memory_pipeline.interop.importing import ImportReport, import_events
@@ -151,7 +153,7 @@ def lived_in(home):
     planned = consolidate.preview(lake, settings, inputs.select_profiles(lake, settings, as_of=NOW))
     for name in ("memories", "consolidation_plan", "enrichment"):
         lake.stage("run-7", name, planned[name])
-    for folder, file in (("index", "p.bin"), ("dagster/storage/1/compute_logs", "step.err"), ("logs", "http.log")):
+    for folder, file in (("index", "p.txt"), ("dagster/storage/1/compute_logs", "step.err"), ("logs", "http.log")):
         (home / folder).mkdir(parents=True)
         (home / folder / file).write_text(f"failed at {TOLD!r}: cannot be read")
     return lake
@@ -247,8 +249,40 @@ def test_the_store_holds_the_words_everywhere_before(template):
     places = " ".join(found(template, *WORDS))
     wanted = ("ledger.sqlite: events", "ledger.sqlite: decisions", "dead_letters", "snapshots/", "lake/events")
     wanted += ("lake/payloads", "lake/memories", "lake/completions", "lake/enrichment", "archive/", "runs/run-7")
-    wanted += ("lake/core_memory_blocks", "dagster/", "logs/", "index/")
+    wanted += (
+        "lake/summaries",
+        "lake/clusters",
+        ".duckdb: keywords",
+        ".duckdb: names",
+        "lake/core_memory_blocks",
+        "dagster/",
+        "logs/",
+        "index/",
+    )
     assert [place for place in wanted if place not in places] == []
+
+
+def test_words_are_found_in_files_of_every_kind_and_a_kind_that_nothing_reads_fails(tmp_path):
+    said = {"names": ["Köppelfritz"], "gist": TOLD}
+    pl.DataFrame([said]).write_parquet(tmp_path / "a.parquet")
+    (tmp_path / "b.json").write_text(json.dumps(said))
+    (tmp_path / "c.jsonl").write_text(json.dumps({}) + "\n" + json.dumps(said))
+    (tmp_path / "d.toml").write_text('clinic = "K\\u00f6ppelfritz"')
+    (tmp_path / "e.log.gz").write_bytes(gzip.compress(TOLD.encode() + "Köppelfritz".encode()))
+    (tmp_path / "f.log").write_text("Köppelfritz")
+    with closing(sqlite3.connect(tmp_path / "g.db")) as connection:
+        connection.execute("CREATE TABLE t (blob BLOB)")
+        connection.execute("INSERT INTO t VALUES (?)", [json.dumps(said).encode()])
+        connection.commit()
+    with duckdb.connect(tmp_path / "h.duckdb") as connection:
+        connection.execute("CREATE TABLE t AS SELECT ['Köppelfritz'] AS names")
+        connection.execute("CREATE MACRO m() AS 'Köppelfritz'")
+    places = found(tmp_path, "köppelfritz")
+    assert {place[0] for place in places} == set("abcdefgh")
+    assert {"g.db: t", "h.duckdb: t", "h.duckdb: macros", "b.json: json", "e.log.gz: gzip"} <= set(places)
+    (tmp_path / "i.pickle").write_bytes(b"\x80\x04")
+    with pytest.raises(UnknownKind, match=r"i\.pickle"):
+        found(tmp_path, "anything")
 
 
 def test_erased_words_are_nowhere_and_a_run_under_way_keeps_nothing_of_them(after, without_ana):
@@ -429,7 +463,7 @@ def test_the_receipt_reads_as_text_and_json_and_names_no_words_but_a_file_that_h
     receipt = without_ana.receipt
     document = json.loads(json.dumps(receipt.to_dict()))
     assert Receipt.read(document) == receipt
-    assert document["not_covered"][0] == "backups and copies of the data folder"
+    assert document["not_covered"][0].startswith("backups, also those of memory-pipeline backup, and copies")
     text = "\n".join(receipt.lines())
     assert "erased in profile p at 2026-03-01T01:00:00+00:00: a, a2, a3, a4 (asked for)" in text
     assert not any(word in (text + json.dumps(document)).lower() for word in WORDS)

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import homes
 import pytest
+from reliability import record
 from serving import bearer
 from starlette.testclient import TestClient
 
@@ -21,8 +22,6 @@ from memory_pipeline.service.http_server import application
 from memory_pipeline.text.compare import merge_guard
 
 WORDS = ("the", "old", "valve", "pump", "gauge", "hose", "drains", "slowly", "beside", "a", "boiler", "and", "nobody")
-CPU_SECONDS = 8.0
-"""Far more than a run over these texts takes, far less than one with a quadratic rule."""
 MEGABYTE = 1_000_000
 
 
@@ -48,43 +47,80 @@ def prose(sentences, shift=0):
     return " ".join(f"Pump {place} leaked because {clause(7, place + shift)}." for place in range(sentences))
 
 
-TEXTS = {
-    "one clause without punctuation": [clause(5_500)],
-    "two pasted logs": [log(700), log(699) + "\n" + log(1, 5)],
-    "no spaces": ["abcdefghij" * 100_000],
-    "repeated clauses": ["The pump drains and the gauge does not, " * 20_000],
-    "digits": ["7" * MEGABYTE, "1.2-3:4/" * 20_000],
-    "marks": ["\"'([" * 20_000, " " * MEGABYTE + "pump"],
-    "names": ["Boiler Gauge Hose " * 5_000],
-    "sentences": ["The pump drains. " * 16_000, "The pump drains."],
-    "near copies of long prose": [prose(600) + f" Valve {number} is new." for number in range(5)],
-    "no spaces in its script": ["水泵漏水但是没有人检查" * 10_000],
+REPEATED = {
+    "no spaces": "abcdefghij",
+    "repeated clauses": "The pump drains and the gauge does not, ",
+    "digits": "7",
+    "figures": "1.2-3:4/",
+    "quotes": "\"'([",
+    "quotes never closed": "\u201c",
+    "blanks": " ",
+    "names": "Boiler Gauge Hose ",
+    "sentences": "The pump drains. ",
+    "ellipses": "a\u2026 ",
+    "lines": "a\n",
+    "no spaces in its script": "水泵漏水但是没有人检查",
+    "one clause": clause(10_000) + " ",
+    "pasted logs": log(2_000) + "\n",
 }
+"""What texts are made of, over and over."""
 
 
-@pytest.mark.parametrize("names", [list(TEXTS)[:5], list(TEXTS)[5:]], ids=" and ".join)
-def test_a_run_and_a_recall_over_long_texts_are_bounded(tmp_path, names, monkeypatch):
-    guarded = []
+def made(kind, characters):
+    return (REPEATED[kind] * (characters // len(REPEATED[kind]) + 1))[: characters - 5] + " pump"
+
+
+def consolidated(home, texts):
+    """Remember texts and one more, consolidate, and ask; returns the CPU seconds of the run and of the recall."""
+    events = [stored(f"long {place}", text, place) for place, text in enumerate(texts)]
+    events += [stored("short", "The boiler is in the cellar.", 50)]
+    with Lake(home) as lake:
+        import_events(lake.ledger, events)
+        began = time.process_time()
+        assert homes.night(lake)["memories"].height >= len(events)
+    ran = time.process_time()
+    with MemoryClient(home) as client:
+        assert "short" in {memory.memory_id for memory in client.recall("where is the boiler?")}
+    return ran - began, time.process_time() - ran
+
+
+def test_a_run_takes_texts_of_any_form_and_compares_none_that_are_long_word_by_word(tmp_path, monkeypatch):
+    compared = []
     disagreements = merge_guard.disagreements
 
     def seen(pairs):
-        guarded.append(pairs["left_content"].str.len_chars().max() or 0)
+        compared.append(pairs["left_content"].str.len_chars().max() or 0)
         return disagreements(pairs)
 
     monkeypatch.setattr(merge_guard, "disagreements", seen)
-    texts = [text for name in names for text in TEXTS[name]]
-    events = [stored(f"long {place}", text, place) for place, text in enumerate(texts)]
-    events += [stored("short", "The boiler is in the cellar.", 50)]
-    started, peak = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with Lake(tmp_path) as lake:
-        import_events(lake.ledger, events)
-        tables = homes.night(lake)
-        assert tables["memories"].height >= len(events)
-    with MemoryClient(tmp_path) as client:
-        assert "short" in {memory.memory_id for memory in client.recall("where is the boiler?")}
-    assert time.process_time() - started < CPU_SECONDS
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < MEGABYTE, "in KiB: a gigabyte"
-    assert max(guarded, default=0) <= LONGEST_GUARDED
+    near = [prose(120) + f" Valve {number} is new." for number in range(3)]
+    consolidated(tmp_path, [*(made(kind, 2_500) for kind in REPEATED), *near])
+    assert max(compared, default=0) <= LONGEST_GUARDED
+
+
+@pytest.fixture(scope="module")
+def rest(tmp_path_factory):
+    """CPU seconds of a run and a recall whatever the text: the least of three."""
+    folder = tmp_path_factory.mktemp("rest")
+    return [min(part) for part in zip(*(consolidated(folder / f"{n}", ["A pump."]) for n in range(3)), strict=True)]
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("kind", REPEATED)
+def test_the_time_for_a_text_grows_with_its_length_alone(tmp_path, request, rest, kind):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    spent = {}
+    for size in (MEGABYTE // 4, MEGABYTE // 2, MEGABYTE):
+        both = consolidated(tmp_path / f"{size}", [made(kind, size)])
+        spent[size] = [max(0.0, whole - fixed) for whole, fixed in zip(both, rest, strict=True)]
+    gigabytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / MEGABYTE
+    figures = {f"CPU s at {size // 1000} kB": f"{ran:.1f} and {asked:.1f}" for size, (ran, asked) in spent.items()}
+    record(request, f"run and recall over a text of {kind}", **figures)
+    for half, whole in zip(spent[MEGABYTE // 2], spent[MEGABYTE], strict=True):
+        assert whole <= 3 * half + 0.5, spent
+    if kind in {"no spaces", "repeated clauses", "digits"}:
+        assert max(spent[MEGABYTE]) <= 2.0, spent
+    assert gigabytes < 1.0
 
 
 def test_long_copies_are_merged_and_long_near_copies_are_not(tmp_path):

@@ -11,7 +11,7 @@ from typing import Any, Final
 from memory_pipeline.ledger import payloads
 
 NOT_COVERED: Final = (
-    "backups and copies of the data folder",
+    "backups, also those of memory-pipeline backup, and copies of the data folder: remove those made before",
     "exported snapshots, tables and dead letters",
     "plan files and reports written outside the data folder",
     "logs and memories of the agents themselves, and what a language model's provider keeps",
