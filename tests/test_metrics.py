@@ -1,7 +1,9 @@
 """Metrics of a real store after real runs, read back as Prometheus reads them."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import homes
 import polars as pl
@@ -12,6 +14,8 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.runs import metrics, undo
 from memory_pipeline.schemas import LIVE
+from memory_pipeline.service.request_times import RequestTimes
+from memory_pipeline.settings import Settings
 
 NOW = homes.RECORDED + timedelta(hours=1)
 
@@ -152,3 +156,16 @@ def test_a_scrape_changes_nothing_and_depends_on_nothing_but_the_store(lake):
 def test_a_clock_that_is_behind_gives_no_negative_lag(tmp_path, now):
     with homes.filled(tmp_path, homes.events(memories=10)) as fresh:
         assert scraped(fresh, now)[0][("consolidation_lag_seconds",)] == 0.0
+
+
+def test_the_page_for_operators_names_every_metric_and_no_other_and_only_settings_that_there_are(lake):
+    page = (Path(__file__).parents[1] / "docs" / "operations.md").read_text("utf-8")
+    shown = metrics.render(lake, homes.settings(lake.home), now=NOW) + RequestTimes().exposition()
+    made = set(re.findall(rf"^# TYPE ({metrics.PREFIX}\w+) ", shown, re.MULTILINE))
+    assert set(re.findall(rf"`({metrics.PREFIX}\w+)`", page)) == {
+        name for name in made if not name.endswith("_created")
+    }
+    settings = {*Settings.model_fields, *Settings().policy.model_dump()}
+    words = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", page))
+    assert {"max_archived_share", "keep_snapshots"} <= words
+    assert words - settings - made == set()

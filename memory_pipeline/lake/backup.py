@@ -40,7 +40,7 @@ class Backup:
     made_at: str
     """When it was made, ISO 8601."""
     version: str
-    """Version of memory-pipeline that made it."""
+    """Version of this program that made it."""
     files: Mapping[str, str]
     """SHA-256 of each file by its key."""
 

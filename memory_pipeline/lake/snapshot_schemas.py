@@ -72,7 +72,7 @@ class SnapshotInfo(dy.Schema):
     live = dy.Int64(min=0, description="Number of live memories.")
     remade_by = dy.String(
         nullable=True,
-        description="Version of memory-pipeline that made the tables of a past instant again from the ledger; null: "
+        description="Version of this program that made the tables of a past instant again from the ledger; null: "
         "they are as they were published, by the version in `consolidation_runs`.",
     )
 
