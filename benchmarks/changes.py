@@ -8,83 +8,13 @@ The peer judges every pair of a small store.
 import argparse
 import itertools
 import time
-from datetime import UTC, datetime, timedelta
-from random import Random
 
 import numpy as np
 import polars as pl
 
-from memory_pipeline.consolidation import change_detection
-from memory_pipeline.schemas import TABLES
-from memory_pipeline.settings import Policy
+from memory_pipeline.evaluation.compare_cost import compared, memories, texts
 from memory_pipeline.text.compare import relation_features
 from memory_pipeline.text.compare.relation_model import RelationModel
-
-START = datetime(2025, 1, 1, tzinfo=UTC)
-SYLLABLES = ("ba", "do", "ka", "li", "mo", "ne", "ra", "so", "tu", "vi", "ze", "lon", "mar", "ten", "dor", "ris")
-TALK = (
-    "We talked about the {a} of {b} for an hour.",
-    "{B} sent me a picture of the {a} by the {c}.",
-    "I read an article about {a} and {c}.",
-    "The {a} near {B} smells of {c}.",
-    "{B} asked whether the {a} needs more {c}.",
-)
-CHANGED = (
-    ("The {a} meeting is on {day}.", "The {a} meeting was moved to {other_day}."),
-    ("My {a} budget is ${n}.", "I raised my {a} budget to ${m}."),
-    ("I have {n} {a}s in my {c} collection.", "My {c} collection has grown to {m} {a}s."),
-    ("My {a} coach is {B}.", "My new {a} coach is {C}."),
-    ("I practise {a} every week.", "I stopped practising {a}."),
-)
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
-
-
-def texts(count: int) -> tuple[list[str], set[tuple[int, int]]]:
-    """Return memories of which every tenth is changed by a later one, and those pairs."""
-    rng = Random(count)  # noqa: S311 - the same texts every time
-    said: list[str | None] = [None] * count
-    pairs = set()
-    for _ in range(count // 10):
-        older, newer = sorted(rng.sample(range(count), 2))
-        if said[older] is None and said[newer] is None:
-            slots, (before, after) = _slots(rng), rng.choice(CHANGED)
-            said[older], said[newer] = before.format(**slots), after.format(**slots)
-            pairs.add((older, newer))
-    return [one or rng.choice(TALK).format(**_slots(rng)) for one in said], pairs
-
-
-def _slots(rng: Random) -> dict[str, str]:
-    words = ["".join(rng.choices(SYLLABLES, k=3)) for _ in range(3)]
-    days, numbers = rng.sample(DAYS, 2), rng.sample(range(20, 90), 2)
-    names = ["".join(rng.choices(SYLLABLES, k=2)).capitalize() for _ in range(2)]
-    given = dict(zip("abc", words, strict=True)) | dict(zip("BC", names, strict=True))
-    return given | {"day": days[0], "other_day": days[1], "n": str(numbers[0]), "m": str(numbers[1])}
-
-
-def memories(said: list[str]) -> pl.DataFrame:
-    count = len(said)
-    at = pl.Series([START + timedelta(minutes=30 * place) for place in range(count)])
-    schema = TABLES["memories"].empty().schema
-    own = {
-        "profile_id": ["p"] * count,
-        "memory_id": [f"m{place:06}" for place in range(count)],
-        "kind": ["original"] * count,
-        "content": said,
-        "content_hash": [f"h{place:06}" for place in range(count)],
-        "lifecycle": ["active"] * count,
-        "seq": range(1, count + 1),
-        "created_at": at,
-    }
-    rest = {name: pl.Series([None] * count, dtype=kind) for name, kind in schema.items() if name not in own}
-    return pl.DataFrame(own | rest).select(schema.names())
-
-
-def compared(said: list[str]) -> tuple[pl.DataFrame, float]:
-    given = memories(said)
-    tables = [TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges")]
-    began = time.process_time()
-    found = change_detection.compare(given, *tables, Policy(), as_of=START + timedelta(days=3650), plan_id="plan")
-    return found, time.process_time() - began
 
 
 def main() -> None:

@@ -398,7 +398,12 @@ def test_the_page_of_quality_holds_every_row():
     hit = Row("hit", 0.9, 0.85, 0.95, "≥ .88", "9 questions", (0.8, 1.0))
     wrong = pl.DataFrame({"what": ["closed, wrongly"], "older": ["It is red."], "newer": ["It is round."]})
     text = page(
-        [hit, Row("F1", 0.5, None, None, "≥ .80", "")], [], [Row("seen", 1.0, None, None, None, "")], wrong, costs
+        [hit, Row("F1", 0.5, None, None, "≥ .80", "")],
+        [],
+        [Row("seen", 1.0, None, None, None, "")],
+        wrong,
+        wrong,
+        costs,
     )
     assert "| hit | 0.900 [0.850, 0.950] | 0.800-1.000 | ≥ .88 | yes | 9 questions |" in text
     assert "| F1 | 0.5 |  | ≥ .80 | no |  |" in text

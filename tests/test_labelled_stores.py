@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from memory_pipeline.evaluation import labelled_stores, quality_stores, replay
+from memory_pipeline.evaluation import compare_cost, labelled_stores, quality_quotes, quality_stores, replay
 
 MEMORIES = [
     ("m1", "2025-01-05T09:00:00Z", "Ines keeps the spare key with the neighbour in flat 3."),
@@ -103,8 +103,32 @@ def test_a_table_of_stores_has_every_figure_and_quotes_what_was_not_noticed(stor
     table = {row.label: row for row in quality_stores.rows([result])}
     assert table["closings that are right"].target == "≥ .95"
     assert table["MRR after a run less raw"].note.endswith(f"{table_mrr(result):.3f}")
-    missed = quality_stores.wrong(result).filter(pl.col("what") == "repetition not noticed")
-    assert missed.rows() == [("repetition not noticed", MEMORIES[1][2], MEMORIES[3][2])]
+    wrong, missed = quality_quotes.quotes(store)
+    assert wrong.columns == missed.columns == list(quality_quotes.QUOTES)
+    assert ("repetition", MEMORIES[1][2], MEMORIES[3][2]) in missed.rows()
+
+
+def test_of_every_kind_of_quote_some_are_chosen():
+    many, one = (
+        pl.DataFrame({"what": [what] * count, "older": [f"{n}" for n in range(count)], "newer": ["x"] * count})
+        for what, count in (("closed", 30), ("merged", 1))
+    )
+    found = quality_quotes.chosen([many, one])
+    assert found["what"].to_list() == ["closed"] * (quality_quotes.MOST - 1) + ["merged"]
+
+
+def test_the_cost_of_comparing_is_a_row_of_the_page():
+    row = compare_cost.row(200)
+    assert row.label.startswith("`compare` of 200 memories")
+    assert row.value > 0
+    assert "a memory" in row.note
+
+
+def test_stores_that_the_judge_is_fitted_on_are_labelled_stores():
+    store = quality_quotes.made_up()[0]
+    older, newer = min(store.relations["update"])
+    said = dict(store.turns.select("id", "at").iter_rows())
+    assert said[older] < said[newer] < store.last
 
 
 def table_mrr(result):

@@ -9,8 +9,8 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -20,7 +20,7 @@ from memory_pipeline.evaluation import bm25_baseline, replay
 from memory_pipeline.evaluation.conversations import TURNS
 from memory_pipeline.evaluation.replay import LiveIndex
 from memory_pipeline.evaluation.simulation import simulate
-from memory_pipeline.schemas import LIVE
+from memory_pipeline.schemas import LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse.tokens import count_tokens
 
@@ -49,9 +49,10 @@ class LabelledStore:
 
     @property
     def last(self) -> datetime:
-        """Instant of the last question."""
+        """Instant of the last question; of a store that is asked nothing, the day after the last memory."""
         instants: list[datetime] = [question["at"] for question in self.questions]
-        return max(instants)
+        last: datetime = self.turns["at"].to_list()[-1] + timedelta(days=1)
+        return max(instants, default=last)
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Outcome:
     """Table `association_edges`."""
     results: Mapping[str, pl.DataFrame]
     """Columns of `ranking.SCHEMA` by question, best first."""
+    blocks: pl.DataFrame = field(default_factory=TABLES["core_memory_blocks"].empty)
+    """Table `core_memory_blocks`."""
 
 
 def load(folder: Path) -> list[LabelledStore]:
@@ -143,7 +146,8 @@ def run(store: LabelledStore, policy: Policy, state: State) -> Outcome:
     done = next(simulate(lambda _: events, policy, [night], max_archived_share=1.0))
     index = LiveIndex(done, events, policy)
     results = {one["id"]: index.recall(one["question"], now=one["at"], k=DEPTH) for one in store.questions}
-    return Outcome(store, state, done.after["memories"], done.after["association_edges"], results)
+    memories, edges = done.after["memories"], done.after["association_edges"]
+    return Outcome(store, state, memories, edges, results, done.tables["proposed_blocks"])
 
 
 def _uses(store: LabelledStore, index: LiveIndex) -> list[pl.DataFrame]:
@@ -237,6 +241,13 @@ def _ranks(
     if question["stale"]:
         row["fresh_first"] = float(new is not None and (old is None or new < old))
     return row
+
+
+def loses_answer(store: LabelledStore, memory_id: str, text: str, shown: str) -> bool:
+    """Return whether the shown part of a gold's text lacks an answer that the text holds."""
+    answers = [one["answer"] for one in store.questions if one.get("answer") and memory_id in _gold(one)]
+    held = [answer for answer in answers if re.search(answer, text, re.IGNORECASE)]
+    return any(not re.search(answer, shown, re.IGNORECASE) for answer in held)
 
 
 def _standing(memories: pl.DataFrame) -> dict[str, frozenset[str]]:

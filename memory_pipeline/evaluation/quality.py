@@ -19,10 +19,12 @@ import polars as pl
 
 from memory_pipeline.evaluation import (
     bm25_baseline,
+    compare_cost,
     experiment,
     labelled_stores,
     left_out,
     metrics,
+    quality_quotes,
     quality_stores,
     replay,
 )
@@ -241,24 +243,26 @@ def written(shared: Path, own: Path, *, workers: int = _WORKERS) -> str:
 
     Args:
         shared: folder with `fresh` and the folders of `TALKS`.
-        own: a labelled store that no model was fitted on; its wrong decisions are quoted.
+        own: a labelled store that no model was fitted on; wrong decisions are quoted from it and the made-up stores.
         workers: processes.
 
     Raises:
         ValueError: a folder is missing or empty.
     """
     jobs(shared, {})
+    cost = compare_cost.row()
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         models = left_out.models(shared, pool)
         outside = stores(shared / "fresh", pool, models)
         shipped = stores(shared / "fresh", pool, {})
-        (week,) = stores(own, pool, {})
+        quoted = _mapped(pool, quality_quotes.quotes, quality_quotes.own(own))
         measured = measure(shared, pool, models)
     return page(
         quality_stores.rows(outside),
-        rows(measured),
+        [*rows(measured), cost],
         quality_stores.rows(shipped),
-        quality_stores.wrong(week),
+        quality_quotes.chosen(wrong for wrong, _ in quoted),
+        quality_quotes.chosen(missed for _, missed in quoted[:1]),
         costs(measured),
     )
 

@@ -10,15 +10,13 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.evaluation import labelled_stores, metrics, replay
-from memory_pipeline.evaluation.labelled_stores import STATES, Decided, LabelledStore, Pair, State
+from memory_pipeline.evaluation.labelled_stores import STATES, LabelledStore, State
 from memory_pipeline.evaluation.quality_page import Row
 from memory_pipeline.settings import model_files
 
 Models = Mapping[str, Mapping[str, float]]
 """Coefficients by name of the model, which stand in for the shipped ones."""
 
-WRONG: Final = 20
-"""Most wrong decisions that the page quotes."""
 _CODE: Final = 2
 """Length of the name of a store that is named after its language; other stores are English."""
 
@@ -32,7 +30,6 @@ class StoreResult:
     """Columns of `labelled_stores.questions`, and `state`."""
     relations: Mapping[str, tuple[int, int]]
     """Counts (right, of) after one run of the preset; see `labelled_stores.relations`."""
-    decided: Decided
     losses: Mapping[State, Mapping[str, int]]
     tokens: Mapping[State, float]
     baseline: float
@@ -53,7 +50,6 @@ def measure(store: LabelledStore, models: Models) -> StoreResult:
         store,
         pl.concat(scored),
         labelled_stores.relations(outcomes["consolidated"]),
-        labelled_stores.decided(outcomes["consolidated"]),
         {state: labelled_stores.losses(one) for state, one in outcomes.items()},
         {state: labelled_stores.tokens_share(one) for state, one in outcomes.items()},
         float(labelled_stores.baseline_hits(store)["hit"].mean() or 0.0),  # type: ignore[arg-type]
@@ -182,33 +178,3 @@ def _against_baseline(results: Sequence[StoreResult]) -> Row:
     base = sum(one.baseline * len(values) for one, values in zip(results, each, strict=True)) / sum(map(len, each))
     label = "other languages: hit@10, share of BM25's"
     return Row(label, whole / base, None, None, "≥ 1.05", f"{whole:.3f} of {base:.3f}", _ends(ratios))
-
-
-def wrong(result: StoreResult) -> pl.DataFrame:
-    """Return what a run decided wrongly or did not notice in a store, verbatim: what, older, newer; at most `WRONG`."""
-    texts = dict(result.store.turns.select("id", "content").iter_rows())
-    run, known = result.decided, result.store.relations
-    updates = {pair for kind in ("update", "weak update") for pair in known[kind]}
-    either = {(min(pair), max(pair)) for pair in updates}
-    same = known["duplicate"] | known["weak duplicate"]
-    opposed = known["contradiction"] | known["weak contradiction"]
-    closed = {(min(pair), max(pair)) for pair in run.closed}
-    groups: list[tuple[str, set[Pair]]] = [
-        ("closed, wrongly", set(run.closed) - updates),
-        ("merged, wrongly", set(run.merged - same)),
-        ("linked as an update, wrongly", set(run.may_update) - either),
-        ("linked as a repetition, wrongly", set(run.may_repeat - same)),
-        ("linked as a contradiction, wrongly", set(run.contradicts - opposed)),
-        (
-            "update not noticed",
-            {pair for pair in known["update"] if tuple(sorted(pair)) not in closed | run.may_update},
-        ),
-        ("repetition not noticed", set(known["duplicate"] - run.merged - run.may_repeat)),
-        ("contradiction not noticed", set(known["contradiction"] - run.contradicts)),
-    ]
-    found = [
-        {"what": what, "older": texts[one], "newer": texts[other]}
-        for what, pairs in groups
-        for one, other in sorted(pairs)
-    ]
-    return pl.DataFrame(found[:WRONG], schema=dict.fromkeys(("what", "older", "newer"), pl.String()))

@@ -1,0 +1,117 @@
+"""Wrong decisions of runs in stores that the project made up, verbatim, for the quality page.
+
+Not here: how many decisions are right (`quality_stores`), and the page's text (`quality_page`).
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.evaluation import fit_relations, labelled_stores, replay
+from memory_pipeline.evaluation.conversations import TURNS
+from memory_pipeline.evaluation.labelled_stores import LabelledStore, Outcome, Pair
+from memory_pipeline.schemas import LIVE
+from memory_pipeline.text.compare.judge import RELATIONS
+
+MOST: Final = 20
+"""Most quotes of a table of the page."""
+QUOTES: Final = {"what": pl.String(), "older": pl.String(), "newer": pl.String()}
+_TYPES: Final = {"update": "update", "duplicate": "duplicate", "conflict": "contradiction"}
+
+
+def made_up() -> list[LabelledStore]:
+    """Return the stores that the judge of relations is fitted on: their wrong decisions are in-sample, and wrong."""
+    return [_labelled(store) for store in fit_relations.made_up_stores()]
+
+
+def _labelled(store: fit_relations.Store) -> LabelledStore:
+    """Return a made-up store as one whose relations are known and that is asked nothing."""
+    ids = [f"{store.name}.{row:03}" for row in range(store.memories.height)]
+    turns = store.memories.select("speaker", "session_id", "content", id=pl.Series(ids), at="since")
+    whole = pl.concat([pl.DataFrame(schema=TURNS), turns.cast({"at": TURNS["at"]})], how="diagonal")
+    pairs: dict[str, set[Pair]] = {name: set() for name in (*_TYPES.values(), *(f"weak {one}" for one in _TYPES))}
+    for (older, newer), relation in store.labels.items():
+        if name := _TYPES.get(RELATIONS[relation]):
+            pairs[name].add((ids[older], ids[newer]))
+    pairs["weak contradiction"] = set()
+    return LabelledStore(store.name, whole, {name: frozenset(of) for name, of in pairs.items()}, ())
+
+
+def quotes(store: LabelledStore) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Run `default` in a store, as it is and at half the tokens.
+
+    Returns:
+        What was decided wrongly and what was not noticed: what, older, newer. Cost: that of two runs, seconds.
+    """
+    policy = replay.policy_for(preset="default")
+    kept, half = (labelled_stores.run(store, policy, state) for state in ("consolidated", "half"))
+    texts = dict(store.turns.select("id", "content").iter_rows())
+    wrong = [(what, texts[one], texts[other]) for what, pairs in _wrong(kept, half) for one, other in sorted(pairs)]
+    missed = [(what, texts[one], texts[other]) for what, pairs in _missed(kept) for one, other in sorted(pairs)]
+    frames = (pl.DataFrame(rows, schema=QUOTES, orient="row") for rows in (wrong + _trimmed(half), missed))
+    return next(frames), next(frames)
+
+
+def chosen(found: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return at most `MOST` quotes, the first of every kind before the second of any."""
+    rows = pl.concat([pl.DataFrame(schema=QUOTES), *found]).with_row_index("row")
+    turn = rows.with_columns(turn=pl.int_range(pl.len()).over("what"))
+    first = turn.sort("turn", "row").head(MOST)
+    return first.sort(pl.col("row").min().over("what"), "row").select(list(QUOTES))
+
+
+def own(folder: Path) -> list[LabelledStore]:
+    """Return the stores to quote from: the example, which nothing was fitted on, then the made-up ones."""
+    return [*labelled_stores.load(folder), *made_up()]
+
+
+def _wrong(kept: Outcome, half: Outcome) -> list[tuple[str, set[Pair]]]:
+    """Return the pairs that runs decided about wrongly, by what they did; older, newer."""
+    run, known = labelled_stores.decided(kept), kept.store.relations
+    updates = known["update"] | known["weak update"]
+    either = {_ordered(pair) for pair in updates}
+    same = known["duplicate"] | known["weak duplicate"]
+    opposed = known["contradiction"] | known["weak contradiction"]
+    said = set(kept.blocks["members"].explode().drop_nulls()) if kept.blocks.height else set[str]()
+    live = set(half.memories.filter(pl.col("lifecycle").is_in(LIVE))["memory_id"])
+    return [
+        ("closed, wrongly", set(run.closed) - updates),
+        ("merged, wrongly", set(run.merged - same)),
+        ("forgotten at half the tokens, while what it outdates stays", _without_correction(known["update"], live)),
+        ("in core memory, though outdated", {pair for pair in known["update"] if pair[0] in said}),
+        ("linked as an update, wrongly", set(run.may_update) - either),
+        ("linked as a repetition, wrongly", set(run.may_repeat - same)),
+        ("linked as a contradiction, wrongly", set(run.contradicts - opposed)),
+    ]
+
+
+def _without_correction(updates: Iterable[Pair], live: set[str]) -> set[Pair]:
+    return {(old, new) for old, new in updates if old in live and new not in live}
+
+
+def _missed(kept: Outcome) -> list[tuple[str, set[Pair]]]:
+    """Return the pairs whose relation a run did not notice, by what it is; older, newer."""
+    run, known = labelled_stores.decided(kept), kept.store.relations
+    noticed = {_ordered(pair) for pair in run.closed | run.partly_closed} | run.may_update
+    return [
+        ("update", {pair for pair in known["update"] if _ordered(pair) not in noticed}),
+        ("repetition", set(known["duplicate"] - run.merged - run.may_repeat)),
+        ("contradiction", set(known["contradiction"] - run.contradicts)),
+    ]
+
+
+def _trimmed(half: Outcome) -> list[tuple[str, str, str]]:
+    """Return the trimmed texts that have lost the answer of a question: what, the text, what is left of it."""
+    lost = []
+    trimmed = half.memories.filter(pl.col("trimmed").is_not_null()).select("memory_id", "content", "trimmed")
+    for name, content, left in trimmed.iter_rows():
+        if labelled_stores.loses_answer(half.store, name, content, left):
+            lost.append(("trimmed at half the tokens, with the answer lost", content, left))
+    return lost
+
+
+def _ordered(pair: Sequence[str]) -> Pair:
+    one, other = pair
+    return (one, other) if one < other else (other, one)
