@@ -108,6 +108,15 @@ def test_a_repeat_that_is_linked_is_said_once():
     assert compiled(*told, edges=[repeat]) == {"preferences": ["I hate to fly anywhere."]}
 
 
+def test_of_two_doses_of_one_medicine_the_newer_stands():
+    told = said("I take 50 mg of metoprolol every morning.", "My doctor raised the metoprolol to 75 mg.")
+    assert compiled(*told) == {"health_and_safety": [told[1]["content"]]}
+    assert len(compiled(*said("I take 5 mg of metoprolol.", "I take 20 mg of omeprazole."))["health_and_safety"]) == 2
+    assert (
+        len(compiled(*said("I take 5 mg of metoprolol.", "Our Jem gets 9 mg of metoprolol."))["health_and_safety"]) == 2
+    )
+
+
 def test_facts_of_two_people_are_not_the_same():
     told = said("Jem is allergic to cat hair and pollen.", "My aunt Jo is allergic to cat hair and pollen.")
     assert len(compiled(*told)["health_and_safety"]) == 2

@@ -235,6 +235,7 @@ def _newest(rows: pl.DataFrame, repeats: Iterable[Sequence[str]]) -> list[int]:
     words = [frozenset(found) for found in tokens.content_stems(rows["text"]).to_list()]
     named = rows["text"].str.extract_all(_NAMED).explode().drop_nulls().str.extract(r"(\p{Lu}[\p{L}-]+)$")
     names = frozenset(tokens.content_stems(named).explode().drop_nulls().to_list())
+    doses = core_facts.doses(rows["text"]).to_list()
     ids, said, blocks = (rows[name].to_list() for name in ("memory_id", "created_at", "place"))
     rank = list(range(len(words)))
     standing = list[int]()
@@ -242,7 +243,8 @@ def _newest(rows: pl.DataFrame, repeats: Iterable[Sequence[str]]) -> list[int]:
         newer = [
             other
             for other in standing
-            if _alike(words[one], words[other], names) or frozenset((ids[one], ids[other])) in same
+            if _alike(words[one], words[other], names, (doses[one], doses[other]))
+            or frozenset((ids[one], ids[other])) in same
         ]
         for other in newer:
             if blocks[other] == blocks[one]:
@@ -252,9 +254,16 @@ def _newest(rows: pl.DataFrame, repeats: Iterable[Sequence[str]]) -> list[int]:
     return sorted(standing, key=lambda place: (blocks[place], rank[place], place))
 
 
-def _alike(one: frozenset[str], other: frozenset[str], names: frozenset[str]) -> bool:
-    """Return whether two facts name the same people and share most of the other words of the shorter one."""
+def _alike(
+    one: frozenset[str], other: frozenset[str], names: frozenset[str], medicines: tuple[str | None, str | None]
+) -> bool:
+    """Return whether two facts name the same people and share most of the other words of the shorter one.
+
+    Of two that give doses, the medicines alone decide.
+    """
     if one & names != other & names:
         return False
+    if None not in medicines:
+        return medicines[0] == medicines[1]
     shared, least = len((one & other) - names), min(len(one - names), len(other - names))
     return one == other or (shared >= LEAST_SHARED and shared >= SAME * least)

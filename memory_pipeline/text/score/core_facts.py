@@ -71,6 +71,14 @@ def core_facts(texts: pl.Series) -> pl.DataFrame:
     return stated.drop("certain", "filled")
 
 
+def doses(sentences: pl.Series) -> pl.Series:
+    """Return the medicines, in lower case, of which each sentence gives a dose; null for none."""
+    low = pl.DataFrame({"low": tokens.fold(sentences)})
+    medicines = pl.col("low").str.extract_all(rf"(?-u:\b){core_cues.MEDICINE}(?-u:\b)").list.unique().list.sort()
+    given = _contains(pl.col("low"), core_cues.DOSE) & (medicines.list.len() > 0)
+    return low.select(pl.when(given).then(medicines.list.join(" "))).to_series()
+
+
 def _sentences(texts: pl.Series) -> pl.DataFrame:
     """Return the sentences of each text, those that lean on the one before joined to it."""
     pieces = clauses.split_clauses(texts).with_columns(

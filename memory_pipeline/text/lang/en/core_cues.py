@@ -53,7 +53,7 @@ _DO: Final = (
     r"|practi[sc]ing|researching|organi[sz]ing|redoing|designing|applying (?:for|to))"
 )
 _PURSUE: Final = (
-    r"(?:learn|study|become|build|write|finish|complete|publish|launch|open|found|start|set up|move|buy|renovate"
+    r"(?:learn|study|become|build|write|finish|complete|publish|launch|open|found|start|set up|move|renovate"
     r"|restore|run|train|apply|graduate|qualify|pass|save|retire|switch|migrate|walk|climb|cycle|record|design"
     r"|translate|organi[sz]e)"
 )
@@ -116,7 +116,7 @@ HEALTH: Final = rf"""
 
 FORMER: Final = (
     r"(?-u:\b)(?:was|were|used to be|used to have) (?:an? |\w+ly )?(?:allergic|diabetic|asthmatic|epileptic|intolerant"
-    r"|coeliac|celiac)(?-u:\b)"
+    r"|coeliac|celiac)(?-u:\b)|(?-u:\b)(?:was|were|had) (?:\w+ )+?as an? (?:child|kid|boy|girl|baby|teenager)(?-u:\b)"
 )
 """What a body had once."""
 DIET: Final = rf"""
@@ -162,6 +162,11 @@ _ORDER: Final = r"(?:always|never|don't(?: ever)?|do not|avoid|make sure|ask bef
 _ROUTINE: Final = (
     r"(?:run|ask|check|send|write|reply|answer|call|add|show|wait|start|warn|confirm|notify|round|quote|label|sort)"
 )
+_IN_A_FORM: Final = (
+    rf"(?:in (?:\w+ )?(?:{_LANGUAGE}|sentences?|bullet points|paragraphs?|words|lists?|tables?|prose|points|steps|units"
+    r"|detail|markdown|json|capitals|verse)|with (?:an? )?(?:\w+ )?(?:sources?|examples?|links?|citations?|references?)"
+    r"|briefly|concisely|politely)"
+)
 _SAY: Final = r"(?:reply|answer|respond|write|speak|talk|text)"
 _MANNER: Final = (
     r"(?:brief|short|concise|formal|informal|direct|blunt|precise|plain|simple|terse|to the point|polite|honest)"
@@ -172,7 +177,7 @@ IMPERATIVE: Final = (
     rf"|^(?:for|when|whenever|if|with|after|before|in|on) [^,;]{{2,60}}, (?:please,? )?{_ORDER} \S+ \S+"
     rf"|^(?:please,? )?{_ROUTINE} (?:\S+ ){{1,8}}(?:before|after|unless|whenever|every time|each time) \S+"
     rf"|^(?:please,? )?(?:remind me|{_ROUTINE}) (?:\S+ ){{1,8}}(?:every|each) (?:day|week|month|morning|evening|\w+day)"
-    rf"|^(?:please,? )?{_SAY}(?: to)?(?: me)?(?: only| always)? (?:in|with) \S+"
+    rf"|^(?:please,? )?{_SAY}(?: to)?(?: me)?(?: only| always)? {_IN_A_FORM}(?-u:\b)"
     rf"|^(?:please,? )?{_SAY}(?: only| always)? {_LANGUAGE}(?-u:\b)"
     rf"|^(?:please,? )?(?:be|stay|keep (?:it|them|things|(?:the |your )?{_REPLY})) (?:\w+ and )?{_MANNER}(?-u:\b)"
     rf"|^(?:please,? )?(?:{_ROUTINE}|give|put|book|order) (?:\S+ ){{1,6}}?not (?:to|in|as|by|with|from|via|on) \S+"
@@ -327,8 +332,7 @@ PROJECT: Final = _undertaken(r"\w+", _BE)
 """What is under way or intended, whoever does it."""
 OWN_PROJECT: Final = (
     _undertaken(r"(?:i|we|user)", r"(?:i'm|i am|we're|we are|user is)")
-    + rf"""\
-    (?:my|our|user's) (?:\S+ )?(?:goal|target|aim|project|thesis|dissertation) (?:is|for)
+    + rf"""    (?:my|our|user's) (?:\S+ )?(?:goal|target|aim|project|thesis|dissertation) (?:is|for)
     (?:deadline|due date)(?: (?:for|of)(?: \S+){{1,5}})?(?: (?:is|stays|remains|moved to|now))*(?: on| by)?:? {_DATE}
     (?:need|needs|want|wants|expects?|due|must have|has to have) (?:\S+ ){{0,5}}(?:by|on|until) {_DATE}
     {_TASK} (?:is|are|will be)(?: now| still)?(?: due| planned| set| scheduled| booked)?(?: on| by| for| from)? {_DATE}
