@@ -37,6 +37,7 @@ ROUTES = {
     "PATCH /memories/{memory_id}": (OWNED, {"importance": 0.5}),
     "DELETE /memories/{memory_id}": (OWNED, None),
     "DELETE /users/{user_id}": (ADMIN, None),
+    "DELETE /questions": (ADMIN, {"since": "2026-01-01T00:00:00Z"}),
     "DELETE /profiles/{profile_id}": (ADMIN, None),
     "POST /memories/{memory_id}/protect": (OWNED, {}),
     "POST /memories/{memory_id}/restore": (OWNED, None),
@@ -61,6 +62,7 @@ TOOLS = {
     "feedback": (OWNED, {"memory_id": "m", "helpful": True}),
     "forget": (OWNED, {"memory_id": "m"}),
     "erase_user": (ADMIN, {"user_id": "u"}),
+    "erase_questions": (ADMIN, {"since": "2026-01-01T00:00:00Z"}),
     "end_session": (OWNED, {"session_id": "s"}),
     "consolidate": (OWNED, {"task": "promote", "dry_run": True}),
     "tick": (OWNED, {}),
@@ -130,8 +132,9 @@ def ask(client, route, token, profile, *, named="ana"):
     if route == "POST /consolidate":
         body = body | {"profile_id": profile}
     elsewhere = "{profile_id}" in path or route == "POST /consolidate" or kind in {OPEN, STORE}
-    asked = {} if elsewhere else {"params": {"profile_id": profile}}
-    return client.request(method, path.format(**names), headers=headers(token), json=body, **asked)
+    asked = {} if elsewhere else {"profile_id": profile}
+    said = {"params": asked | (body or {})} if method == "DELETE" else {"params": asked, "json": body}
+    return client.request(method, path.format(**names), headers=headers(token), **said)
 
 
 def call(client, tool, token, **arguments):

@@ -55,7 +55,7 @@ def test_slots_are_counted_by_token_and_in_all_and_given_back(tmp_path):
 def test_what_is_too_much_is_turned_away_with_the_setting_and_when_to_ask_again(tmp_path):
     settings(tmp_path, max_heavy_requests_per_token=1)
     token, grant = auth_tokens.create(tmp_path, Role.AGENT, profile_id="p")
-    with TestClient(application(tmp_path, Runs(tmp_path)), headers=bearer(token)) as client:
+    with TestClient(application(tmp_path, Runs(tmp_path)), "http://localhost", headers=bearer(token)) as client:
         assert client.post("/memories", json={"text": "One fact."}).status_code == 201
         with client.app.state.slots.taken(grant.token_id):
             answers = [client.request(method, path, json=body) for method, path, body in HEAVY]

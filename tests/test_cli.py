@@ -348,6 +348,8 @@ def test_undo_takes_back_a_merge_and_then_the_run(copy):
 
 
 def test_snapshots_of_now_and_of_any_instant(copy, tmp_path):
+    assert "memory-pipeline" in refused("snapshot", "open", home=copy), "it reads the files of the original"
+    shutil.rmtree(copy / "snapshots")
     newest = text("snapshot", "open", home=copy).strip()
     past = text("snapshot", "open", "--as-of", "2026-02-01", home=copy).strip()
     stored = {path: query(path, "SELECT count(*) FROM memories WHERE kind = 'original'") for path in (newest, past)}

@@ -225,7 +225,7 @@ def test_a_policy_without_a_preset_keeps_everything_but_for_its_budget():
 @pytest.fixture(scope="module")
 def trial():
     policies = {"half": replay.policy_for(budget=0.5)}
-    long = generate(1, kind="two_person", sessions=2)
+    long = generate(1, kind="two_person", sessions=4)
     some = dataclasses.replace(long, questions=long.questions.gather_every(4))
     return experiment.evaluate([small(), some], policies, nights=2)
 

@@ -57,10 +57,12 @@ def run(state, as_of):
 
 
 def answered(candidates, text, policy):
-    """Table `completions`: this answer to every block that a model is asked to word."""
-    rows = prompting.block_requests(candidates, policy).drop("subject", "prompt").to_dicts()
-    answer = {"content": text, "outcome": "answered", "output_tokens": 5, "cost": 0.0}
-    return table("completions", ({**row, **answer} for row in rows))
+    """Table `completions`: this answer to every block that a model is asked to word, or one by block."""
+    asked = prompting.block_requests(candidates, policy)
+    answers = [text if isinstance(text, str) else text[row["subject"]] for row in asked.iter_rows(named=True)]
+    answer = {"outcome": "answered", "output_tokens": 5, "cost": 0.0}
+    rows = zip(asked.drop("subject", "prompt").to_dicts(), answers, strict=True)
+    return table("completions", ({**row, **answer, "content": content} for row, content in rows))
 
 
 # Our own inputs and numbers
@@ -129,12 +131,13 @@ def test_a_wording_that_does_not_fit_into_what_is_left_gives_way_to_the_rules():
     )
     known = frames.enrichment({}, of=memories)
     facts = core_memory.candidates(memories, scores(memories), known, policy, as_of=AS_OF)
-    blocks = compiled(memories, completions=answered(facts, "likes and drinks tea.", policy), policy=policy)
-    assert contents(blocks) == {"user_profile": "likes and drinks tea."}
+    wordings = {"user_profile": "Likes tea; likes tea.", "project_context": "Drinks tea; drinks tea."}
+    blocks = compiled(memories, completions=answered(facts, wordings, policy), policy=policy)
+    assert contents(blocks) == {"user_profile": "Likes tea; likes tea."}
     wider = policy.model_copy(update={"core_memory_char_limit": 32})
     facts = core_memory.candidates(memories, scores(memories), known, wider, as_of=AS_OF)
-    blocks = compiled(memories, completions=answered(facts, "likes and drinks tea.", wider), policy=wider)
-    assert contents(blocks) == {"user_profile": "likes and drinks tea.", "project_context": "drinks tea."}
+    blocks = compiled(memories, completions=answered(facts, wordings, wider), policy=wider)
+    assert contents(blocks) == {"user_profile": "Likes tea; likes tea.", "project_context": "drinks tea."}
     assert dict(blocks.select("block", "compiled_by").rows()) == {"user_profile": "gpt", "project_context": "rules"}
 
 
@@ -238,7 +241,10 @@ def test_a_second_run_changes_nothing(real_system):
 
 
 def test_blocks_worded_by_a_model(real_system):
-    """Ours, as documented: the wording stands; in the real system the rules write over it."""
+    """Ours, as documented: the wording stands; in the real system the rules write over it.
+
+    The stub of the case says what no fact says, which we refuse; here it says of each fact what it states.
+    """
     case = real_system("superlocal")["slm-block-6"]
     texts = [fact.split(" ", 1) for fact in case["input"]["facts"].values()]
     memories = frames.memories({"content": text.strip("'"), "category": category} for category, text in texts)
@@ -247,8 +253,14 @@ def test_blocks_worded_by_a_model(real_system):
     facts = core_memory.candidates(memories, scores(memories), known, policy, as_of=AS_OF)
     by_rules = {name: said[0] for name, said in case["expected_by_code"].items() if isinstance(said, list)}
     assert contents(facts) == by_rules
-    expected = case["expected_by_wiki"]
-    blocks = compiled(memories, completions=answered(facts, expected["user_profile"][0], policy), policy=policy)
+    expected = {
+        block: [wording, by]
+        for (block, (_, by)), wording in zip(
+            case["expected_by_wiki"].items(), ("An alpha fact", "A bravo episode"), strict=True
+        )
+    }
+    wordings = {block: text for block, (text, _) in expected.items()}
+    blocks = compiled(memories, completions=answered(facts, wordings, policy), policy=policy)
     assert {
         block: [text, by] for block, text, by in blocks.select("block", "content", "compiled_by").rows()
     } == expected

@@ -55,9 +55,18 @@ def told(blocks):
     }
 
 
+def worded(answers):
+    """Reply to a prompt with the answer to the fact that it quotes, else with the only one."""
+
+    def answer(prompt, _):
+        return reply(said(next((text for fact, text in answers.items() if fact in prompt), "")))
+
+    return answer
+
+
 def twice(facts, answer):
     """Blocks after one run and after another a day later, and how often the model was asked."""
-    with serving(script(reply(said(answer)))) as server:
+    with serving(script(reply(said(answer))) if isinstance(answer, str) else worded(answer)) as server:
         known = asked(server, facts, TABLES["completions"].empty())
         first = compiled(facts, STORED, known)
         later = AS_OF + timedelta(days=1)
@@ -71,9 +80,9 @@ def test_blocks_of_the_model_stay_the_models(real_system):
     texts = [case["input"]["facts"][name].split(" ", 1) for name in "ab"]
     facts = {text.strip("'"): category for category, text in texts}
     assert facts == FACTS
-    wording = case["input"]["summarizer"].split("'")[1]
-    first, second, questions = twice(facts, wording)
-    expected = {block: text for block, (text, _) in case["expected_by_wiki"].items()}
+    wordings = dict(zip(facts, ("An alpha fact", "A bravo episode"), strict=True))  # the stub's says what no fact says
+    first, second, questions = twice(facts, wordings)
+    expected = dict(zip(case["expected_by_wiki"], wordings.values(), strict=True))
     assert {block: content for block, (content, _, _) in told(first).items()} == expected
     assert second.equals(first)
     assert questions == 2
@@ -81,10 +90,11 @@ def test_blocks_of_the_model_stay_the_models(real_system):
 
 def test_blocks_of_the_model_stay_the_models_with_our_own_facts():
     facts = {"The user drinks tea and lives in Rome.": "semantic", "The user began to build a boat.": "episodic"}
-    first, second, questions = twice(facts, "The user builds boats.")
+    wordings = dict(zip(facts, ("Lives in Rome and drinks tea.", "Began to build a boat."), strict=True))
+    first, second, questions = twice(facts, wordings)
     assert told(first) == {
-        "user_profile": ("The user builds boats.", "stub", 1),
-        "project_context": ("The user builds boats.", "stub", 1),
+        "user_profile": ("Lives in Rome and drinks tea.", "stub", 1),
+        "project_context": ("Began to build a boat.", "stub", 1),
     }
     assert second.equals(first)
     assert questions == 2
@@ -101,7 +111,12 @@ def test_rules_word_what_the_model_does_not(answer):
 
 
 def test_a_new_fact_is_worded_anew_and_the_other_block_stays():
-    with serving(lambda _, nth: reply(said(f"Wording {'abc'[nth]}"))) as server:
+    wordings = {
+        "Charlie fact.": "An alpha fact, a charlie fact",
+        "Alpha fact.": "An alpha fact",
+        "Bravo": "A bravo episode",
+    }
+    with serving(worded(wordings)) as server:
         known = asked(server, FACTS, TABLES["completions"].empty())
         first = compiled(FACTS, STORED, known)
         more, later = FACTS | {"Charlie fact.": "semantic"}, AS_OF + timedelta(days=1)
@@ -111,7 +126,7 @@ def test_a_new_fact_is_worded_anew_and_the_other_block_stays():
         "user_profile": 2,
         "project_context": 1,
     }
-    assert told(second)["user_profile"][:2] == ("Wording c", "stub")
+    assert told(second)["user_profile"][:2] == ("An alpha fact, a charlie fact", "stub")
     assert len(server.asked) == 3
 
 

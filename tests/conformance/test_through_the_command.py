@@ -96,6 +96,7 @@ def engram():
 
 def three_tier():
     yield stored("tt-decay-4", "m", ago(hours=3))
+    yield stored("tt-decay-4", "new", AS_OF)  # so that the last run has something to publish
     yield stored("tt-access-2", "m", AS_OF)
     yield from (accessed("tt-access-2", "m", AS_OF, session_id=name) for name in ("s1", "s2"))
     yield from (stored("tt-coact-1", name, ago(hours=1)) for name in "abc")
@@ -184,7 +185,7 @@ def test_engram(query):
 
 def test_three_tier(query):
     """Energy decays once however often runs look, accesses add up, and pairs count the sessions that they share."""
-    assert scores(query, "tt-decay-4", "energy") == pytest.approx([0.22313], abs=1e-6)
+    assert scores(query, "tt-decay-4", "energy") == pytest.approx([0.22313, 1.0], abs=1e-6)
     assert scores(query, "tt-access-2", "energy") == pytest.approx([3.0])
     edges = "SELECT source, target, co_count FROM association_edges WHERE edge_type = 'COACTIVATED' AND profile_id = ?"
     assert sorted(query(edges, "tt-coact-1")) == [("a", "b", 4), ("a", "c", 1), ("b", "c", 1)]
