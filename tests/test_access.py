@@ -12,6 +12,7 @@ import pytest
 from serving import bearer
 from starlette.testclient import TestClient
 
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.service import auth_tokens, mcp_http
 from memory_pipeline.service.auth_tokens import Role
@@ -20,6 +21,7 @@ from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.host_check import Address
 from memory_pipeline.service.http_server import application
 from memory_pipeline.service.mcp_server import Exposure, server
+from memory_pipeline.service.profile_choice import stored_profiles
 
 PROFILES = {"own": "ana", "other": "bo", "unknown": "nobody"}
 OPEN, OWNED, STORE, ADMIN = "open", "owned", "store", "admin"
@@ -196,6 +198,22 @@ def test_a_tool_is_open_to_those_whom_it_concerns_alone(servers, tokens, tool):
             assert ("the token is only for profile 'ana'" in text) == (whose != "own")
     if "memory_id" in arguments:
         assert "7341" not in call(client, tool, tokens["agent"], **arguments | {"memory_id": "m-bo"})[2]
+
+
+def test_an_agent_whose_profile_has_no_memory_reads_the_name_of_no_other_profile(servers, home):
+    _, http, mcp = servers
+    for name in [*ROUTES, *TOOLS]:
+        own = f"empty-{[*ROUTES, *TOOLS].index(name)}"  # its own, for some of them store a memory
+        with Lake(home) as lake:
+            others = stored_profiles(lake)
+        assert len(others) >= 2
+        token, grant = auth_tokens.create(home, Role.AGENT, profile_id=own)
+        if name in TOOLS:
+            said = call(mcp, name, token, **TOOLS[name][1])[2]
+        else:
+            said = "" if ROUTES[name][0] == OPEN else ask(http, name, token, own, named=own).text
+        assert not re.search(rf"\b({'|'.join(others)})\b", said), said
+        auth_tokens.revoke(home, grant.token_id)
 
 
 @pytest.mark.parametrize("route", ROUTES)

@@ -59,8 +59,8 @@ def test_a_wrong_command_line(home, line, parts):
 @pytest.mark.parametrize(
     ("line", "parts"),
     [
-        ("status -p sample-3", ("profile 'sample-3' has no memory", "the nearest known one is 'sample-")),
-        ("consolidate -p sample-3", ("profile 'sample-3' has no memory", "known are sample-1, sample-2")),
+        ("status -p sample-3", ("profile 'sample-3' has no memory", "`memory-pipeline profiles` lists them")),
+        ("consolidate -p sample-3", ("profile 'sample-3' has no memory", "`memory-pipeline profiles` lists them")),
         ("explain nothing", ("memory 'nothing' is unknown",)),
         ("explain nothing -p sample-3", ("profile 'sample-3' has no memory",)),
         ("undo nothing", ("'nothing'", "`status` and `explain` name them")),

@@ -438,7 +438,10 @@ def test_a_plan_from_before_is_refused(without_some, tmp_path):
     [
         ({"memory_ids": ["a22"]}, r"memory_ids names 'a22', which is unknown in profile 'p'; the nearest .* 'a2'"),
         ({"user_id": "anna"}, r"user_id 'anna' has no memory in profile 'p'; the nearest known one is 'ana'"),
-        ({"whole_profile": True, "profile_id": "pp"}, r"profile_id 'pp' is unknown; the nearest known one is 'p'"),
+        (
+            {"whole_profile": True, "profile_id": "pp"},
+            r"profile_id 'pp' is unknown; correct the name: `memory-pipeline",
+        ),
         ({}, "name what to erase: memory_ids, or user_id, or whole_profile"),
         ({"user_id": "ana", "whole_profile": True}, "only one of them"),
     ],

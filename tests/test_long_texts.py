@@ -3,6 +3,7 @@
 import resource
 import time
 from datetime import timedelta
+from functools import partial
 
 import homes
 import pytest
@@ -19,6 +20,7 @@ from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.auth_tokens import Role
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.http_server import application
+from memory_pipeline.settings import load
 from memory_pipeline.text.compare import merge_guard
 
 WORDS = ("the", "old", "valve", "pump", "gauge", "hose", "drains", "slowly", "beside", "a", "boiler", "and", "nobody")
@@ -157,10 +159,26 @@ def test_texts_and_batches_over_the_limit_are_refused_with_the_setting_to_change
         assert len(client.list()) == 3
 
 
+def test_too_many_tags_of_a_memory_or_of_a_filter_are_refused_with_the_setting_to_change(tmp_path):
+    with MemoryClient(limited(tmp_path, max_tags=3)) as client:
+        few, many = [f"t{number}" for number in range(3)], [f"t{number}" for number in range(4)]
+        kept = client.remember("Drinks tea.", tags=few)
+        client.remember("Drinks coffee.", tags=["other"])
+        client.remember("Drinks water.")
+        for call in (lambda: client.remember("short", tags=many), lambda: client.update(kept, tags=many)):
+            with pytest.raises(ValueError, match=r"payload\.tags has 4 tags, more than max_tags = 3; give fewer"):
+                call()
+        for name in ("tags", "memory_types"):
+            for call in (client.list, partial(client.recall, "tea")):
+                with pytest.raises(ValueError, match=rf"filters\.{name} has 4 entries, more than max_tags = 3"):
+                    call(filters={name: many})
+        assert [memory.memory_id for memory in client.list({"tags": ["t2", "none", "t1"]})] == [kept]
+
+
 def test_an_import_refuses_a_long_text_alone(tmp_path):
     with Lake(tmp_path) as lake:
         events = [stored("a", "x" * 101, 1), stored("b", "short", 2)]
-        report = import_events(lake.ledger, events, most=100)
+        report = import_events(lake.ledger, events, settings=load(limited(tmp_path, max_text_characters=100)))
         assert (report.accepted, report.dead_letters) == (1, 1)
         assert "payload.content has 101 characters" in lake.ledger.dead_letters()["reason"][0]
 

@@ -445,7 +445,7 @@ def test_a_failed_run_is_logged_and_reported_with_profile_reason_and_remedy(fail
     (home, _, result), (address, came) = failed, receiver
     chosen(home, top=f'alert_url = "{address}/alert"')
     (line,) = reported(*failed, capfd)
-    reason, remedy = "profile 'nobody' has no memory", "known are sample-1, sample-2"
+    reason, remedy = "profile 'nobody' has no memory", "correct the name: `memory-pipeline profiles` lists them"
     assert line.endswith(f"[consolidation] full failed for nobody: {reason}; {remedy}")
     ((kind, document),) = came
     assert kind == "application/json"

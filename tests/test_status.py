@@ -104,8 +104,8 @@ def test_nothing_waits_after_a_run(ran):
     assert told(ran)["waiting_seconds"] == 0.0
 
 
-def test_a_name_that_nobody_has_is_refused_with_the_nearest(lake):
-    with pytest.raises(ValueError, match="the nearest known one is 'sample-1'"):
+def test_a_name_that_nobody_has_is_refused_and_names_no_other(lake):
+    with pytest.raises(ValueError, match="correct the name: `memory-pipeline profiles`"):
         told(lake, profile_id="sample1")
 
 

@@ -32,7 +32,7 @@ from memory_pipeline.ledger.commits import Conflict
 from memory_pipeline.ledger.database import LakeError, UnknownMemory
 from memory_pipeline.ledger.event import COLUMNS, DEFAULT_PROFILE, Event
 from memory_pipeline.ledger.ledger import position_in
-from memory_pipeline.ledger.validation_errors import nearest, shown
+from memory_pipeline.ledger.validation_errors import CORRECT_PROFILE, nearest, shown
 from memory_pipeline.runs import commit, rebuild
 from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.settings import Policy
@@ -206,8 +206,7 @@ class _Scope:
         self.events = lake.events(profiles=[profile_id])
         stored = self.events.filter(pl.col("event_type") == EventType.STORED.value)
         if self.events.is_empty():
-            profiles = lake.ledger.profiles()["profile_id"]
-            raise UnknownMemory(f"profile_id {shown(profile_id)} is unknown; {nearest(profile_id, profiles)}")
+            raise UnknownMemory(f"profile_id {shown(profile_id)} is unknown; {CORRECT_PROFILE}")
         requested = set(_requested(lake, profile_id, stored, memory_ids, user_id))
         erased_before = stored.filter(pl.col("erased_at").is_not_null(), pl.col("memory_id").is_in(sorted(requested)))
         self.already = set(erased_before["memory_id"])

@@ -17,6 +17,7 @@ from memory_pipeline.ledger.event import InvalidEvent, parse
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.payloads import canonical_json, read_json, written
 from memory_pipeline.ledger.references import KnownMemory
+from memory_pipeline.settings import Settings
 
 _NOTHING_KEPT: Final = "its memory was erased, so that nothing of it is kept; purge it"
 
@@ -67,7 +68,7 @@ def from_file(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def requeue(ledger: Ledger, letters: Iterable[Mapping[str, Any]], *, now: datetime, most: int) -> Requeued:
+def requeue(ledger: Ledger, letters: Iterable[Mapping[str, Any]], *, now: datetime, settings: Settings) -> Requeued:
     """Send refused events again; what is stored now is no dead letter any more, what is refused again stays one.
 
     A crash between the two leaves a letter whose event is stored: sent once more, it is known and the letter goes.
@@ -76,7 +77,7 @@ def requeue(ledger: Ledger, letters: Iterable[Mapping[str, Any]], *, now: dateti
         ledger: the ledger.
         letters: `letter_id`, `origin` and `raw` (the event as bytes) of each.
         now: time of the import, and the instant of events that name none.
-        most: characters up to which a text may be long.
+        settings: settings that limit texts and tags.
     """
     accepted, refused = list[str](), list[RefusedEvent]()
     for letter in letters:
@@ -90,7 +91,7 @@ def requeue(ledger: Ledger, letters: Iterable[Mapping[str, Any]], *, now: dateti
                 origin=letter["origin"],
                 future=None,
                 event_id=stable_id("dead letter", letter["letter_id"]),
-                most=most,
+                settings=settings,
             )
             ledger.append([event])
         except InvalidEvent as error:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID, uuid5
 
-from memory_pipeline.ledger.event import DeadLetter, Event, InvalidEvent, check_lengths, parse
+from memory_pipeline.ledger.event import DeadLetter, Event, InvalidEvent, check_sizes, parse
 from memory_pipeline.ledger.ledger import Appended, Ledger
 from memory_pipeline.ledger.payloads import Stored, Updated
 from memory_pipeline.ledger.references import KnownMemory
 from memory_pipeline.schemas import EventType
+from memory_pipeline.settings import Settings
 
 _NAMESPACE: Final = UUID("6c1d3c1e-3f52-5a0b-9a52-6f0d9b1f7a11")
 _BATCH_CHARACTERS: Final = 16_000_000
@@ -70,7 +71,7 @@ def import_events(
     events: Iterable[Event | DeadLetter],
     *,
     batch: int = 5000,
-    most: int | None = None,
+    settings: Settings | None = None,
     progress: Callable[[ImportReport], None] | None = None,
 ) -> ImportReport:
     """Append a stream of events to the ledger, store refused ones as dead letters, and return the counts.
@@ -83,11 +84,11 @@ def import_events(
         ledger: ledger to append to.
         events: output of an importer.
         batch: events that become durable together.
-        most: characters up to which a text may be long; default any number. An event with a longer one is refused.
+        settings: settings that limit texts and tags; default: no limits. An event over them is refused.
         progress: called after each batch with the report so far.
     """
     report = ImportReport()
-    for batch_events, unreadable in _batches(_of_length(events, most), batch):
+    for batch_events, unreadable in _batches(_of_size(events, settings), batch):
         appended, taken, conflicts = _append(ledger, batch_events)
         letters = unreadable + conflicts
         ledger.add_dead_letters(letters)
@@ -103,14 +104,14 @@ def import_events(
     return report
 
 
-def _of_length(events: Iterable[Event | DeadLetter], most: int | None) -> Iterator[Event | DeadLetter]:
-    """Turn events with too long a text into dead letters."""
+def _of_size(events: Iterable[Event | DeadLetter], settings: Settings | None) -> Iterator[Event | DeadLetter]:
+    """Turn events with too long a text or too many tags into dead letters."""
     for event in events:
-        if most is None or isinstance(event, DeadLetter):
+        if settings is None or isinstance(event, DeadLetter):
             yield event
             continue
         try:
-            check_lengths(event, most)
+            check_sizes(event, settings)
         except ValueError as error:
             yield _dead_letter(event, str(error), raw=True)
         else:

@@ -36,6 +36,7 @@ from memory_pipeline.ledger.payloads import (
 )
 from memory_pipeline.ledger.validation_errors import fields_table, nearest, reason, shown
 from memory_pipeline.schemas import INSTANT, TABLES, Events, EventType
+from memory_pipeline.settings import Settings
 
 DEFAULT_PROFILE: Final = "default"
 """Profile of an event that names none."""
@@ -186,23 +187,28 @@ class Event(BaseModel):
         )
 
 
-def check_lengths(event: Event, most: int) -> None:
-    """Refuse an event with a text of more characters than a store takes.
+def check_sizes(event: Event, settings: Settings) -> None:
+    """Refuse an event with a text of more characters, or with more tags, than a store takes.
 
     Args:
         event: the event.
-        most: setting `max_text_characters`.
+        settings: settings with `max_text_characters` and `max_tags`.
 
     Raises:
-        ValueError: a text is too long; names it and the remedy.
+        ValueError: a text is too long, or there are too many tags; names it and the remedy.
     """
-    texts = event.payload if isinstance(event.payload, dict) else vars(event.payload)
-    for name, text in texts.items():
+    values = event.payload if isinstance(event.payload, dict) else vars(event.payload)
+    most = settings.max_text_characters
+    for name, text in values.items():
         if isinstance(text, str) and len(text) > most:
             raise ValueError(
                 f"payload.{name} has {len(text):,} characters, more than max_text_characters = {most}; split it into "
                 "several memories, or raise the setting"
             )
+    if (count := len(values.get("tags") or ())) > (most := settings.max_tags):
+        raise ValueError(
+            f"payload.tags has {count:,} tags, more than max_tags = {most}; give fewer, or raise the setting"
+        )
 
 
 def parse(
@@ -212,7 +218,7 @@ def parse(
     origin: str,
     future: timedelta | None = CLOCK_SKEW,
     event_id: str | None = None,
-    most: int | None = None,
+    settings: Settings | None = None,
 ) -> Event:
     """Parse and validate an event, or refuse it with one clear reason.
 
@@ -225,7 +231,7 @@ def parse(
         origin: where it came from, for the error message.
         future: how far `occurred_at` may lie after `recorded_at`; None (importers) moves a later one back to it.
         event_id: id of an event without one; default a new uuid7.
-        most: characters up to which a text may be long; default any number.
+        settings: settings that limit texts and tags; default: no limits.
 
     Raises:
         InvalidEvent: it is invalid; `reason` names field, value and remedy.
@@ -242,8 +248,8 @@ def parse(
         event = Event.model_validate(
             defaults | fields | {"event_type": event_type, "recorded_at": recorded_at, "payload": payload}
         )
-        if most is not None:
-            check_lengths(event, most)
+        if settings is not None:
+            check_sizes(event, settings)
         return _in_time(event, future)
     except ValidationError as error:
         raise InvalidEvent(reason(error, Event), origin=origin) from error

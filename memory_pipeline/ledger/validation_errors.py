@@ -14,6 +14,9 @@ from pydantic_core import ErrorDetails
 
 WHOLE_LETTERS: Final = "whole letters: it holds half of a surrogate pair"
 
+CORRECT_PROFILE: Final = "correct the name: `memory-pipeline profiles` lists them"
+"""Remedy for an unknown profile. It names no other one: who asks may not know which there are."""
+
 _SHORT: Final = Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxlong, _SHORT.maxother = 2, 60, 30, 60
 _LISTED: Final = 30

@@ -16,7 +16,7 @@ from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import commits
 from memory_pipeline.ledger.ledger import Ledger
-from memory_pipeline.ledger.validation_errors import shown
+from memory_pipeline.ledger.validation_errors import CORRECT_PROFILE, shown
 from memory_pipeline.runs import log, status
 from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.settings import Policy, Settings
@@ -68,7 +68,7 @@ def select_profiles(
     known = ledger.profiles().filter(pl.col("memories") > 0)
     stored = dict(known.select("profile_id", "memories").iter_rows())
     if unknown := sorted(set(profiles) - set(stored)):
-        raise ValueError(f"profile {unknown[0]!r} has no memory; known are {', '.join(sorted(stored)) or 'none'}")
+        raise ValueError(f"profile {unknown[0]!r} has no memory; {CORRECT_PROFILE}")
     past = status.progress(lake)
     selected = sorted(set(profiles) or set(stored))
     if trigger in AUTOMATIC:

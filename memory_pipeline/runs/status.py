@@ -11,7 +11,7 @@ import polars as pl
 from memory_pipeline.consolidation import triggers
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import activity
-from memory_pipeline.ledger.validation_errors import nearest
+from memory_pipeline.ledger.validation_errors import CORRECT_PROFILE
 from memory_pipeline.runs import due_work
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy, Settings, next_tick
@@ -68,11 +68,9 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
     """
     profiles = lake.ledger.profiles().filter(pl.col("memories") > 0)
     if profile_id is not None:
-        names = profiles["profile_id"].to_list()
         profiles = profiles.filter(pl.col("profile_id") == profile_id)
         if profiles.is_empty():
-            remedy = nearest(profile_id, names) if names else "no memory is stored yet"
-            raise ValueError(f"profile {profile_id!r} has no memory; {remedy}")
+            raise ValueError(f"profile {profile_id!r} has no memory; {CORRECT_PROFILE}")
     runs = lake.ledger.runs(profiles["profile_id"].to_list()).sort("commit_seq", descending=True)
     standing = runs.filter(pl.col("outcome") != "reverted")
     due = due_work.due(lake, settings, now=now)

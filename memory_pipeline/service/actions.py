@@ -107,7 +107,7 @@ def remember(
         },
         recorded_at=datetime.now(UTC),
         origin="memory-pipeline remember",
-        most=load(home).max_text_characters,
+        settings=load(home),
     )
     with Lake(home) as lake:
         lake.ledger.append([event])

@@ -133,9 +133,7 @@ def run_import(
     with Lake(home) as lake, report.progress(err()) as bar:
         for file, stream in streams.items():
             counter = report.counter(bar, file.name)
-            reports[str(file)] = importing.import_events(
-                lake.ledger, stream, most=settings.max_text_characters, progress=counter
-            )
+            reports[str(file)] = importing.import_events(lake.ledger, stream, settings=settings, progress=counter)
     if as_json:
         show_json({file: asdict(result) for file, result in reports.items()})
     else:

@@ -69,7 +69,7 @@ def requeue_letters(
     settings = settings_in_force(writing=True)
     with existing_lake(settings) as lake:
         letters = dead_letters.from_file(path) if path else lake.ledger.dead_letters().to_dicts()
-        done = dead_letters.requeue(lake.ledger, letters, now=datetime.now(UTC), most=settings.max_text_characters)
+        done = dead_letters.requeue(lake.ledger, letters, now=datetime.now(UTC), settings=settings)
     if as_json:
         show_json(asdict(done))
     else:

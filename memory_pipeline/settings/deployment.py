@@ -62,6 +62,9 @@ class Settings(LanguageModel):
     max_text_characters: int = Field(
         100_000, ge=100, description="Longest text of an event, in characters; a longer one is refused."
     )
+    max_tags: int = Field(
+        1_000, ge=1, description="Maximum number of tags of a memory, and of tags or memory types of a filter."
+    )
     max_batch: int = Field(10_000, ge=1, description="Maximum number of memories that one call stores.")
     max_body_bytes: int = Field(
         16_000_000, ge=1_000, description="Largest request body that the HTTP and MCP servers read, in bytes."

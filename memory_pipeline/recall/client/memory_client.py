@@ -93,7 +93,6 @@ class MemoryClient:
         """
         validation.check_opening(home, settings)
         self._settings = settings or load(home)
-        self._longest = self._settings.max_text_characters
         self._clock = clock
         ids = {"profile_id": profile_id, "session_id": session_id, "agent_id": agent_id, "user_id": user_id}
         self._ids = {name: value for name, value in ids.items() if value is not None}
@@ -203,10 +202,11 @@ class MemoryClient:
             LakeError: the store cannot be read, or the accesses of an earlier recall could not be written.
         """
         self._check_open()
-        check_recall(query, most=self._longest, k=k, token_budget=token_budget, min_score=min_score, ranking=ranking)
+        most = self._settings.max_text_characters
+        check_recall(query, most=most, k=k, token_budget=token_budget, min_score=min_score, ranking=ranking)
         check_bool("deep", deep)
         check_bool("record", record)
-        now, conditions = self._now(), Filters.of(filters)
+        now, conditions = self._now(), validation.conditions(filters, self._settings.max_tags)
         asker = self._asker | validation.given_ids(session_id=session_id, user_id=user_id)
         past = validation.past_instant(as_of, now)
         state = self._state_cache.current() if past is None else self._state_cache.past(past)
@@ -229,7 +229,7 @@ class MemoryClient:
         answer = answering.answer(state.pool, ranked, query, as_of=past or now, ranking=ranking)
         if record and answer and writable(self._lake.home):
             access = {**self._ids, **validation.given_ids(**asker), **answering.access_event(answer)}
-            self._access_writer.submit(partial(validation.parse_event, access, now, most=self._longest))
+            self._access_writer.submit(partial(validation.parse_event, access, now, self._settings))
         return answer
 
     def get(self, memory_id: str, *, as_of: datetime | str | None = None) -> Memory:
@@ -261,9 +261,10 @@ class MemoryClient:
         self._check_open()
         check_count("limit", limit)
         check_bool("deep", deep)
+        conditions = validation.conditions(filters, self._settings.max_tags)
         state = self._state_cache.current()
         rows = state.pool.index.memories.select("memory_id", SAID_AT, "lifecycle")
-        allowed = state.pool.allowed(Filters.of(filters))
+        allowed = state.pool.allowed(conditions)
         matching = (rows if allowed is None else rows.filter(allowed)).filter(deep | pl.col("lifecycle").is_in(LIVE))
         newest = matching.sort("said_at", "memory_id", descending=[True, False])["memory_id"].to_list()[:limit]
         return self._state_cache.memories(state, newest)
@@ -532,7 +533,7 @@ class MemoryClient:
 
     def _event(self, fields: Mapping[str, Any]) -> Event:
         """Return an event that happens now, with the client's ids as defaults."""
-        return validation.parse_event({**self._ids, **fields}, self._now(), most=self._longest)
+        return validation.parse_event({**self._ids, **fields}, self._now(), self._settings)
 
     def _append(self, fields: Mapping[str, Any]) -> None:
         self._lake.ledger.append([self._event(fields)])

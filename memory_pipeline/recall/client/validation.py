@@ -13,7 +13,7 @@ from typing import Any, Final, TypedDict
 from memory_pipeline.ledger.event import Event, parse
 from memory_pipeline.ledger.references import KnownMemory
 from memory_pipeline.ledger.validation_errors import WHOLE_LETTERS, nearest, shown
-from memory_pipeline.recall.models import instant
+from memory_pipeline.recall.models import Filters, instant
 from memory_pipeline.recall.rank.ranking import RANKINGS
 from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import Settings
@@ -76,13 +76,13 @@ def stored_event(row: Mapping[str, Any] | str) -> dict[str, Any]:
     return {"event_type": EventType.STORED.value, **event_fields, "payload": {**payload, "content": text}}
 
 
-def parse_event(fields: Mapping[str, Any], at: datetime, *, most: int) -> Event:
-    """Return an event that is recorded at an instant, with texts of at most so many characters.
+def parse_event(fields: Mapping[str, Any], at: datetime, settings: Settings) -> Event:
+    """Return an event that is recorded at an instant, with texts and tags within the limits of the settings.
 
     Raises:
         ValueError: a value is out of range; names it.
     """
-    return parse(fields, recorded_at=at, origin="memory client", most=most)
+    return parse(fields, recorded_at=at, origin="memory client", settings=settings)
 
 
 def as_rows(rows: Any, most: int) -> list[Any]:
@@ -142,6 +142,19 @@ def check_recall(query: Any, *, most: int, k: Any, token_budget: Any, min_score:
         raise ValueError(f"min_score is {shown(min_score)}; give a number from 0 to 1, or leave it out")
     if ranking not in RANKINGS:
         raise ValueError(f"ranking is {shown(ranking)}; {nearest(ranking, RANKINGS)}")
+
+
+def conditions(filters: Filters | Mapping[str, Any] | None, most: int) -> Filters:
+    """Return the filters of a call, each with at most so many words.
+
+    Raises:
+        ValueError: a name is unknown, or a value of the wrong kind or too long; names it.
+    """
+    wanted = Filters.of(filters)
+    for name in ("tags", "memory_types"):
+        if (count := len(getattr(wanted, name) or ())) > most:
+            raise ValueError(f"filters.{name} has {count:,} entries, more than max_tags = {most}; ask for fewer")
+    return wanted
 
 
 def given_ids(**ids: str | None) -> dict[str, str]:

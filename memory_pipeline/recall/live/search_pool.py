@@ -121,7 +121,7 @@ def _condition(filters: Filters) -> pl.Expr:
         types = [name.lower() for name in filters.memory_types]
         conditions.append(pl.col("memory_type").str.to_lowercase().is_in(types))
     if filters.tags is not None:
-        conditions.append(pl.any_horizontal(pl.col("tags").list.contains(tag) for tag in filters.tags))
+        conditions.append(pl.col("tags").list.eval(pl.element().is_in(filters.tags)).list.any())
     if filters.since is not None:
         conditions.append(SAID_AT.ge(filters.since))
     if filters.until is not None:
