@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.service import auth_tokens, mcp_http
+from memory_pipeline.service.actions import Consolidation, consolidate
 from memory_pipeline.service.auth_tokens import Role
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.client_pool import Clients
@@ -208,7 +209,11 @@ def test_an_agent_whose_profile_has_no_memory_reads_the_name_of_no_other_profile
             others = stored_profiles(lake)
         assert len(others) >= 2
         token, grant = auth_tokens.create(home, Role.AGENT, profile_id=own)
-        if name in TOOLS:
+        if name == "consolidate":  # in this process rather than in one that a server starts for it
+            with pytest.raises(ValueError, match="has no memory") as refused:
+                consolidate(home, Consolidation(profile_id=own, dry_run=True), trigger="mcp")
+            said = str(refused.value)
+        elif name in TOOLS:
             said = call(mcp, name, token, **TOOLS[name][1])[2]
         else:
             said = "" if ROUTES[name][0] == OPEN else ask(http, name, token, own, named=own).text
