@@ -85,10 +85,22 @@ def test_large_ledgers_move_in_lots(lake, monkeypatch):
 
 def test_a_lost_file_is_named_and_never_replaced_by_nothing(lake):
     compaction.compact(lake.ledger, lake.store, before=later(days=7))
-    for path in (*lake.paths("payloads"), *lake.paths("events")):
+    last = lake.ledger.position()
+    lake.ledger.append(homes.events(memories=5, seed=4))
+    lake.project()
+    (older, newer), events = lake.paths("events"), lake.read("events")
+    intact, found = newer.read_bytes(), lake.paths("payloads")
+    newer.write_bytes(b"damaged")
+    lake.mend()
+    homes.same({"events": events}, {"events": lake.read("events")})
+    assert older in lake.paths("events"), "an intact file stays"
+    for path in (*found, older):
         path.unlink()
-    with pytest.raises(LakeError, match="backup"):
+    before = lake.paths("events")
+    with pytest.raises(LakeError, match=rf"position 1-{last}\) .*nothing was changed; restore .* from a backup"):
         lake.mend()
+    assert lake.paths("events") == before
+    assert intact in [path.read_bytes() for path in before if path.exists()]
     assert "payloads" in set(lake.verify()["table"])
 
 

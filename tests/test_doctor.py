@@ -10,10 +10,10 @@ import sampling
 from commands import call, told
 
 from memory_pipeline.erasure.erase import erase_memories
-from memory_pipeline.lake import snapshot
+from memory_pipeline.lake import compaction, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.runs import commit
-from memory_pipeline.service import launch
+from memory_pipeline.service import doctor, launch
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +112,21 @@ def test_rows_that_no_rebuild_makes_again_are_said_to_be_lost(copy):
     next(copy.glob("lake/score_history/*.parquet")).unlink()
     detail = examined(copy, "--repair")["lake"][1]
     assert "but not what score_history held of earlier runs: restore its files from a backup" in detail
+
+
+def test_lost_payloads_are_said_to_need_a_backup(copy):
+    with Lake(copy) as lake:
+        compaction.compact(lake.ledger, lake.store, before=homes.RECORDED + homes.days(7))
+        events = lake.read("events")
+        lake.paths("payloads")[0].unlink()
+        for repair in (False, True):
+            found = doctor.examine(homes.settings(copy), repair=repair)
+            lost = next(finding for finding in found if finding.subject == "lake")
+            assert not lost.well
+            assert lost.detail.endswith(
+                "is missing; nothing else holds its payloads: restore lake/payloads from a backup"
+            )
+        assert lake.read("events").equals(events)
 
 
 def test_a_file_with_any_damage_is_said_to_be_damaged(copy):

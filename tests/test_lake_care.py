@@ -96,3 +96,9 @@ def test_nothing_of_the_store_is_left_open(lake: Lake) -> None:
     opened = [link.readlink() for link in Path("/proc/self/fd").iterdir() if link.exists()]
     assert not [path for path in opened if path.is_relative_to(lake.home)]
     assert lake.read("memories").height == 2
+
+
+def test_a_path_that_snapshots_cannot_have_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match=r"what\?: a data folder cannot have \? in its path; rename"):
+        Lake(tmp_path / "what?")
+    assert not (tmp_path / "what?").exists()

@@ -17,7 +17,7 @@ from typing import Final
 from memory_pipeline.lake import files, identity, snapshot
 from memory_pipeline.lake.compaction import archives
 from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore
-from memory_pipeline.lake.tables import Lake
+from memory_pipeline.lake.tables import Lake, check_path
 from memory_pipeline.ledger import catalog, disk
 from memory_pipeline.ledger.commits import VERSION
 from memory_pipeline.ledger.database import FILE_NAME, Database, LakeError, explained
@@ -91,9 +91,11 @@ def restore(folder: Path, home: Path) -> Backup:
 
     Raises:
         ValueError: there is no complete backup in `folder`, or a store in `home`.
-        LakeError: a file of the backup is missing or damaged; there is no store in `home` then.
+        LakeError: a file of the backup is missing or damaged, or `home` has a question mark in its path; there is no
+            store in `home` then.
     """
     backup, home = _read_list(folder), home.resolve()
+    check_path(home)
     if (home / FILE_NAME).exists() or any(home.glob("snapshots/*.duckdb")):
         raise ValueError(
             f"{home} holds a store or its snapshots: restore into another folder, or move {FILE_NAME}, lake/, runs/, "

@@ -19,7 +19,7 @@ from memory_pipeline.lake.object_store import ObjectStore
 from memory_pipeline.ledger import catalog, event, redaction
 from memory_pipeline.ledger.catalog import File, Mark, NewFile
 from memory_pipeline.ledger.database import LakeError, MissingFile, Transaction, explained
-from memory_pipeline.ledger.ledger import Ledger, position_in
+from memory_pipeline.ledger.ledger import Ledger, LostPayloads, position_in
 from memory_pipeline.schemas import TABLES, Table
 
 MERGE_FILES: Final = 16
@@ -133,6 +133,44 @@ def add_events(ledger: Ledger, store: ObjectStore, *, limit: int) -> int | None:
                 add_file(transaction, store, table_name="events", file=written[0], seq=after + 1)
                 catalog.set_mark(transaction, Mark.PROJECTED, rows[-1][0])
     return None
+
+
+def replace_events(ledger: Ledger, store: ObjectStore, *, damaged: Collection[File], limit: int) -> None:
+    """Replace damaged files of the table `events` by what the ledger holds at their positions, in one transaction.
+
+    Args:
+        ledger: the ledger.
+        store: the files of the lake.
+        damaged: the files; all others are intact.
+        limit: maximum number of events of a new file.
+
+    Raises:
+        LakeError: some of these positions cannot be read again, or others published meanwhile; nothing was changed.
+    """
+    with ledger.reading() as transaction:
+        visible = catalog.visible(transaction, "events")
+        projected, erased = (catalog.mark(transaction, name) for name in (Mark.PROJECTED, Mark.ERASED))
+    intact = [file.key for file in visible if file not in damaged]
+    added, lost = list[int](), list[int]()
+    with unlisted_removed(ledger, store) as written:
+        held = files.collect(store, intact, TABLES["events"], columns=["seq"])["seq"]
+        for after, until in _between(held, projected, limit):
+            try:
+                rows = ledger.read(after, until)
+            except LostPayloads as error:
+                lost.extend(error.positions)
+                continue
+            if rows:
+                written.append(files.write(store, "events", event.frame(rows)))
+                added.append(after + 1)
+        if lost:
+            raise LostPayloads(ledger.home, lost, "nothing was changed; restore lake/events,")
+        with ledger.writing() as transaction:
+            if not catalog.still_visible(transaction, visible) or catalog.mark(transaction, Mark.ERASED) != erased:
+                raise LakeError(f"{ledger.home}: others published meanwhile, so nothing was changed; try again")
+            forget_files(transaction, store, damaged)
+            for seq, file in zip(added, written, strict=True):
+                add_file(transaction, store, table_name="events", file=file, seq=seq)
 
 
 def replace_rows(
@@ -288,6 +326,15 @@ def _by_bucket(rows: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
         "bucket", as_dict=True, maintain_order=True
     )
     return [(int(bucket), part.drop("bucket")) for (bucket,), part in sorted(parts.items())]
+
+
+def _between(held: pl.Series, last: int, limit: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of positions up to `last` that are not held, at most `limit` long: the one before, the last."""
+    ends = pl.concat([pl.Series([0]), held.unique().sort(), pl.Series([last + 1])]).rename("after").to_frame()
+    gaps = ends.with_columns(next=pl.col("after").shift(-1)).filter(pl.col("next") > pl.col("after") + 1)
+    for after, following in gaps.iter_rows():
+        for start in range(after, following - 1, limit):
+            yield start, min(start + limit, following - 1)
 
 
 def _until_published(ledger: Ledger, attempt: Callable[[], T | None]) -> T:

@@ -25,7 +25,7 @@ from memory_pipeline.ledger.event import PIPELINE
 from memory_pipeline.ledger.ledger import Ledger, Revert
 from memory_pipeline.schemas import TABLES
 
-__all__ = ["Commit", "Conflict", "Lake", "LakeError", "Revert", "StaleInstant"]
+__all__ = ["Commit", "Conflict", "Lake", "LakeError", "Revert", "StaleInstant", "check_path"]
 
 PROJECTED_AT_ONCE: Final = 100_000
 """Events that one step of the projection copies."""
@@ -33,7 +33,15 @@ PROJECTED_AT_ONCE: Final = 100_000
 STAGING_PREFIX: Final = "runs/"
 """Keys of staged tables start with it; the run's id follows."""
 
-_REMEDY: Final = "restore the file from a backup, or rebuild its rows from the ledger: memory-pipeline doctor --repair"
+
+def check_path(home: Path) -> None:
+    """Refuse a data folder with a question mark in its path: DuckDB ends the path of a snapshot there.
+
+    Raises:
+        LakeError: there is one.
+    """
+    if "?" in str(home):
+        raise LakeError(f"{home}: a data folder cannot have ? in its path; rename the folder, or choose another")
 
 
 class Lake:
@@ -49,9 +57,10 @@ class Lake:
 
         Raises:
             Mismatch: the ledger is missing beside the files of its lake, or another one, or an older state of it.
-            LakeError: it cannot be opened, or was written by a newer version.
+            LakeError: it cannot be opened, was written by a newer version, or has a question mark in its path.
         """
         self.home = home.resolve()
+        check_path(self.home)
         self.store: ObjectStore = LocalObjectStore(self.home)
         if not (self.home / database.FILE_NAME).exists():
             identity.check_ledger_there(self.home, self.store)
@@ -346,7 +355,7 @@ class Lake:
             `table`, `path`, `problem` (missing or damaged), `remedy`; no row if all is well.
         """
         rows = [
-            (file.table_name, self.store.uri(file.key), problem, _REMEDY)
+            (file.table_name, self.store.uri(file.key), problem, _remedy(file.table_name))
             for file in self._files()
             if (problem := self._problem(file))
         ]
@@ -354,26 +363,24 @@ class Lake:
         return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
 
     def mend(self) -> pl.DataFrame:
-        """Forget missing and damaged files and return what `verify` reported; nothing is lost for good.
+        """Replace or forget missing and damaged files and return what `verify` reported; nothing is lost for good.
 
-        The table `events` is projected again at once. The others lack those rows until the next run makes them again.
-        Files of `payloads` exist only once: they stay catalogued until they are restored from a backup.
+        Those of `events` are made again from the ledger at once. The others lack those rows until the next run makes
+        them again. Files of `payloads` exist only once: they stay catalogued until they are restored from a backup.
+
+        Raises:
+            LakeError: events that the ledger no longer holds were in damaged files; nothing was changed.
         """
         problems = self.verify()
-        damaged, project_again = set(problems["path"]), "events" in set(problems["table"])
+        paths = set(problems["path"])
+        damaged = [file for file in self._files() if self.store.uri(file.key) in paths]
+        if events := [file for file in damaged if file.table_name == "events"]:
+            publishing.replace_events(self.ledger, self.store, damaged=events, limit=PROJECTED_AT_ONCE)
+            self.project()
+        forgotten = [file for file in damaged if TABLES[file.table_name].write_mode != "moved" and file not in events]
         with self.ledger.writing() as transaction:
-            forgotten = [
-                file
-                for file in catalog.every(transaction)
-                if (project_again and file.table_name == "events")
-                or (self.store.uri(file.key) in damaged and TABLES[file.table_name].write_mode != "moved")
-            ]
             publishing.forget_files(transaction, self.store, forgotten)
             catalog.raise_oldest(transaction, max((file.removed_seq or 0 for file in forgotten), default=0))
-            if project_again:
-                catalog.set_mark(transaction, Mark.PROJECTED, 0)
-        if project_again:
-            self.project()
         return problems
 
     def sweep(
@@ -465,6 +472,12 @@ def _staging_key(run_id: str, table: str) -> str:
     if not re.fullmatch(r"\w[\w.-]*", run_id):
         raise ValueError(f"run_id = {run_id!r} is no plain name; give letters, digits and dashes")
     return f"{STAGING_PREFIX}{run_id}/{TABLES[table].name}.parquet"
+
+
+def _remedy(table: str) -> str:
+    if TABLES[table].write_mode == "moved":
+        return "restore the file from a backup: nothing else holds its rows"
+    return "restore the file from a backup, or rebuild its rows from the ledger: memory-pipeline doctor --repair"
 
 
 def _of_profiles(profiles: Collection[str] | None) -> list[pl.Expr]:

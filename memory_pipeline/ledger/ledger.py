@@ -45,11 +45,28 @@ HEAD_EVENTS: Final = (*PIPELINE, EventType.UPDATED.value)
 _DIGEST_EVERY: Final = 8_192
 """Positions between two stored digests."""
 
+_SHOWN: Final = 5
+"""Ranges of lost positions that an error names."""
+
 _EVENT: Final = [EVENTS.c[name] for name in ("seq", *COLUMNS)]
 
 
 PayloadReader = Callable[["Ledger", Collection[int]], Mapping[int, str]]
 """Reads the payloads at some positions, as far as compaction moved them to files."""
+
+
+class LostPayloads(LakeError):
+    """Payloads of events are in neither the ledger nor its files."""
+
+    def __init__(self, home: Path, positions: Sequence[int], remedy: str = "restore") -> None:
+        """Name the positions; the remedy ends with the files of the payloads."""
+        self.positions = positions
+        few = ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in _runs(positions)[:_SHOWN])
+        more = ", ..." if len(_runs(positions)) > _SHOWN else ""
+        super().__init__(
+            f"{home}: the payloads of {len(positions)} events (position {few}{more}) are in neither the ledger nor its "
+            f"files; {remedy} lake/payloads or archive/ from a backup"
+        )
 
 
 @dataclass(frozen=True)
@@ -317,7 +334,7 @@ class Ledger:
             rows: rows that begin with the position and end with the payload.
 
         Raises:
-            LakeError: a payload is neither in the database nor in a file.
+            LostPayloads: some are neither in the database nor in a file.
         """
         moved = [row[0] for row in rows if row[-1] == MOVED]
         payloads = dict(self._moved_payloads(self, moved)) if moved else {}
@@ -325,10 +342,7 @@ class Ledger:
             with self.reading() as transaction:
                 payloads |= _payloads_at(transaction, missing)
         if lost := sorted(set(moved) - set(payloads)):
-            raise LakeError(
-                f"{self.home}: the payload of the event at position {lost[0]} is in neither the ledger nor its files; "
-                "restore lake/payloads or archive/ from a backup"
-            )
+            raise LostPayloads(self.home, lost)
         return [(*row[:-1], payloads[row[0]]) if row[-1] == MOVED else row for row in rows]
 
     def waiting(self, after: int) -> tuple[int, int]:
@@ -434,6 +448,17 @@ def _payloads_at(transaction: Transaction, seqs: Collection[int]) -> dict[int, s
     query = sa.select(EVENTS.c.seq, EVENTS.c.payload).where(EVENTS.c.payload != MOVED)
     rows = [transaction.connection.execute(query.where(EVENTS.c.seq == seq)).first() for seq in sorted(seqs)]
     return {row[0]: row[1] for row in rows if row is not None}
+
+
+def _runs(positions: Iterable[int]) -> list[tuple[int, int]]:
+    """Return the first and last of each run of consecutive positions, which are in order."""
+    runs = list[tuple[int, int]]()
+    for position in positions:
+        if runs and position == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], position)
+        else:
+            runs.append((position, position))
+    return runs
 
 
 def position_in(transaction: Transaction) -> int:

@@ -154,19 +154,28 @@ def _survivors(lake: Lake, *, repair: bool) -> Iterator[Finding]:
 def _files(lake: Lake, settings: Settings, *, repair: bool) -> Finding:
     with lake.ledger.erasing() if repair else nullcontext():
         problems = lake.mend() if repair else lake.verify()
+        only = [name for name, table in TABLES.items() if table.write_mode == "moved"]
+        kept, problems = (problems.filter(pl.col("table").is_in(only) == moved) for moved in (True, False))
         lost = problems["table"].unique().to_list()
         left = ", ".join(rebuild_lost(lake, settings, lost)) if repair and lost else ""
-    if problems.is_empty():
-        return Finding("lake", well=True, detail="every file is present and intact")
-    if repair:
+    said = list[str]()
+    if repair and lost:
         rest = f", except tables of {left}: rebuild those with: memory-pipeline consolidate" if left else ""
         if gone := [name for name in lost if TABLES[name].write_mode == "accumulated"]:
             rest += f", but not what {', '.join(gone)} held of earlier runs: restore its files from a backup"
-        return Finding("lake", not left, f"{many(problems.height, 'missing or damaged file')} rebuilt{rest}")
+        said.append(f"{many(problems.height, 'missing or damaged file')} rebuilt{rest}")
+    elif lost:
+        said.append(f"{_first(problems)}; rebuild with: memory-pipeline doctor --repair")
+    if kept.height:
+        said.append(f"{_first(kept)}; nothing else holds its payloads: restore lake/payloads from a backup")
+    well = kept.is_empty() and not left and (repair or not lost)
+    return Finding("lake", well, "; ".join(said) or "every file is present and intact")
+
+
+def _first(problems: pl.DataFrame) -> str:
     first = problems.row(0, named=True)
     more = f" and {problems.height - 1} more" if problems.height > 1 else ""
-    remedy = "rebuild with: memory-pipeline doctor --repair"
-    return Finding("lake", well=False, detail=f"{first['path']} is {first['problem']}{more}; {remedy}")
+    return f"{first['path']} is {first['problem']}{more}"
 
 
 def rebuild_lost(lake: Lake, settings: Settings, lost: Collection[str]) -> list[str]:
