@@ -1,5 +1,6 @@
 """A backup is complete or none, holds every acknowledged event, and a restored store never meets its lost future."""
 
+import hashlib
 import json
 import shutil
 from datetime import UTC, datetime
@@ -91,6 +92,49 @@ def test_a_backup_that_is_not_complete_or_damaged_is_refused(store, tmp_path):
     shutil.copy(folder / "backup" / backup.LIST, copy)
     shutil.copy(folder / "backup" / damaged.relative_to(copy), damaged)
     assert backup.restore(copy, tmp_path / "data") == made, "a restore that was interrupted is done again"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../escaped",
+        "lake/../../escaped.parquet",
+        "archive/events-/../../../escaped.parquet",
+        "/absolute",
+        "tokens.json",
+        "dagster/dagster.yaml",
+        "lake/memories/unknown.parquet",
+    ],
+)
+def test_a_list_that_names_anything_else_is_refused_before_anything_is_written(store, tmp_path, name):
+    copy = tmp_path / "in" / "backup"
+    shutil.copytree(store[0] / "backup", copy)
+    path = tmp_path / "absolute" if name == "/absolute" else copy / name
+    for folder in (path.parent, copy / "archive/events-"):
+        folder.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x")
+    listed = json.loads((copy / backup.LIST).read_bytes())
+    listed["files"][str(path) if name == "/absolute" else name] = hashlib.sha256(b"x").hexdigest()
+    (copy / backup.LIST).write_text(json.dumps(listed), "utf-8")
+    with pytest.raises(ValueError, match="which no backup holds: the list was changed; nothing was written"):
+        backup.restore(copy, tmp_path / "out" / "data")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_damaged_list_is_named(store, tmp_path):
+    copy = tmp_path / "backup"
+    shutil.copytree(store[0] / "backup", copy)
+    listed = json.loads((copy / backup.LIST).read_bytes())
+    some = dict(list(listed["files"].items())[:1])
+    wrong = [listed | {"files": [1]}, listed | {"files": {}}, listed | {"files": {"ledger.sqlite": 1}}, {}, [], None]
+    for text in ["", "\ufffd{", "[" * 100_000, *map(json.dumps, wrong)]:
+        (copy / backup.LIST).write_text(text, "utf-8")
+        with pytest.raises(ValueError, match=r"backup\.json is missing or damaged; name another backup"):
+            backup.restore(copy, tmp_path / "data")
+    (copy / backup.LIST).write_text(json.dumps(listed | {"files": some}), "utf-8")
+    with pytest.raises(ValueError, match=r"backup\.json lacks 'lake/.*, which its ledger needs; name another backup"):
+        backup.restore(copy, tmp_path / "data")
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_backup_needs_an_empty_folder_outside_the_store(store, tmp_path):

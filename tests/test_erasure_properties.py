@@ -12,6 +12,7 @@ from leftovers import found
 
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.erasure.quotes import Quotes, readable
+from memory_pipeline.erasure.redact_files import mask_logs
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.runs import commit, consolidate, inputs, rebuild
@@ -105,6 +106,31 @@ def test_quotes_are_rare_words_and_runs_of_words_that_nobody_else_says():
     assert quotes.verbatim("it opens at noon, on Sunday")
     assert quotes.masked("now: it opens at noon, on Sunday!") == "now: it [erased]!"
     assert not Quotes.of([""], []).in_text("anything")
+
+
+def test_a_question_may_inflect_a_rare_word_but_not_a_common_one():
+    quotes = Quotes.of(["Quorgelinde wanted to plan planting at home"], ["Planters talk"])
+    assert all(quotes.in_question(text) for text in ("Quorgelindes knee?", "who is quorgelinden", "Quorgelind?"))
+    assert not quotes.in_text("Quorgelindes knee?"), "an inflected word changes no decision"
+    for text in ("what did she want to plan at home?", "when are plants watered?", "the quorge", ""):
+        assert not quotes.in_question(text), text
+    asked = pl.Series(["Quorgelindes?", None, "wanted?"])
+    assert quotes.in_questions(asked).to_list() == [True, False, False]
+
+
+def test_letters_stand_for_words_where_there_are_no_spaces(tmp_path):
+    quotes = Quotes.of(["昨天王小明在医院见了张医生，星期三去做膝盖手术。"], ["我星期三在公司开会。"])
+    assert all(quotes.in_question(text) for text in ("王小明是谁？", "膝盖手术怎么样", "Who is 王小明?"))
+    for text in ("什么时候去医院？", "星期三在哪里开会？", "我现在住在哪里？", "昨天见了谁？"):
+        assert not quotes.in_question(text), text
+    log = tmp_path / "logs" / "agent.log"
+    log.parent.mkdir()
+    log.write_text("said: 昨天王小明在医院 (1)", "utf-8")
+    assert mask_logs(tmp_path, quotes) == [log]
+    assert log.read_text("utf-8") == "said: [erased] (1)"
+    japanese = Quotes.of(["田中太郎さんは昨日京都の病院に行きました。"], [])
+    assert japanese.in_question("田中太郎は誰？")
+    assert not japanese.in_question("どこに行きましたか？")
 
 
 def test_bytes_are_read_with_and_without_their_escapes():

@@ -256,10 +256,10 @@ def asked(event_id: str, query: str, memory_id: str, *, days: float = 0) -> Even
 
 
 def test_questions_asked_since_are_named_in_the_receipt_and_can_be_redacted(lake):
-    lake.ledger.append([asked("x0", "which tea?", "t", days=-1)])
+    lake.ledger.append([asked("x0", "which tea?", "t", days=-1), asked("x", "two Zwirblquaxes?", "t", days=-1)])
     lake.project()
     receipt = erase_memories(lake, profile_id="p", memory_ids=["a", "b"], now=NOW)
-    offer = "erase --profile p --questions-since 2026-03-01T00:00:00.000000Z"
+    offer = "erase --profile p --questions-since 2026-01-30T00:00:00.000000Z"
     assert any(offer in line for line in receipt.not_covered)
     lake.ledger.append([asked("x1", "did anybody call Zwirblquax?", "t", days=1), asked("x2", "when?", "u", days=1)])
     consolidated(lake, days=-2)
@@ -267,7 +267,7 @@ def test_questions_asked_since_are_named_in_the_receipt_and_can_be_redacted(lake
     redacted = erase_memories(lake, profile_id="p", questions_since=NOW, now=later)
     assert (redacted.queries, redacted.events, redacted.erased) == (2, 0, ())
     rows = lake.read("events", profiles=["p"]).filter(event_type="memory.accessed").sort("seq")
-    assert rows["query"].to_list() == ["which tea?", None, None]
-    assert rows["memory_id"].to_list() == ["t", "t", "u"], "who was found still counts"
+    assert rows["query"].to_list() == ["which tea?", None, None, None]
+    assert rows["memory_id"].to_list() == ["t", "t", "t", "u"], "who was found still counts"
     assert erase_memories(lake, profile_id="p", questions_since=NOW, now=later).queries == 0
     nothing_is_left(lake)

@@ -23,7 +23,7 @@ from uuid6 import uuid7
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.erasure import redact_decisions, redact_files
 from memory_pipeline.erasure.quotes import Quotes, readable
-from memory_pipeline.erasure.receipt import NOT_COVERED, Receipt, later_questions
+from memory_pipeline.erasure.receipt import NOT_COVERED, Receipt, other_questions
 from memory_pipeline.lake import publishing, snapshot
 from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
@@ -219,6 +219,12 @@ class _Scope:
         """Return when the memories that are erased already were erased, the latest of them."""
         return self._since if isinstance(self._since, datetime) else None
 
+    def known_since(self) -> datetime | None:
+        """Return when the first of the memories to erase became known; None if none is to be erased."""
+        instants = self.events.filter(self._named).select(pl.min_horizontal("occurred_at", "recorded_at").min())
+        first = instants.item()
+        return first if isinstance(first, datetime) else None
+
     def receipt(self, now: datetime, reason: str) -> Receipt:
         """Return the receipt with the fields that are known before the erasure."""
         return Receipt(
@@ -261,7 +267,7 @@ class _Scope:
         if self.whole:
             return pl.lit(value=True)
         of_person = pl.lit(value=False) if self.user_id is None else pl.col("user_id").eq_missing(self.user_id)
-        quoting = [self.quotes.in_texts(self.events[name]) for name in ("query", "metadata")]
+        quoting = [self.quotes.in_questions(self.events[name]) for name in ("query", "metadata")]
         return of_person | pl.any_horizontal(*(pl.lit(mask) for mask in quoting))
 
     def _texts(self, which: pl.Expr) -> Iterator[str]:
@@ -354,7 +360,7 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pendin
         caches=tuple(_names(lake, masked)),
         not_covered=(
             *NOT_COVERED,
-            later_questions(profile_id, receipt.at),
+            other_questions(profile_id, scope.known_since() or receipt.at),
             *(f"{name}, which holds words of it" for name in _names(lake, other)),
         ),
     )

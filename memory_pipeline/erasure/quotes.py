@@ -1,7 +1,8 @@
 """Detects quotes of erased memories in other texts, and masks them.
 
 A quote is a rare word, or a phrase of four words, that an erased text has and no remaining text has. What remaining
-memories say as well does not identify the erased ones, and neither do common words.
+memories say as well does not identify the erased ones, and neither do common words. Chinese and Japanese are written
+without spaces: a letter is a word there, and three in a row a rare one. A question may inflect a rare word.
 Not here: which texts are searched, and what becomes of a text with a quote (`erasure/erase.py`).
 """
 
@@ -14,18 +15,31 @@ from typing import Any, Final, Self
 import polars as pl
 
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, SMALL_TALK, STOP_WORDS
+from memory_pipeline.text.lang.ja.pack import PACK as JAPANESE
+from memory_pipeline.text.lang.zh.pack import PACK as CHINESE
 
 PHRASE_LENGTH: Final = 4
 """Number of consecutive words that two people hardly choose by chance; a shorter text of two words or more counts as
 one phrase."""
 MIN_WORD_LENGTH: Final = 3
 """Minimum number of letters or digits of a rare word."""
+MIN_STEM_LENGTH: Final = 5
+"""Minimum number of letters that two inflections of a word share."""
+MAX_ENDING_LENGTH: Final = 2
+"""Maximum number of letters after those."""
 MASK: Final = "[erased]"
 """Replaces erased words."""
 
-_WORD: Final = re.compile(r"\w+")
+_UNSPACED: Final = "\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""Han, Hiragana and Katakana, as a class of letters in a regular expression."""
+_WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_PACKS: Final = (CHINESE, JAPANESE)
+_GRAMMAR: Final = frozenset().union(*(pack.function_letters.union(*pack.question_words) for pack in _PACKS))
+"""Letters that mostly serve grammar or questions; they identify nothing."""
+_RARE_LETTERS: Final = re.compile(rf"(?=((?:(?![{''.join(sorted(_GRAMMAR))}])[{_UNSPACED}]){{{MIN_WORD_LENGTH}}}))")
+"""Other letters in a row, from each place where they begin."""
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[ntr])")
-_COMMON: Final = frozenset(COMMON_WORDS) | frozenset(SMALL_TALK) | frozenset(STOP_WORDS)
+_COMMON: Final = frozenset(SMALL_TALK).union(STOP_WORDS, *COMMON_WORDS, *(pack.date_words for pack in _PACKS))
 
 Words = tuple[str, ...]
 
@@ -38,6 +52,8 @@ class Quotes:
     """Rare words that only erased texts have."""
     phrases: frozenset[Words]
     """Phrases that only erased texts have."""
+    stems: frozenset[str] = frozenset()
+    """Stems of the rare words that no remaining or common word has."""
 
     @classmethod
     def of(cls, erased: Iterable[str], remaining: Iterable[str]) -> Self:
@@ -48,28 +64,37 @@ class Quotes:
         words, phrases = set[str](), set[Words]()
         for text in erased:
             text_words = _words(text)
-            words |= {word for word in text_words if len(word) >= MIN_WORD_LENGTH and word not in _COMMON}
-            phrases |= set(_phrases(text_words, min(PHRASE_LENGTH, len(text_words))))
-        lengths = {len(phrase) for phrase in phrases}
+            words |= _rare(text, text_words)
+            phrases |= {
+                phrase for phrase in _phrases(text_words, min(PHRASE_LENGTH, len(text_words))) if _tells(phrase)
+            }
+        stems, lengths = _stems(words) - _stems(_COMMON), {len(phrase) for phrase in phrases}
         for text in remaining:
             text_words = _words(text)
-            words.difference_update(text_words)
+            rare = _rare(text, text_words)
+            words -= rare
+            stems -= _stems(rare)
             for length in lengths:
                 phrases.difference_update(_phrases(text_words, length))
-        return cls(frozenset(words), frozenset(phrases))
+        return cls(frozenset(words), frozenset(phrases), frozenset(stems))
 
     def in_text(self, text: str | None) -> bool:
         """Return whether a text contains a rare word or a phrase."""
-        text_words = _words(text or "")
-        return not self.words.isdisjoint(text_words) or self._has_phrase(text_words)
+        text = text or ""
+        text_words = _words(text)
+        return not self.words.isdisjoint(_rare(text, text_words)) or self._has_phrase(text_words)
+
+    def in_question(self, text: str) -> bool:
+        """Return whether a text contains a rare word, also one with another ending, or a phrase."""
+        return self.in_text(text) or not self.stems.isdisjoint(_stems(_rare(text, _words(text))))
 
     def verbatim(self, text: str) -> bool:
         """Return whether a text contains a phrase; single words do not count."""
         return self._has_phrase(_words(text))
 
-    def in_texts(self, texts: pl.Series) -> pl.Series:
-        """Return `in_text` of each text, False for null; each distinct text is searched once."""
-        results = {text: self.in_text(text) for text in texts.unique().drop_nulls()}
+    def in_questions(self, texts: pl.Series) -> pl.Series:
+        """Return `in_question` of each text, False for null; each distinct text is searched once."""
+        results = {text: self.in_question(text) for text in texts.unique().drop_nulls()}
         if not results:
             return texts.is_null() & False
         return texts.replace_strict(results, default=False, return_dtype=pl.Boolean)
@@ -124,6 +149,23 @@ def readable(raw: bytes) -> str:
 
 def _words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
+
+
+def _rare(text: str, text_words: Iterable[str]) -> set[str]:
+    """Return the rare words of a text."""
+    long = {word for word in text_words if len(word) >= MIN_WORD_LENGTH}
+    return long.union(_RARE_LETTERS.findall(text)) - _COMMON
+
+
+def _stems(words: Iterable[str]) -> set[str]:
+    """Return words of `MIN_STEM_LENGTH` letters or more with and without their last letters."""
+    lengths = range(MAX_ENDING_LENGTH + 1)
+    return {word[: len(word) - cut] for word in words for cut in lengths if len(word) - cut >= MIN_STEM_LENGTH}
+
+
+def _tells(phrase: Words) -> bool:
+    """Return whether a phrase has two words that are more than letters of grammar."""
+    return sum(word not in _GRAMMAR for word in phrase) > 1
 
 
 def _phrases(words: list[str], length: int) -> Iterator[Words]:

@@ -21,11 +21,12 @@ NOT_COVERED: Final = (
 """What an erasure does not reach."""
 
 
-def later_questions(profile_id: str, at: datetime) -> str:
-    """Return what an erasure does not reach of what is asked after it, and how to erase that."""
+def other_questions(profile_id: str, since: datetime) -> str:
+    """Return what an erasure may not reach of the questions asked since the memories were known; how to erase that."""
     return (
-        "questions asked since, which may hold the words; redact them all with: "
-        f"memory-pipeline erase --profile {profile_id} --questions-since {payloads.written(at)}"
+        "questions asked since the first of these memories was stored, before or after this erasure, which may say the "
+        "same in other words; redact all of them with: "
+        f"memory-pipeline erase --profile {profile_id} --questions-since {payloads.written(since)}"
     )
 
 

@@ -11,11 +11,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
+import pydantic
+
 from memory_pipeline.lake import files, identity, snapshot
-from memory_pipeline.lake.compaction import archives
+from memory_pipeline.lake.compaction import ARCHIVE_PREFIX, archives
 from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore
 from memory_pipeline.lake.tables import Lake, check_path
 from memory_pipeline.ledger import catalog, disk
@@ -23,6 +25,7 @@ from memory_pipeline.ledger.commits import VERSION
 from memory_pipeline.ledger.database import FILE_NAME, Database, LakeError, explained
 from memory_pipeline.ledger.sqlite_file import BESIDE
 from memory_pipeline.ledger.store_identity import Identity, of_ledger
+from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.settings import SETTINGS_FILE
 
 LIST: Final = "backup.json"
@@ -90,18 +93,22 @@ def restore(folder: Path, home: Path) -> Backup:
         home: data folder, without a store.
 
     Raises:
-        ValueError: there is no complete backup in `folder`, or a store in `home`.
+        ValueError: there is no complete backup in `folder`, its list names what no backup holds, or there is a store in
+            `home`; nothing is written then.
         LakeError: a file of the backup is missing or damaged, or `home` has a question mark in its path; there is no
             store in `home` then.
     """
-    backup, home = _read_list(folder), home.resolve()
+    folder, home = folder.resolve(), home.resolve()
+    backup = _read_list(folder)
     check_path(home)
     if (home / FILE_NAME).exists() or any(home.glob("snapshots/*.duckdb")):
         raise ValueError(
             f"{home} holds a store or its snapshots: restore into another folder, or move {FILE_NAME}, lake/, runs/, "
             "snapshots/ and archive/ away first"
         )
-    source, target = LocalObjectStore(folder.resolve()), LocalObjectStore(home)
+    source, target = LocalObjectStore(folder), LocalObjectStore(home)
+    with explained(folder):
+        _check(backup, folder, source)
     with explained(home):
         disk.private(home)
         for suffix in BESIDE:  # SQLite would take the log of a lost ledger for that of the restored one
@@ -143,7 +150,43 @@ def _copied(source: ObjectStore, target: ObjectStore, key: str, expected: str | 
 
 
 def _read_list(folder: Path) -> Backup:
+    """Return what a backup says that it holds.
+
+    Raises:
+        ValueError: its list is missing or damaged.
+    """
     try:
-        return Backup(**json.loads((folder / LIST).read_bytes()))
-    except (OSError, ValueError, TypeError) as error:
-        raise ValueError(f"{folder} holds no complete backup: {LIST} is missing or damaged; name another") from error
+        backup = pydantic.TypeAdapter(Backup).validate_json((folder / LIST).read_bytes())
+        backup.files[FILE_NAME]
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(
+            f"{folder} holds no complete backup: {folder / LIST} is missing or damaged; name another backup"
+        ) from error
+    return backup
+
+
+def _check(backup: Backup, folder: Path, source: ObjectStore) -> None:
+    """Check that a list names exactly what a backup of its ledger holds, so that nothing else is ever written.
+
+    Raises:
+        ValueError: the list names another file, or lacks one that the ledger needs.
+        LakeError: the ledger is damaged.
+    """
+    if files.checksum(source, FILE_NAME) != backup.files[FILE_NAME]:
+        raise LakeError(f"{source.uri(FILE_NAME)} is damaged; name another backup")
+    catalogued = catalog.keys_in(folder / FILE_NAME)
+    known = {key for key in catalogued if _is_below(key, files.TABLES_PREFIX)} | {FILE_NAME, SETTINGS_FILE}
+    foreign = [key for key in backup.files if key not in known and not _is_below(key, f"{ARCHIVE_PREFIX}events-")]
+    if foreign:
+        raise ValueError(
+            f"{folder / LIST} names {shown(foreign[0])}, which no backup holds: the list was changed; nothing was "
+            "written; name another backup"
+        )
+    if missing := sorted(catalogued - backup.files.keys()):
+        raise ValueError(f"{folder / LIST} lacks {shown(missing[0])}, which its ledger needs; name another backup")
+
+
+def _is_below(key: str, prefix: str) -> bool:
+    """Return whether a key is that of a Parquet file of the store, with a prefix, and leads nowhere else."""
+    parts = PurePosixPath(key).parts
+    return key.startswith(prefix) and key.endswith(".parquet") and ".." not in parts and "\\" not in key

@@ -4,14 +4,17 @@ A file is visible from `added_seq` until before `removed_seq`. Files are added a
 writes the events of the change, so that all tables change at once. Not here: the files themselves (`lake/`).
 """
 
+import sqlite3
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from memory_pipeline.ledger.database import FILES, META, Transaction
+from memory_pipeline.ledger.database import FILES, META, LakeError, Transaction
 
 
 class Mark(StrEnum):
@@ -68,6 +71,20 @@ def visible(transaction: Transaction, table_name: str, seq: int | None = None) -
 def every(transaction: Transaction) -> list[File]:
     """Return all files that are visible at any position."""
     return _files(transaction)
+
+
+def keys_in(file: Path) -> set[str]:
+    """Return the keys that a copy of a ledger catalogues; the copy may be of an older version and is not changed.
+
+    Raises:
+        LakeError: it is no ledger, or damaged.
+    """
+    try:
+        # Immutable: SQLite creates no log beside a file that nobody writes, which may lie on a read-only medium.
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            return {str(key) for (key,) in connection.execute("SELECT path FROM files")}
+    except sqlite3.Error as error:
+        raise LakeError(f"{file}: {error}: it is damaged or no ledger; name another backup") from error
 
 
 def replaced_before(transaction: Transaction, seq: int) -> list[File]:
