@@ -109,17 +109,13 @@ def test_a_contrast_is_no_conflict():
     assert recalled(("new", "old", "CONTRADICTS", "contrast"))["old"]["conflicts"] == []
 
 
-def test_of_repetitions_the_newest_takes_the_best_place_and_none_is_lost():
+def test_what_repeats_comes_last_and_none_is_lost():
     plain, demoted = (list(recalled(*rows)) for rows in ((), (MAY_REPEAT,)))
-    assert sorted(demoted) == sorted(plain)
-    order, repeats = np.array([3, 1, 2, 0]), {3: [1], 1: [3, 0], 0: [1]}
-    for created, expected in (
-        ([0, 0, 0, 0], [3, 2, 1, 0]),  # the better ranked counts as newer
-        ([0, 9, 0, 5], [1, 2, 3, 0]),  # the newest takes the place of the best that it repeats
-        ([9, 0, 0, 5], [3, 2, 1, 0]),
-    ):
-        assert selection.repeats_last(order, repeats, np.array(created), 3).tolist() == expected
-    assert selection.repeats_last(order, {}, np.zeros(4), 3).tolist() == order.tolist()
+    again = max(("old", "same"), key=plain.index)
+    assert demoted == [*(name for name in plain if name != again), again]
+    order = np.array([3, 1, 2, 0])
+    assert selection.repeats_last(order, {3: [1], 1: [3, 0], 0: [1]}, 3).tolist() == [3, 2, 1, 0]
+    assert selection.repeats_last(order, {}, 3).tolist() == order.tolist()
 
 
 def test_a_sentence_that_ended_is_marked_in_the_text_and_its_tokens_count():

@@ -217,7 +217,7 @@ def _by_model(
     if links.conflicts or links.repeats:
         place = {memory: at for at, memory in enumerate(index.memories[rows, "memory_id"])}
         order = selection.with_partners(order, scores, _placed(links.conflicts, place), k)
-        order = selection.repeats_last(order, _placed(links.repeats, place), index.created[rows], k)
+        order = selection.repeats_last(order, _placed(links.repeats, place), k)
     if question.open:
         order = selection.with_rules(order, candidates, invalid, wants_help=question.kind == "wish")
     order = redundancy.summaries_behind(index, rows, order, k)

@@ -87,29 +87,13 @@ def with_partners(order: Integers, scores: Floats, partners: dict[int, list[int]
     return np.array([*first, *last, *(at for at in list(placed)[room:] if at not in far)], dtype=np.int64)
 
 
-def repeats_last(order: Integers, repeats: dict[int, list[int]], created: Integers, k: int) -> Integers:
-    """Move all but the newest of memories that may say the same to the end of the first `k`; none of those leaves them.
-
-    The newest takes the best place of those that it may repeat, so that a link which took an update for a repetition
-    does not put the older value first.
-
-    Args:
-        order: positions of the candidates, best first.
-        repeats: for each position those of the candidates that may say the same, in both directions.
-        created: instant of each candidate; of equal ones the better ranked counts as newer.
-        k: number of answers.
-    """
+def repeats_last(order: Integers, repeats: dict[int, list[int]], k: int) -> Integers:
+    """Move memories that may repeat a better one to the end of the first `k`; none of those leaves them."""
     first = order[:k].tolist()
     place = {at: rank for rank, at in enumerate(first)}
-    best = dict(place)
-    again = set[int]()
-    for at in sorted(first, key=lambda one: (-created[one], place[one])):
-        for other in repeats.get(at, ()) if at not in again else ():
-            if other in place and (-created[other], place[other]) > (-created[at], place[at]):
-                best[at] = min(best[at], place[other])
-                again.add(other)
-    kept = sorted((at for at in first if at not in again), key=lambda one: (best[one], place[one]))
-    return np.array([*kept, *(at for at in first if at in again), *order[k:].tolist()], dtype=np.int64)
+    again = [at for at in first if any(place.get(other, k) < place[at] for other in repeats.get(at, ()))]
+    kept = [at for at in first if at not in set(again)]
+    return np.array([*kept, *again, *order[k:].tolist()], dtype=np.int64)
 
 
 def with_rules(order: Integers, candidates: Candidates, invalid: Marks, *, wants_help: bool) -> Integers:
