@@ -72,7 +72,7 @@ def test_columns_and_profiles_are_chosen(lake: Lake) -> None:
 
 
 def test_a_home_with_odd_characters_works(tmp_path: Path) -> None:
-    with Lake(tmp_path / "my [*] home?") as lake:
+    with Lake(tmp_path / "my [*] #home %41") as lake:
         lake.commit(commit_of(lake, ["ana"], "p"))
         assert lake.read("memories").height == 2
 
