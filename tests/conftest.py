@@ -78,7 +78,8 @@ def pytest_terminal_summary(terminalreporter, exitstatus, config):
     drills = reliability.gathered(passed)
     for line in reliability.lines(drills) if drills else ():
         terminalreporter.write_line(line)
-    if (file := config.getoption("reliability")) and exitstatus == pytest.ExitCode.OK:
+    whole = exitstatus == pytest.ExitCode.OK and not terminalreporter.getreports("failed")
+    if (file := config.getoption("reliability")) and whole:
         reliability.write(Path(file), drills, len(passed))
 
 

@@ -36,6 +36,7 @@ ERASED = next(str(event.memory_id) for event in BEFORE if event.event_type == Ev
 DAY = timedelta(days=1)
 MADE = {"plan_id", "event_id", "seq"}
 """Columns that say which run or position something came from."""
+NEWS = TOLD[0].model_copy(update={"event_id": "news", "memory_id": "news", "occurred_at": homes.NIGHT + DAY})
 REMEMBERED = "The boiler was serviced by the plumber from Kirkwall."
 
 
@@ -120,6 +121,7 @@ def memories(told: list[Event]) -> int:
 def decided(home: Path) -> dict[str, pl.DataFrame]:
     """The tables after one more night, which a rebuild from event zero gives too, less ids and positions of runs."""
     with Lake(home) as lake:
+        lake.ledger.append([NEWS])  # without news the night would publish nothing
         homes.night(lake, as_of=homes.NIGHT + 2 * DAY, run_id="next")
         tables = homes.published(lake, but=("profiles", "consolidation_plan"))
         assert rebuild.rebuild(lake, "sample-1")["memories"].equals(tables["memories"])
