@@ -211,8 +211,7 @@ def _write(
     connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame], linked: Mapping[str, Sequence[Path]]
 ) -> None:
     """Write tables, views, macros and their comments."""
-    for table, frame in frames.items():
-        _create_table(connection, RELATIONS[table], frame)
+    _create_tables(connection, [(RELATIONS[table], frame) for table, frame in frames.items()])
     connection.execute("BEGIN")
     for table, paths in linked.items():
         connection.execute(linked_view(RELATIONS[table], paths, _columns(connection, paths)))
@@ -246,15 +245,17 @@ def export(source: Lake | Path, file: Path) -> Path:
         shutil.copyfile(snapshot, aside)
         with _database(aside) as connection:
             views = connection.execute("SELECT view_name FROM duckdb_views()").fetchall()
-            for table in LINKED:
-                if (table,) in views:
-                    rows = connection.sql(f"FROM {table}").pl()
-                    connection.execute(f"DROP VIEW {table}")
-                    _create_table(connection, RELATIONS[table], rows)
-                    _comment(connection, replace(RELATIONS[table], is_view=False))
-            if isinstance(source, Lake):
-                _create_table(connection, RECALLS, _recalls(source))
-                _comment(connection, RECALLS)
+            tables = [
+                (replace(RELATIONS[table], is_view=False), connection.sql(f"FROM {table}").pl())
+                for table in LINKED
+                if (table,) in views
+            ]
+            for relation, _ in tables:
+                connection.execute(f"DROP VIEW {relation.name}")
+            tables += [(RECALLS, _recalls(source))] if isinstance(source, Lake) else []
+            _create_tables(connection, tables)
+            for relation, _ in tables:
+                _comment(connection, relation)
     return file
 
 
@@ -457,21 +458,28 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _create_table(connection: duckdb.DuckDBPyConnection, relation: Relation, frame: pl.DataFrame) -> None:
-    """Create a table from a frame, with the columns and types of its schema.
+def _create_tables(connection: duckdb.DuckDBPyConnection, tables: Sequence[tuple[Relation, pl.DataFrame]]) -> None:
+    """Create tables from frames in one transaction, with the columns and types of their schemas.
 
     DuckDB 1.0 cannot read a row group in which a column of lists has no element at all. Such a table is written with a
     row of one-element lists at the head of each row group, which is deleted once it is on disk.
     """
-    columns = ", ".join(f"{column(name)}::{kind} AS {column(name)}" for name, kind in relation.types.items())
-    frame = frame.cast({name: without_zone(kind) for name, kind in frame.schema.items()})
-    lacking = _lacks_elements(frame)
-    connection.register("frame", _with_elements(frame) if lacking else frame)
-    connection.execute(f"CREATE TABLE {relation.name} AS SELECT {columns} FROM frame")  # noqa: S608
-    connection.unregister("frame")
+    lacking = [relation.name for relation, frame in tables if _lacks_elements(frame)]
+    connection.execute("BEGIN")
+    for relation, frame in tables:
+        _create_table(connection, relation, _with_elements(frame) if relation.name in lacking else frame)
+    connection.execute("COMMIT")
     if lacking:
         connection.execute("CHECKPOINT")
-        connection.execute(f"DELETE FROM {relation.name} WHERE rowid % {_ROW_GROUP} = 0")  # noqa: S608
+    for name in lacking:
+        connection.execute(f"DELETE FROM {name} WHERE rowid % {_ROW_GROUP} = 0")  # noqa: S608
+
+
+def _create_table(connection: duckdb.DuckDBPyConnection, relation: Relation, frame: pl.DataFrame) -> None:
+    columns = ", ".join(f"{column(name)}::{kind} AS {column(name)}" for name, kind in relation.types.items())
+    connection.register("frame", frame.cast({name: without_zone(kind) for name, kind in frame.schema.items()}))
+    connection.execute(f"CREATE TABLE {relation.name} AS SELECT {columns} FROM frame")  # noqa: S608
+    connection.unregister("frame")
 
 
 def _lacks_elements(frame: pl.DataFrame) -> bool:
