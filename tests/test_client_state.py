@@ -72,6 +72,7 @@ def happening(chance, known, number):
             {"event_type": "memory.updated", "memory_id": one, "payload": {"valid_until": "2026-05-03T00:00:00Z"}},
             {"event_type": "feedback.given", "memory_id": one, "payload": {"helpful": chance.random() < 0.5}},
             {"event_type": "memory.accessed", "payload": {"memory_ids": sorted({one, other})}},
+            {"event_type": "memory.accessed", "payload": {"memory_ids": [one], "counts": [chance.randint(1, 9)]}},
             {"event_type": "session.ended", "session_id": "s"},
         ]
     )

@@ -39,6 +39,7 @@ def accesses(*rows):
                 "at": at(hours),
                 "session_id": None,
                 "expanded": False,
+                "times": 1,
             }
             for seq, (name, hours, *profile) in enumerate(rows, 1)
         ),

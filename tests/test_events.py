@@ -69,6 +69,7 @@ accesses = st.lists(labels, min_size=1, max_size=4, unique=True).flatmap(
         optional={
             "query": texts,
             "ranks": st.lists(st.integers(1, 99), min_size=len(ids), max_size=len(ids)),
+            "counts": st.lists(st.integers(1, 99), min_size=len(ids), max_size=len(ids)),
             "expanded": st.lists(st.sampled_from(ids), max_size=3),
         },
     )
@@ -145,7 +146,7 @@ def expected_rows(seq: int, event: Event) -> list[dict[str, Any]]:
     payload = {name: getattr(event.payload, name) for name in type(event.payload).model_fields}
     payload["edge_kind"] = payload.pop("kind", None)
     payload["tags"] = None if payload.get("tags") is None else list(payload["tags"])
-    ids, ranks, expanded = (payload.pop(name, None) for name in ("memory_ids", "ranks", "expanded"))
+    ids, ranks, counts, expanded = (payload.pop(name, None) for name in ("memory_ids", "ranks", "counts", "expanded"))
     row = dict.fromkeys(TABLES["events"].schema.columns()) | event.model_dump(exclude={"payload"}) | payload
     row |= {"seq": seq, "ordinal": 0, "event_type": event.event_type.value}
     if ids is None:
@@ -153,7 +154,7 @@ def expected_rows(seq: int, event: Event) -> list[dict[str, Any]]:
     return [
         row
         | {"ordinal": place, "memory_id": memory_id, "rank": ranks and ranks[place]}
-        | {"expanded": memory_id in (expanded or ())}
+        | {"expanded": memory_id in (expanded or ()), "times": counts and counts[place]}
         for place, memory_id in enumerate(ids)
     ]
 
@@ -236,6 +237,10 @@ def test_a_damaged_event_is_read_or_refused_in_plain_words(raw, damage, data):
         ({"event_type": "memory.accessed", "payload": {"memory_ids": []}}, ["payload.memory_ids is []"]),
         ({"event_type": "memory.accessed", "payload": {"memory_ids": ["a", "a"]}}, ["twice"]),
         ({"event_type": "memory.accessed", "payload": {"memory_ids": ["a"], "ranks": [1, 2]}}, ["ranks has 2 entries"]),
+        (
+            {"event_type": "memory.accessed", "payload": {"memory_ids": ["a"], "counts": [1, 2]}},
+            ["counts has 2 entries"],
+        ),
         ({"event_type": "memory.accessed", "payload": {"memory_ids": ["a"], "ranks": [0]}}, ["payload.ranks[0] is 0"]),
         (
             {"event_type": "memory.accessed", "payload": {"memory_ids": ["a"], "expanded": ["b"]}},

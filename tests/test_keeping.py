@@ -37,7 +37,7 @@ def accesses(*uses):
     if not rows:
         return TABLES["accesses"].empty()
     return TABLES["accesses"].conform(
-        pl.DataFrame(rows).with_columns(session_id=pl.lit(None), expanded=pl.lit(value=False))
+        pl.DataFrame(rows).with_columns(session_id=pl.lit(None), expanded=pl.lit(value=False), times=pl.lit(1))
     )
 
 

@@ -143,11 +143,11 @@ def test_accesses_count_with_their_sessions_and_the_last_instant():
         accessed("a", ago(3), session_id="s"),
         accessed("a", ago(9), session_id="s"),
         accessed("a", ago(5), session_id="t"),
-        accessed("a", ago(4)),
+        accessed("a", ago(4), times=7),
         accessed("unknown", ago(4)),
     )
     row = memory(state)
-    assert (row["access_count"], row["access_sessions"], row["last_accessed_at"]) == (4, 2, ago(3))
+    assert (row["access_count"], row["access_sessions"], row["last_accessed_at"]) == (10, 2, ago(3))
     assert state.memories.height == 1
 
 
@@ -475,7 +475,7 @@ def test_accesses_say_when_in_which_session_and_whether_only_over_an_association
         accessed("unknown"),
         accessed("a", ago(9), session_id="s", expanded=True, event_id="twice"),
     ]
-    used = fold(*rows).accesses.drop("profile_id", "ordinal").rows()
+    used = fold(*rows).accesses.drop("profile_id", "ordinal", "times").rows()
     assert used == [(2, "a", ago(9), "s", True), (3, "a", ago(20), None, False), (4, "a", ago(8), None, False)]
 
 

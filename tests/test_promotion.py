@@ -31,7 +31,7 @@ def accesses(rows):
         {"memory_id": row[0], "at": row[1], "seq": place + 1, "profile_id": row[2] if len(row) > 2 else "p"}
         for place, row in enumerate(rows)
     ]
-    return table("accesses", numbered, ordinal=0, session_id=None, expanded=False)
+    return table("accesses", numbered, ordinal=0, session_id=None, expanded=False, times=1)
 
 
 def tier_changes(rows):

@@ -21,6 +21,7 @@ def accesses(events: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
             "at": event.get("at", ago(10)),
             "session_id": event.get("session"),
             "expanded": False,
+            "times": event.get("times", 1),
         }
         for place, event in enumerate(events)
         for ordinal, memory_id in enumerate(event["ids"])

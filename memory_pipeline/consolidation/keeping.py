@@ -67,8 +67,8 @@ def ranked(
         memories: table `memories`.
         edges: edges between them; MAY_UPDATE (newer to older) and MAY_REPEAT are read.
         fact_changes: table `fact_changes`; updates and duplicates are read.
-        accesses: table `accesses`. An access counts 1 / (1 + its position in the answer); one that only an association
-            led to does not count.
+        accesses: table `accesses`. An access counts its times / (1 + its position in the answer); one that only an
+            association led to does not count.
         as_of: instant of the run.
 
     Returns:
@@ -115,7 +115,7 @@ def _over(memories: pl.DataFrame, fact_changes: pl.DataFrame, as_of: datetime) -
 
 def _first_ranks(memories: pl.DataFrame, accesses: pl.DataFrame, copies: pl.DataFrame) -> pl.DataFrame:
     """Return KEY, the use of each memory, which includes that of its copies, and its rank by use and text."""
-    direct = accesses.filter(~pl.col("expanded")).select(*KEY, use=1.0 / (1.0 + pl.col("ordinal")))
+    direct = accesses.filter(~pl.col("expanded")).select(*KEY, use=pl.col("times") / (1.0 + pl.col("ordinal")))
     of_copies = direct.join(copies, left_on=KEY, right_on=["profile_id", "older"]).select(
         "profile_id", "use", memory_id="newer"
     )

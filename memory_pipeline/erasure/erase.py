@@ -45,7 +45,7 @@ NO_REASON: Final = "asked for"
 _ATTEMPTS: Final = 4
 _STORING: Final = (EventType.STORED.value, EventType.UPDATED.value)
 _KEPT_FIELDS: Final = {
-    EventType.ACCESSED.value: ("memory_ids", "ranks", "expanded"),
+    EventType.ACCESSED.value: ("memory_ids", "ranks", "counts", "expanded"),
     EventType.LINKED.value: ("target_id", "edge_type", "kind", "weight"),
     EventType.FEEDBACK.value: ("helpful",),
 }

@@ -98,6 +98,7 @@ class AccessLog(dy.Schema):
     query = dy.String(nullable=True, description="Query of the recall; null if the agent gave none.")
     rank = dy.Int64(nullable=True, min=0, description="Rank of the memory in the answer, from 1.")
     expanded = dy.Bool(nullable=True, description="Whether the memory was reached only over an association.")
+    times = dy.Int64(nullable=True, min=1, description="How many accesses the row stands for; null: one.")
     helpful = dy.Bool(nullable=True, description="Latest feedback on the memory for this query; null without any.")
 
 

@@ -42,7 +42,7 @@ USES: Final = (EventType.ACCESSED.value, EventType.FEEDBACK.value)
 
 USE_COLUMNS: Final = (
     *("profile_id", "seq", "ordinal", "event_type", "occurred_at", "recorded_at", "session_id", "agent_id"),
-    *("memory_id", "query", "rank", "expanded", "helpful"),
+    *("memory_id", "query", "rank", "expanded", "times", "helpful"),
 )
 """Columns of the table `events` that the table `accesses` needs."""
 

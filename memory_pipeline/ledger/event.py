@@ -326,6 +326,7 @@ _PAYLOAD_TYPES: Final = {
     "kind": pl.String(),
     "memory_ids": pl.List(pl.String()),
     "ranks": pl.List(pl.Int64()),
+    "counts": pl.List(pl.Int64()),
     "expanded": pl.List(pl.String()),
     "erased_at": pl.String(),
 }
@@ -362,6 +363,7 @@ def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
             ordinal=pl.lit(0, pl.Int64),
             rank=pl.lit(None, pl.Int64),
             expanded=pl.lit(None, pl.Boolean),
+            times=pl.lit(None, pl.Int64),
         )
     )
     named = pl.col("memory_ids")
@@ -371,6 +373,7 @@ def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     accesses = accesses.with_columns(
         memory_id=named.list.get(pl.col("ordinal")),
         rank=pl.col("ranks").list.get(pl.col("ordinal"), null_on_oob=True),
+        times=pl.col("counts").list.get(pl.col("ordinal"), null_on_oob=True),
     )
     expanded = pl.col("expanded_ids").list.contains(pl.col("memory_id")).fill_null(value=False)
     accesses = accesses.with_columns(expanded=expanded)

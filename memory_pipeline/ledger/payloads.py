@@ -138,6 +138,11 @@ class Accessed(Noted):
     memory_ids: tuple[Identifier, ...] = Field(min_length=1, description="The memories recalled, each once.")
     query: Text | None = Field(None, description="Query that led to them.")
     ranks: tuple[Rank, ...] | None = Field(None, description="Rank of each in the answer, from 1, in the same order.")
+    counts: tuple[Rank, ...] | None = Field(
+        None,
+        description="How often each was recalled up to then, in the same order, for accesses whose instants are not "
+        "known; once each if left out.",
+    )
     expanded: tuple[Identifier, ...] | None = Field(
         None, description="Those of them that were reached only through an association."
     )
@@ -146,11 +151,12 @@ class Accessed(Noted):
     def _aligned(self) -> Self:
         if len(set(self.memory_ids)) < len(self.memory_ids):
             raise ValueError("payload.memory_ids names a memory twice; name each memory once")
-        if self.ranks is not None and len(self.ranks) != len(self.memory_ids):
-            raise ValueError(
-                f"payload.ranks has {len(self.ranks)} entries for {len(self.memory_ids)} memory_ids; "
-                "give one rank a memory or leave it out"
-            )
+        for name, each in (("ranks", self.ranks), ("counts", self.counts)):
+            if each is not None and len(each) != len(self.memory_ids):
+                raise ValueError(
+                    f"payload.{name} has {len(each)} entries for {len(self.memory_ids)} memory_ids; "
+                    "give one a memory or leave it out"
+                )
         if strangers := sorted(set(self.expanded or ()) - set(self.memory_ids)):
             raise ValueError(
                 f"payload.expanded names {strangers[0]!r}, which is not in payload.memory_ids; name memories recalled"

@@ -47,6 +47,9 @@ class Events(dy.Schema):
     query = text("Query of the recall that accessed the memory.", nullable=True)
     rank = dy.Int64(nullable=True, min=0, description="Rank of the memory in that recall's answer, from 1.")
     expanded = dy.Bool(nullable=True, description="Whether the recall reached the memory only over an association.")
+    times = dy.Int64(
+        nullable=True, min=1, description="How many accesses the row stands for, the last of them dated; null: one."
+    )
     helpful = dy.Bool(
         nullable=True, description="Feedback: helpful counts as an access, not helpful lowers the confidence."
     )

@@ -94,6 +94,7 @@ class Accesses(dy.Schema):
     at = instant("When it was accessed.")
     session_id = text("Session of the access.", nullable=True)
     expanded = dy.Bool(description="Whether it was reached only over an association.")
+    times = dy.Int64(min=1, description="How many accesses it stands for; only the last one is dated.")
 
 
 class TierChanges(dy.Schema):

@@ -207,6 +207,7 @@ def _uses(dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
         .select(
             *("event_id", "ordinal", *KEY, "at", "seq", "session_id"),
             expanded=pl.col("expanded").fill_null(value=False) & ~feedback,
+            times=pl.col("times").fill_null(1),
             wrong=feedback & ~pl.col("helpful"),
         )
         .filter(pl.col("wrong").is_not_null())
@@ -217,13 +218,16 @@ def _uses(dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
 
 
 def _used(memories: pl.DataFrame, accesses: pl.DataFrame, wrong: pl.DataFrame) -> pl.DataFrame:
-    """Add access counts, confidence and stability gain from accesses and feedback."""
+    """Add access counts, confidence and stability gain from accesses and feedback.
+
+    Accesses that were only counted (`times`) raise the count; what depends on instants knows the last one alone.
+    """
     rows = memories.select(*KEY, "created_at").with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
     doubts = wrong.join(rows, on=KEY)["row"].to_numpy()
     used = accesses.join(rows, on=KEY).sort("row", "at", "seq", "ordinal")
     gains = _sums(used["row"].to_numpy(), _gains(used), len(rows))
     counts = used.group_by("row").agg(
-        accessed=pl.len(), sessions=pl.col("session_id").drop_nulls().n_unique(), last=pl.col("at").max()
+        accessed=pl.col("times").sum(), sessions=pl.col("session_id").drop_nulls().n_unique(), last=pl.col("at").max()
     )
     counted = rows.select("row").join(counts, on="row", how="left", maintain_order="left")
     doubted = _sums(doubts, np.ones(len(doubts)), len(rows)) / WRONG_TO_NOTHING

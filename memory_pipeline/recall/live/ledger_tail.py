@@ -9,7 +9,7 @@ Not here: the fold (`consolidation/state/projection`) and the state that recall 
 
 import json
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -283,8 +283,10 @@ def affected(rows: Sequence[Row], revivable: Collection[str]) -> tuple[set[str],
         if row[_TYPE] in WRITING:
             changed.add(row[_MEMORY])
         elif row[_TYPE] in USING:
-            use = Usage(doubted=True) if _doubted(row) else Usage(1, _at(row))
-            used |= {name: used.get(name, Usage()) + use for name in _memories_of(row)}
+            doubted = _doubted(row)
+            for name, times in _times(row).items():
+                use = Usage(doubted=True) if doubted else Usage(times, _at(row))
+                used[name] = used.get(name, Usage()) + use
     return changed | {name for name in used if name in revivable}, used
 
 
@@ -303,6 +305,13 @@ def _memories_of(row: Row) -> Sequence[str]:
     if row[_MEMORY]:
         return [row[_MEMORY]]
     return json.loads(row[_PAYLOAD]).get("memory_ids", ()) if row[_TYPE] == EventType.ACCESSED.value else ()
+
+
+def _times(row: Row) -> Mapping[str, int]:
+    """Return how often a row uses each memory that it names."""
+    names = _memories_of(row)
+    counts = json.loads(row[_PAYLOAD]).get("counts") if not row[_MEMORY] else None
+    return dict(zip(names, counts, strict=True)) if counts else dict.fromkeys(names, 1)
 
 
 def _connected(decisions: pl.DataFrame, names: Collection[str]) -> set[str]:
