@@ -4,6 +4,7 @@ import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import duckdb
 import homes
 import polars as pl
 import pytest
@@ -14,7 +15,7 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.recall.client.memory_client import MemoryClient, UnknownMemory
 from memory_pipeline.recall.models import Filters
-from memory_pipeline.runs import metrics
+from memory_pipeline.runs import metrics, rebuild
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COPIES = ("The orders service uses Postgres as its database.", "The orders service uses Postgres as its database!")
@@ -511,6 +512,27 @@ def test_a_run_can_be_undone(merged, client, clock, lake):
     assert set(copies) <= set(names(client.recall("Postgres database orders", 50)))
 
 
+def test_a_past_instant_shows_what_stood_then_and_a_later_run_takes_the_undo_as_given(merged, client, clock, lake):
+    _, summary = merged
+    before, stood = clock.pass_(days=1), states(lake.read("memories"))
+    undone = clock.pass_(days=1)
+    client.undo(summary, cascade=True)
+    assert states_at(lake, before) == stood
+    assert states_at(lake, undone) == states(lake.read("memories")) != stood
+    homes.night(lake, as_of=before, run_id="again")
+    assert states_at(lake, before) == states(lake.read("memories"))
+
+
+def states(memories):
+    return set(memories.select("memory_id", "lifecycle", "superseded_by").iter_rows())
+
+
+def states_at(lake, as_of):
+    """Return the states of the memories in the snapshot of a past instant."""
+    with duckdb.connect(str(rebuild.snapshot_at(lake, as_of)), read_only=True) as connection:
+        return set(connection.execute("select memory_id, lifecycle, superseded_by from memories").fetchall())
+
+
 def test_the_past_is_searched_as_it_was(merged, client, clock):
     copies, summary = merged
     merged_at = clock.at
@@ -531,7 +553,10 @@ def test_the_past_is_searched_as_it_was(merged, client, clock):
     assert client.get(copies[1]).content == "The orders service has moved to SQLite."
     client.undo(summary, cascade=True)
     again = client.recall("orders service", 50, as_of=merged_at)
-    assert set(copies) <= set(names(again)), "what is undone does not hold in the past either"
+    assert names(again) == names(then), "what is undone held in the past"
+    assert client.explain(copies[1], as_of=merged_at).memory["superseded_by"] == summary
+    clock.pass_(days=1)
+    assert summary not in names(client.recall("orders service", 50, as_of=clock.at - timedelta(hours=1)))
 
 
 def test_a_session_starts_with_core_memory_and_what_is_relevant(tmp_path, clock, lake):

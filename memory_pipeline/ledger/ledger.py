@@ -388,18 +388,32 @@ class Ledger:
         frame = _frame(rows, {"profile_id": pl.String, "decision_id": pl.String, "seq": pl.Int64})
         return TABLES["reverted"].conform(frame.group_by("profile_id", "decision_id").agg(pl.col("seq").min()))
 
-    def runs(self, profiles: Collection[str] | None = None, *, seq: int | None = None) -> pl.DataFrame:
+    def undos_after(self, as_of: datetime, profile_id: str) -> list[int]:
+        """Return the positions of the undos in a profile that do not count at an instant yet."""
+        with self.reading() as transaction:
+            counting = {position for _, position, _ in reverts_in(transaction, as_of=as_of)}
+            every = [position for owner, position, _ in reverts_in(transaction) if owner == profile_id]
+        return [position for position in every if position not in counting]
+
+    def runs(
+        self, profiles: Collection[str] | None = None, *, as_of: datetime | None = None, seq: int | None = None
+    ) -> pl.DataFrame:
         """Return the committed runs, one row a run and profile (the table `consolidation_runs`).
 
         Args:
             profiles: whose; default all.
-            seq: position of the last commit or revert that counts.
+            as_of: instant of the last run that counts, and of the last undo.
+            seq: position of the last commit or undo that counts.
         """
         query = sa.select(*RUNS.c).where(among(RUNS.c.profile_id, profiles))
+        if as_of is not None:
+            query = query.where(RUNS.c.as_of <= micros(as_of))
         if seq is not None:
             query = query.where(RUNS.c.commit_seq <= seq)
         with self.reading() as transaction:
-            plans = [(profile, payload["plan_id"]) for profile, _, payload in reverts_in(transaction, seq=seq)]
+            plans = [
+                (profile, payload["plan_id"]) for profile, _, payload in reverts_in(transaction, as_of=as_of, seq=seq)
+            ]
         undone = _frame(plans, {"profile_id": pl.String, "plan_id": pl.String}).unique()
         return (
             self._table("consolidation_runs", query, profiles)
@@ -486,10 +500,15 @@ def _redacted(row: dict[str, Any]) -> dict[str, Any]:
 def reverts_in(
     transaction: Transaction, *, as_of: datetime | None = None, seq: int | None = None
 ) -> list[tuple[str, int, dict[str, Any]]]:
-    """Return profile, position and payload of the undos up to a state."""
+    """Return profile, position and payload of the undos up to a state.
+
+    At an instant those count that were asked for by then, and those that the profile's last run by then took as given.
+    """
     query = sa.select(EVENTS.c.profile_id, EVENTS.c.seq, EVENTS.c.payload).where(EVENTS.c.event_type == REVERTED)
     if as_of is not None:
-        query = query.where(EVENTS.c.occurred_at <= micros(as_of))
+        own = (RUNS.c.profile_id == EVENTS.c.profile_id, RUNS.c.as_of <= micros(as_of))
+        last_run = sa.select(sa.func.max(RUNS.c.commit_seq)).where(*own).scalar_subquery()
+        query = query.where((EVENTS.c.occurred_at <= micros(as_of)) | (EVENTS.c.seq < last_run))
     if seq is not None:
         query = query.where(EVENTS.c.seq <= seq)
     return [

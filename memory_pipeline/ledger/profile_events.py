@@ -109,9 +109,9 @@ def summary_ids(transaction: Transaction, profile_id: str) -> frozenset[str]:
 def changes_state(transaction: Transaction, profile_id: str, *, after: int, until: int, as_of: int) -> bool:
     """Return whether an event between two positions changes the state at an instant (microseconds since 1970)."""
     known = (EVENTS.c.occurred_at <= as_of) | (EVENTS.c.recorded_at <= as_of)
-    masks = EVENTS.c.event_type.in_((EventType.RUN_REVERTED.value, EventType.ERASED.value))
+    erased = EVENTS.c.event_type == EventType.ERASED.value
     query = sa.select(EVENTS.c.seq).where(
-        EVENTS.c.profile_id == profile_id, EVENTS.c.seq > after, EVENTS.c.seq <= until, known | masks
+        EVENTS.c.profile_id == profile_id, EVENTS.c.seq > after, EVENTS.c.seq <= until, known | erased
     )
     return transaction.connection.scalar(query.limit(1)) is not None
 

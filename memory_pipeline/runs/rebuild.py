@@ -32,14 +32,17 @@ def rebuild(lake: Lake, profile_id: str) -> dict[str, pl.DataFrame]:
     return as_committed(lake, runs.tail(1), reverted=lake.ledger.reverted(), earlier=runs)
 
 
-def runs_in_force(lake: Lake, profiles: Collection[str] | None = None) -> pl.DataFrame:
+def runs_in_force(
+    lake: Lake, profiles: Collection[str] | None = None, *, as_of: datetime | None = None
+) -> pl.DataFrame:
     """Return the runs that published tables and that no undo took back (`consolidation_runs`), by profile and position.
 
     Args:
         lake: the store.
         profiles: whose; default all.
+        as_of: instant up to which runs and undos count; default: all of them.
     """
-    runs = lake.ledger.runs(None if profiles is None else list(profiles))
+    runs = lake.ledger.runs(None if profiles is None else list(profiles), as_of=as_of)
     return runs.filter(~pl.col("outcome").is_in(["reverted", "unchanged"])).sort("profile_id", "commit_seq")
 
 
@@ -114,7 +117,8 @@ def as_stored(lake: Lake, runs: pl.DataFrame, *, reverted: pl.DataFrame) -> dict
 def snapshot_at(lake: Lake, as_of: datetime) -> Path:
     """Make a snapshot of the state at a past instant, from the ledger alone, and return its path.
 
-    Each profile is described under the policy of its last run at or before that instant, else of its first run.
+    What was undone later stands in it, as it was published then. Each profile is described under the policy of its last
+    run that stood at that instant, else of its first run.
 
     Raises:
         ValueError: nothing was remembered yet at that instant.
@@ -127,13 +131,15 @@ def _snapshot_at(lake: Lake, as_of: datetime) -> Path:
     lake.project()
     events = lake.events(as_of=as_of)
     seq = lake.ledger.position()
-    runs = lake.ledger.runs().sort("profile_id", "commit_seq")
+    all_runs, standing = lake.ledger.runs(), runs_in_force(lake, as_of=as_of)
     policies, chosen = {}, {}
     for profile_id in events.filter(pl.col("memory_id").is_not_null())["profile_id"].unique().sort():
-        own = runs.filter(pl.col("profile_id") == profile_id)
-        before = own.filter(pl.col("as_of") <= as_of)
-        row = before.row(-1, named=True) if before.height else own.row(0, named=True) if own.height else None
-        chosen[profile_id] = committed_policy(lake.ledger, row["commit_seq"]) if row else Policy()
+        own, before = (
+            rows.filter(pl.col("profile_id") == profile_id)["commit_seq"].sort().to_list()
+            for rows in (all_runs, standing)
+        )
+        run = before[-1:] or own[:1]
+        chosen[profile_id] = committed_policy(lake.ledger, run[0]) if run else Policy()
         policies[chosen[profile_id].digest] = chosen[profile_id]
     if not chosen:
         raise ValueError(f"nothing was remembered by {as_of.isoformat()}; choose a later instant")
@@ -147,11 +153,11 @@ def _snapshot_at(lake: Lake, as_of: datetime) -> Path:
     )
     recorded = {
         "decisions": lake.ledger.decisions(as_of=as_of),
-        "reverted": lake.ledger.reverted(),
-        "consolidation_runs": runs.filter(pl.col("as_of") <= as_of),
+        "reverted": lake.ledger.reverted(as_of=as_of),
+        "consolidation_runs": lake.ledger.runs(as_of=as_of).sort("profile_id", "commit_seq"),
         "dead_letters": lake.ledger.dead_letters(),
     }
-    tables = state(lake, profiles, policies) | recorded
+    tables = state(lake, profiles, policies, reverted=recorded["reverted"]) | recorded
     return snapshot.build(
         lake.home,
         {name: tables[name] for name in snapshot_tables.SOURCES},
@@ -173,9 +179,7 @@ def note(lake: Lake, *, as_of: datetime | None = None) -> str | None:
         lake: the store.
         as_of: instant of the tables; default: that of each profile's last run.
     """
-    runs = runs_in_force(lake)
-    runs = runs if as_of is None else runs.filter(pl.col("as_of") <= as_of)
-    others = set(runs.unique("profile_id", keep="last")["version"]) - {VERSION}
+    others = set(runs_in_force(lake, as_of=as_of).unique("profile_id", keep="last")["version"]) - {VERSION}
     if not others:
         return None
     names = ", ".join(sorted(f"version {other}" if other else "an earlier version" for other in others))

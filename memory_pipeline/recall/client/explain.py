@@ -182,16 +182,17 @@ def _state(lake: Lake, profile_id: str, as_of: datetime | None) -> tuple[int | N
     """Locate the tables of a profile at an instant, or now.
 
     Returns:
-        The ledger position before the first run with a later clock (None: the head), the clock of the tables there
-        (None: no run yet), and the position up to which their run had read the ledger.
+        The ledger position before the first run with a later clock and the first later undo (None: the head), the clock
+        of the tables there (None: no run yet), and the position up to which their run had read the ledger.
     """
-    all_runs = lake.ledger.runs().filter(pl.col("outcome") != "unchanged")
+    published = pl.col("outcome") != "unchanged"
+    all_runs = lake.ledger.runs().filter(published)
     runs = all_runs.filter(pl.col("profile_id") == profile_id).sort("commit_seq")
     if runs.is_empty():
         if profile_id not in set(lake.ledger.profiles()["profile_id"]):
             raise UnknownMemory(f"profile {profile_id!r} has no memory; correct the name")
         return None, None, 0
-    before = runs if as_of is None else runs.filter(pl.col("as_of") <= as_of)
+    before = lake.ledger.runs([profile_id], as_of=as_of).filter(published).sort("commit_seq")
     if before.is_empty():
         first = runs["as_of"][0].isoformat()
         raise ValueError(
@@ -199,8 +200,11 @@ def _state(lake: Lake, profile_id: str, as_of: datetime | None) -> tuple[int | N
         )
     later = runs.filter(pl.col("commit_seq") > before["commit_seq"][-1]).head(1)
     # The tables of all profiles of a run change at the first of their positions.
-    changed = all_runs.join(later, on="run_id", how="semi")["commit_seq"].min()
-    return (None if changed is None else int(str(changed)) - 1), before["as_of"][-1], before["base_seq"][-1]
+    changes = all_runs.join(later, on="run_id", how="semi")["commit_seq"].to_list()
+    changes += [] if as_of is None else lake.ledger.undos_after(as_of, profile_id)
+    standing = before.filter(pl.col("outcome") != "reverted")
+    shown_run = (standing if standing.height else before).row(-1, named=True)
+    return min(changes) - 1 if changes else None, shown_run["as_of"], shown_run["base_seq"]
 
 
 def _unknown(memory_id: str, all_ids: pl.Series, where: str) -> str:

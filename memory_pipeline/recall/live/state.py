@@ -140,7 +140,7 @@ class StateCache:
         return row | changed
 
     def past(self, as_of: datetime) -> State:
-        """Return the state at an instant, from what was known by then and has not been undone.
+        """Return the state at an instant, from what had occurred and was decided by then; later undos do not count.
 
         Cost: a fold of all events up to then and a new index, seconds at 100,000 memories; the last few are kept.
 
@@ -296,7 +296,7 @@ class StateCache:
         profiles = [self._profile]
         events = self._lake.events(as_of=as_of, seq=position, profiles=profiles)
         decisions = self._lake.ledger.decisions(as_of=as_of, seq=position, profiles=profiles)
-        in_force = projection.unmasked(decisions, self._lake.ledger.reverted(seq=position))
+        in_force = projection.unmasked(decisions, self._lake.ledger.reverted(as_of=as_of, seq=position))
         folded = projection.fold(events, in_force)
         memories = folded.memories.filter(~pl.col("lifecycle").is_in(REMOVED))
         index = Index.build(memories, self._vectors(memories), model=self._policy.embedder)
