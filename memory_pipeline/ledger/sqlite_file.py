@@ -1,4 +1,4 @@
-"""Rewrites texts in any SQLite file that other programs write, such as Dagster's storage.
+"""Opens SQLite files that other programs write, such as Dagster's storage, and rewrites texts in them.
 
 Not here: the ledger's own database (`ledger/database.py`).
 """
@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
+
+import sqlalchemy as sa
 
 from memory_pipeline.ledger.database import LakeError
 
@@ -26,6 +28,18 @@ def is_database(path: Path) -> bool:
     with suppress(FileNotFoundError), path.open("rb") as file:
         return file.read(16) == b"SQLite format 3\0"
     return False
+
+
+def kept_open(path: Path) -> sa.Engine:
+    """Return an engine that keeps one connection to a database; threads use it one after the other.
+
+    A transaction does not wait for the disk: with a write-ahead log, as the database should have, a power failure loses
+    the last ones, and nothing else does.
+    """
+    options = {"timeout": _PATIENCE, "check_same_thread": False}
+    engine = sa.create_engine(f"sqlite:///{path}", poolclass=sa.StaticPool, connect_args=options)
+    sa.event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=NORMAL"))
+    return engine
 
 
 def rewrite_texts(path: Path, rewrite: Callable[[str], str], *, holds: Callable[[Path], bool]) -> bool:

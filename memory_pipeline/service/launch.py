@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import dagster as dg
+from dagster._core.instance.ref import InstanceRef
 
 from memory_pipeline.assets.resources import RETRY, Run
 from memory_pipeline.definitions import build_defs
 from memory_pipeline.ledger.database import LakeError, database_problem
 from memory_pipeline.ledger.disk import private
+from memory_pipeline.service.event_log import kept_open
 from memory_pipeline.settings import Settings
 
 ATTEMPTS: Final = 3
@@ -51,7 +53,7 @@ def instance(home: Path) -> Iterator[dg.DagsterInstance]:
     """
     folder = dagster_home(home)
     try:
-        with dg.DagsterInstance.from_config(str(folder)) as opened:
+        with dg.DagsterInstance.from_ref(kept_open(InstanceRef.from_dir(str(folder)))) as opened:
             yield opened
     except Exception as error:
         if (problem := database_problem(error)) is None:

@@ -1,0 +1,77 @@
+"""Dagster's own storage of runs and events, with databases that stay open while this process executes a run.
+
+Dagster opens, syncs and closes a database for each of the 700 events of a run, which takes as long as the run itself.
+The files are the same: the UI, the daemon and other processes read and write them as ever.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from dagster._core.instance.ref import InstanceRef
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
+from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
+from dagster._serdes import ConfigurableClassData
+
+from memory_pipeline.ledger import sqlite_file
+
+
+def kept_open(reference: InstanceRef) -> InstanceRef:
+    """Return the reference of an instance that keeps its databases open; any other storage than SQLite stays."""
+    storage = reference.storage_data
+    if storage is None or storage.class_name != DagsterSqliteStorage.__name__:
+        return reference
+    kept = ConfigurableClassData(__name__, KeptSqliteStorage.__name__, storage.config_yaml)
+    return reference._replace(storage_data=kept)
+
+
+class KeptEventLog(SqliteEventLogStorage):
+    """Event log that keeps two databases open: the index of all runs, and the events of the run used last."""
+
+    def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
+        """Create the index if it is missing; open nothing."""
+        self._kept: dict[str, Any] = {}
+        super().__init__(base_dir, inst_data)
+
+    @property
+    def kept(self) -> set[str]:
+        """Names of the open databases."""
+        return set(self._kept)
+
+    @contextmanager
+    def _connect(self, shard: str) -> Iterator[Any]:
+        with self._db_lock:
+            if shard not in self._kept:
+                self._close(self.kept - {INDEX_SHARD_NAME} if shard != INDEX_SHARD_NAME else set())
+                engine = sqlite_file.kept_open(Path(self.path_for_shard(shard)))
+                if shard not in self._initialized_dbs:
+                    self._initdb(engine)
+                    self._initialized_dbs.add(shard)
+                self._kept[shard] = engine
+            with self._kept[shard].begin() as connection:
+                yield connection
+
+    def _close(self, shards: set[str]) -> None:
+        for shard in shards:
+            self._kept.pop(shard).dispose()
+
+    def dispose(self) -> None:
+        """Close both databases."""
+        with self._db_lock:
+            self._close(self.kept)
+        super().dispose()
+
+
+class KeptSqliteStorage(DagsterSqliteStorage):
+    """Dagster's storage in SQLite files, with an event log that keeps them open."""
+
+    def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
+        """Create the databases of an instance if they are missing."""
+        super().__init__(base_dir, inst_data)
+        self._event_log_storage = KeptEventLog(str(Path(base_dir, "history", "runs")))
+
+    @classmethod
+    def from_config_value(cls, inst_data: ConfigurableClassData, config_value: Mapping[str, Any]) -> Self:
+        """Make the storage as Dagster's configuration says."""
+        return cls.from_local(inst_data=inst_data, **config_value)
