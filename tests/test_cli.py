@@ -528,4 +528,4 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample, tm
         "check": [told("check", home=home)],
     }
     json_page.agrees(real)
-    assert set(json_page.documented()) == {*real, *json_page.MEMORY}
+    assert set(json_page.documented()) == {*real, *json_page.MEMORY, *json_page.EXPORTS}

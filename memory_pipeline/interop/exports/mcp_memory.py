@@ -1,0 +1,44 @@
+"""What a profile remembers as the file of the MCP reference memory server (`memory.jsonl`): a graph of entities."""
+
+import json
+from typing import Any, Final
+
+from memory_pipeline.interop.exports.current import Current
+
+_TYPE: Final = "person"
+_PROFILE_TYPE: Final = "profile"
+
+
+def text(current: Current) -> str:
+    """Return the file: one entity a line, then one relation a line; observations best first, each once an entity.
+
+    The entity of a memory is the one that its metadata names (`entity`, as an import of such a file notes it), else its
+    speaker, user or profile. A link that an agent asserted is a relation between the entities of its ends. Times,
+    tags and importance have no place in this format.
+    """
+    entities, owners = dict[str, dict[str, Any]](), dict[str, str]()
+    for fields, content in current.rows():
+        name, kind = _entity(current.profile_id, fields)
+        owners[fields["memory_id"]] = name
+        entity = entities.setdefault(
+            name, {"type": "entity", "name": name, "entityType": kind, "observations": dict[str, None]()}
+        )
+        entity["observations"][content] = None
+    relations = {
+        (owners[source], owners[target], kind): None
+        for source, target, kind in current.links.select("source", "target", "edge_type").iter_rows()
+        if owners[source] != owners[target]
+    }
+    lines = [entity | {"observations": list(entity["observations"])} for entity in entities.values()]
+    lines += [
+        {"type": "relation", "from": source, "to": target, "relationType": kind} for source, target, kind in relations
+    ]
+    return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+
+
+def _entity(profile_id: str, fields: dict[str, Any]) -> tuple[str, str]:
+    named = fields.get("metadata", {}).get("entity")
+    if isinstance(named, str) and named:
+        return named, next(iter(fields.get("tags", ())), _TYPE)
+    person = fields.get("speaker") or fields.get("user_id")
+    return (person, _TYPE) if person else (profile_id, _PROFILE_TYPE)

@@ -1,0 +1,42 @@
+"""What a profile remembers as mem0's server returns it: the answer to `GET /memories`, in one JSON object."""
+
+import hashlib
+import json
+from datetime import timedelta
+from typing import Any
+
+from memory_pipeline.interop.exports.current import Current
+from memory_pipeline.ledger.payloads import written
+
+_OWN = {"occurred_at", "user_id", "agent_id", "session_id", "memory_id", "metadata", "speaker"}
+"""Fields that a record of mem0 holds by itself."""
+
+
+def text(current: Current) -> str:
+    """Return the file: an object with the list `results`, best first.
+
+    What mem0 has no field for (importance, tags, type, exact validity and others) stands in `metadata` under our names;
+    an equal name in a memory's own metadata keeps its value.
+    """
+    records = [_record(current.profile_id, fields, content) for fields, content in current.rows()]
+    return json.dumps({"results": records}, ensure_ascii=False, indent=1, default=written) + "\n"
+
+
+def _record(profile_id: str, fields: dict[str, Any], content: str) -> dict[str, Any]:
+    rest = {name: value for name, value in fields.items() if name not in _OWN}
+    until = fields.get("valid_until")
+    record = {
+        "id": fields["memory_id"],
+        "memory": content,
+        "hash": hashlib.md5(content.encode(), usedforsecurity=False).hexdigest(),
+        "metadata": {**rest, **fields.get("metadata", {})} or None,
+        "created_at": fields["occurred_at"],
+        "updated_at": None,
+        "user_id": fields.get("user_id", profile_id),
+        "actor_id": fields.get("speaker"),
+        "agent_id": fields.get("agent_id"),
+        "run_id": fields.get("session_id"),
+        # The last day on which it holds: mem0 knows days only.
+        "expiration_date": None if until is None else f"{until - timedelta(microseconds=1):%Y-%m-%d}",
+    }
+    return {name: value for name, value in record.items() if value is not None}

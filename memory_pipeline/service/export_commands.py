@@ -1,0 +1,163 @@
+"""The commands `export ...`: a profile as files of other tools.
+
+Not here: what the files say (`interop/exports`), and snapshots for data scientists (`commands`).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from memory_pipeline.interop.exports import current, events, folder, langgraph, markdown, mcp_memory, mem0
+from memory_pipeline.interop.exports.current import Current
+from memory_pipeline.service import report
+from memory_pipeline.service.options import (
+    Commands,
+    JsonOption,
+    Misused,
+    ProfileOption,
+    existing_lake,
+    new_file,
+    out,
+    settings_in_force,
+    show_json,
+)
+from memory_pipeline.service.profile_choice import choose_profile, stored_profiles
+
+app = typer.Typer(cls=Commands, help="Take memories out. As files of other tools, or as events; see docs/formats.md.")
+
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="File to write.", show_default=False)]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")]
+
+
+@app.command("markdown")
+def export_markdown(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write; created if it is missing.")],
+    profile: ProfileOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that others changed.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a folder of Markdown: an index, and one file a topic or memory.
+
+    What others changed since the last export is not overwritten. Commits where the folder is a git repository.
+    """
+    if directory.exists() and not directory.is_dir():
+        raise Misused(f"DIR {directory}: is a file; name a folder")
+    held = _current(profile)
+    written = folder.write(directory, markdown.files(held), profile_id=held.profile_id, force=force)
+    document = {**_counts(held), **asdict(written)}
+    if as_json:
+        show_json(document)
+        return
+    _say(held.profile_id, directory, document)
+    files = {name: document[name] for name in ("added", "changed", "removed", "unchanged") if document[name]}
+    report.line(out(), f"files: {_listed(files) or 'none'}")
+    if written.commit is not None:
+        report.line(out(), f"committed: {written.commit}")
+
+
+@app.command("mcp-memory")
+def export_mcp_memory(
+    file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
+) -> None:
+    """Write the file of the MCP reference memory server: entities, observations, relations."""
+    _export(file, profile, mcp_memory.text, force=force, as_json=as_json)
+
+
+@app.command("mem0")
+def export_mem0(
+    file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
+) -> None:
+    """Write memories as mem0's server returns them: JSON."""
+    _export(file, profile, mem0.text, force=force, as_json=as_json)
+
+
+@app.command("langgraph")
+def export_langgraph(
+    file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
+) -> None:
+    """Write memories as items of a LangGraph store: JSON."""
+    _export(file, profile, langgraph.text, force=force, as_json=as_json)
+
+
+@app.command("jsonl")
+def export_jsonl(
+    file: FileArgument,
+    profile: ProfileOption = None,
+    only_current: Annotated[
+        bool, typer.Option("--current", help="Only the memories that hold now, as they are, instead of the history.")
+    ] = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write events in our own format, for `import jsonl`. The whole history, or what holds now.
+
+    Decisions of runs stay behind, and what was erased.
+    """
+    new_file(file, "FILE", fresh=not force)
+    if only_current:
+        held = _current(profile)
+        _write(file, events.current(held))
+        document = _counts(held)
+    else:
+        left_out = dict[str, int]()
+        with existing_lake(settings_in_force()) as lake:
+            owner = _known(choose_profile(lake, profile), stored_profiles(lake))
+            count = _write(file, events.history(lake.ledger, owner, left_out))
+        document = {"profile_id": owner, "events": count, "left_out": dict(sorted(left_out.items()))}
+    _show(file, document, as_json=as_json)
+
+
+def _export(file: Path, profile: str | None, text: Callable[[Current], str], *, force: bool, as_json: bool) -> None:
+    """Write one file of what a profile remembers now."""
+    new_file(file, "FILE", fresh=not force)
+    held = _current(profile)
+    _write(file, [text(held)], end="")
+    _show(file, _counts(held), as_json=as_json)
+
+
+def _current(profile: str | None) -> Current:
+    with existing_lake(settings_in_force()) as lake:
+        owner = _known(choose_profile(lake, profile), stored_profiles(lake))
+        return current.read(lake, owner, as_of=datetime.now(UTC))
+
+
+def _known(profile_id: str, profiles: list[str]) -> str:
+    if profile_id not in profiles:
+        raise ValueError(f"profile {profile_id!r} has no memory; known are {', '.join(profiles[:20])}")
+    return profile_id
+
+
+def _write(file: Path, parts: Iterable[str], end: str = "\n") -> int:
+    """Write texts to a file, and return how many there were."""
+    count = 0
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        for part in parts:
+            opened.write(part + end)
+            count += 1
+    return count
+
+
+def _counts(held: Current) -> dict[str, Any]:
+    return {"profile_id": held.profile_id, "memories": held.memories.height, "left_out": dict(held.left_out)}
+
+
+def _show(file: Path, document: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        show_json(document)
+    else:
+        _say(document["profile_id"], file, document)
+
+
+def _say(profile_id: str, place: Path, document: Mapping[str, Any]) -> None:
+    what = "memories" if "memories" in document else "events"
+    report.line(out(), f"written: {place} ({document[what]} {what} of profile {profile_id})")
+    if document["left_out"]:
+        report.line(out(), f"left out: {_listed(document['left_out'])}")
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return " · ".join(f"{count} {what}" for what, count in counts.items())

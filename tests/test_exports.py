@@ -1,0 +1,249 @@
+"""Exports: what a profile remembers as files of other tools; nothing is lost that is not counted."""
+
+import json
+import subprocess
+from datetime import timedelta
+
+import commands
+import homes
+import json_page
+import polars as pl
+import pytest
+from example_counts import examples
+from frames import AS_OF
+from hypothesis import given
+from hypothesis import strategies as st
+from test_markdown_notes import CHARACTERS, CONTENTS
+
+from memory_pipeline.consolidation.state import projection
+from memory_pipeline.interop import jsonl, markdown_notes
+from memory_pipeline.interop.exports import current, events, folder, langgraph, markdown, mcp_memory, mem0
+from memory_pipeline.interop.importing import import_events
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import frame, parse
+
+OUTSIDE = {"memory_id", "occurred_at", "session_id", "agent_id", "user_id"}
+NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=9).filter(str.strip)
+INSTANTS = st.integers(1, 9_999_999).map(lambda seconds: AS_OF - timedelta(seconds=seconds, microseconds=1))
+MEMORIES = st.fixed_dictionaries(
+    {"content": CONTENTS, "occurred_at": INSTANTS},
+    optional={
+        "session_id": NAMES, "agent_id": NAMES, "user_id": NAMES, "speaker": NAMES, "source": NAMES,
+        "valid_from": INSTANTS, "importance": st.floats(0, 1), "importance_hint": st.floats(0, 1),
+        "confidence": st.floats(0, 1), "tags": st.lists(NAMES, max_size=3),
+        "memory_type": st.sampled_from(["Decision", "Habit"]), "category": st.just("semantic"),
+        "protected": st.just(True), "metadata": st.dictionaries(CHARACTERS, CHARACTERS | st.floats(0, 1e300)),
+    },
+)  # fmt: skip
+
+
+def stored(rows):
+    """Ledger rows that store memories, from fields by the names of `memory.stored`."""
+    for seq, row in enumerate(rows, 1):
+        outside = {name: row[name] for name in OUTSIDE if name in row}
+        payload = {name: value for name, value in row.items() if name not in OUTSIDE | markdown_notes.READ_ONLY}
+        event = {"event_type": "memory.stored", "event_id": str(seq), **outside, "payload": payload}
+        yield (seq, *parse(event, recorded_at=AS_OF, origin="test").row())
+
+
+def held(rows, *, topics=None):
+    """What a profile remembers after these memories; `topics` names the cluster of a memory by its id."""
+    members = {"cluster_id": list((topics or {}).values()), "memory_id": list(topics or {})}
+    clusters = pl.DataFrame(members, schema={"cluster_id": pl.String, "memory_id": pl.String}).with_columns(
+        method=pl.lit("similarity_components"), label="cluster_id"
+    )
+    scores = {"memory_id": pl.String, "strength": pl.Float64, "importance": pl.Float64}
+    state = projection.project(frame(stored(rows)))
+    return current.select("default", state, scores=pl.DataFrame(schema=scores), clusters=clusters, as_of=AS_OF)
+
+
+def told(files):
+    """What the notes and topics of a folder say, as fields."""
+    notes = [note for path, text in files.items() if path != markdown.INDEX for note in markdown_notes.read(text)]
+    return [{**note.fields, "content": note.content} for note in notes]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A store of one profile after a night."""
+    home = tmp_path_factory.mktemp("export") / "data"
+    with homes.filled(home, homes.events(profiles=1, memories=60)) as lake:
+        homes.night(lake)
+    return home
+
+
+@examples(15)
+@given(st.lists(MEMORIES, max_size=6), st.integers(0, 6))
+def test_markdown_to_a_store_and_back_loses_nothing(rows, grouped):
+    rows = [{"memory_id": f"m{place}", **row} for place, row in enumerate(rows)]
+    topics = {row["memory_id"]: "Tea: a/b" for row in rows[:grouped]}
+    files = markdown.files(held(rows, topics=topics))
+    again = told(files)
+    assert sorted(row["memory_id"] for row in again) == [row["memory_id"] for row in rows]
+    texts = {row["memory_id"]: row["content"] for row in rows}
+    assert {row["memory_id"]: row["content"] for row in again} == texts
+    assert markdown.files(held(again, topics=topics)) == files
+
+
+def test_the_index_has_the_best_first_and_fits_what_agents_load(home):
+    with Lake(home) as lake:
+        read = current.read(lake, "sample-1", as_of=homes.NIGHT)
+    files = markdown.files(read)
+    assert files == markdown.files(read)
+    index = files[markdown.INDEX]
+    links = [line.rpartition("](")[2].rstrip(")") for line in index.split("## Index\n")[1].splitlines() if "](" in line]
+    assert set(links) == files.keys() - {markdown.INDEX}
+    best = read.memories["memory_id"][0]
+    assert f'"{best}"' in files[links[0]]
+    assert sum(read.left_out.values()) + read.memories.height == 60 + read.memories.filter(kind="compression").height
+    many = held([{"memory_id": f"m{n}", "content": f"{'ä' * n} [x](y) <!-- z"} for n in range(300)])
+    index = markdown.files(many)[markdown.INDEX]
+    assert (len(index.splitlines()) <= 200, len(index.encode()) <= 25_000) == (True, True)
+    assert index.endswith(f"- and {300 - index.count('](notes/')} more files\n{markdown.INDEX_ENDS}\n")
+
+
+def test_a_folder_is_written_once_and_what_others_changed_is_not_overwritten(tmp_path):
+    rows = [{"memory_id": f"m{n}", "content": f"Tea at {n}."} for n in range(3)]
+    files = markdown.files(held(rows))
+    (tmp_path / "theirs.md").write_text("Theirs.")
+    assert folder.write(tmp_path, files, profile_id="p") == folder.Written(4, 0, 0, 0, None)
+    assert folder.write(tmp_path, files, profile_id="p") == folder.Written(0, 0, 0, 4, None)
+    fewer = markdown.files(held(rows[1:]))
+    assert folder.write(tmp_path, fewer, profile_id="p") == folder.Written(0, 1, 1, 2, None)
+    note = next((tmp_path / "notes").glob("tea-at-1-*"))
+    note.write_text(note.read_text().replace("Tea", "Milk"))
+    with pytest.raises(folder.ChangedByOthers, match=f"notes/{note.name} changed since the last export"):
+        folder.write(tmp_path, files, profile_id="p")
+    with pytest.raises(ValueError, match="holds profile 'p', not 'q'"):
+        folder.write(tmp_path, files, profile_id="q")
+    assert "Milk" in note.read_text()
+    assert folder.write(tmp_path, files, profile_id="p", force=True).changed == 2
+    note.unlink()
+    with pytest.raises(folder.ChangedByOthers):
+        folder.write(tmp_path, fewer, profile_id="p")
+    assert (tmp_path / "theirs.md").read_text() == "Theirs."
+
+
+def test_a_folder_of_git_is_committed_and_nothing_else_of_it(tmp_path):
+    def git(*arguments):
+        return subprocess.run(
+            ["git", "-C", tmp_path, *arguments], check=True, capture_output=True, text=True
+        ).stdout.splitlines()
+
+    git("init", "--quiet")
+    (tmp_path / "theirs.md").write_text("Theirs.")
+    git("add", "theirs.md")
+    rows = [{"memory_id": f"m{n}", "content": f"Tea ä at {n}."} for n in range(2)]
+    first = folder.write(tmp_path, markdown.files(held(rows)), profile_id="p")
+    assert first.commit in git("log", "--format=%H")
+    assert folder.write(tmp_path, markdown.files(held(rows)), profile_id="p").commit is None
+    folder.write(tmp_path, markdown.files(held(rows[1:])), profile_id="p")
+    assert git("log", "--format=%s") == ["Memory of p"] * 2
+    assert git("status", "--short") == ["A  theirs.md"]
+
+
+def test_the_history_as_events_makes_the_same_store(home, tmp_path):
+    left_out = {}
+    with Lake(home) as lake:
+        lines = list(events.history(lake.ledger, "sample-1", left_out))
+        expected = projection.project(lake.events(as_of=homes.NIGHT))
+    (tmp_path / "events.jsonl").write_text("\n".join(lines), "utf-8")
+    with Lake(tmp_path / "other") as other:
+        import_events(other.ledger, jsonl.events(tmp_path / "events.jsonl", recorded_at=homes.RECORDED))
+        again = projection.project(other.events(as_of=homes.NIGHT))
+    assert left_out == {"run.committed": 1}
+    without = ["seq"]
+    assert again.memories.drop(without).equals(expected.memories.drop(without))
+    assert again.edges.equals(expected.edges)
+
+
+def test_the_present_as_events_stores_each_memory_as_it_is(home, tmp_path):
+    with Lake(home) as lake:
+        read = current.read(lake, "sample-1", as_of=homes.NIGHT)
+    (tmp_path / "events.jsonl").write_text("\n".join(events.current(read)), "utf-8")
+    with Lake(tmp_path / "other") as other:
+        report = import_events(other.ledger, jsonl.events(tmp_path / "events.jsonl", recorded_at=homes.RECORDED))
+        again = current.read(other, "sample-1", as_of=homes.NIGHT)
+    assert (report.dead_letters, report.accepted) == (0, read.memories.height + read.links.height)
+    assert {row["memory_id"]: (row, text) for row, text in again.rows()} == {
+        row["memory_id"]: (row, text) for row, text in read.rows()
+    }
+    assert again.links.equals(read.links)
+
+
+MEMORY = {
+    "memory_id": "m1", "content": "Tea at five.", "occurred_at": "2025-12-01T10:00:00Z", "speaker": "Ana",
+    "user_id": "ana.b", "session_id": "s", "importance": 0.5, "valid_until": "2026-02-01T00:00:00Z",
+    "metadata": {"colour": "green"},
+}  # fmt: skip
+
+
+def test_a_record_of_mem0_has_its_fields_and_the_rest_as_metadata():
+    assert json.loads(mem0.text(held([MEMORY]))) == {
+        "results": [
+            {
+                "id": "m1",
+                "memory": "Tea at five.",
+                "hash": "53e93205a4d509bdf2ffda61fdaea262",
+                "metadata": {"colour": "green", "importance": 0.5, "valid_until": "2026-02-01T00:00:00.000000Z"},
+                "created_at": "2025-12-01T10:00:00.000000Z",
+                "user_id": "ana.b",
+                "run_id": "s",
+                "actor_id": "Ana",
+                "expiration_date": "2026-01-31",
+            }
+        ]
+    }
+
+
+def test_an_item_of_langgraph_has_a_namespace_without_full_stops_and_every_field():
+    assert json.loads(langgraph.text(held([MEMORY]))) == [
+        {
+            "namespace": ["memories", "ana_b"],
+            "key": "m1",
+            "value": {
+                "content": "Tea at five.",
+                "session_id": "s",
+                "user_id": "ana.b",
+                "valid_until": "2026-02-01T00:00:00.000000Z",
+                "importance": 0.5,
+                "speaker": "Ana",
+                "metadata": {"colour": "green"},
+            },
+            "created_at": "2025-12-01T10:00:00.000000Z",
+            "updated_at": "2025-12-01T10:00:00.000000Z",
+        }
+    ]
+
+
+def test_the_graph_of_the_reference_server_has_who_said_what():
+    rows = [
+        MEMORY,
+        {"memory_id": "m2", "content": "Rain."},
+        {"memory_id": "m3", "content": "Bo: rows", "tags": ["guest"], "metadata": {"entity": "Bo"}},
+    ]
+    read = held(rows)
+    link = pl.DataFrame({"source": "m1", "target": "m3", "edge_type": "KNOWS", "kind": None, "weight": None})
+    lines = mcp_memory.text(current.Current(**{**vars(read), "links": link})).splitlines()
+    assert sorted(map(json.loads, lines), key=str) == [
+        {"type": "entity", "name": "Ana", "entityType": "person", "observations": ["Tea at five."]},
+        {"type": "entity", "name": "Bo", "entityType": "guest", "observations": ["Bo: rows"]},
+        {"type": "entity", "name": "default", "entityType": "profile", "observations": ["Rain."]},
+        {"type": "relation", "from": "Ana", "to": "Bo", "relationType": "KNOWS"},
+    ]
+
+
+def test_the_command_writes_every_format_and_says_what_it_left_out(home, tmp_path):
+    said = commands.text("export", "markdown", tmp_path / "notes", home=home)
+    assert "memories of profile sample-1" in said
+    assert "left out: " in said
+    assert (tmp_path / "notes" / "MEMORY.md").is_file()
+    real = {"export markdown": [commands.told("export", "markdown", tmp_path / "notes", home=home)], "export": []}
+    for name in ("mem0", "langgraph", "mcp-memory", "jsonl"):
+        real["export"].append(commands.told("export", name, tmp_path / name, home=home))
+        assert (tmp_path / name).stat().st_size > 0
+    real["export"].append(commands.told("export", "jsonl", tmp_path / "now", "--current", home=home))
+    json_page.agrees(real)
+    assert "exists; remove it" in commands.refused("export", "mem0", tmp_path / "mem0", home=home, status=2)
+    commands.text("export", "mem0", tmp_path / "mem0", "--force", home=home)
+    assert "'nobody' has no memory" in commands.refused("export", "mem0", tmp_path / "x", "-p", "nobody", home=home)
