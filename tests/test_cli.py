@@ -92,6 +92,7 @@ def test_what_was_imported_before_is_not_taken_again(fresh, sample, tmp_path):
         "dead_letters": 0,
         "profiles": profiles,
         "refused": [],
+        "skipped": {},
     }
     bad = found[str(tmp_path / "bad.jsonl")]
     assert (bad["accepted"], bad["duplicates"], bad["dead_letters"], bad["profiles"]) == (0, 0, 1, [])

@@ -33,7 +33,7 @@ def copy(home, tmp_path):
         ("frobnicate", ("No such command 'frobnicate'", "see memory-pipeline --help")),
         ("consolidat", ("Did you mean 'consolidate'?",)),
         ("status --jsn", ("No such option", "--jsn", "--json")),
-        ("import jsonl", ("Missing argument 'FILE...'", "see memory-pipeline import jsonl --help")),
+        ("import jsonl", ("Missing argument 'PATH...'", "see memory-pipeline import jsonl --help")),
         ("remember", ("Missing argument 'TEXT'",)),
         ("--home", ("'--home' requires an argument",)),
         ("consolidate --task fly", ("--task", "'decay', 'creative', 'cluster', 'forget', 'promote'", "given: fly")),

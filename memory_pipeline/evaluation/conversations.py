@@ -14,7 +14,7 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.interop import beam, locomo
-from memory_pipeline.interop.importing import json_file
+from memory_pipeline.interop.items import json_file
 from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.ledger.payloads import Stored
 

@@ -16,7 +16,7 @@ from memory_pipeline.consolidation.state import projection
 from memory_pipeline.evaluation.comparison import NIGHTS, spread
 from memory_pipeline.evaluation.metrics import DEPTH, RECORDS, RESULTS
 from memory_pipeline.evaluation.simulation import Night, simulate
-from memory_pipeline.interop.importing import stable_id
+from memory_pipeline.interop.items import stable_id
 from memory_pipeline.ledger import event as ledger_events
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.rank import fact_links

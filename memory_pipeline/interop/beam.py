@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.importing import Conversation, Turn, dead_letter, file_name, json_file
+from memory_pipeline.interop.conversations import Conversation, Turn
+from memory_pipeline.interop.items import dead_letter, file_name, json_file
 from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.ledger.validation_errors import shown
 

@@ -12,7 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.importing import SHOWN_REFUSALS, RefusedEvent, stable_id
+from memory_pipeline.interop.importing import SHOWN_REFUSALS, RefusedEvent
+from memory_pipeline.interop.items import stable_id
 from memory_pipeline.ledger.event import InvalidEvent, parse
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.payloads import canonical_json, read_json, written

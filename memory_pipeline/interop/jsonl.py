@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from memory_pipeline.interop.importing import Imported, file_name, stable_id
+from memory_pipeline.interop.items import Imported, file_name, stable_id
 from memory_pipeline.ledger.event import DeadLetter, Event, InvalidEvent, parse
 
 _BOM: Final = b"\xef\xbb\xbf"

@@ -67,6 +67,42 @@ def quiet(transaction: Transaction, profile_id: str, *, base_seq: int, as_of: in
     )
 
 
+def of_memories(transaction: Transaction, profile_id: str, memory_ids: Collection[str]) -> list[Row]:
+    """Return the events about some memories, in the order in which they arrived. Cost: an index look-up for each."""
+    wanted = sorted(memory_ids)
+    return [
+        tuple(row)
+        for start in range(0, len(wanted), _AT_ONCE)
+        for row in transaction.connection.execute(
+            _ROWS.where(EVENTS.c.profile_id == profile_id, EVENTS.c.memory_id.in_(wanted[start : start + _AT_ONCE]))
+        )
+    ]
+
+
+def stored_by(transaction: Transaction, profile_id: str, instance_id: str) -> list[str]:
+    """Return the memories that one writer stored. Cost: one pass over the memories of the profile."""
+    query = sa.select(EVENTS.c.memory_id).where(
+        EVENTS.c.profile_id == profile_id,
+        EVENTS.c.event_type == EventType.STORED.value,
+        EVENTS.c.instance_id == instance_id,
+    )
+    return list(transaction.connection.scalars(query.order_by(EVENTS.c.seq)))
+
+
+def delivered(transaction: Transaction, profile_id: str, event_ids: Collection[str]) -> set[str]:
+    """Return those of some event ids that the profile has."""
+    wanted = sorted(event_ids)
+    return {
+        found
+        for start in range(0, len(wanted), _AT_ONCE)
+        for found in transaction.connection.scalars(
+            sa.select(EVENTS.c.event_id).where(
+                EVENTS.c.profile_id == profile_id, EVENTS.c.event_id.in_(wanted[start : start + _AT_ONCE])
+            )
+        )
+    }
+
+
 def about(
     transaction: Transaction, profile_id: str, memory_id: str, *, kinds: Collection[EventType], until: int | None = None
 ) -> list[Row]:

@@ -9,7 +9,6 @@ starting a job (`launch`), and error handling (`cli`).
 
 import json
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,10 +16,8 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.interop import beam, importing, jsonl, locomo
 from memory_pipeline.interop import sample as generator
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.service import (
     config_commands,
     config_file,
@@ -28,6 +25,7 @@ from memory_pipeline.service import (
     erase_commands,
     evaluation_commands,
     export_commands,
+    import_commands,
     memory_commands,
     recall_commands,
     report,
@@ -66,27 +64,20 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
 )
-importers = typer.Typer(cls=Commands, help="Import conversations or events. Importing a file again adds nothing.")
 snapshots = typer.Typer(
     cls=Commands, help="List, open or export snapshots of the store as DuckDB files. Now, or at any past instant."
 )
 app.add_typer(memory_commands.app)
 app.add_typer(recall_commands.app)
 app.add_typer(erase_commands.app)
-app.add_typer(importers, name="import")
 app.add_typer(export_commands.app, name="export")
+app.add_typer(import_commands.app, name="import")
 app.add_typer(dead_letter_commands.app, name="dead-letters")
 app.add_typer(snapshots, name="snapshot")
 app.add_typer(config_commands.app, name="config")
 app.add_typer(evaluation_commands.app)
 app.add_typer(server_commands.app)
 app.add_typer(server_commands.tokens, name="token")
-
-Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files to import.", show_default=False)]
-AllowRefused = Annotated[
-    bool, typer.Option("--allow-refused", help="Exit with 0 even if events were refused; they are kept all the same.")
-]
-ImportProfile = Annotated[str | None, profile_option("Profile to import into; default: one named after the file.")]
 
 
 @app.callback()
@@ -119,64 +110,6 @@ def init() -> None:
         config_file.put(home, "embedder", "local")
         out().print(f"embedder: local ({local.DEFAULT_MODEL}, found on this machine)", soft_wrap=True)
     out().print("next: memory-pipeline import locomo FILE..., or memory-pipeline sample OUT.jsonl", soft_wrap=True)
-
-
-def run_import(
-    files: list[Path], events: Callable[[Path], Iterator[Event | DeadLetter]], *, as_json: bool, allow_refused: bool
-) -> None:
-    """Import files with a progress bar and print the result; imports nothing if one of them cannot be read.
-
-    Ends with 1 if events were refused, unless that is allowed.
-    """
-    streams = {file: events(file) for file in files}
-    reports = {}
-    settings = settings_in_force(writing=True)
-    home = settings.home
-    with Lake(home) as lake, report.progress(err()) as bar:
-        for file, stream in streams.items():
-            counter = report.counter(bar, file.name)
-            reports[str(file)] = importing.import_events(lake.ledger, stream, settings=settings, progress=counter)
-    if as_json:
-        show_json({file: asdict(result) for file, result in reports.items()})
-    else:
-        report.imported(out(), reports, home=home)
-    if not allow_refused and any(result.dead_letters for result in reports.values()):
-        raise typer.Exit(1)
-
-
-@importers.command("locomo")
-def import_locomo(
-    files: Files, profile: ImportProfile = None, allow_refused: AllowRefused = False, as_json: JsonOption = False
-) -> None:
-    """Import conversations in LoCoMo's format. Each becomes a profile."""
-    now = datetime.now(UTC)
-    run_import(
-        files,
-        lambda file: locomo.events(file, recorded_at=now, profile=profile),
-        as_json=as_json,
-        allow_refused=allow_refused,
-    )
-
-
-@importers.command("beam")
-def import_beam(
-    files: Files, profile: ImportProfile = None, allow_refused: AllowRefused = False, as_json: JsonOption = False
-) -> None:
-    """Import chats in BEAM's format. Each becomes a profile."""
-    now = datetime.now(UTC)
-    run_import(
-        files,
-        lambda file: beam.events(file, recorded_at=now, profile=profile),
-        as_json=as_json,
-        allow_refused=allow_refused,
-    )
-
-
-@importers.command("jsonl")
-def import_jsonl(files: Files, allow_refused: AllowRefused = False, as_json: JsonOption = False) -> None:
-    """Import events, one JSON object per line. See docs/event-format.md."""
-    now = datetime.now(UTC)
-    run_import(files, lambda file: jsonl.events(file, recorded_at=now), as_json=as_json, allow_refused=allow_refused)
 
 
 @app.command()

@@ -75,24 +75,6 @@ def spinner(console: Console, job: str) -> AbstractContextManager[object]:
     return console.status(f"{job} ...") if console.is_terminal else nullcontext()
 
 
-def imported(console: Console, reports: Mapping[str, ImportReport], *, home: Path) -> None:
-    """Print the counts of an import, the profiles that it wrote to, and the next commands to try."""
-    rows = [
-        (Path(file).name, result.accepted, result.duplicates, result.dead_letters) for file, result in reports.items()
-    ]
-    table(console, ("file", "accepted", "duplicate", "dead-lettered"), rows)
-    if any(result.dead_letters for result in reports.values()):
-        for result in reports.values():
-            refusals(console, result.refused, result.dead_letters)
-        line(console, f"all refused events: {command(home, 'dead-letters', 'list')}")
-    names = sorted({name for result in reports.values() for name in result.profiles})
-    if names:
-        rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        line(console, f"{'profile' if len(names) == 1 else 'profiles'}: {', '.join(names[:SHOWN])}{rest}")
-        line(console, f"next: {command(home, 'consolidate')}")
-        line(console, f"then ask: {command(home, 'recall', 'QUESTION', '--profile', names[0])}")
-
-
 def refusals(console: Console, refused: Sequence[RefusedEvent], count: int) -> None:
     """Print where refused events came from and why they were refused; `count` is how many there are in all."""
     for one in refused:

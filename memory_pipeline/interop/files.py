@@ -1,0 +1,202 @@
+"""Reads the files that exports consist of: folders, ZIP and tar archives, compressed files, JSON of any size.
+
+Nothing is unpacked to disk under a name that an archive chooses, and no JSON file is held in memory as a whole. Not
+here: what the files mean.
+"""
+
+import gzip
+import io
+import json
+import lzma
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Final
+
+import ijson
+
+from memory_pipeline.interop.items import file_name
+
+_SPOOLED: Final = 16 * 1024 * 1024
+"""Bytes of an archive within an archive that are held in memory."""
+_DAMAGED: Final = (
+    *(ijson.JSONError, UnicodeDecodeError, OSError, EOFError, ValueError, RecursionError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, tarfile.TarError),
+)
+_ZIPS: Final = (".zip",)
+_TARS: Final = (".tar", ".tar.gz", ".tgz")
+
+
+class Broken(ValueError):
+    """A file breaks off or is not what its name says."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file of an export."""
+
+    name: str
+    """Its path within the export, with slashes."""
+    open: Callable[[], AbstractContextManager[IO[bytes]]]
+    modified: datetime
+    path: Path | None = None
+    """Where it is, if it is a file of its own."""
+
+    @property
+    def base(self) -> str:
+        """Its name without folders and without `.gz`."""
+        return PurePosixPath(self.name).name.removesuffix(".gz")
+
+    def text(self) -> str:
+        """Return the whole file as text.
+
+        Raises:
+            Broken: it cannot be read, or is not UTF-8.
+        """
+        try:
+            with self.open() as file:
+                return file.read().decode("utf-8-sig")
+        except _DAMAGED as error:
+            raise Broken(f"cannot be read ({error}); give a readable file in UTF-8") from error
+
+    def json(self) -> Any:
+        """Parse the whole file as JSON.
+
+        Raises:
+            Broken: it cannot be read, or is not JSON.
+        """
+        try:
+            return json.loads(self.text())
+        except (ValueError, RecursionError) as error:
+            raise Broken(str(error)) from error
+
+    def elements(self, *prefixes: str) -> Iterator[Any]:
+        """Yield the elements of the lists at some places of a JSON file, one after the other, as it is read.
+
+        Args:
+            prefixes: places such as "item" (the file is a list) and "records.item"; the first letter of the file
+                tells which of them can be.
+
+        Raises:
+            Broken: the file is no JSON from some point on; raised after the elements before it.
+        """
+        try:
+            for prefix in self._possible(prefixes):
+                with self.open() as file:
+                    yield from ijson.items(file, prefix, use_float=True)
+        except _DAMAGED as error:
+            raise Broken(f"is no JSON from some point on ({error}); export it again") from error
+
+    def _possible(self, prefixes: tuple[str, ...]) -> list[str]:
+        with self.open() as file:
+            is_list = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+        return [prefix for prefix in prefixes if (prefix.partition(".")[0] == "item") == is_list]
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the lines that are not blank, with their numbers from 1.
+
+        Raises:
+            Broken: the file cannot be read any further; raised after the lines before.
+        """
+        try:
+            with self.open() as file:
+                for number, line in enumerate(file, 1):
+                    if stripped := line.removeprefix(b"\xef\xbb\xbf").strip():
+                        yield number, stripped
+        except _DAMAGED as error:
+            raise Broken(f"breaks off ({error}); give a whole file") from error
+
+
+def members(path: Path) -> Iterator[Member]:
+    """Yield the files of an export in order of their names: of a folder, an archive, or the file itself.
+
+    Archives within are opened too. Hidden files and folders of a folder are left out, and so are links.
+
+    Raises:
+        ValueError: the path cannot be read.
+    """
+    if path.is_dir():
+        for file in sorted(path.rglob("*")):
+            inside = file.relative_to(path)
+            if file.is_file() and not file.is_symlink() and not any(part.startswith(".") for part in inside.parts):
+                yield from _opened(_member(file, inside.as_posix().encode(errors="replace").decode()))
+    else:
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            raise ValueError(f"{path}: cannot be read ({error.strerror}); name a readable file or folder") from error
+        yield from _opened(_member(path, file_name(path)))
+
+
+def _member(path: Path, name: str) -> Member:
+    def opened() -> IO[bytes]:
+        return _plain(path.open("rb"), name)
+
+    return Member(name, opened, datetime.fromtimestamp(path.stat().st_mtime, UTC), path)
+
+
+def _plain(file: IO[bytes], name: str) -> IO[bytes]:
+    """Return a file, uncompressed if its name says that it is compressed."""
+    return gzip.GzipFile(fileobj=file) if name.endswith(".gz") else file  # type: ignore[return-value]
+
+
+def _opened(member: Member) -> Iterator[Member]:
+    """Yield the files in an archive, or the file itself if it is none."""
+    lower = member.name.lower()
+    if not lower.endswith(_ZIPS + _TARS):
+        yield member
+        return
+    with tempfile.SpooledTemporaryFile(_SPOOLED) as copy:
+        archive: IO[bytes] = copy
+        if member.path is not None:
+            archive = member.path.open("rb")
+        else:
+            with member.open() as file:
+                while block := file.read(1 << 20):
+                    copy.write(block)
+            copy.seek(0)
+        with archive:
+            yield from _zipped(archive, member) if lower.endswith(_ZIPS) else _tarred(archive, member)
+
+
+def _zipped(archive: IO[bytes], member: Member) -> Iterator[Member]:
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            for entry in sorted(opened.infolist(), key=lambda entry: entry.filename):
+                if entry.is_dir() or entry.flag_bits & 1:
+                    continue
+                at = datetime(*entry.date_time, tzinfo=UTC) if _is_date(entry.date_time) else member.modified
+
+                def content(entry: zipfile.ZipInfo = entry) -> IO[bytes]:
+                    return _plain(opened.open(entry), entry.filename)
+
+                yield from _opened(Member(entry.filename, content, at))
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{member.name}: is no whole ZIP file ({error}); download it again") from error
+
+
+def _is_date(parts: tuple[int, ...]) -> bool:
+    try:
+        datetime(*parts, tzinfo=UTC)  # type: ignore[arg-type,misc]
+    except ValueError:
+        return False
+    return True
+
+
+def _tarred(archive: IO[bytes], member: Member) -> Iterator[Member]:
+    try:
+        with tarfile.open(fileobj=archive, mode="r:*") as opened:
+            for entry in sorted((entry for entry in opened if entry.isfile()), key=lambda entry: entry.name):
+
+                def content(entry: tarfile.TarInfo = entry) -> IO[bytes]:
+                    return _plain(opened.extractfile(entry) or io.BytesIO(), entry.name)
+
+                yield from _opened(Member(entry.name, content, datetime.fromtimestamp(entry.mtime, UTC)))
+    except tarfile.TarError as error:
+        raise ValueError(f"{member.name}: is no whole tar file ({error}); copy it again") from error

@@ -1,0 +1,282 @@
+"""Imports a folder of Markdown notes: MEMORY.md, auto memory of coding agents, memory tools, wikis, our own exports.
+
+The folder may be edited and imported again: a changed line updates its memory, and the validity of a line that is gone
+ends. Not here: the syntax (`markdown_text.py`, `markdown_notes.py`).
+"""
+
+import json
+import subprocess
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from difflib import SequenceMatcher
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from memory_pipeline.interop.files import Broken, Member, members
+from memory_pipeline.interop.items import Item, Skipped, stable_id
+from memory_pipeline.interop.markdown_notes import READ_ONLY
+from memory_pipeline.interop.markdown_text import Note, Unit, is_pointer, read, resolved
+from memory_pipeline.interop.reconciling import fields_now, standing
+from memory_pipeline.interop.records import (
+    Record,
+    Source,
+    kind_of,
+    labels,
+    mapping,
+    metadata_of,
+    share,
+)
+from memory_pipeline.ledger.ledger import Ledger
+from memory_pipeline.ledger.payloads import written
+
+FORMAT: Final = "markdown"
+SUFFIXES: Final = (".md", ".markdown")
+
+_CREATED: Final = ("occurred_at", "created_at", "created", "date")
+_CHANGED: Final = ("updated_at", "updated", "modified", "last_modified")
+_NAMES: Final = ("name", "title", "permalink")
+_STORED: Final = ("valid_from", "valid_until", "importance_hint", "protected", "protected_reason", "speaker", "source")
+_WHO: Final = ("session_id", "agent_id", "user_id")
+_SAME: Final = 0.6
+"""Least similarity of a line to the edited line that replaces it."""
+_COMPARED: Final = 10_000
+"""Most pairs of lines of a file that are compared after an edit."""
+_GIT_SECONDS: Final = 30
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A unit in its file."""
+
+    file: str
+    note: Note
+    unit: Unit
+    member: Member
+    memory_id: str = ""
+
+
+def events(
+    path: Path,
+    *,
+    recorded_at: datetime,
+    profile: str | None = None,
+    ledger: Ledger | None = None,
+    name: str | None = None,
+) -> Iterator[Item]:
+    """Yield the memories of a folder or file of Markdown, the links between them, and the end of those that are gone.
+
+    A memory is a note with name and description as a whole, else a list item, else a paragraph; headings, tags and
+    type are its tags. It is dated by the front matter, else by the commit that added the file, else by the file.
+
+    Args:
+        path: folder, archive or file to read.
+        recorded_at: time of the import.
+        profile: profile to import into; default `markdown`.
+        ledger: knows what an earlier import of the folder stored; None: nothing.
+        name: by which the folder is known to later imports; default where it is.
+    """
+    source = Source(FORMAT, recorded_at, profile or FORMAT, stable_id(FORMAT, name or str(path.resolve())))
+    places, broken = list[_Place](), set[str]()
+    for member in members(path):
+        if not member.name.lower().endswith(SUFFIXES):
+            yield from () if member.base.startswith(".") else (Skipped("files that are not Markdown"),)
+            continue
+        try:
+            note = read(member.text())
+        except Broken as error:
+            broken.add(member.name)
+            yield source.broken(None, member.name, str(error))
+            continue
+        yield from () if note.readable else (Skipped("front matter that is no YAML"),)
+        places += [_Place(member.name, note, unit, member) for unit in note.units]
+    files = _files(places)
+    kept = [place for place in places if place.unit.memory_id or not is_pointer(place.unit, files)]
+    yield from [Skipped("index lines that only name a file", len(places) - len(kept))] * (len(kept) < len(places))
+    before = standing(ledger, source.profile or FORMAT, source.instance)
+    named = _named(kept, before, source, ledger)
+    committed = _committed(path)
+    for place in named:
+        yield from _stored(source, place, committed.get(place.file))
+    yield from _links(source, named)
+    yield from _gone(source, before, {place.memory_id for place in named}, broken)
+
+
+def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[Item]:
+    fields = {**place.note.front, **place.unit.fields}
+    created = next((fields[key] for key in _CREATED if key in fields), committed or place.member.modified.isoformat())
+    changed = next((fields[key] for key in _CHANGED if key in fields), place.member.modified.isoformat())
+    record = _record(source, place, at=created)
+    ours = place.unit.memory_id is not None
+    kind = next(
+        (fields[key] for key in ("memory_type", "type") if key in fields), mapping(fields.get("metadata")).get("type")
+    )
+    typed, tag = kind_of(kind)
+    category, other = kind_of(fields.get("category"))
+    used = {*_CREATED, *_CHANGED, *_STORED, *_WHO, *READ_ONLY, "memory_id", "tags", "importance", "confidence"}
+    used |= {"memory_type", "type", "category", "metadata"}
+    rest = metadata_of(fields, without=used) or {}
+    metadata = dict(mapping(fields.get("metadata")))
+    if not ours:
+        heading = " / ".join(place.unit.heading)
+        named = {key: fields.get(key) for key in ("name", "description")}
+        metadata |= {"file": place.file, "heading": heading, **named, **rest}
+    payload = {
+        **{key: fields.get(key) for key in _STORED},
+        **typed,
+        **category,
+        "metadata": metadata_of(metadata),
+        "tags": labels([*labels(fields.get("tags")), *place.unit.tags, *tag, *other]) or None,
+        "importance": share(fields.get("importance")),
+        "confidence": share(fields.get("confidence")),
+    }
+    yield from record.stored(place.memory_id, place.unit.text, payload, changed_at=changed)
+
+
+def _record(source: Source, place: _Place, *, at: object = None) -> Record:
+    fields = {**place.note.front, **place.unit.fields}
+    who = {name: fields.get(name) for name in ("session_id", "agent_id")}
+    raw = {"file": place.file, "line": place.unit.line, "text": place.unit.text}
+    return source.record(raw, f"{place.file}:{place.unit.line}", at=at, user=fields.get("user_id"), **who)
+
+
+def _files(places: Iterable[_Place]) -> dict[str, str]:
+    """Return the files by the names that links may give them, in lower case."""
+    names = dict[str, str]()
+    for place in places:
+        path = PurePosixPath(place.file)
+        for known in (str(path.with_suffix("")), path.stem, *(place.note.front.get(key) for key in _NAMES)):
+            if isinstance(known, str):
+                names.setdefault(known.strip().lower(), place.file)
+    return names
+
+
+def _named(
+    places: Iterable[_Place], before: Mapping[str, Mapping[str, Any]], source: Source, ledger: Ledger | None
+) -> list[_Place]:
+    """Give each unit its id: the one in the file, that of the memory that it was, or a new one."""
+    aligned = _aligned([place for place in places if place.unit.memory_id is None], before)
+    ordinals = Counter[tuple[str, ...]]()
+    named = list[_Place]()
+    for place in places:
+        if place.unit.memory_id is not None:
+            named.append(replace(place, memory_id=place.unit.memory_id))
+            continue
+        key = (place.file, *place.unit.heading, place.unit.text)
+        ordinals[key] += 1
+        new = stable_id(FORMAT, source.name, *key, str(ordinals[key]))
+        named.append(replace(place, memory_id=aligned.get(id(place.unit), new)))
+    return _reborn(named, set(before), source, ledger)
+
+
+def _reborn(named: list[_Place], before: set[str], source: Source, ledger: Ledger | None) -> list[_Place]:
+    """Give a line that comes back a new id: the memory that it was has ended."""
+    asked = {place.memory_id for place in named if place.unit.memory_id is None} - before
+    ended = {
+        memory_id: str(fields["valid_until"])
+        for memory_id, fields in fields_now(ledger, source.profile or FORMAT, asked).items()
+        if "valid_until" in fields
+    }
+    if not ended:
+        return named
+    again = {memory_id: stable_id(FORMAT, memory_id, "again", until) for memory_id, until in ended.items()}
+    renamed = [replace(place, memory_id=again.get(place.memory_id, place.memory_id)) for place in named]
+    return _reborn(renamed, before, source, ledger)
+
+
+def _aligned(places: list[_Place], before: Mapping[str, Mapping[str, Any]]) -> dict[int, str]:
+    """Return the memory that each unit was: the same text in its place, in its file, anywhere, or the most similar."""
+    left = {memory_id: (*_where(fields), str(fields["content"])) for memory_id, fields in before.items()}
+    found = dict[int, str]()
+    for parts in ((0, 1, 2), (0, 2), (2,)):
+        by_key = defaultdict[tuple[str, ...], deque[str]](deque)
+        for memory_id, key in left.items():
+            by_key[tuple(key[part] for part in parts)].append(memory_id)
+        for place in places:
+            key = (place.file, " / ".join(place.unit.heading), place.unit.text)
+            candidates = by_key.get(tuple(key[part] for part in parts))
+            if candidates and id(place.unit) not in found:
+                found[id(place.unit)] = candidates.popleft()
+        left = {memory_id: key for memory_id, key in left.items() if memory_id not in set(found.values())}
+    for file in sorted({key[0] for key in left.values()}):
+        old = [(memory_id, key[2]) for memory_id, key in left.items() if key[0] == file]
+        new = [place.unit for place in places if place.file == file and id(place.unit) not in found]
+        found |= _edited(old, new)
+    return found
+
+
+def _edited(old: list[tuple[str, str]], new: list[Unit]) -> dict[int, str]:
+    """Pair changed lines of a file with what they were, the most similar first."""
+    if len(old) * len(new) > _COMPARED:
+        return {}
+    pairs = list[tuple[float, int, int]]()
+    for one, (_, text) in enumerate(old):
+        matcher = SequenceMatcher(None, "", text, autojunk=False)
+        for other, unit in enumerate(new):
+            matcher.set_seq1(unit.text)
+            if matcher.quick_ratio() >= _SAME and (ratio := matcher.ratio()) >= _SAME:
+                pairs.append((-ratio, one, other))
+    found, taken = dict[int, str](), set[int]()
+    for _, one, other in sorted(pairs):
+        if one not in taken and id(new[other]) not in found:
+            found[id(new[other])] = old[one][0]
+            taken.add(one)
+    return found
+
+
+def _where(fields: Mapping[str, Any]) -> tuple[str, str]:
+    """Return file and heading of a memory that an earlier import stored."""
+    metadata = mapping(json.loads(fields.get("metadata") or "{}"))
+    return str(metadata.get("file", "")), str(metadata.get("heading", ""))
+
+
+def _links(source: Source, named: list[_Place]) -> Iterator[Item]:
+    """Yield a link to the first memory of every file that a memory names."""
+    files, first = _files(named), dict[str, str]()
+    for place in named:
+        first.setdefault(place.file, place.memory_id)
+    lost = 0
+    for place in named:
+        for kind, target in place.unit.links:
+            file = resolved(target, files)
+            if file is None:
+                lost += 1
+            else:
+                yield from _record(source, place).linked(place.memory_id, first[file], kind)
+    yield from [Skipped("links to notes that are not there", lost)] * bool(lost)
+
+
+def _gone(source: Source, before: Mapping[str, Mapping[str, Any]], named: set[str], broken: set[str]) -> Iterator[Item]:
+    """Yield the end of memories that the folder has no more; what cannot be read now stays."""
+    for memory_id, fields in before.items():
+        file, _ = _where(fields)
+        if memory_id not in named and file not in broken:
+            record = source.record({"gone": memory_id, "file": file}, file or memory_id)
+            yield from record.updated(memory_id, written(source.recorded_at), valid_until=written(source.recorded_at))
+
+
+def _committed(path: Path) -> dict[str, str]:
+    """Return when each file of a folder under git was first committed, by its path in the folder."""
+    if not path.is_dir() or not any((folder / ".git").exists() for folder in (path.resolve(), *path.resolve().parents)):
+        return {}
+    command = ["git", "-C", str(path), "log", "--reverse", "--relative", "--diff-filter=AR", "--name-only"]
+    try:
+        done = subprocess.run(  # noqa: S603 - arguments of our own
+            [*command, "-z", "--format=%x01%aI", "--", "."],
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=True,
+            text=True,
+            errors="replace",
+        )
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    first, at = dict[str, str](), ""
+    for part in done.stdout.split("\0"):
+        name = part.strip("\n")
+        if name.startswith("\x01"):
+            at = name[1:].strip()
+        elif name:
+            first.setdefault(name, at)
+    return first

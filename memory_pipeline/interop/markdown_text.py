@@ -1,0 +1,234 @@
+"""Reads one Markdown file as units that become memories: a note as a whole, list items, and paragraphs.
+
+Here: front matter, blocks, what an export of ours wrote (docs/formats.md), tags and links. Pure. Not here: folders and
+what a second import makes of them (`markdown.py`).
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import yaml
+
+from memory_pipeline.interop import markdown_notes
+from memory_pipeline.interop.records import label, labels, mapping
+
+WHOLE: Final = 2000
+"""Most characters of a note with name and description that is one memory."""
+BEGIN_INDEX: Final = "<!-- index by memory-pipeline -->"
+END_INDEX: Final = "<!-- end of index -->"
+
+_FRONT: Final = re.compile(r"---\n(?:.*?\n)??---(?:\n|\Z)", re.DOTALL)
+_MOST_FRONT: Final = 65_536
+"""Most characters of a front matter."""
+_HEADING: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_ITEM: Final = re.compile(r"( {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]+)(\S.*)")
+_FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
+_RULE: Final = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,}|={3,}|-{2,})")
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_TAG: Final = re.compile(r"(?<![\w/#&])#([^\W\d_][\w/-]*)")
+_CATEGORY: Final = re.compile(r"\[([^\W\d_][\w -]{1,40})\] ")
+_WIKI: Final = re.compile(r"\[\[([^\[\]|#\n]+)(?:[#|][^\[\]\n]*)?\]\]")
+_FILE_LINK: Final = re.compile(r"\[[^\[\]\n]*\]\(<?([^()\s<>]+\.md)>?(?:#[^()\s]*)?\)")
+_RELATION: Final = re.compile(r"([^\W\d_][\w -]{1,40}) (\[\[[^\[\]\n]+\]\])(?: \(.*\))?")
+_LINK_FIRST: Final = re.compile(r"(?:\[\[[^\[\]\n]+\]\]|\[[^\[\]\n]*\]\([^()\s]+\))(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A part of a file that becomes a memory."""
+
+    text: str
+    line: int
+    """Line of the file, from 1."""
+    heading: tuple[str, ...] = ()
+    """Headings above it."""
+    memory_id: str | None = None
+    """Id that the file gives it."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """What front matter or comment says of it."""
+    tags: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    """Edge type and target, as written."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """A file of Markdown."""
+
+    front: Mapping[str, Any]
+    units: tuple[Unit, ...]
+    readable: bool
+    """False: there is a front matter that cannot be read."""
+
+
+def read(text: str) -> Note:
+    """Read a file; line ends may be those of any system."""
+    whole = text.replace("\r\n", "\n").replace("\r", "\n")
+    front, start = _front(whole)
+    ours = markdown_notes.read(whole)
+    units = [
+        Unit(note.content, _line(whole, note.start), memory_id=label(note.fields["memory_id"]), fields=note.fields)
+        for note in ours
+    ]
+    if ours and not ours[0].start and ours[0].end == len(whole):
+        return Note(front, tuple(units), readable=True)
+    rest = whole[start:]
+    for note in ours:
+        lines = "\n" * whole.count("\n", note.start, note.end)
+        rest = rest[: note.start - start] + lines.rjust(note.end - note.start) + rest[note.end - start :]
+    if len(rest) < WHOLE and front.get("name") and front.get("description") and not ours and BEGIN_INDEX not in rest:
+        content = rest.strip()
+        units += [_described(Unit(content, _line(whole, start)), front)] if content else []
+    else:
+        units += [_described(unit, front) for unit in _blocks(rest.split("\n"), _line(whole, start))]
+    readable = bool(front) or not _FRONT.match(whole)
+    return Note(front, tuple(sorted(units, key=lambda unit: unit.line)), readable)
+
+
+def is_pointer(unit: Unit, files: Mapping[str, Any]) -> bool:
+    """Tell whether a unit only names another file of the folder, as the lines of an index do."""
+    match = _LINK_FIRST.fullmatch(unit.text)
+    targets = [target for _, target in unit.links]
+    return bool(match and len(unit.text) < WHOLE // 4 and targets and resolved(targets[0], files) is not None)
+
+
+def resolved(target: str, files: Mapping[str, Any]) -> Any:
+    """Return what `files` has under the name that a link gives: a path, its end, or a title, in any case."""
+    name = target.strip().removeprefix("./").removesuffix(".md").lower()
+    return files.get(name) or files.get(name.rpartition("/")[2])
+
+
+def _front(text: str) -> tuple[Mapping[str, Any], int]:
+    """Return front matter as JSON values, and where the body begins; front matter that is no YAML is empty."""
+    match = _FRONT.match(text)
+    if match is None:
+        return {}, 0
+    if len(match[0]) > _MOST_FRONT or _refers(match[0]):
+        return {}, match.end()
+    front, _ = markdown_notes.read_front_matter(match[0].rstrip() + "\n")
+    return mapping(json.loads(json.dumps(front, default=str))), match.end()
+
+
+def _refers(front: str) -> bool:
+    """Tell whether YAML refers to itself: a few lines could mean gigabytes."""
+    try:
+        return "&" in front and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(front, yaml.SafeLoader))
+    except yaml.YAMLError:
+        return True
+
+
+def _line(text: str, place: int) -> int:
+    return 1 + text.count("\n", 0, place)
+
+
+def _blocks(lines: list[str], first: int) -> Iterator[Unit]:
+    """Yield the list items and paragraphs of a body."""
+    headings: list[tuple[int, str]] = []
+    place = 0
+    while place < len(lines):
+        line, number = lines[place], first + place
+        above = tuple(title for _, title in headings)
+        if line.strip() == BEGIN_INDEX:
+            place = next((at for at in range(place, len(lines)) if lines[at].strip() == END_INDEX), len(lines)) + 1
+        elif match := _HEADING.fullmatch(line):
+            level = len(match[1])
+            headings = [(depth, title) for depth, title in headings if depth < level]
+            headings += [(level, match[2])] if match[2] else []
+            place += 1
+        elif match := _ITEM.fullmatch(line):
+            end = _item_end(lines, place)
+            yield _item(lines[place:end], Unit(match[2], number, above), indent=len(match[1]))
+            place = end
+        elif not line.strip():
+            place += 1
+        elif _RULE.fullmatch(line):
+            headings = [pair for pair in headings if pair[0] < _INTRODUCTION]
+            place += 1
+        else:
+            end = _paragraph_end(lines, place)
+            text = "\n".join(lines[place:end]).strip()
+            headings = [pair for pair in headings if pair[0] < _INTRODUCTION]
+            if _ITEM.fullmatch(_next(lines, end)) and text.endswith(":") and "\n" not in text:
+                headings.append((_INTRODUCTION, text.rstrip(":")))
+            elif _COMMENT.sub("", text).strip():
+                yield Unit(text, number, tuple(title for _, title in headings))
+            place = end
+
+
+_INTRODUCTION: Final = 7
+"""Level of a line such as "Preferences:" before a list, below every heading."""
+
+
+def _next(lines: list[str], place: int) -> str:
+    return next((line for line in lines[place:] if line.strip()), "")
+
+
+def _item_end(lines: list[str], place: int) -> int:
+    """Return the line after a list item: indented and directly following lines belong to it."""
+    fence, end = None, place + 1
+    while end < len(lines):
+        line = lines[end]
+        if not line.strip():
+            following = next((at for at in range(end, len(lines)) if lines[at].strip()), None)
+            if following is None or not lines[following].startswith("  "):
+                break
+            end = following
+            continue
+        indented = line.startswith((" ", "\t"))
+        fenced = _FENCE.match(line)
+        if (
+            fence is None
+            and not indented
+            and (
+                _ITEM.fullmatch(line)
+                or _HEADING.fullmatch(line)
+                or _RULE.fullmatch(line)
+                or lines[end - 1].strip() == ""
+            )
+        ):
+            break
+        if fenced:
+            fence = None if fence and line.strip().startswith(fence) else fence or fenced[1]
+        end += 1
+    return end
+
+
+def _paragraph_end(lines: list[str], place: int) -> int:
+    fence, end = None, place
+    while end < len(lines):
+        line = lines[end]
+        fenced = _FENCE.match(line)
+        if (
+            fence is None
+            and end > place
+            and (not line.strip() or _ITEM.fullmatch(line) or _HEADING.fullmatch(line) or line.strip() == BEGIN_INDEX)
+        ):
+            break
+        if fenced:
+            fence = None if fence and line.strip().startswith(fence) else fence or fenced[1]
+        end += 1
+    return end
+
+
+def _item(lines: list[str], unit: Unit, *, indent: int) -> Unit:
+    """Return a list item without its marker and indentation."""
+    rest = lines[1:]
+    while rest and not rest[-1].strip():
+        rest.pop()
+    rest = [line[min(len(line) - len(line.lstrip()), indent) :] for line in rest]
+    return replace(unit, text="\n".join([unit.text, *rest]).rstrip())
+
+
+def _described(unit: Unit, front: Mapping[str, Any]) -> Unit:
+    """Add the tags and links that the text names; where notes have permalinks, links have types."""
+    match = _CATEGORY.match(unit.text)
+    written = [match[1]] if match else []
+    prose = re.sub(r"`[^`]*`|\S+://\S+", " ", unit.text)
+    tags = labels([*unit.heading, *written, *_TAG.findall(prose)])
+    relation = _RELATION.fullmatch(unit.text) if front.get("permalink") else None
+    kind = relation[1] if relation else "RELATES_TO"
+    targets = [*_WIKI.findall(prose), *_FILE_LINK.findall(prose)]
+    return replace(unit, tags=tuple(tags), links=tuple((kind, target) for target in dict.fromkeys(targets)))

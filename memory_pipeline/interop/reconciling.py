@@ -1,0 +1,204 @@
+"""Compares memories as a source has them now with what the ledger knows of them.
+
+A source that is imported again may have changed a memory. What it says now is compared with what it said at the last
+import, so that changes made here meanwhile stay where the source did not change too. Not here: the import loop
+(`importing.py`).
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import polars as pl
+
+from memory_pipeline.interop.items import Imported, Taking, stable_id
+from memory_pipeline.ledger import profile_events
+from memory_pipeline.ledger.event import COLUMNS, Event, instant, micros
+from memory_pipeline.ledger.ledger import Ledger
+from memory_pipeline.ledger.payloads import Updated
+from memory_pipeline.schemas import Action, EventType
+
+IMPORTER: Final = "import:"
+"""Beginning of the `instance_id` of events that an importer of another system's memories makes."""
+ERASED: Final = "memories that were erased here"
+NEWER_HERE: Final = "changes of memories that were changed here later"
+FIXED: Final = "changes of fields that stay as first stored"
+
+_UPDATABLE: Final = tuple(Updated.model_fields)
+_CLEARED: Final[Mapping[str, Any]] = {"tags": [], "metadata": "{}", "protected": False}
+"""What an update says to take a field back; others cannot be taken back."""
+_TYPE, _MEMORY, _OCCURRED, _INSTANCE, _PAYLOAD = (
+    1 + COLUMNS.index(name) for name in ("event_type", "memory_id", "occurred_at", "instance_id", "payload")
+)
+
+
+@dataclass
+class _Known:
+    """What the ledger has of a memory."""
+
+    said: dict[str, Any]
+    """Its fields as the last import had them, or as they stand if none had it."""
+    now: dict[str, Any]
+    """Its fields as agents and imports left them."""
+    imported: bool
+    """Whether an import wrote about it."""
+    changed_at: int = 0
+    """Instant of its last update, microseconds since 1970."""
+    updates: int = 0
+    erased: bool = False
+
+
+@dataclass(frozen=True)
+class Reconciled:
+    """Events to append for what a source says now."""
+
+    events: list[Event]
+    known: list[Event]
+    """Memories that the ledger has as they are."""
+    skipped: Counter[str] = field(default_factory=Counter)
+
+
+def reconcile(ledger: Ledger | None, events: Sequence[Event]) -> Reconciled:
+    """Replace what a source says of known memories by updates of what changed; other events stay.
+
+    Args:
+        ledger: the ledger; None: it knows nothing.
+        events: a batch, in order; those `Imported` as a state tell of a memory as it is now.
+
+    Cost: an index look-up for each such memory.
+    """
+    known = _known(ledger, events) if ledger else {}
+    result = Reconciled([], [])
+    for event in events:
+        if not isinstance(event, Imported) or event.taking is Taking.EVENT or event.memory_id is None:
+            result.events.append(event)
+            continue
+        memory = known.get((event.profile_id, event.memory_id))
+        said = json.loads(event.payload_json())
+        if memory is None:
+            known[event.profile_id, event.memory_id] = _Known(said, dict(said), imported=True)
+            result.events.append(event)
+        elif memory.erased:
+            result.skipped[ERASED] += 1
+        elif event.taking is Taking.IF_NEW:
+            result.known.append(event)
+        else:
+            update = _update(event, said, memory, result.skipped)
+            (result.known if update is None else result.events).append(update or event)
+    return result
+
+
+def standing(ledger: Ledger | None, profile_id: str, instance_id: str) -> dict[str, dict[str, Any]]:
+    """Return the memories that an importer stored and whose validity is open, as it last had them, in order."""
+    if ledger is None:
+        return {}
+    with ledger.reading() as transaction:
+        stored = profile_events.stored_by(transaction, profile_id, instance_id)
+    known = _of_profile(ledger, profile_id, stored)
+    return {
+        memory_id: known[memory_id].said
+        for memory_id in stored
+        if not known[memory_id].erased and "valid_until" not in known[memory_id].now
+    }
+
+
+def fields_now(ledger: Ledger | None, profile_id: str, memory_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the fields of those memories that the ledger has, as agents and imports left them; none of erased ones."""
+    known = _of_profile(ledger, profile_id, memory_ids) if ledger else {}
+    return {memory_id: memory.now for memory_id, memory in known.items() if not memory.erased}
+
+
+def _update(event: Imported, said: dict[str, Any], memory: _Known, skipped: Counter[str]) -> Event | None:
+    changed = {
+        name: said.get(name, _CLEARED.get(name))
+        for name in sorted(said.keys() | memory.said.keys())
+        if said.get(name) != memory.said.get(name)
+    }
+    if not memory.imported:  # exported from here: what it lacks was left out, not taken back
+        changed = {name: value for name, value in changed.items() if name in said}
+    fixed = {name for name in changed if name not in _UPDATABLE or changed[name] is None}
+    changes = {name: value for name, value in changed.items() if name not in fixed and value != memory.now.get(name)}
+    skipped[FIXED] += bool(fixed)
+    at = event.changed_at or event.recorded_at
+    if not memory.imported and changes and micros(at) < memory.changed_at:
+        skipped[NEWER_HERE] += 1
+        return None
+    memory.said, memory.imported = said, True
+    if not changes:
+        return None
+    memory.now |= changes
+    memory.updates += 1
+    at = at if micros(at) > memory.changed_at else max(event.recorded_at, instant(memory.changed_at))
+    memory.changed_at = micros(at)
+    update = Event(
+        event_id=stable_id(event.event_id, "update", str(memory.updates), json.dumps(changes, sort_keys=True)),
+        profile_id=event.profile_id,
+        event_type=EventType.UPDATED,
+        occurred_at=at,
+        recorded_at=event.recorded_at,
+        instance_id=event.instance_id,
+        memory_id=event.memory_id,
+        payload=Updated.model_validate(changes),
+    )
+    return Imported.of(update, event.origin, event.raw)
+
+
+def _known(ledger: Ledger, events: Sequence[Event]) -> dict[tuple[str, str], _Known]:
+    wanted: dict[str, set[str]] = {}
+    for event in events:
+        if isinstance(event, Imported) and event.taking is not Taking.EVENT and event.memory_id is not None:
+            wanted.setdefault(event.profile_id, set()).add(event.memory_id)
+    return {
+        (profile_id, memory_id): memory
+        for profile_id, memory_ids in wanted.items()
+        for memory_id, memory in _of_profile(ledger, profile_id, memory_ids).items()
+    }
+
+
+def _of_profile(ledger: Ledger, profile_id: str, memory_ids: Iterable[str]) -> dict[str, _Known]:
+    wanted = set(memory_ids)
+    with ledger.reading() as transaction:
+        rows = profile_events.of_memories(transaction, profile_id, wanted)
+        summaries = wanted & profile_events.summary_ids(transaction, profile_id)
+    known = {
+        name: _Known({"content": text}, {"content": text}, imported=False)
+        for name, text in _summaries(ledger, profile_id, summaries).items()
+    }
+    written = [row for row in rows if row[_TYPE] in {EventType.STORED.value, EventType.UPDATED.value}]
+    for row in sorted(ledger.with_payloads(written), key=lambda row: (row[_OCCURRED], row[0])):
+        _tell(known, row)
+    for row in rows:
+        if row[_TYPE] == EventType.ERASED.value:
+            known[row[_MEMORY]] = _Known({}, {}, imported=False, erased=True)
+    return known
+
+
+def _tell(known: dict[str, _Known], row: Sequence[Any]) -> None:
+    """Fold an event that stores or updates a memory into what is known of it."""
+    fields = json.loads(row[_PAYLOAD])
+    imported = (row[_INSTANCE] or "").startswith(IMPORTER)
+    memory_id = row[_MEMORY]
+    if row[_TYPE] == EventType.STORED.value:
+        known.setdefault(memory_id, _Known(fields, dict(fields), imported=imported))
+    elif memory := known.get(memory_id):
+        memory.now |= fields
+        memory.updates += 1
+        memory.changed_at = max(memory.changed_at, row[_OCCURRED])
+        if imported:
+            memory.said = (memory.said if memory.imported else memory.now) | fields
+            memory.imported = True
+        elif not memory.imported:
+            memory.said = dict(memory.now)
+
+
+def _summaries(ledger: Ledger, profile_id: str, memory_ids: set[str]) -> dict[str, str]:
+    """Return the texts of some summaries as runs made them last."""
+    if not memory_ids:
+        return {}
+    decisions = ledger.decisions(profiles=[profile_id]).filter(
+        (pl.col("action") == Action.SUMMARISE.value) & pl.col("memory_id").is_in(sorted(memory_ids))
+    )
+    rows = decisions.sort("as_of", "seq").select("memory_id", "after").iter_rows()
+    return {memory_id: text for memory_id, after in rows if (text := json.loads(after).get("content"))}

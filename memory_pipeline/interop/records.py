@@ -1,0 +1,351 @@
+"""Makes events of the records of other systems' stores: lenient in what it reads, strict in what it yields.
+
+A value that does not fit is left out and counted, a record without its essentials becomes a dead letter, and the next
+record is read as if nothing had happened. Not here: reading files (`files.py`), and the formats.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from memory_pipeline.interop.items import Imported, Item, Skipped, Taking, dead_letter, raw_bytes, stable_id
+from memory_pipeline.interop.reconciling import IMPORTER
+from memory_pipeline.ledger.event import EPOCH, Event, InvalidEvent, parse
+from memory_pipeline.ledger.payloads import canonical_json, written
+from memory_pipeline.ledger.validation_errors import shown
+from memory_pipeline.schemas import EventType
+from memory_pipeline.text.classification import CATEGORIES, MEMORY_TYPES
+
+LONGEST: Final = 256
+"""Characters of an id, a name or a tag."""
+MILLISECONDS: Final = 1e11
+"""Epoch seconds lie below this number, epoch milliseconds above it."""
+NO_TEXT: Final = "records without text"
+VALIDITY: Final = "validities that end before they begin"
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
+_TYPES: Final = {name.lower(): name for name in MEMORY_TYPES}
+
+
+def instant(value: object) -> datetime | None:
+    """Return an instant as other systems write it, in UTC; None if it is none.
+
+    Takes epoch seconds and milliseconds, as number or text, and ISO 8601 with or without offset, a date alone as its
+    first moment. Without an offset it is UTC, which is a convention: some systems write local time.
+    """
+    try:
+        if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+            read = datetime.fromisoformat(value.strip())
+            return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            return None
+        seconds = float(value)
+        if not math.isfinite(seconds):
+            return None
+        return EPOCH + timedelta(seconds=seconds / 1000 if abs(seconds) > MILLISECONDS else seconds)
+    except (ValueError, OverflowError):
+        return None
+
+
+def text(value: object) -> str | None:
+    """Return a text with half surrogate pairs and null characters replaced; None if it is no text or blank."""
+    if not isinstance(value, str) or not value.strip():
+        return None
+    whole = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return whole.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def label(value: object) -> str | None:
+    """Return a name, id or tag that fits (see `payloads.Identifier`), shortened if need be; None if there is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    fitting = _CONTROL.sub(" ", text(str(value)) or "").strip()[:LONGEST].strip()
+    return fitting if any(not unicodedata.category(letter).startswith("C") for letter in fitting) else None
+
+
+def identifier(value: object) -> str | None:
+    """Return an id unchanged if it fits, else one made from it; None if there is none."""
+    found = label(value)
+    return found if found is None or found == str(value) else stable_id("id", str(value).encode(errors="replace").hex())
+
+
+def labels(values: object) -> list[str]:
+    """Return the names in a list, or a single name, each once."""
+    listed = values if isinstance(values, Sequence) and not isinstance(values, str | bytes) else [values]
+    return list(dict.fromkeys(found for value in listed if (found := label(value))))
+
+
+def share(value: object) -> float | None:
+    """Return a number from 0 to 1; None if it is none or lies outside."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if 0 <= value <= 1 else None
+
+
+def times(value: object) -> int:
+    """Return a count; 0 if it is none or negative."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return min(value, 10**9) if isinstance(value, int) and whole and value > 0 else 0
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """Return a JSON object, or an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def listed(value: object) -> Sequence[Any]:
+    """Return a list, or an empty one."""
+    return value if isinstance(value, list | tuple) else ()
+
+
+def kind_of(value: object) -> tuple[dict[str, str], list[str]]:
+    """Return `memory_type` or `category` if a name is one that we know, else the name as a tag."""
+    name = label(value)
+    if name is None:
+        return {}, []
+    if name.lower() in _TYPES:
+        return {"memory_type": _TYPES[name.lower()]}, []
+    return ({"category": name.lower()}, []) if name.lower() in CATEGORIES else ({}, [name])
+
+
+def metadata_of(values: Mapping[str, Any], *, without: Iterable[str] = ()) -> dict[str, Any] | None:
+    """Return those values that JSON can hold and that are not empty; None if there is none."""
+    left_out = set(without)
+    kept = {}
+    for name, value in values.items():
+        if str(name) in left_out or value in (None, "", [], {}):
+            continue
+        try:
+            canonical_json(value)
+        except ValueError:
+            continue
+        kept[str(name)] = value
+    return kept or None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A store of another system that is being imported."""
+
+    file_format: str
+    """Name of the format; also the `source` of its memories."""
+    recorded_at: datetime
+    profile: str | None = None
+    """Profile to import into; None: the user whom a record names, or the format's name."""
+    name: str = ""
+    """Which store it is, if an import has to recognise its own."""
+
+    @property
+    def instance(self) -> str:
+        """Writer of the events, by which a later import recognises them."""
+        return f"{IMPORTER}{self.file_format}" + (f":{self.name}" if self.name else "")
+
+    def record(self, raw: object, origin: str, *, at: object = None, user: object = None, **who: object) -> "Record":
+        """Return a record of this store.
+
+        Args:
+            raw: the record as read, for dead letters.
+            origin: file and position.
+            at: its instant in any form; without one it is dated to the import.
+            user: the person it belongs to; without a given profile also its profile.
+            who: `session_id` and `agent_id` in any form.
+        """
+        named = {"user_id": identifier(user), **{name: identifier(value) for name, value in who.items()}}
+        return Record(
+            self,
+            raw,
+            origin,
+            profile=self.profile or named["user_id"] or self.file_format,
+            at=instant(at) or self.recorded_at,
+            who={name: value for name, value in named.items() if value is not None},
+        )
+
+    def broken(self, raw: object, origin: str, reason: str) -> Item:
+        """Return the dead letter for a part that cannot be read."""
+        return dead_letter(raw, reason=reason, recorded_at=self.recorded_at, origin=origin)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record of another system's store, from which events are made."""
+
+    source: Source
+    raw: object
+    origin: str
+    profile: str
+    at: datetime
+    """Its instant."""
+    who: Mapping[str, str] = field(default_factory=dict)
+    """User, agent and session."""
+
+    def dated(self, at: object) -> "Record":
+        """Return the record at another instant, if that is one."""
+        return replace(self, at=instant(at) or self.at)
+
+    def event_id(self, *parts: str) -> str:
+        """Return an event id that depends on format, store, profile and these parts."""
+        return stable_id(self.source.file_format, self.source.name, self.profile, *parts)
+
+    def stored(
+        self,
+        memory_id: object,
+        content: object,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        taking: Taking = Taking.STATE,
+        changed_at: object = None,
+    ) -> Iterator[Item]:
+        """Yield a stored memory; a blank text is skipped, and so is a validity that ends before it begins.
+
+        Args:
+            memory_id: its id there; without one it is a dead letter.
+            content: its text.
+            payload: other fields of `payloads.Stored`; those that are None are left out, instants may have any form.
+            taking: how it is taken if the ledger has it.
+            changed_at: when it was last changed there.
+        """
+        name = identifier(memory_id)
+        if name is None:
+            yield self.broken(f"the record's id is {shown(memory_id)}; give each record an id")
+            return
+        if content is None or (isinstance(content, str) and text(content) is None):
+            yield Skipped(NO_TEXT)
+            return
+        fields, validity = self._validity(payload or {})
+        yield from [Skipped(VALIDITY)] * validity
+        fields = {"source": self.source.file_format, **fields, "content": text(content) or content}
+        yield self._event(EventType.STORED, (name,), memory_id=name, payload=fields, taking=taking, changed=changed_at)
+
+    def updated(self, memory_id: object, revision: str, **payload: Any) -> Iterator[Item]:
+        """Yield an update at the record's instant; nothing if it changes nothing."""
+        fields, validity = self._validity(payload)
+        yield from [Skipped(VALIDITY)] * validity
+        if fields and (name := identifier(memory_id)):
+            yield self._event(EventType.UPDATED, (name, revision), memory_id=name, payload=fields)
+
+    def accessed(self, memory_id: object, revision: str, *, count: int = 1, **payload: object) -> Iterator[Item]:
+        """Yield one access, or the last of several whose instants are not known."""
+        if count > 0 and (name := identifier(memory_id)):
+            counts = {"counts": [count]} if count > 1 else {}
+            fields = {"memory_ids": [name], **counts, **payload}
+            yield self._event(EventType.ACCESSED, (name, revision), payload=fields)
+
+    def linked(self, memory_id: object, target_id: object, edge_type: object, **payload: object) -> Iterator[Item]:
+        """Yield a link; nothing if an end is missing or both are the same."""
+        one, other, kind = identifier(memory_id), identifier(target_id), label(edge_type)
+        if one and other and kind and one != other:
+            fields = {"target_id": other, "edge_type": re.sub(r"\W+", "_", kind).strip("_").upper() or kind, **payload}
+            revision = (one, other, str(fields["edge_type"]), str(payload.get("weight", "")))
+            yield self._event(EventType.LINKED, revision, memory_id=one, payload=fields)
+
+    def rated(self, memory_id: object, revision: str, *, helpful: bool) -> Iterator[Item]:
+        """Yield feedback on a memory."""
+        if name := identifier(memory_id):
+            yield self._event(EventType.FEEDBACK, (name, revision), memory_id=name, payload={"helpful": helpful})
+
+    def session(self, kind: EventType, revision: str, **metadata: object) -> Iterator[Item]:
+        """Yield the start or end of the record's session; nothing if it names none."""
+        if session_id := self.who.get("session_id"):
+            kept = metadata_of(metadata)
+            yield self._event(kind, (session_id, revision), payload={"metadata": kept} if kept else {})
+
+    def broken(self, reason: str) -> Item:
+        """Return the dead letter for this record."""
+        return self.source.broken(self.raw, self.origin, reason)
+
+    def _event(
+        self,
+        kind: EventType,
+        revision: tuple[str, ...],
+        *,
+        payload: Mapping[str, object],
+        memory_id: str | None = None,
+        taking: Taking = Taking.EVENT,
+        changed: object = None,
+    ) -> Item:
+        fields = {
+            "event_id": self.event_id(kind.value, *revision),
+            "profile_id": self.profile,
+            "event_type": kind.value,
+            "occurred_at": self.at,
+            "memory_id": memory_id,
+            "instance_id": self.source.instance,
+            "payload": payload,
+            **self.who,
+        }
+        try:
+            event: Event = parse(fields, recorded_at=self.source.recorded_at, origin=self.origin, future=None)
+        except InvalidEvent as error:
+            return self.broken(error.reason)
+        changed_at = instant(changed)
+        if changed_at is not None:
+            changed_at = min(changed_at, self.source.recorded_at)
+        return Imported.of(event, self.origin, raw_bytes(self.raw), taking=taking, changed_at=changed_at)
+
+    def _validity(self, payload: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """Return the fields that are given, instants read; a validity that ends before it begins is left out."""
+        fields = {name: value for name, value in payload.items() if value is not None and value != {}}
+        for name in ("valid_from", "valid_until"):
+            if name in fields and (read := instant(fields.pop(name))):
+                fields[name] = written(read)
+        if isinstance(fields.get("metadata"), Mapping):
+            fields["metadata"] = metadata_of(fields["metadata"]) or {}
+        wrong = "valid_from" in fields and "valid_until" in fields and fields["valid_until"] < fields["valid_from"]
+        if wrong:
+            del fields["valid_from"], fields["valid_until"]
+        return fields, wrong
+
+
+@dataclass(frozen=True)
+class Said:
+    """One turn of a conversation that is imported."""
+
+    turn_id: object
+    content: object
+    at: datetime | None
+    """When it was said; None: with the turn before it."""
+    origin: str
+    raw: object
+    speaker: str = "user"
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] | None = None
+
+
+def conversation(
+    source: Source, turns: Iterable[Said | Item], *, session: object, begins: datetime | None = None, **about: object
+) -> Iterator[Item]:
+    """Yield a memory a turn, between the start and end of their session.
+
+    Args:
+        source: the store that they are from.
+        turns: the turns in order, and what is skipped or broken among them.
+        session: id of the conversation.
+        begins: instant of turns before the first dated one.
+        about: `user`, `agent_id` and whatever else is known of the session, which becomes metadata of its start.
+    """
+    who = {name: about.pop(name) for name in ("user", "agent_id") if name in about}
+    last: Record | None = None
+    last_turn = ""
+    at = begins
+    for turn in turns:
+        if not isinstance(turn, Said):
+            yield turn
+            continue
+        at = max(turn.at, at) if turn.at and at and last else turn.at or at
+        record = source.record(turn.raw, turn.origin, at=written(at) if at else None, session_id=session, **who)
+        if last is None:
+            yield from record.session(EventType.SESSION_STARTED, "", **about)
+        stored = record.stored(
+            turn.turn_id,
+            turn.content,
+            {"speaker": label(turn.speaker), "tags": labels(turn.tags) or None, "metadata": turn.metadata},
+        )
+        yield from stored
+        last, last_turn = record, str(turn.turn_id)
+    if last is not None:
+        yield from last.session(EventType.SESSION_ENDED, last_turn)

@@ -1,0 +1,89 @@
+"""Looks at a path without reading it whole, so that its format can be told.
+
+Not here: the formats, each of which says by what it is told (`formats.py` asks them).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from memory_pipeline.interop.files import Broken, members
+from memory_pipeline.ledger import foreign_sqlite
+from memory_pipeline.ledger.sqlite_file import is_database
+
+_HEAD: Final = 65_536
+"""Bytes read of a file."""
+_FILES: Final = 3_000
+"""Files of a folder or archive whose names are read."""
+_HEADS: Final = 20
+"""Of these, files of JSON whose first bytes are read."""
+_LINES: Final = 50
+
+
+@dataclass(frozen=True)
+class Head:
+    """The beginning of a file of JSON."""
+
+    name: str
+    """Path within the export."""
+    text: str
+    objects: Sequence[Mapping[str, Any]]
+    """The JSON objects that its first lines are, if they are."""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the file is a JSON list."""
+        return self.text.lstrip("\ufeff \r\n\t").startswith("[")
+
+    def has(self, *keys: str) -> bool:
+        """Tell whether the beginning has all these keys."""
+        return all(f'"{key}"' in self.text for key in keys)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What can be seen of a path at a glance."""
+
+    path: Path
+    names: Sequence[str]
+    """Files of a folder or archive, or the file itself; hidden ones are left out."""
+    heads: Sequence[Head]
+    tables: Mapping[str, Sequence[str]]
+    """Columns by table, if it is an SQLite database."""
+
+
+def sample(path: Path) -> Sample:
+    """Look at a path.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    tables: Mapping[str, Sequence[str]] = {}
+    if path.is_file() and is_database(path):
+        return Sample(path, (path.name,), (), foreign_sqlite.tables(path))
+    names, heads = list[str](), list[Head]()
+    for member in islice(members(path), _FILES):
+        names.append(member.name)
+        if member.base.lower().endswith((".json", ".jsonl", ".af")) and len(heads) < _HEADS:
+            try:
+                with member.open() as file:
+                    text = file.read(_HEAD).decode("utf-8", "replace")
+            except (Broken, OSError, EOFError, ValueError):
+                continue
+            heads.append(Head(member.name, text, _objects(text)))
+    return Sample(path, names, heads, tables)
+
+
+def _objects(text: str) -> list[Mapping[str, Any]]:
+    found = list[Mapping[str, Any]]()
+    for line in text.lstrip("\ufeff").split("\n")[:_LINES]:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+    return found

@@ -1,0 +1,90 @@
+"""Reads tables of SQLite databases that other programs write, without ever writing to them.
+
+Not here: the ledger's own database (`ledger/database.py`), and what the rows mean (`interop/`).
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+_AT_ONCE: Final = 1000
+"""Rows fetched in one step."""
+_PATIENCE: Final = 5.0
+"""Seconds to wait for a database in use by others."""
+
+
+class Unreadable(ValueError):
+    """A database cannot be read; says which, why and what to do."""
+
+
+def tables(path: Path) -> Mapping[str, Sequence[str]]:
+    """Return the columns of every table of a database, by table; views are left out.
+
+    Raises:
+        Unreadable: it is no database, damaged, or in use for too long.
+    """
+    with closing(_opened(path)) as connection:
+        try:
+            names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+            return {
+                name: [row[1] for row in connection.execute(f"PRAGMA table_info({_quoted(name)})")] for (name,) in names
+            }
+        except sqlite3.Error as error:
+            raise _unreadable(path, error) from error
+
+
+def rows(path: Path, table: str, *, order: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table by column, blobs and damaged texts as bytes; none if there is no such table.
+
+    Holds a thousand rows at a time. The database may be in use by its program; the rows are of one moment.
+
+    Args:
+        path: the database.
+        table: the table.
+        order: columns to sort by, as far as the table has them; else in the order of the table.
+
+    Raises:
+        Unreadable: it is no database, damaged, or in use for too long.
+    """
+    known = tables(path).get(table)
+    if known is None:
+        return
+    keys = ", ".join(_quoted(column) for column in order if column in known)
+    query = f"SELECT * FROM {_quoted(table)}" + (f" ORDER BY {keys}" if keys else "")  # noqa: S608 - quoted names
+    with closing(_opened(path)) as connection:
+        connection.text_factory = _text
+        try:
+            cursor = connection.execute(query)
+            names = [column[0] for column in cursor.description]
+            while batch := cursor.fetchmany(_AT_ONCE):
+                for row in batch:
+                    yield dict(zip(names, row, strict=True))
+        except sqlite3.Error as error:
+            raise _unreadable(path, error) from error
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    try:
+        # A URI in this mode neither creates a file nor changes one.
+        return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", timeout=_PATIENCE, uri=True)
+    except sqlite3.Error as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: sqlite3.Error) -> Unreadable:
+    return Unreadable(
+        f"{path}: cannot be read as an SQLite database ({error}); close the program that uses it, or give a copy of it"
+    )
+
+
+def _text(raw: bytes) -> str | bytes:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,155 @@
+"""The commands `import FORMAT PATH...` and `import detect PATH`, one for every format that the project reads.
+
+Not here: the formats and their options (`interop/formats.py`), and printing (`report_import`).
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from memory_pipeline.interop import formats, importing
+from memory_pipeline.interop.formats import FLAGS, FORMATS, OPTIONS, Format
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.service import report, report_import
+from memory_pipeline.service.options import (
+    Commands,
+    JsonOption,
+    err,
+    existing_lake,
+    home_folder,
+    out,
+    profile_option,
+    settings_in_force,
+    show_json,
+)
+
+app = typer.Typer(cls=Commands, help="Import memories, chats or events. Importing again adds only what is new.")
+
+Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files or folders.", show_default=False)]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show the counts and the first rows as they would be stored; store nothing.")
+]
+AllowRefused = Annotated[
+    bool, typer.Option("--allow-refused", help="Exit with 0 even if events were refused; they are kept all the same.")
+]
+
+
+@app.command("detect")
+def detect(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A file or folder.", show_default=False)],
+    as_json: JsonOption = False,
+) -> None:
+    """Say which format a file or folder has. Ends with 1 if none is known."""
+    found = formats.detect(path)
+    if as_json:
+        show_json([{"format": one.name, "title": one.title} for one in found])
+    elif found:
+        report_import.detected(out(), path, found, home=home_folder())
+    else:
+        names = ", ".join(FORMATS)
+        raise ValueError(f"{path}: has no format that is known; known are {names}")
+    if not found:
+        raise typer.Exit(1)
+
+
+def run_import(
+    form: Format, paths: list[Path], *, dry_run: bool, allow_refused: bool, as_json: bool, **options: Any
+) -> None:
+    """Import files with a progress bar and print the result; imports nothing if one of them cannot be read.
+
+    Ends with 1 if events were refused, unless that is allowed.
+    """
+    if dry_run:
+        show_preview(form, paths, as_json=as_json, **options)
+        return
+    now = datetime.now(UTC)
+    settings = settings_in_force(writing=True)
+    reports = {}
+    streams = {path: formats.events(form, path, recorded_at=now, **options) for path in paths}
+    with Lake(settings.home) as lake, report.progress(err()) as bar:
+        if form.asks_ledger:
+            streams = {
+                path: formats.events(form, path, recorded_at=now, ledger=lake.ledger, **options) for path in paths
+            }
+        for path, stream in streams.items():
+            counter = report.counter(bar, path.name)
+            reports[str(path)] = importing.import_events(lake.ledger, stream, settings=settings, progress=counter)
+    if as_json:
+        show_json({path: asdict(result) for path, result in reports.items()})
+    else:
+        report_import.imported(out(), reports, home=settings.home)
+    if not allow_refused and any(result.dead_letters for result in reports.values()):
+        raise typer.Exit(1)
+
+
+def show_preview(form: Format, paths: list[Path], *, as_json: bool, **options: Any) -> None:
+    """Print what an import would store; nothing is written."""
+    now = datetime.now(UTC)
+    settings = settings_in_force()
+    lake = existing_lake(settings) if (settings.home / "ledger.sqlite").is_file() else None
+    ledger = lake.ledger if lake else None
+    try:
+        previews = {
+            str(path): importing.preview_events(
+                ledger, formats.events(form, path, recorded_at=now, ledger=ledger, **options), settings=settings
+            )
+            for path in paths
+        }
+    finally:
+        if lake:
+            lake.close()
+    if as_json:
+        show_json({path: report_import.preview_document(one) for path, one in previews.items()})
+    else:
+        report_import.previewed(out(), previews)
+
+
+def _command(form: Format) -> Callable[..., None]:
+    """Return the command of a format: its paths, its own options, and those of all."""
+
+    def command(**given: Any) -> None:
+        run_import(form, **given)
+
+    kinds = {
+        "paths": Paths,
+        **{name: _option(name) for name in form.options},
+        "dry_run": DryRun,
+        "allow_refused": AllowRefused,
+        "as_json": JsonOption,
+    }
+    defaults: dict[str, Any] = {
+        name: False for name in kinds if name in {*FLAGS, "dry_run", "allow_refused", "as_json"}
+    }
+    defaults |= dict.fromkeys((name for name in kinds if name not in {*defaults, "paths"}), None)
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # typer reads options from it
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=kind,
+                default=defaults.get(name, inspect.Parameter.empty),
+            )
+            for name, kind in kinds.items()
+        ]
+    )
+    command.__annotations__ = dict(kinds)
+    command.__doc__ = f"{form.title}. Takes {form.reads}."
+    return command
+
+
+def _option(name: str) -> Any:
+    if name == "profile":
+        return Annotated[str | None, profile_option(OPTIONS[name])]
+    flag = f"--{name}"
+    if name in FLAGS:
+        return Annotated[bool, typer.Option(flag, help=OPTIONS[name])]
+    return Annotated[str | None, typer.Option(flag, metavar="TEXT", help=OPTIONS[name], show_default=False)]
+
+
+for _form in FORMATS.values():
+    app.command(_form.name)(_command(_form))

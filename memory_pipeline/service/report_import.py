@@ -1,0 +1,83 @@
+"""Prints what an import took, left out and refused, and what one would store."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from memory_pipeline.interop.formats import Format
+from memory_pipeline.interop.importing import ImportReport, Preview
+from memory_pipeline.service.report import SHOWN, command, line, refusals, table
+
+
+def imported(console: Console, reports: Mapping[str, ImportReport], *, home: Path) -> None:
+    """Print the counts of an import, the profiles that it wrote to, and the next commands to try."""
+    _counts(console, reports)
+    if any(result.dead_letters for result in reports.values()):
+        line(console, f"all refused events: {command(home, 'dead-letters', 'list')}")
+    names = sorted({name for result in reports.values() for name in result.profiles})
+    if names:
+        line(console, _profiles(names))
+        line(console, f"next: {command(home, 'consolidate')}")
+        line(console, f"then ask: {command(home, 'recall', 'QUESTION', '--profile', names[0])}")
+
+
+def previewed(console: Console, previews: Mapping[str, Preview]) -> None:
+    """Print what imports would take, and their first rows as they would be stored."""
+    _counts(console, {path: preview.report for path, preview in previews.items()})
+    for preview in previews.values():
+        for event in preview_document(preview)["first"]:
+            about = event.get("memory_id") or event.get("session_id") or ""
+            line(
+                console, f"{event['event_type']} {about} {event['occurred_at']:%Y-%m-%d %H:%M:%S} {event['profile_id']}"
+            )
+            for name, value in event["payload"].items():
+                line(console, f"    {name}: {value}")
+    names = sorted({name for preview in previews.values() for name in preview.report.profiles})
+    line(console, f"nothing was stored; {_profiles(names)}" if names else "nothing was stored")
+
+
+def preview_document(preview: Preview) -> dict[str, Any]:
+    """Return a preview as JSON values: the counts, and the first events."""
+    first = [
+        {name: value for name, value in event.model_dump(exclude={"payload"}).items() if value is not None}
+        | {"payload": {name: value for name, value in vars(event.payload).items() if value is not None}}
+        for event in preview.first
+    ]
+    return {
+        "accepted": preview.report.accepted,
+        "duplicates": preview.report.duplicates,
+        "dead_letters": preview.report.dead_letters,
+        "skipped": preview.report.skipped,
+        "profiles": preview.report.profiles,
+        "first": first,
+    }
+
+
+def detected(console: Console, path: Path, found: Sequence[Format], *, home: Path) -> None:
+    """Print the formats that a path looks like, and the command that imports it."""
+    for one in found:
+        line(console, f"{one.name}: {one.title}")
+    line(console, f"see: {command(home, 'import', found[0].name, str(path), '--dry-run')}")
+
+
+def _counts(console: Console, reports: Mapping[str, ImportReport]) -> None:
+    rows = [
+        (Path(file).name, result.accepted, result.duplicates, sum(result.skipped.values()), result.dead_letters)
+        for file, result in reports.items()
+    ]
+    table(console, ("file", "accepted", "duplicate", "skipped", "dead-lettered"), rows)
+    skipped: dict[str, int] = {}
+    for result in reports.values():
+        for what, count in result.skipped.items():
+            skipped[what] = skipped.get(what, 0) + count
+    for what, count in sorted(skipped.items()):
+        line(console, f"skipped: {count} {what}")
+    for result in reports.values():
+        refusals(console, result.refused, result.dead_letters)
+
+
+def _profiles(names: Sequence[str]) -> str:
+    rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{'profile' if len(names) == 1 else 'profiles'}: {', '.join(names[:SHOWN])}{rest}"

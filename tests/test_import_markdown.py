@@ -1,0 +1,216 @@
+"""A folder of Markdown: what becomes a memory, and what a second import of an edited folder does."""
+
+import json
+import os
+import subprocess
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from memory_pipeline.interop import formats, markdown_text
+from memory_pipeline.interop.importing import import_events, preview_events
+from memory_pipeline.ledger.event import frame, parse
+from memory_pipeline.ledger.ledger import Ledger
+
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+MARKDOWN = formats.FORMATS["markdown"]
+INDEX = """# Memory
+
+- [Ana](ana.md) - who Ana is
+- Ana prefers tea. #drinks
+
+## Work
+
+Choices:
+- [decision] We use Polars
+  because it is fast.
+
+  ```python
+  # no heading
+  - no item
+  ```
+- The boat is in [[project boat]]
+
+A paragraph over
+two lines.
+"""
+ANA = """---
+name: ana
+description: Who Ana is
+metadata:
+  type: user
+created: 2026-01-05
+---
+
+Ana is a carpenter in Bergen.
+
+**Why:** she said so. See [[Project Boat]] and [[nothing]].
+"""
+BOAT = "---\r\ntitle: Project Boat\r\nimportance: 0.9\r\ncolour: red\r\n---\r\nThe boat is red.\r\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for name, text in {"MEMORY.md": INDEX, "ana.md": ANA, "boat.md": BOAT, "picture.png": "x"}.items():
+        (notes / name).write_bytes(text.encode())
+        os.utime(notes / name, (1_770_000_000, 1_770_000_000))
+    return notes
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger.at(tmp_path / "home") as opened:
+        yield opened
+
+
+def imported(ledger, folder, day=0, **options):
+    at = NOW + timedelta(days=day)
+    return import_events(ledger, formats.events(MARKDOWN, folder, recorded_at=at, ledger=ledger, **options))
+
+
+def edit(folder, name, *changes):
+    text = (folder / name).read_text("utf-8")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / name).write_text(text, "utf-8")
+
+
+def written(ledger, after=0):
+    return frame(ledger.read(after))
+
+
+def test_notes_items_and_paragraphs_become_memories_with_tags_links_and_instants(folder, ledger):
+    report = imported(ledger, folder, profile="ana")
+    assert (report.accepted, report.duplicates, report.dead_letters) == (8, 0, 0)
+    assert report.skipped == {
+        "files that are not Markdown": 1,
+        "index lines that only name a file": 1,
+        "links to notes that are not there": 1,
+    }
+    rows = written(ledger)
+    stored = rows.drop_nulls("content")
+    assert stored.select("content", "tags").rows() == [
+        ("Ana prefers tea. #drinks", ["Memory", "drinks"]),
+        (
+            "[decision] We use Polars\nbecause it is fast.\n\n```python\n# no heading\n- no item\n```",
+            ["Memory", "Work", "Choices", "decision"],
+        ),
+        ("The boat is in [[project boat]]", ["Memory", "Work", "Choices"]),
+        ("A paragraph over\ntwo lines.", ["Memory", "Work"]),
+        ("Ana is a carpenter in Bergen.\n\n**Why:** she said so. See [[Project Boat]] and [[nothing]].", ["user"]),
+        ("The boat is red.", None),
+    ]
+    assert stored["occurred_at"].to_list()[-2:] == [
+        datetime(2026, 1, 5, tzinfo=UTC),
+        datetime.fromtimestamp(1_770_000_000, UTC),
+    ]
+    assert stored["importance"].to_list()[-1] == 0.9
+    assert json.loads(stored["metadata"][-1]) == {"file": "boat.md", "title": "Project Boat", "colour": "red"}
+    boat = stored["memory_id"][-1]
+    links = rows.drop_nulls("target_id")
+    assert links.select("memory_id", "target_id", "edge_type").rows() == [
+        (stored["memory_id"][2], boat, "RELATES_TO"),
+        (stored["memory_id"][4], boat, "RELATES_TO"),
+    ]
+
+
+def test_the_same_folder_again_adds_nothing(folder, ledger):
+    imported(ledger, folder)
+    before = ledger.position()
+    again = imported(ledger, folder, day=1)
+    assert (again.accepted, again.duplicates, ledger.position()) == (0, 8, before)
+
+
+def test_an_edited_folder_updates_ends_and_adds(folder, ledger):
+    imported(ledger, folder)
+    first = dict(written(ledger).drop_nulls("content").select("content", "memory_id").rows())
+    before = ledger.position()
+    edit(
+        folder,
+        "MEMORY.md",
+        ("Ana prefers tea.", "Ana prefers green tea."),
+        ("- The boat is in [[project boat]]\n", "- Ben has a new saw\n"),
+    )
+    (folder / "boat.md").rename(folder / "ship.md")
+    report = imported(ledger, folder, day=1)
+    rows = written(ledger, before).select("event_type", "memory_id", "content", "valid_until").rows()
+    assert ("memory.updated", first["Ana prefers tea. #drinks"], "Ana prefers green tea. #drinks", None) in rows
+    gone = first["The boat is in [[project boat]]"]
+    assert ("memory.updated", gone, None, NOW + timedelta(days=1)) in rows
+    assert [row[2] for row in rows if row[0] == "memory.stored"] == ["Ben has a new saw"]
+    assert ("memory.updated", first["The boat is red."], None, None) in rows, "a renamed file stays the same memory"
+    assert report.accepted == len(rows) == 4
+    assert imported(ledger, folder, day=2).accepted == 0
+    edit(folder, "MEMORY.md", ("- Ben has a new saw\n", "- The boat is in [[project boat]]\n"))
+    assert imported(ledger, folder, day=3).accepted == 3, "one ends, and one comes back as a new memory with its link"
+    assert imported(ledger, folder, day=4).accepted == 0
+
+
+def test_what_was_changed_here_stays_where_the_folder_did_not_change(folder, ledger):
+    imported(ledger, folder)
+    memory_id = written(ledger).drop_nulls("content")["memory_id"][0]
+    update = {"event_type": "memory.updated", "memory_id": memory_id, "payload": {"importance": 0.2, "content": "Tea!"}}
+    ledger.append([parse(update | {"profile_id": "markdown"}, recorded_at=NOW + timedelta(hours=1), origin="test")])
+    assert imported(ledger, folder, day=1).accepted == 0
+    edit(folder, "MEMORY.md", ("#drinks", "#drink"))
+    before = ledger.position()
+    imported(ledger, folder, day=2)
+    assert written(ledger, before).select("content", "tags", "importance").rows() == [
+        ("Ana prefers tea. #drink", ["Memory", "drink"], None)
+    ]
+
+
+def test_two_folders_of_one_name_do_not_end_each_others_memories(folder, ledger, tmp_path):
+    imported(ledger, folder)
+    other = tmp_path / "other" / "notes"
+    other.mkdir(parents=True)
+    (other / "MEMORY.md").write_text("- Ben has a boat\n", "utf-8")
+    assert imported(ledger, other).accepted == 1
+    assert imported(ledger, folder, day=1).accepted == 0
+
+
+def test_a_preview_stores_nothing_and_shows_what_would_be_stored(folder, ledger):
+    preview = preview_events(ledger, formats.events(MARKDOWN, folder, recorded_at=NOW, ledger=ledger), most=2)
+    assert [event.payload.content[:15] for event in preview.first] == ["Ana prefers tea", "[decision] We u"]
+    assert (preview.report.accepted, ledger.position()) == (8, 0)
+    imported(ledger, folder)
+    edit(folder, "ana.md", ("carpenter", "baker"))
+    preview = preview_events(ledger, formats.events(MARKDOWN, folder, recorded_at=NOW, ledger=ledger))
+    assert (preview.report.accepted, preview.report.duplicates) == (1, 7)
+    assert preview.first[0].payload.content.startswith("Ana is a baker")
+
+
+def test_files_under_git_are_dated_by_their_first_commit(folder, ledger):
+    env = os.environ | {
+        "GIT_AUTHOR_DATE": "2026-02-03T04:05:06Z", "GIT_COMMITTER_DATE": "2026-02-03T04:05:06Z",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+    }  # fmt: skip
+    user = ["-c", "user.name=Ana", "-c", "user.email=ana@example.org"]
+    for args in (["init", "-q"], ["add", "."], [*user, "commit", "-qm", "Notes"]):
+        subprocess.run(["git", "-C", folder, *args], check=True, env=env)
+    imported(ledger, folder)
+    at = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
+    assert written(ledger).filter(content="The boat is red.")["occurred_at"].to_list() == [at]
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("", []),
+        ("---\n", []),
+        ("---\n- : [\n---\nText", ["Text"]),
+        ("---\na: &x [1]\nb: [*x, *x]\n---\nText", ["Text"]),
+        ("<!-- a remark -->\n\n---\n\n***\n", []),
+        ("1. one\n2. two\n   more\n", ["one", "two\nmore"]),
+        ("- one\ncontinued\n\n  and on\n\nother", ["one\ncontinued\n\nand on", "other"]),
+        ("```\n\n- no item\n", ["```\n\n- no item"]),
+        ("<!-- index by memory-pipeline -->\n- a\n<!-- end of index -->\n- b", ["b"]),
+        ("<!-- index by memory-pipeline -->\n- a", []),
+        ("- \n-x\n", ["- \n-x"]),
+    ],
+)
+def test_blocks(text, units):
+    assert [unit.text for unit in markdown_text.read(text).units] == units
