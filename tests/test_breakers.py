@@ -10,7 +10,7 @@ import pytest
 from commands import told
 
 from memory_pipeline.ledger.commits import StaleInstant
-from memory_pipeline.runs import inputs, undo
+from memory_pipeline.runs import consolidate, inputs, undo
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service import doctor
 from memory_pipeline.text.embed.embedding import HashingEmbedder
@@ -30,7 +30,7 @@ def live(lake):
     return lake.read("memories").filter(pl.col("lifecycle").is_in(LIVE), pl.col("kind") == "original").height
 
 
-def test_a_clock_ten_years_ahead_removes_nothing_in_mass_and_one_command_takes_it_back(lake, caplog):
+def test_a_clock_ten_years_ahead_removes_nothing_in_mass_and_one_command_takes_it_back(lake, caplog, monkeypatch):
     now, before = homes.NIGHT, lake.ledger.profiles()["memories"].sum()
     with caplog.at_level(logging.WARNING):
         for night in range(2):  # the first held run must not release the second
@@ -38,8 +38,10 @@ def test_a_clock_ten_years_ahead_removes_nothing_in_mass_and_one_command_takes_i
     assert live(lake) == before
     assert "No whole run of sample-1 for more than max_idle_days = 365" in caplog.text
     assert "Held back for sample-1" in caplog.text
-    with pytest.raises(StaleInstant, match="memory-pipeline undo --ahead"):
-        homes.night(lake, as_of=now, run_id="back")
+    with monkeypatch.context() as patched:
+        patched.delattr(consolidate, "preview")  # it is refused before anything is planned
+        with pytest.raises(StaleInstant, match="memory-pipeline undo --ahead"):
+            homes.night(lake, as_of=now, run_id="back")
     with caplog.at_level(logging.WARNING):
         assert inputs.select_profiles(lake, homes.settings(lake.home), as_of=now, trigger="schedule").is_empty()
     assert "if that clock ran ahead, take its runs back with `memory-pipeline undo --ahead`" in caplog.text

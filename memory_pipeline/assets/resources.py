@@ -127,7 +127,7 @@ class Store:
         """Return who takes part in the run, from which state, under which policy: the table `profiles`.
 
         Args:
-            preview: allow an instant in the future, since nothing will be committed.
+            preview: allow an instant in the future or before the last commit, since nothing will be committed.
 
         Raises:
             dagster.Failure: the run's configuration or the plan to apply does not fit the store.
@@ -143,7 +143,7 @@ class Store:
                     f"run.as_of = {clock.isoformat()} lies in the future, and later runs could not go back before it; "
                     "look at it with a preview"
                 )
-            return inputs.select_profiles(
+            profiles = inputs.select_profiles(
                 self.lake,
                 self.settings,
                 as_of=clock,
@@ -155,6 +155,9 @@ class Store:
                 max_archived_share=None if run.max_archived_share < 0 else run.max_archived_share,
                 retry_reverted=run.retry_reverted,
             )
+            if not preview:
+                self.lake.refuse_stale(profiles)
+            return profiles
 
     def check_agreed(self, plan: pl.DataFrame) -> None:
         """Refuse a plan that differs from the plan file that the run applies; without a file, any plan is agreed.

@@ -205,6 +205,18 @@ class Lake:
                 f"profile {half!r}: an erasure was interrupted; finish it with: memory-pipeline doctor --repair"
             )
 
+    def refuse_stale(self, profiles: pl.DataFrame) -> None:
+        """Refuse a run that could not be committed, since its clock lies before a profile's last commit.
+
+        Args:
+            profiles: rows of the table `profiles`.
+
+        Raises:
+            StaleInstant: it does.
+        """
+        with self.ledger.reading() as transaction:
+            commits.check_order(transaction, profiles)
+
     def _half_erased(self) -> str | None:
         with self.ledger.reading() as transaction:
             return redaction.half_erased(transaction)

@@ -94,6 +94,29 @@ def check(profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], decisions:
         raise ValueError(f"decision {decision!r} is of plan {plan!r}, which is no plan of this commit; leave it out")
 
 
+def check_order(transaction: Transaction, profiles: pl.DataFrame) -> None:
+    """Refuse a clock before a profile's last commit that was not undone.
+
+    Args:
+        transaction: reads the ledger.
+        profiles: rows of the table `profiles`.
+
+    Raises:
+        StaleInstant: the clock lies before it.
+    """
+    undone = {(profile_id, payload["plan_id"]) for profile_id, _, payload in reverts_in(transaction)}
+    for profile_id, as_of in profiles.select("profile_id", "as_of").iter_rows():
+        runs = sa.select(RUNS.c.plan_id, RUNS.c.as_of).where(RUNS.c.profile_id == profile_id)
+        standing = [at for plan_id, at in transaction.connection.execute(runs) if (profile_id, plan_id) not in undone]
+        if standing and max(standing) > micros(as_of):
+            last = pl.Series([max(standing)]).cast(pl.Datetime("us", "UTC"))[0]
+            raise StaleInstant(
+                f"as_of = {as_of.isoformat()} lies before the last commit of profile {profile_id!r}, "
+                f"{last.isoformat()}; commit at that instant or later, or only preview; if that clock ran ahead: "
+                "memory-pipeline undo --ahead"
+            )
+
+
 def verify(transaction: Transaction, profiles: pl.DataFrame) -> list[str]:
     """Check that no profile's head has moved since its tables were computed, and return the profiles' ids.
 
@@ -171,7 +194,7 @@ def record(transaction: Transaction, commit: Commit) -> dict[str, int]:
         Conflict: the same plan is committed already.
         StaleInstant: the clock of the run lies before the profile's last commit.
     """
-    _in_order(transaction, commit.profiles)
+    check_order(transaction, commit.profiles)
     counts = _counts(commit)
     positions: dict[str, int] = {}
     for row in commit.profiles.sort("profile_id").iter_rows(named=True):
@@ -220,21 +243,6 @@ def note(transaction: Transaction, run_id: str, outcome: str, *, started_at: dat
             outcome=outcome,
         )
     )
-
-
-def _in_order(transaction: Transaction, profiles: pl.DataFrame) -> None:
-    """Refuse a clock before the last commit that was not undone."""
-    undone = {(profile_id, payload["plan_id"]) for profile_id, _, payload in reverts_in(transaction)}
-    for profile_id, as_of in profiles.select("profile_id", "as_of").iter_rows():
-        runs = sa.select(RUNS.c.plan_id, RUNS.c.as_of).where(RUNS.c.profile_id == profile_id)
-        standing = [at for plan_id, at in transaction.connection.execute(runs) if (profile_id, plan_id) not in undone]
-        if standing and max(standing) > micros(as_of):
-            last = pl.Series([max(standing)]).cast(pl.Datetime("us", "UTC"))[0]
-            raise StaleInstant(
-                f"as_of = {as_of.isoformat()} lies before the last commit of profile {profile_id!r}, "
-                f"{last.isoformat()}; commit at that instant or later, or only preview; if that clock ran ahead: "
-                "memory-pipeline undo --ahead"
-            )
 
 
 def _counts(commit: Commit) -> dict[str, dict[str, int]]:

@@ -46,8 +46,10 @@ def consolidate(lake: Lake, settings: Settings, profiles: pl.DataFrame, *, run_i
         CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.
         InvariantBroken: the plan would break an invariant; nothing was changed.
         Conflict: others changed a profile at every attempt; it was not changed.
+        StaleInstant: the clock of the run lies before a profile's last commit; nothing was planned.
     """
     started_at = datetime.now(UTC)
+    lake.refuse_stale(profiles)
     lake.project()
     tables = _planned(lake, settings, profiles)
     _, committed = commit_all(lake, settings, tables, run_id=run_id, started_at=started_at)
