@@ -15,7 +15,7 @@ from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import Run, Store
 from memory_pipeline.jobs import schedules
 from memory_pipeline.ledger.event import parse
-from memory_pipeline.runs import consolidate
+from memory_pipeline.runs import consolidate, live_runs
 from memory_pipeline.sensors import failures
 from memory_pipeline.sensors.requests import in_flight
 
@@ -182,7 +182,15 @@ def test_reflection_waits_for_a_run_that_would_do_it(lake, instance):
             assert not requests
             assert skipped == f"run {run.run_id} has not ended"
             instance.report_run_canceled(run)
+    server = instance.create_run_for_job(definitions.resolve_job_def("full"), status=dg.DagsterRunStatus.STARTED)
+    with live_runs.held(lake.home, server.run_id):
+        assert (
+            tick(lake.home, instance, "reflection", definitions=definitions)[1] == f"run {server.run_id} has not ended"
+        )
+    (lake.home / "dagster" / "live" / server.run_id).touch()  # what a process leaves that is killed
     assert tick(lake.home, instance, "reflection", definitions=definitions)[0]
+    assert instance.get_run_by_id(server.run_id).status == dg.DagsterRunStatus.FAILURE
+    assert live_runs.abandoned(lake.home) == []
 
 
 def test_reflection_can_be_switched_off_and_be_made_by_hand_all_the_same(lake, instance):

@@ -19,7 +19,7 @@ from memory_pipeline.lake import compaction, snapshot
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.sqlite_file import BESIDE
 from memory_pipeline.runs import status, undo
-from memory_pipeline.sensors.requests import FINISHED, UNFINISHED
+from memory_pipeline.sensors.requests import FINISHED, UNFINISHED, end_abandoned
 from memory_pipeline.settings import Settings
 
 LOGGER: Final = logging.getLogger("memory_pipeline")
@@ -107,6 +107,7 @@ def maintain(store: Store, instance: dg.DagsterInstance, names: Namespace) -> di
         dagster.Failure: parts failed; names each with its reason. The others are done.
     """
     lake, settings, now = store.lake, store.settings, datetime.now(UTC)
+    end_abandoned(instance, store.home)
     live = {run.run_id for run in instance.get_runs(filters=dg.RunsFilter(statuses=list(UNFINISHED)))}
     parts = dict[str, Callable[[], Any]](
         erasure_finished=lambda: resume_erasure(lake) is not None,

@@ -5,6 +5,7 @@ What is not here: when something is due (`consolidation/triggers.py`), who asks 
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Final
 
 import dagster as dg
@@ -12,13 +13,16 @@ import dagster as dg
 from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import Run, store_of
 from memory_pipeline.consolidation import triggers
-from memory_pipeline.runs import due_work
+from memory_pipeline.runs import due_work, live_runs
 
 FINISHED: Final = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 UNFINISHED: Final = tuple(status for status in dg.DagsterRunStatus if status not in FINISHED)
 
 LONGEST_PAUSE: Final = timedelta(hours=1)
 """A job that fails again and again is tried at least this often."""
+
+KILLED: Final = "the process of the run was killed; nothing was half written, request the run again"
+"""Why a run is reported as failed whose process ended before it."""
 
 _REMEMBERED: Final = 12
 """Runs that are looked at: by then the pause has reached its longest."""
@@ -34,6 +38,18 @@ def in_flight(instance: dg.DagsterInstance, *jobs: str) -> str | None:
         if runs:
             return runs[0].run_id
     return None
+
+
+def end_abandoned(instance: dg.DagsterInstance, home: Path) -> None:
+    """Report runs as failed that a server or command executed until it was killed: others wait for them to end.
+
+    Runs that Dagster launched are watched by its own monitoring.
+    """
+    for run_id in live_runs.abandoned(home):
+        run = instance.get_run_by_id(run_id)
+        if run is not None and run.status in UNFINISHED:
+            instance.report_run_failed(run, KILLED)
+        live_runs.forget(home, run_id)
 
 
 def request(
@@ -58,6 +74,7 @@ def request(
         clock: instant of a schedule's tick, which is the run's own clock; default: the present, and the run's start.
     """
     store = store_of(context, names)
+    end_abandoned(context.instance, store.home)
     if running := in_flight(context.instance, *map(names.name, triggers.settled_by(job))):
         return dg.SkipReason(f"run {running} has not ended")
     now = clock or datetime.now(UTC)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import uuid4
 
+from memory_pipeline.runs import live_runs
 from memory_pipeline.service import actions
 from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.limits import limits
@@ -81,10 +82,11 @@ class Runs:
     """
 
     def __init__(self, home: Path) -> None:
-        """Store the data folder; processes start with the first run."""
+        """Store the data folder; processes start with the first run, or if an earlier server's run was killed."""
         self._home = home
         self._lock = threading.Lock()
         self._runs, self._plans = _Lane(home), _Lane(home)
+        _end_abandoned(home)
         self._requested: deque[RequestedRun] = deque()
 
     def start(self, request: Consolidation, *, trigger: str) -> RequestedRun:
@@ -221,6 +223,20 @@ class _Lane:
         if (process := self._process) is not None:
             process.kill()
             process.join()
+
+
+def _end_abandoned(home: Path) -> None:
+    """Have runs whose server was killed reported in Dagster's history, by a process of its own: it takes seconds."""
+    if live_runs.abandoned(home):
+        _SPAWN.Process(target=_report_abandoned, args=(home,), daemon=True).start()
+
+
+def _report_abandoned(home: Path) -> None:
+    from memory_pipeline.sensors.requests import end_abandoned  # noqa: PLC0415
+    from memory_pipeline.service import launch  # noqa: PLC0415
+
+    with launch.instance(home) as instance:
+        end_abandoned(instance, home)
 
 
 def reason(error: BaseException) -> str:

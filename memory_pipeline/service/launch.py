@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import dagster as dg
 from dagster._core.instance.ref import InstanceRef
@@ -15,6 +16,8 @@ from memory_pipeline.assets.resources import RETRY, Run
 from memory_pipeline.definitions import build_defs
 from memory_pipeline.ledger.database import LakeError, database_problem
 from memory_pipeline.ledger.disk import private
+from memory_pipeline.runs import live_runs
+from memory_pipeline.sensors.requests import end_abandoned
 from memory_pipeline.service.event_log import kept_open
 from memory_pipeline.settings import Settings
 
@@ -86,13 +89,13 @@ def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str
     }
     logging.getLogger("dagster").setLevel(logging.CRITICAL)
     with instance(settings.home) as dagster:
+        end_abandoned(dagster, settings.home)
         for attempts_left in reversed(range(ATTEMPTS)):
-            result = definition.execute_in_process(
-                instance=dagster,
-                run_config=config,
-                raise_on_error=False,
-                run_id=run_id if attempts_left == ATTEMPTS - 1 else None,
-            )
+            attempt_id = run_id if run_id and attempts_left == ATTEMPTS - 1 else str(uuid4())
+            with live_runs.held(settings.home, attempt_id):
+                result = definition.execute_in_process(
+                    instance=dagster, run_config=config, raise_on_error=False, run_id=attempt_id
+                )
             if result.success or not (attempts_left and _lost_race(dagster, result.run_id)):
                 break
     if not result.success:

@@ -1,0 +1,44 @@
+"""Which runs are executed by a process that lives: each holds the lock of a file that is named after it.
+
+The kernel frees the lock of a process that was killed, so what remains is a file that anybody can lock. Not here: what
+becomes of such a run in Dagster's history (`sensors/requests`).
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+
+@contextlib.contextmanager
+def held(home: Path, run_id: str) -> Iterator[None]:
+    """Show that this process executes a run, for as long as the context lasts."""
+    folder = _folder(home)
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / run_id):
+        yield
+        (folder / run_id).unlink(missing_ok=True)
+
+
+def abandoned(home: Path) -> list[str]:
+    """Return the ids of runs whose process has ended before them. Cost: one listing of a folder, mostly empty."""
+    folder = _folder(home)
+    return sorted(file.name for file in folder.iterdir() if _is_free(file)) if folder.is_dir() else []
+
+
+def forget(home: Path, run_id: str) -> None:
+    """Return a run no more as abandoned."""
+    (_folder(home) / run_id).unlink(missing_ok=True)
+
+
+def _folder(home: Path) -> Path:
+    return home / "dagster" / "live"
+
+
+def _is_free(file: Path) -> bool:
+    try:
+        with FileLock(file, timeout=0):
+            return True
+    except Timeout:
+        return False
