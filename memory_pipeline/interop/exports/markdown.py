@@ -54,16 +54,30 @@ def files(current: Current) -> dict[str, str]:
     paths = _topic_paths(labels)
     titled = {paths[name]: f"{labels[name]}: {len(rows)} memories" for name, rows in grouped.items()}
     entries = [
-        (paths[name], titled[paths[name]]) if name in paths else (name, _line(content)) for name, content in ranked
+        (paths[name], titled[paths[name]]) if name in paths else (name, line_of(content)) for name, content in ranked
     ]
     written = {paths[name]: _topic(labels[name], titled[paths[name]], rows) for name, rows in grouped.items()}
     return {INDEX: _index(current, entries), **dict(sorted((written | notes).items()))}
 
 
+def note_name(memory_id: str, content: str) -> str:
+    """Return the name of a memory's file, without its suffix: the beginning of its text and a hash of its id."""
+    return f"{_slug(content)}-{_digest(memory_id)[:_DIGITS]}"
+
+
+def line_of(text: str) -> str:
+    """Return the beginning of a text in one line."""
+    line = " ".join(text[: 4 * _SHOWN].split())
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1].rstrip() + "…"
+
+
 def _note_path(row: dict[str, Any], taken: dict[str, str]) -> str:
-    digest = hashlib.sha256(row["memory_id"].encode()).hexdigest()
-    path = f"notes/{_slug(row['content'])}-{digest[:_DIGITS]}.md"
-    return path if path not in taken else f"notes/{digest}.md"
+    path = f"notes/{note_name(row['memory_id'], row['content'])}.md"
+    return path if path not in taken else f"notes/{_digest(row['memory_id'])}.md"
+
+
+def _digest(memory_id: str) -> str:
+    return hashlib.sha256(memory_id.encode()).hexdigest()
 
 
 def _topic_paths(labels: dict[str, str]) -> dict[str, str]:
@@ -84,7 +98,7 @@ def _slug(text: str) -> str:
 def _note(path: str, row: dict[str, Any]) -> str:
     name = path.removeprefix("notes/").removesuffix(".md")
     given = fields(row)
-    header = {"memory_id": given.pop("memory_id"), "name": name, "description": _line(row["content"])}
+    header = {"memory_id": given.pop("memory_id"), "name": name, "description": line_of(row["content"])}
     return markdown_notes.note(header | given | inferred(row), row["content"])
 
 
@@ -92,18 +106,12 @@ def _topic(label: str, description: str, rows: Sequence[dict[str, Any]]) -> str:
     header = markdown_notes.front_matter({"name": label, "description": description})
     in_time = sorted(rows, key=lambda row: (row["said_at"] or row["created_at"], row["memory_id"]))
     items = (markdown_notes.item(fields(row) | inferred(row), row["content"]) for row in in_time)
-    return f"{header}\n# {_line(label)}\n\n{''.join(items)}"
-
-
-def _line(text: str) -> str:
-    """Return the beginning of a text in one line."""
-    line = " ".join(text[: 4 * _SHOWN].split())
-    return line if len(line) <= _SHOWN else line[: _SHOWN - 1].rstrip() + "…"
+    return f"{header}\n# {line_of(label)}\n\n{''.join(items)}"
 
 
 def _index(current: Current, entries: Sequence[tuple[str, str]]) -> str:
     """Return the index: core memory, then a line a file, best first, as far as lines and bytes allow."""
-    head = [f"# Memory of {_line(current.profile_id)}", "", INDEX_BEGINS]
+    head = [f"# Memory of {line_of(current.profile_id)}", "", INDEX_BEGINS]
     lines = [*head, *_fitting(head, _core(current.blocks), share=_CORE_SHARE), "## Index"]
     links = [f"- [{_escaped(title, brackets=True)}]({path})" for path, title in entries]
     shown = _fitting([*lines, f"- and {len(links)} more files", INDEX_ENDS], links)
