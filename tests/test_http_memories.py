@@ -129,6 +129,19 @@ def test_nobody_sees_the_memory_of_another(client, granted, ana):
     assert ana.get("/memories/a0").json()["content"] == TEXTS[0]
 
 
+def test_a_token_recalls_another_profile_only_if_it_may_read_it(client, granted, home, ana):
+    both = {"query": TEXTS[0], "profiles": ["bo", "ana"], "k": 50}
+    refused = client.post("/recall", json=both, headers=granted["bo"])
+    assert (refused.status_code, "may not read profile 'ana'" in refused.json()["detail"]) == (403, True)
+    reader = bearer(auth_tokens.create(home, Role.AGENT, profile_id="bo", reads=["ana"])[0])
+    answer = client.post("/recall", json=both, headers=reader)
+    assert set(ids(answer)) == {row["memory_id"] for row in ana.get("/memories").json()}
+    assert {row["profile_id"] for row in answer.json()["recalled"]} == {"ana"}
+    changed = client.patch("/memories/a0", json={"content": "x"}, params={"profile_id": "ana"}, headers=reader)
+    assert changed.status_code == 403
+    assert ids(client.post("/recall", json=both, headers=granted["admin"], params={"profile_id": "bo"})) == ids(answer)
+
+
 @pytest.mark.usefixtures("ana")
 def test_an_administrator_names_the_profile(client, granted):
     asked = client.post("/recall", json={"query": "tea"}, headers=granted["admin"])

@@ -73,6 +73,11 @@ def test_an_agent_has_a_profile_and_an_admin_none(tmp_path):
     _, admin = auth_tokens.create(tmp_path, Role.ADMIN)
     assert [agent.allows("ana"), agent.allows("bo"), agent.allows("")] == [True, False, False]
     assert admin.allows("bo")
+    _, reader = auth_tokens.create(tmp_path, Role.AGENT, profile_id="ana", reads=["team"])
+    assert auth_tokens.listing(tmp_path)[-1] == reader
+    assert [reader.recalls("team"), reader.allows("team"), reader.recalls("bo")] == [True, False, False]
+    with pytest.raises(ValueError, match="drop --reads"):
+        auth_tokens.create(tmp_path, Role.ADMIN, reads=["team"])
 
 
 def test_tokens_made_at_once_are_all_kept(tmp_path):
@@ -93,7 +98,7 @@ def test_a_damaged_file_lets_nobody_in_and_says_so(tmp_path, damage):
 
 def test_the_commands(tmp_path):
     made = told("token", "create", "--role", "agent", "-p", "ana", "--name", "laptop", home=tmp_path)
-    assert set(made) == {"token", "token_id", "name", "role", "profile_id", "created_at"}
+    assert set(made) == {"token", "token_id", "name", "role", "profile_id", "reads", "created_at"}
     assert auth_tokens.identify(tmp_path, made["token"]).profile_id == "ana"
     listed = told("token", "list", home=tmp_path)
     assert listed == [{name: value for name, value in made.items() if name != "token"}]

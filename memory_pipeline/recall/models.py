@@ -94,6 +94,8 @@ class Part:
 class Recalled:
     """A memory returned by a recall."""
 
+    profile_id: str
+    """The profile that it belongs to."""
     memory_id: str
     kind: str
     """original, or the kind of summary."""

@@ -8,13 +8,13 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import filelock
 
@@ -53,13 +53,21 @@ class Grant:
     sha256: str
     """Hash of the token, 64 hex digits."""
     created_at: datetime
+    reads: tuple[str, ...] = ()
+    """Profiles whose memories it may recall besides, such as a team's."""
 
     def allows(self, profile_id: str) -> bool:
         """Whether the token may read, change and consolidate a profile."""
         return self.profile_id in {None, profile_id}
 
+    def recalls(self, profile_id: str) -> bool:
+        """Whether the token may recall memories of a profile."""
+        return self.allows(profile_id) or profile_id in self.reads
 
-def create(home: Path, role: Role, *, profile_id: str | None = None, name: str = "") -> tuple[str, Grant]:
+
+def create(
+    home: Path, role: Role, *, profile_id: str | None = None, name: str = "", reads: Sequence[str] = ()
+) -> tuple[str, Grant]:
     """Create a token of 256 random bits and store its hash; the token itself cannot be recovered later.
 
     Args:
@@ -67,19 +75,22 @@ def create(home: Path, role: Role, *, profile_id: str | None = None, name: str =
         role: what it allows.
         profile_id: the profile of an agent; an administrator has none.
         name: a label for listings.
+        reads: profiles whose memories an agent may recall besides its own.
 
     Returns:
         The token and its grant.
 
     Raises:
-        ValueError: an agent without a profile, or an administrator with one.
+        ValueError: an agent without a profile, or an administrator with one or with profiles to read.
         LakeError: the file cannot be read or written.
     """
     if (role is Role.AGENT) != bool(profile_id):
         remedy = "add --profile NAME" if role is Role.AGENT else "drop --profile, or use --role agent"
         raise ValueError(f"role {role.value}: an agent has one profile, an administrator all; {remedy}")
+    if role is Role.ADMIN and reads:
+        raise ValueError("role admin: an administrator reads every profile; drop --reads, or use --role agent")
     token = PREFIX + secrets.token_urlsafe(_BYTES)
-    grant = Grant(secrets.token_hex(4), name, role, profile_id, _hash(token), datetime.now(UTC))
+    grant = Grant(secrets.token_hex(4), name, role, profile_id, _hash(token), datetime.now(UTC), tuple(reads))
     with _locked(home):
         _write(home, [*listing(home), grant])
     return token, grant
@@ -95,10 +106,7 @@ def listing(home: Path) -> list[Grant]:
     with explained(home):
         text = file.read_text("utf-8") if file.exists() else "[]"
     try:
-        return [
-            Grant(**row | {"role": Role(row["role"]), "created_at": datetime.fromisoformat(row["created_at"])})
-            for row in json.loads(text)
-        ]
+        return [Grant(**row | _typed(row)) for row in json.loads(text)]
     except (ValueError, TypeError, KeyError) as error:
         raise LakeError(f"{file}: is not a list of tokens ({error}); remove it and create new tokens") from error
 
@@ -143,6 +151,11 @@ def identify_header(home: Path, authorization: str) -> Grant | None:
     """
     scheme, _, token = authorization.partition(" ")
     return identify(home, token.strip() if scheme.lower() == "bearer" else "")
+
+
+def _typed(row: Mapping[str, Any]) -> dict[str, Any]:
+    created_at = datetime.fromisoformat(row["created_at"])
+    return {"role": Role(row["role"]), "created_at": created_at, "reads": tuple(row.get("reads", ()))}
 
 
 def _hash(token: str) -> str:

@@ -51,6 +51,9 @@ class Question(RequestBody):
     record: bool = Field(True, description="Record an access, which keeps the memories alive.")
     session_id: Id | None = Field(None, description="Session in which it is asked.")
     user_id: Id | None = Field(None, description="Person who asks; the ranking engram prefers what is near to them.")
+    profiles: list[Id] | None = Field(
+        None, min_length=1, description="Profiles to search together; default: the one of the request."
+    )
 
 
 class Listing(Conditions):
@@ -260,7 +263,12 @@ def tick(request: Request, profile: Profile, client: Client) -> JSONResponse:
 
 @router.post("/recall")
 def recall(request: Request, grant: Authorized, profile: Profile, client: Client, question: Question) -> JSONResponse:
-    """Find the memories that answer a question, best first, each with its score and the parts of it."""
+    """Find the memories that answer a question, best first, each with its score and the parts of it.
+
+    Of several profiles, such as one's own and a team's, each memory says whose it is.
+    """
+    if refused := [name for name in question.profiles or () if not grant.recalls(name)]:
+        raise HTTPException(403, f"the token may not read profile {refused[0]!r}; give it that with --reads")
     filters = present_fields(question.filters) if question.filters else None
     answer = client.recall(**present_fields(question, exclude={"filters"}), filters=filters)
     _check_spelling(request, grant, profile, empty=not answer)

@@ -130,10 +130,15 @@ def token_create(
     role: Annotated[Role, typer.Option(help="admin: every profile; agent: one.")],
     profile: ProfileOption = None,
     name: Annotated[str, typer.Option(metavar="TEXT", help="Label for `token list`.")] = "",
+    reads: Annotated[
+        list[str] | None,
+        typer.Option("--reads", metavar="NAME", help="Profile that an agent may recall besides; repeatable."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Create a token and print it. Only its hash is stored, so it cannot be shown again."""
-    token, grant = auth_tokens.create(settings_in_force(writing=True).home, role, profile_id=profile, name=name)
+    home = settings_in_force(writing=True).home
+    token, grant = auth_tokens.create(home, role, profile_id=profile, name=name, reads=reads or ())
     if as_json:
         show_json({"token": token} | _grant_row(grant))
         return
@@ -208,12 +213,13 @@ def _hint_at_tokens() -> None:
 
 
 def _grant_row(grant: Grant) -> dict[str, object]:
-    names = ("token_id", "name", "role", "profile_id", "created_at")
+    names = ("token_id", "name", "role", "profile_id", "reads", "created_at")
     return {name: getattr(grant, name) for name in names} | {"role": grant.role.value}
 
 
 def _scope(grant: Grant) -> str:
-    return "every profile" if grant.profile_id is None else f"profile {grant.profile_id}"
+    besides = f", reads {', '.join(grant.reads)}" if grant.reads else ""
+    return "every profile" if grant.profile_id is None else f"profile {grant.profile_id}{besides}"
 
 
 def _require(*modules: str, extra: str) -> None:

@@ -16,6 +16,7 @@ from memory_pipeline.schemas import LIVE, EventType
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 
 _MEMORY_COLUMNS: Final = (
+    "profile_id",
     "kind",
     "content",
     "speaker",
@@ -126,20 +127,32 @@ def _recalled(
     )
 
 
-def access_event(answer: Answer) -> dict[str, Any]:
-    """Return type and payload of the event that records a recall.
+def access_events(answer: Answer, profile_id: str) -> list[dict[str, Any]]:
+    """Return the profile, type and payload of the events that record a recall, one for each profile of its memories.
 
-    Memories that only a deep recall returns are counted as regret (see `runs/metrics`).
+    What was asked is known to the asking profile alone. Memories that only a deep recall returns are counted as regret
+    (see `runs/metrics`).
+
+    Args:
+        answer: the answer, not empty.
+        profile_id: the profile that asks.
     """
+    owners = sorted({recalled.profile_id for recalled in answer})
+    return [_access_event(answer, owner, asked=owner == profile_id) for owner in owners]
+
+
+def _access_event(answer: Answer, profile_id: str, *, asked: bool) -> dict[str, Any]:
+    own = [recalled for recalled in answer if recalled.profile_id == profile_id]
     payload: dict[str, Any] = {
-        "memory_ids": [recalled.memory_id for recalled in answer],
-        "ranks": [recalled.rank for recalled in answer],
-        "query": answer.query,
+        "memory_ids": [recalled.memory_id for recalled in own],
+        "ranks": [recalled.rank for recalled in own],
     }
-    if expanded := [recalled.memory_id for recalled in answer if recalled.expanded]:
+    if asked:
+        payload["query"] = answer.query
+    if expanded := [recalled.memory_id for recalled in own if recalled.expanded]:
         payload["expanded"] = expanded
-    if regret := sum(recalled.deep for recalled in answer):
+    if regret := sum(recalled.deep for recalled in own):
         from memory_pipeline.runs.metrics import REGRET  # noqa: PLC0415 - slow to import and rarely needed
 
         payload["metadata"] = {REGRET: regret}
-    return {"event_type": EventType.ACCESSED.value, "payload": payload}
+    return {"profile_id": profile_id, "event_type": EventType.ACCESSED.value, "payload": payload}

@@ -9,7 +9,7 @@ Not here: the same methods for asynchronous code (`async_client`).
 import builtins
 import os
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ from memory_pipeline.recall.client.validation import (
 )
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.live.state import State, StateCache
+from memory_pipeline.recall.live.together import Alone, Together, TogetherCache
 from memory_pipeline.recall.models import Answer, Block, Consolidated, Filters, Memory, Opening, instant
 from memory_pipeline.recall.rank.baselines import SCORED
 from memory_pipeline.recall.rank.ranking import rank
@@ -50,6 +51,8 @@ from memory_pipeline.schemas import LIVE, EventType
 from memory_pipeline.settings import Settings, load
 from memory_pipeline.text.embed import embedding
 
+_TOGETHER: Final = 4
+"""Sets of profiles whose joint index a client keeps."""
 _ATTEMPTS: Final = 4
 """Attempts to plan and commit a run in spite of concurrent commits."""
 
@@ -102,6 +105,7 @@ class MemoryClient:
         self._policy = self._settings.policy_of(profile_id)
         self._lake = Lake(Path(home or self._settings.home))
         self._state_cache = StateCache(self._lake, profile_id, self._policy)
+        self._together = dict[tuple[str, ...], TogetherCache]()
         self._access_writer = AccessWriter(self._lake.ledger)
         self._process = os.getpid()
         self._closing = weakref.finalize(self, _close, self._access_writer, self._lake)
@@ -177,6 +181,7 @@ class MemoryClient:
         record: bool = True,
         session_id: str | None = None,
         user_id: str | None = None,
+        profiles: Sequence[str] | None = None,
     ) -> Answer:
         """Return the memories that answer a query, best first.
 
@@ -196,6 +201,9 @@ class MemoryClient:
             record: record the access, which keeps memories fresh; False leaves no trace, nor does a read-only store.
             session_id: session in which the query is asked; default: the client's.
             user_id: person who asks; default: the client's. The ranking `engram` prefers what is near to both.
+            profiles: profiles whose memories are searched together, such as a team's beside one's own; default: the
+                client's. Each memory says whose it is. Every profile records the accesses of its own memories; the
+                query stays with the client's.
 
         Raises:
             ValueError: an argument is out of range; names it.
@@ -209,27 +217,26 @@ class MemoryClient:
         now, conditions = self._now(), validation.conditions(filters, self._settings.max_tags)
         asker = self._asker | validation.given_ids(session_id=session_id, user_id=user_id)
         past = validation.past_instant(as_of, now)
-        state = self._state_cache.current() if past is None else self._state_cache.past(past)
+        searched = self._searched(profiles, past)
         ranked = rank(
-            state.pool.index,
+            searched.pool.index,
             query,
             now=past or now,
             k=k,
             token_budget=token_budget,
             min_score=min_score,
             deep=deep,
-            allowed=state.pool.allowed(conditions),
+            allowed=searched.allowed(conditions),
             ranking=ranking,
             vector=embedding.embedder(self._policy.embedder).embed([query])[0],
-            scored=self._state_cache.scored(state, past or now) if ranking in SCORED else None,
-            context=self._state_cache.context(state, **asker, now=past or now) if ranking == "engram" else None,
-            fact_links=state.fact_links,
-            associations=self._state_cache.associations(state, past or now) if deep else None,
+            scored=searched.scored(past or now) if ranking in SCORED else None,
+            context=searched.context(**asker, now=past or now) if ranking == "engram" else None,
+            fact_links=searched.fact_links,
+            associations=searched.associations(past or now) if deep else None,
         )
-        answer = answering.answer(state.pool, ranked, query, as_of=past or now, ranking=ranking)
+        answer = searched.named(answering.answer(searched.pool, ranked, query, as_of=past or now, ranking=ranking))
         if record and answer and writable(self._lake.home):
-            access = {**self._ids, **validation.given_ids(**asker), **answering.access_event(answer)}
-            self._access_writer.submit(partial(validation.parse_event, access, now, self._settings))
+            self._record(answer, asker, now)
         return answer
 
     def get(self, memory_id: str, *, as_of: datetime | str | None = None) -> Memory:
@@ -516,6 +523,7 @@ class MemoryClient:
             )
         finally:
             self._state_cache.clear()
+            self._together.clear()
 
     def _check_open(self) -> None:
         """Refuse a closed or forked client, and report failed background writes."""
@@ -527,6 +535,32 @@ class MemoryClient:
         if not self._closing.alive:
             raise RuntimeError("this client is closed; open another one")
         self._access_writer.check()
+
+    def _searched(self, profiles: Sequence[str] | None, past: datetime | None) -> Alone | Together:
+        """Return what a recall searches: the state of the own profile, or those of several."""
+        names = (self._profile,) if profiles is None else validation.profile_names(profiles)
+        if names == (self._profile,):
+            state = self._state_cache.current() if past is None else self._state_cache.past(past)
+            return Alone(self._state_cache, state)
+        if names not in self._together:
+            policies = {name: self._settings.policy_of(name) for name in (*names, self._profile)}
+            validation.check_embedders(policies)
+            caches = {
+                name: self._state_cache if name == self._profile else StateCache(self._lake, name, policies[name])
+                for name in names
+            }
+            if len(self._together) == _TOGETHER:
+                self._together.pop(next(iter(self._together)), None)
+            self._together[names] = TogetherCache(caches)
+        together = self._together[names]
+        return together.current() if past is None else together.past(past)
+
+    def _record(self, answer: Answer, asker: Mapping[str, str | None], now: datetime) -> None:
+        """Record a recall in every profile whose memories it returned; who asked, and what, in the own one only."""
+        for access in answering.access_events(answer, self._profile):
+            own = access["profile_id"] == self._profile
+            ids = {**self._ids, **validation.given_ids(**asker)} if own else {}
+            self._access_writer.submit(partial(validation.parse_event, {**ids, **access}, now, self._settings))
 
     def _now(self) -> datetime:
         return validation.read_clock(self._clock)

@@ -3,7 +3,7 @@
 Not here: the fields and limits of events (`ledger/event`) and of filters (`recall/models`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
@@ -16,7 +16,7 @@ from memory_pipeline.ledger.validation_errors import WHOLE_LETTERS, nearest, sho
 from memory_pipeline.recall.models import Filters, instant
 from memory_pipeline.recall.rank.ranking import RANKINGS
 from memory_pipeline.schemas import EventType
-from memory_pipeline.settings import Settings
+from memory_pipeline.settings import Policy, Settings
 
 
 class MemoryFields(TypedDict, total=False):
@@ -235,6 +235,31 @@ def check_text(name: str, value: Any) -> None:
         raise ValueError(f"{name} is {shown(value)}; give a text that is not blank")
     if value.encode(errors="replace").decode() != value:
         raise ValueError(f"{name} is {shown(value)}; give {WHOLE_LETTERS}")
+
+
+def profile_names(profiles: Any) -> tuple[str, ...]:
+    """Return the names of profiles to search together, each once, in order.
+
+    Raises:
+        ValueError: they are no list of ids, or there is none.
+    """
+    if isinstance(profiles, str) or not isinstance(profiles, Sequence) or not profiles:
+        raise ValueError(f"profiles is {shown(profiles)}; give a list of profiles, or leave it out")
+    for name in profiles:
+        check_id("profiles", name)
+    return tuple(dict.fromkeys(profiles))
+
+
+def check_embedders(policies: Mapping[str, Policy]) -> None:
+    """Refuse to search profiles together whose vectors cannot be compared.
+
+    Raises:
+        ValueError: they have several embedders.
+    """
+    by_embedder = {policy.embedder: name for name, policy in policies.items()}
+    if len(by_embedder) > 1:
+        named = ", ".join(f"{name!r} has {embedder}" for embedder, name in sorted(by_embedder.items()))
+        raise ValueError(f"profiles cannot be searched together: of their embedders {named}; use one embedder")
 
 
 def as_list(value: Any) -> Any:

@@ -86,6 +86,26 @@ class SearchPool:
         return self.index.memories.select(columns)[self.row_ids.rows(memory_ids)].to_dicts()
 
 
+def differences(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows by which an index of some memories becomes one of others.
+
+    Args:
+        old: table `memories`, as the index has it.
+        new: table `memories`.
+
+    Returns:
+        Rows of `new` that are new or changed, and those that it lacks, as deleted.
+    """
+    known = old.select(new.columns)
+    missing = known.join(new, on="memory_id", how="anti").with_columns(lifecycle=pl.lit(Lifecycle.DELETED.value))
+    before = pl.DataFrame({"memory_id": known["memory_id"], "before": known.hash_rows()})
+    hashed = new.with_columns(now=new.hash_rows())
+    changed = hashed.join(before, on="memory_id", how="left", maintain_order="left").filter(
+        pl.col("now").ne_missing(pl.col("before"))
+    )
+    return pl.concat([changed.select(new.columns), missing])
+
+
 def ids_in(memories: pl.DataFrame, lifecycles: Collection[str]) -> frozenset[str]:
     """Return the ids of the memories with one of these lifecycles."""
     return frozenset(memories.filter(pl.col("lifecycle").is_in(lifecycles))["memory_id"])

@@ -33,7 +33,7 @@ from memory_pipeline.recall.live.ledger_tail import (
     republished,
     rows_after,
 )
-from memory_pipeline.recall.live.search_pool import REVIVABLE, SearchPool, ids_in
+from memory_pipeline.recall.live.search_pool import REVIVABLE, SearchPool, differences, ids_in
 from memory_pipeline.recall.models import Memory
 from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.recall.rank.baselines import Context, recent_names
@@ -252,25 +252,18 @@ class StateCache:
     def _pool_of(self, memories: pl.DataFrame, previous: SearchPool | None) -> SearchPool:
         """Return the pool of memories: the previous one with the differences, if there is one."""
         if previous is None:
-            return SearchPool.of(Index.build(memories, self._vectors(memories), model=self._policy.embedder))
-        old = previous.index.memories.select(memories.columns)
-        missing = old.join(memories, on="memory_id", how="anti").with_columns(lifecycle=pl.lit(Lifecycle.DELETED.value))
-        before = pl.DataFrame({"memory_id": old["memory_id"], "before": old.hash_rows()})
-        hashed = memories.with_columns(now=memories.hash_rows())
-        changed = hashed.join(before, on="memory_id", how="left", maintain_order="left").filter(
-            pl.col("now").ne_missing(pl.col("before"))
-        )
-        rows = pl.concat([changed.select(memories.columns), missing])
+            return SearchPool.of(Index.build(memories, self.vectors(memories), model=self._policy.embedder))
+        rows = differences(previous.index.memories, memories)
         return self._extended(previous, rows, embedded_before=True)
 
     def _extended(self, pool: SearchPool, rows: pl.DataFrame, *, embedded_before: bool) -> SearchPool:
         """Return the pool with rows that are new, have changed or have left the memories."""
         if rows.is_empty():
             return pool
-        vectors = self._vectors(pool.index.without_vector(rows), embedded_before=embedded_before)
+        vectors = self.vectors(pool.index.without_vector(rows), embedded_before=embedded_before)
         return pool.extended(rows, vectors)
 
-    def _vectors(self, memories: pl.DataFrame, *, embedded_before: bool = True) -> pl.DataFrame:
+    def vectors(self, memories: pl.DataFrame, *, embedded_before: bool = True) -> pl.DataFrame:
         """Return the vectors of memories (table `vectors`): stored ones, and new ones for texts without.
 
         Args:
@@ -299,7 +292,7 @@ class StateCache:
         in_force = projection.unmasked(decisions, self._lake.ledger.reverted(as_of=as_of, seq=position))
         folded = projection.fold(events, in_force)
         memories = folded.memories.filter(~pl.col("lifecycle").is_in(REMOVED))
-        index = Index.build(memories, self._vectors(memories), model=self._policy.embedder)
+        index = Index.build(memories, self.vectors(memories), model=self._policy.embedder)
         edges = associations.union(folded.edges)
         return State(position, SearchPool.of(index), fact_links.pairs(folded.edges), edges=edges)
 
