@@ -14,7 +14,7 @@ LAYERS = [
     {"lake"},
     {"runs", "erasure"},
     {"recall", "evaluation", "interop"},
-    {"assets", "sensors"},
+    {"assets", "sensors", "integrations"},
     {"jobs"},
     {"definitions", "components"},
     {"service"},
@@ -146,6 +146,31 @@ def test_pure_rooms_read_no_clock_file_environment_or_random_source(module):
 def test_sql_stands_in_the_ledger_room_alone(library):
     users = {name for name, path in MODULES.items() if any(used.split(".")[0] == library for used in imports(path))}
     assert {room(name) for name in users} <= {"ledger"}, users
+
+
+FRAMEWORKS = {
+    "langgraph": {"langgraph"},
+    "langchain": {"langchain_core"},
+    "anthropic": {"anthropic"},
+    "openai_agents": {"agents"},
+    "agent_framework": {"agent_framework"},
+    "adk": {"google"},
+    "strands": {"strands"},
+}
+"""Libraries of each integration, imported in its module alone."""
+
+
+def test_a_framework_is_imported_by_its_integration_alone():
+    known = set().union(*FRAMEWORKS.values())
+    users = {name: {used.split(".")[0] for used in imports(path)} & known for name, path in MODULES.items()}
+    assert {name: used for name, used in users.items() if used} == {
+        f"integrations.{name}": libraries for name, libraries in FRAMEWORKS.items()
+    }
+
+
+def test_nothing_imports_the_integrations():
+    users = {name for name, path in MODULES.items() if any("memory_pipeline.integrations" in i for i in imports(path))}
+    assert {name for name in users if room(name) != "integrations"} == set()
 
 
 def test_queries_of_snapshots_stand_in_their_module():

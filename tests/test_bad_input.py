@@ -10,11 +10,11 @@ from serving import bearer
 from starlette.testclient import TestClient
 from test_access import ADMIN, OWNED, ROUTES, TOOLS, call
 
+from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.service import auth_tokens, mcp_http
 from memory_pipeline.service.auth_tokens import Role
 from memory_pipeline.service.background_runs import Runs
-from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.host_check import Address
 from memory_pipeline.service.http_server import application
 from memory_pipeline.service.mcp_server import Exposure, server

@@ -656,6 +656,14 @@ def test_what_an_erasure_that_broke_off_left_is_hidden_until_it_is_done(
         (lambda client: client.remember("x", occurred_at="2030-01-01"), "occurred_at"),
         (lambda client: client.remember_many(["fine", {"text": "x", "confidence": 7}]), r"rows\[1\].*confidence is 7"),
         (lambda client: client.remember_many([3]), r"rows\[0\]: it is 3"),
+        (lambda client: client.append([{"event_type": "memory.strd"}]), r"rows\[0\].*event_type is 'memory.strd'"),
+        (lambda client: client.append(["x"]), r"rows\[0\]: it is 'x'; give an event"),
+        (
+            lambda client: client.append(
+                [{"event_type": "session.started", "session_id": "s", "profile_id": "of another"}]
+            ),
+            r"rows\[0\]: profile_id is 'of another', and this client is of",
+        ),
         (lambda client: client.recall("  "), "query is '  '"),
         (lambda client: client.recall("a \ud83d"), "query is 'a .*half of a surrogate pair"),
         (lambda client: client.remember("a \ud83d"), "text is 'a .*surrogate"),
@@ -756,3 +764,17 @@ def test_a_version_of_a_core_memory_block_names_one_text_even_after_an_undo(tmp_
             if "Zurich" in text:
                 client.undo(run.run_id)
     assert max(version for _, version in seen) == 3
+
+
+def test_events_that_belong_together_are_written_whole_or_not_at_all(tmp_path):
+    with MemoryClient(tmp_path, session_id="s") as client:
+        old = client.remember("Ana lives in Porto.")
+        ends = {"event_type": "memory.updated", "memory_id": old, "payload": {"valid_until": "2026-01-01"}}
+        new = {"event_type": "memory.stored", "memory_id": "new", "payload": {"content": "Ana lives in Lisbon."}}
+        with pytest.raises(ValueError, match=r"rows\[1\]"):
+            client.append([ends, new | {"memory_id": old}])
+        assert client.get(old).valid_until is None
+        client.append([ends, new])
+        assert client.get(old).valid_until == datetime(2026, 1, 1, tzinfo=UTC)
+        assert client.get("new").session_id == "s"
+        assert client.core_memory() == client.session_start().blocks

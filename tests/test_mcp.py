@@ -17,10 +17,10 @@ from serving import bearer, listening
 from waiting import PATIENCE
 
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.auth_tokens import Role
 from memory_pipeline.service.background_runs import Runs
-from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.host_check import Address
 from memory_pipeline.service.mcp_server import Exposure, server
 from memory_pipeline.service.request_bodies import Conditions

@@ -20,10 +20,10 @@ from starlette.testclient import TestClient
 from memory_pipeline import MemoryClient
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.service import auth_tokens, mcp_http
 from memory_pipeline.service.auth_tokens import Role
 from memory_pipeline.service.background_runs import Runs
-from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.host_check import Address
 from memory_pipeline.service.http_server import application
 from memory_pipeline.service.mcp_server import Exposure, server

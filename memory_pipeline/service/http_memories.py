@@ -26,7 +26,7 @@ from memory_pipeline.service.http_guard import (
 from memory_pipeline.service.request_bodies import Conditions, Id, NewMemory, RequestBody, present_fields
 
 if TYPE_CHECKING:
-    from memory_pipeline.service.client_pool import Clients
+    from memory_pipeline.recall.client.client_pool import Clients
     from memory_pipeline.service.limits import Slots
 
 

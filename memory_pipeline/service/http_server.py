@@ -22,12 +22,12 @@ from pydantic import BaseModel, Field
 
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.ledger.database import LakeError, UnknownMemory
+from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.runs import metrics, status
 from memory_pipeline.service import docs_page, http_memories
 from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.background_runs import AlreadyQueued, Ended, Refused, Runs
 from memory_pipeline.service.body_limit import BodyLimit
-from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.host_check import LOOPBACK, HostCheck
 from memory_pipeline.service.http_guard import (
     Authorized,

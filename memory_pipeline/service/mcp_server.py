@@ -19,9 +19,9 @@ from mcp.types import ToolAnnotations
 from pydantic import ConfigDict, Field, SkipValidation, ValidationError
 
 from memory_pipeline.ledger.validation_errors import nearest, reason
+from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.service.auth_tokens import Grant
 from memory_pipeline.service.background_runs import Runs
-from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.limits import Busy, Slots
 from memory_pipeline.service.mcp_tools import MemoryTools
 

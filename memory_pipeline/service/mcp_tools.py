@@ -21,13 +21,13 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import InvalidEvent
 from memory_pipeline.ledger.payloads import Instant
 from memory_pipeline.ledger.validation_errors import reason
+from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.models import Memory, Recalled
 from memory_pipeline.runs import status
 from memory_pipeline.service import rank_explanation
 from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.background_runs import Runs
-from memory_pipeline.service.client_pool import Clients
 from memory_pipeline.service.profile_choice import choose_profile
 from memory_pipeline.service.request_bodies import Conditions, NewMemory, present_fields
 from memory_pipeline.settings import load

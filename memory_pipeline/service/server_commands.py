@@ -98,8 +98,8 @@ def mcp(
 ) -> None:
     """Start the MCP server for an agent. Over standard input and output, or HTTP with --http."""
     _require("mcp", extra="mcp")
+    from memory_pipeline.recall.client.client_pool import Clients  # noqa: PLC0415
     from memory_pipeline.service.background_runs import Runs  # noqa: PLC0415
-    from memory_pipeline.service.client_pool import Clients  # noqa: PLC0415
     from memory_pipeline.service.mcp_server import Exposure, server  # noqa: PLC0415
 
     if host_name and http is None:

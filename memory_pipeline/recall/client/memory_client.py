@@ -162,10 +162,30 @@ class MemoryClient:
             LakeError: the store cannot be written.
         """
         self._check_open()
-        events = [self._storing(row, position) for position, row in enumerate(as_rows(rows, self._settings.max_batch))]
+        rows = as_rows(rows, self._settings.max_batch)
+        events = [
+            validation.numbered(lambda row: self._event(stored_event(row)), row, position)
+            for position, row in enumerate(rows)
+        ]
         with validation.naming_rows():
             self._lake.ledger.append(events)
         return [str(event.memory_id) for event in events]
+
+    def append(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Append events of several kinds in one transaction, all or none: changes that belong together.
+
+        Args:
+            events: events as in `docs/event-format.md`; profile, session, agent and user default to the client's.
+
+        Raises:
+            ValueError: an event is invalid, or of another profile; names row and field.
+            LakeError: the store cannot be written.
+        """
+        self._check_open()
+        rows = as_rows(events, self._settings.max_batch)
+        parsed = [validation.numbered(self._given_event, row, position) for position, row in enumerate(rows)]
+        with validation.naming_rows():
+            self._lake.ledger.append(parsed)
 
     def recall(
         self,
@@ -377,14 +397,23 @@ class MemoryClient:
         session = self._ids.get("session_id") if session_id is None else session_id
         if session is not None:
             self._append({"event_type": EventType.SESSION_STARTED.value, "session_id": session})
-        rows = core_memory.in_order(self._lake.read("core_memory_blocks", profiles=[self._profile])).to_dicts()
         held = status.held(self._lake, self._profile)
         return Opening(
             session_id=session,
-            blocks=tuple(Block.of(row) for row in rows),
+            blocks=self.core_memory(),
             answer=None if query is None else self.recall(query),
             notices=tuple(log.held_notice(name, count) for name, count, _ in held.iter_rows()),
         )
+
+    def core_memory(self) -> tuple[Block, ...]:
+        """Return the blocks of core memory as compiled by the last run; not recorded as an access.
+
+        Raises:
+            LakeError: the store cannot be read.
+        """
+        self._check_open()
+        rows = core_memory.in_order(self._lake.read("core_memory_blocks", profiles=[self._profile])).to_dicts()
+        return tuple(Block.of(row) for row in rows)
 
     def end_session(self, session_id: str | None = None) -> None:
         """Record that a session has ended, after all its recalls.
@@ -569,6 +598,21 @@ class MemoryClient:
         """Return an event that happens now, with the client's ids as defaults."""
         return validation.parse_event({**self._ids, **fields}, self._now(), self._settings)
 
+    def _given_event(self, fields: Any) -> Event:
+        """Return an event that the caller wrote.
+
+        Raises:
+            ValueError: it is invalid, or of another profile; names the field.
+        """
+        if not isinstance(fields, Mapping):
+            raise ValueError(f"it is {shown(fields)}; give an event: a mapping")  # noqa: TRY004 - one class of error
+        if (event := self._event(fields)).profile_id != self._profile:
+            raise ValueError(
+                f"profile_id is {shown(event.profile_id)}, and this client is of {shown(self._profile)}; leave it out, "
+                "or open a client of that profile"
+            )
+        return event
+
     def _append(self, fields: Mapping[str, Any]) -> None:
         self._lake.ledger.append([self._event(fields)])
 
@@ -584,13 +628,6 @@ class MemoryClient:
         if memory_id not in state.pool.row_ids:
             raise UnknownMemory(f"memory_id is {shown(memory_id)}, which is no memory of profile {self._profile!r}")
         return self._state_cache.memories(state, [memory_id])[0]
-
-    def _storing(self, row: Mapping[str, Any] | str, position: int) -> Event:
-        """Return the event that stores a memory; errors name its row."""
-        try:
-            return self._event(stored_event(row))
-        except ValueError as error:
-            raise ValueError(f"rows[{position}]: {error}") from error
 
     def _run(self, task: str, scope: str, *, dry_run: bool) -> Consolidated:
         """Plan a run on the current state, and commit it unless it is dry."""

@@ -99,6 +99,18 @@ def as_rows(rows: Any, most: int) -> list[Any]:
     return listed
 
 
+def numbered(make: Callable[[Any], Event], row: Any, position: int) -> Event:
+    """Return the event that is made of a row.
+
+    Raises:
+        ValueError: the row is invalid; names it and its field.
+    """
+    try:
+        return make(row)
+    except ValueError as error:
+        raise ValueError(f"rows[{position}]: {error}") from error
+
+
 @contextmanager
 def naming_rows() -> Iterator[None]:
     """Name the row in the message if the ledger refuses an event.

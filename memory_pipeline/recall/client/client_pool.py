@@ -1,6 +1,6 @@
-"""A pool of open clients, one per profile, shared by all requests of a server.
+"""A pool of open clients, one per profile, shared by all who serve several profiles at a time.
 
-Not here: what a client does (`recall/client`), and who may use which profile (`http_memories`, `mcp_server`).
+Not here: what a client does (`memory_client`), and who may use which profile (`service`, `integrations`).
 """
 
 import threading
@@ -17,9 +17,9 @@ OPEN_AT_ONCE: Final = 64
 
 
 class Clients:
-    """The clients of one server over one data folder; thread-safe."""
+    """The clients of one process over one data folder; thread-safe."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path | str | None) -> None:
         """Create an empty pool; a client is opened when its profile is first used."""
         self._home = home
         self._lock = threading.Lock()

@@ -1,0 +1,466 @@
+"""`MemoryPipelineStore`: a LangGraph store whose items are memories, so that they are consolidated.
+
+A namespace is a profile: its labels, joined by dots, are the profile's id, so that no run mixes the items of two
+namespaces. With `profile_labels`, only so many leading labels name the profile, and items of deeper namespaces carry
+these as tags. Namespace, key and value stand in the metadata of the memory, and the words of the value are its text.
+
+Not here: ranking and consolidation, which are those of the client.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, Self
+from uuid import NAMESPACE_URL, uuid5
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+    get_text_at_path,
+    validate_op_namespace,
+)
+from uuid6 import uuid7
+
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.database import UnknownMemory
+from memory_pipeline.ledger.payloads import canonical_json
+from memory_pipeline.ledger.references import KnownMemory
+from memory_pipeline.recall.client.client_pool import Clients
+from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.recall.models import Memory
+from memory_pipeline.schemas import EventType
+from memory_pipeline.settings import load
+
+NAME: Final = "langgraph"
+"""Key of the memory's metadata that holds the item."""
+TEXT_FIELDS: Final = ("content", "text", "memory", "data")
+"""Fields that hold the words of a value, unless the store names others: the first of them that is there."""
+_EVERYTHING: Final = 10**9
+_ORDER: Final = {"$gt": float.__gt__, "$gte": float.__ge__, "$lt": float.__lt__, "$lte": float.__le__}
+_UNFIT: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]|^.{257}", re.DOTALL)
+"""What no id of a memory may be."""
+
+Namespace = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Entry:
+    """A memory as an item of the store."""
+
+    memory: Memory
+    namespace: Namespace
+    key: str
+    value: dict[str, Any]
+    indexed: bool = True
+    """Whether a search by query may find it."""
+    ttl: float | None = None
+    """Minutes that it stays."""
+    deleted: bool = False
+
+    def gone(self, now: datetime) -> bool:
+        """Return whether it was deleted or its time is over."""
+        ends = self.memory.valid_until
+        return self.deleted or (self.ttl is not None and ends is not None and ends <= now)
+
+    def item(self) -> Item:
+        return Item(**self._fields())
+
+    def found(self, score: float | None) -> SearchItem:
+        return SearchItem(**self._fields(), score=score)
+
+    def _fields(self) -> dict[str, Any]:
+        changed = self.memory.updated_at or self.memory.created_at
+        return {
+            "namespace": self.namespace,
+            "key": self.key,
+            "value": self.value,
+            "created_at": self.memory.created_at,
+            "updated_at": changed,
+        }
+
+
+class MemoryPipelineStore(BaseStore):
+    """A LangGraph store over a data folder; threads may share it.
+
+    `get` finds an item until it is deleted, whatever consolidation decided about it. `search` shows the live memories:
+    what was archived, merged or superseded is left out, and the summary that stands for it is found instead. Memories
+    that others stored in the profile are items too: their key is the memory's id, their value `{"content": text}`.
+
+    The puts of a batch are written in one transaction a profile, after its reads. Searches with a query count as uses
+    of what they return.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        home: Path | str | None = None,
+        *,
+        profile_labels: int | None = None,
+        fields: Sequence[str] = (),
+        deep: bool = False,
+        erase: bool = False,
+        ttl: TTLConfig | None = None,
+    ) -> None:
+        """Open the store, and create it if there is none.
+
+        Args:
+            home: data folder; default: that of the settings.
+            profile_labels: how many leading labels of a namespace name the profile; default: all. What is in one
+                profile is consolidated together.
+            fields: paths in a value that hold its words, as in LangGraph's index configuration; default: the first of
+                `TEXT_FIELDS`, else all of the value.
+            deep: search also what is no longer live.
+            erase: a delete erases the memory for good; default: its validity ends.
+            ttl: default time to live, in minutes, and whether reads renew it.
+
+        Raises:
+            ValueError: `profile_labels` is not a whole number from 1.
+            LakeError: the store cannot be opened.
+        """
+        if profile_labels is not None and profile_labels < 1:
+            raise ValueError(f"profile_labels is {profile_labels}; give a whole number from 1, or leave it out")
+        self.ttl_config = ttl
+        self._labels = profile_labels
+        self._paths = tuple(fields)
+        self._deep = deep
+        self._erase = erase
+        self._lake = Lake(Path(home or load(home).home))
+        self._clients = Clients(self._lake.home)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store after its pending writes."""
+        self._clients.close()
+        self._lake.close()
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Execute operations: reads first, in order, then the last put of each key.
+
+        Raises:
+            ValueError: an operation is unknown, or a value cannot be stored; names it.
+            LakeError: the store cannot be read or written.
+        """
+        listed = list(ops)
+        results = [self._read(op) for op in listed]
+        self._put({(op.namespace, op.key): op for op in listed if isinstance(op, PutOp)})
+        return results
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Execute operations in a thread; see `batch`."""
+        return await asyncio.to_thread(self.batch, list(ops))
+
+    def _read(self, op: Op) -> Result:
+        validate_op_namespace(op)
+        if isinstance(op, GetOp):
+            return self._get(op)
+        if isinstance(op, SearchOp):
+            return self._search(op)
+        if isinstance(op, ListNamespacesOp):
+            return self._namespaces(op)
+        if isinstance(op, PutOp):
+            return None
+        raise ValueError(f"unknown operation {type(op).__name__}")
+
+    def _get(self, op: GetOp) -> Item | None:
+        now = datetime.now(UTC)
+        with self._clients.of(self._profile(op.namespace)) as client:
+            entry = self._entry(client, op.namespace, op.key, now)
+            if entry is None:
+                return None
+            if op.refresh_ttl:
+                _renew(client, [entry], now)
+            return entry.item()
+
+    def _search(self, op: SearchOp) -> list[SearchItem]:
+        now, found = datetime.now(UTC), list[tuple[float | None, _Entry]]()
+        for profile in self._profiles(op.namespace_prefix):
+            with self._clients.of(profile) as client:
+                found += self._ranked(client, profile, op, now) if op.query else self._newest(client, profile, op, now)
+        found.sort(key=_best_then_newest)
+        page = found[op.offset : op.offset + op.limit]
+        for profile, entries in _by_profile(self._profile, [entry for _, entry in page]).items():
+            with self._clients.of(profile) as client:
+                if op.query:
+                    _record(client, op.query, entries)
+                if op.refresh_ttl:
+                    _renew(client, entries, now)
+        return [entry.found(score) for score, entry in page]
+
+    def _newest(
+        self, client: MemoryClient, profile: str, op: SearchOp, now: datetime
+    ) -> list[tuple[float | None, _Entry]]:
+        listed = client.list(self._conditions(op), _EVERYTHING, deep=self._deep)
+        return [(None, entry) for entry in self._matching(listed, profile, op, now)]
+
+    def _ranked(
+        self, client: MemoryClient, profile: str, op: SearchOp, now: datetime
+    ) -> list[tuple[float | None, _Entry]]:
+        """Return what a recall finds, then what was put without an index, as far as it is asked for."""
+        wanted = most = op.offset + op.limit
+        while True:
+            answer = client.recall(
+                str(op.query), max(most, 1), deep=self._deep, filters=self._conditions(op), record=False
+            )
+            scores = {hit.memory_id: hit.score for hit in answer}
+            hits = [client.get(name) for name in scores]
+            entries = [entry for entry in self._matching(hits, profile, op, now) if entry.indexed]
+            if len(entries) >= wanted or len(answer) < most:
+                break
+            most *= 4  # filters on values are met after the ranking
+        ranked: list[tuple[float | None, _Entry]] = [(scores[entry.memory.memory_id], entry) for entry in entries]
+        if len(ranked) < wanted:
+            ranked += [row for row in self._newest(client, profile, op, now) if not row[1].indexed]
+        return ranked
+
+    def _matching(self, memories: Iterable[Memory], profile: str, op: SearchOp, now: datetime) -> list[_Entry]:
+        """Return the entries that a search admits, each key once."""
+        entries = dict[tuple[Namespace, str], _Entry]()
+        for memory in memories:
+            entry = self._read_back(memory, profile, op.namespace_prefix)
+            if (
+                not entry.gone(now)
+                and entry.namespace[: len(op.namespace_prefix)] == op.namespace_prefix
+                and all(_admits(entry.value.get(name), wanted) for name, wanted in (op.filter or {}).items())
+            ):
+                entries.setdefault((entry.namespace, entry.key), entry)
+        return list(entries.values())
+
+    def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
+        """Return the namespaces with items. Cost: every memory is read."""
+        everything, now, found = SearchOp(()), datetime.now(UTC), set[Namespace]()
+        for profile in self._profiles(()):
+            with self._clients.of(profile) as client:
+                listed = client.list(None, _EVERYTHING, deep=True)
+                found |= {entry.namespace for entry in self._matching(listed, profile, everything, now)}
+        matching = (name for name in found if all(_meets(name, condition) for condition in op.match_conditions or ()))
+        cut = sorted({name[: op.max_depth] for name in matching})
+        return cut[op.offset : op.offset + op.limit]
+
+    def _put(self, ops: Mapping[tuple[Namespace, str], PutOp]) -> None:
+        now = datetime.now(UTC)
+        for profile in dict.fromkeys(self._profile(namespace) for namespace, _ in ops):
+            own = [op for op in ops.values() if self._profile(op.namespace) == profile]
+            with self._clients.of(profile) as client:
+                try:
+                    self._write(client, own, now, again=False)
+                except ValueError as error:  # the id was taken meanwhile, or is that of an erased memory
+                    if not isinstance(error.__cause__, KnownMemory):
+                        raise
+                    self._write(client, own, now, again=True)
+
+    def _write(self, client: MemoryClient, ops: Iterable[PutOp], now: datetime, *, again: bool) -> None:
+        events, erased = list[dict[str, Any]](), list[str]()
+        for op in ops:
+            known = self._entry(client, op.namespace, op.key, now)
+            if op.value is not None:
+                new_id = again or _memory(client, _memory_id(op.namespace, op.key)) is not None
+                events += self._stored(op, known, now, new_id=new_id)
+            elif known is not None and self._erase:
+                erased.append(known.memory.memory_id)
+            elif known is not None:
+                events.append(_ended(known, now))
+        client.append(events)
+        for memory_id in erased:
+            client.erase(memory_id)
+
+    def _stored(self, op: PutOp, known: _Entry | None, now: datetime, *, new_id: bool) -> Iterator[dict[str, Any]]:
+        """Yield the events that put a value: a change of the memory that has the key, else a new one."""
+        if known is not None and known.ttl is not None and op.ttl is None:
+            yield _ended(known, now)  # an end of validity can be moved, but not taken away
+            known = None
+        value = json.loads(canonical_json(op.value))  # as it will be read back, its keys in their order
+        paths = op.index or None
+        item = {"namespace": list(op.namespace), "key": op.key, "value": value}
+        item |= {"index": False} if op.index is False else {}
+        item |= {"fields": list(paths)} if paths else {}
+        item |= {"ttl": op.ttl} if op.ttl is not None else {}
+        content = self._words(value, paths) or op.key
+        payload: dict[str, Any] = {"content": content}
+        payload |= {"valid_until": now + timedelta(minutes=op.ttl)} if op.ttl is not None else {}
+        if known is not None:
+            changes = payload | {"metadata": _metadata(known.memory) | {NAME: item}}
+            changes |= {"content": None if content == known.memory.content else content}
+            yield {"event_type": EventType.UPDATED.value, "memory_id": known.memory.memory_id, "payload": changes}
+            return
+        first = _memory_id(op.namespace, op.key)
+        tags = [".".join(op.namespace[:end]) for end in range((self._labels or _EVERYTHING) + 1, len(op.namespace) + 1)]
+        yield {
+            "event_type": EventType.STORED.value,
+            "memory_id": str(uuid7()) if new_id else first,
+            "payload": payload | {"metadata": {NAME: item}, "tags": [*tags, first] if new_id else tags},
+        }
+
+    def _entry(self, client: MemoryClient, namespace: Namespace, key: str, now: datetime) -> _Entry | None:
+        """Return what has a key now; None if nothing has."""
+        first, profile = _memory_id(namespace, key), self._profile(namespace)
+        named = [memory for name in (first, key) if (memory := _memory(client, name)) is not None]
+        for candidates in (lambda: named, lambda: client.list({"tags": [first]}, _EVERYTHING, deep=True)):
+            entries = (self._read_back(memory, profile, namespace) for memory in candidates())
+            for entry in entries:
+                if (entry.namespace, entry.key) == (namespace, key) and not entry.gone(now):
+                    return entry
+        return None
+
+    def _profile(self, namespace: Namespace) -> str:
+        return ".".join(namespace[: self._labels])
+
+    def _profiles(self, prefix: Namespace) -> list[str]:
+        """Return the profiles that may hold items under a prefix."""
+        if self._labels is not None and len(prefix) >= self._labels:
+            return [self._profile(prefix)]
+        names = self._lake.ledger.profiles()["profile_id"].to_list()
+        labels = {name: tuple(name.split(".")) for name in names}
+        return [name for name, own in labels.items() if all(own) and own[: len(prefix)] == prefix]
+
+    def _conditions(self, op: SearchOp) -> dict[str, Any] | None:
+        """Return the filters of a search: the tag of a namespace below that of the profile."""
+        deeper = self._labels is not None and len(op.namespace_prefix) > self._labels
+        return {"tags": [".".join(op.namespace_prefix)]} if deeper else None
+
+    def _read_back(self, memory: Memory, profile: str, asked: Namespace) -> _Entry:
+        """Return a memory as an item; one that was not put here stands in the namespace asked for, or the profile's.
+
+        A value whose memory has other words by now, because its text was updated elsewhere, gets them as `content`.
+        """
+        kept = _metadata(memory).get(NAME)
+        if not isinstance(kept, dict) or not {"namespace", "key", "value"} <= kept.keys():
+            own = tuple(profile.split("."))
+            named = asked if len(asked) > len(own) and ".".join(asked) in memory.tags else own
+            return _Entry(memory=memory, namespace=named, key=memory.memory_id, value={"content": memory.text})
+        value, paths = kept["value"], kept.get("fields")
+        if (self._words(value, paths) or kept["key"]) != memory.content:
+            value = value | {"content": memory.content}
+        return _Entry(
+            memory=memory,
+            namespace=tuple(kept["namespace"]),
+            key=kept["key"],
+            value=value,
+            indexed=kept.get("index") is not False,
+            ttl=kept.get("ttl"),
+            deleted=bool(kept.get("deleted")),
+        )
+
+    def _words(self, value: Mapping[str, Any], paths: Sequence[str] | None) -> str:
+        """Return the words of a value: the text of a memory."""
+        chosen = [text for path in paths or self._paths for text in get_text_at_path(dict(value), path)]
+        if chosen:
+            return "\n".join(chosen).strip()
+        named = next((value[name] for name in TEXT_FIELDS if name in value), value)
+        return (named if isinstance(named, str) else "\n".join(_lines(named))).strip()
+
+
+def _lines(value: Any, name: str = "") -> Iterator[str]:
+    """Yield the leaves of a JSON value, each a line `name: value`."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _lines(part, f"{name} {key}".strip())
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _lines(part, name)
+    elif value is not None and str(value).strip():
+        yield f"{name}: {value}" if name else str(value)
+
+
+def _memory(client: MemoryClient, memory_id: str) -> Memory | None:
+    try:
+        return client.get(memory_id)
+    except (UnknownMemory, ValueError):  # a key may be what no id can be
+        return None
+
+
+def _memory_id(namespace: Namespace, key: str) -> str:
+    """Return the id that an item takes at first: `namespace/key`, or a hash where that can be no id."""
+    name = f"{'.'.join(label.replace('/', '%2F') for label in namespace)}/{key}"
+    return str(uuid5(NAMESPACE_URL, name)) if _UNFIT.search(name) else name
+
+
+def _metadata(memory: Memory) -> dict[str, Any]:
+    return dict(json.loads(memory.metadata or "{}"))
+
+
+def _ended(entry: _Entry, now: datetime) -> dict[str, Any]:
+    """Return the event that deletes an item: it holds no longer, and no key names it."""
+    metadata = _metadata(entry.memory)
+    item = {"namespace": list(entry.namespace), "key": entry.key, "value": entry.value}
+    gone = {"valid_until": now, "metadata": metadata | {NAME: item | {"deleted": True}}}
+    return {"event_type": EventType.UPDATED.value, "memory_id": entry.memory.memory_id, "payload": gone}
+
+
+def _renew(client: MemoryClient, entries: Iterable[_Entry], now: datetime) -> None:
+    """Let the time of items begin anew that stay for a time."""
+    client.append(
+        {
+            "event_type": EventType.UPDATED.value,
+            "memory_id": entry.memory.memory_id,
+            "payload": {"valid_until": now + timedelta(minutes=entry.ttl)},
+        }
+        for entry in entries
+        if entry.ttl is not None
+    )
+
+
+def _record(client: MemoryClient, query: str, entries: Sequence[_Entry]) -> None:
+    """Record that memories were found by a query."""
+    payload = {"memory_ids": [entry.memory.memory_id for entry in entries], "query": query}
+    client.append([{"event_type": EventType.ACCESSED.value, "payload": payload}])
+
+
+def _by_profile(profile: Callable[[Namespace], str], entries: Iterable[_Entry]) -> dict[str, list[_Entry]]:
+    groups = dict[str, list[_Entry]]()
+    for entry in entries:
+        groups.setdefault(profile(entry.namespace), []).append(entry)
+    return groups
+
+
+def _best_then_newest(row: tuple[float | None, _Entry]) -> tuple[float, float]:
+    score, entry = row
+    changed = entry.memory.updated_at or entry.memory.created_at
+    return (1.0 if score is None else -score, -changed.timestamp())
+
+
+def _admits(value: Any, wanted: Any) -> bool:
+    """Return whether a value meets a condition of a search: equality, or operators on it."""
+    if isinstance(wanted, Mapping) and any(name.startswith("$") for name in wanted):
+        return all(_compares(value, operator, operand) for operator, operand in wanted.items())
+    if isinstance(wanted, Mapping):
+        return isinstance(value, Mapping) and all(_admits(value.get(name), part) for name, part in wanted.items())
+    if isinstance(wanted, list | tuple):
+        same = isinstance(value, list | tuple) and len(value) == len(wanted)
+        return same and all(map(_admits, value, wanted))
+    return bool(value == wanted)
+
+
+def _compares(value: Any, operator: str, operand: Any) -> bool:
+    if operator in {"$eq", "$ne"}:
+        return (value == operand) is (operator == "$eq")
+    if operator not in _ORDER:
+        raise ValueError(f"operator {operator!r} is unknown; give $eq, $ne, {', '.join(_ORDER)}")
+    try:
+        return _ORDER[operator](float(value), float(operand))
+    except (TypeError, ValueError):
+        return False
+
+
+def _meets(namespace: Namespace, condition: MatchCondition) -> bool:
+    path = condition.path
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[-len(path) :]
+    return len(part) == len(path) and all(wanted in {"*", label} for label, wanted in zip(part, path, strict=True))
