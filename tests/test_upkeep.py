@@ -126,11 +126,11 @@ def published_files(home):
     return sorted(path for path in home.glob("lake/*/*") if path.parent.name != "events")
 
 
-def test_a_night_without_anything_new_publishes_nothing(tmp_path, told):
-    with homes.filled(tmp_path, told) as lake:
+def test_a_night_without_anything_new_publishes_nothing(tmp_path):
+    with homes.filled(tmp_path, homes.events(profiles=1, memories=20)) as lake:
         for night in range(4):
             homes.night(lake, as_of=homes.NIGHT + homes.days(night), run_id=f"run {night}")
-            snapshot.publish(lake)
+        snapshot.publish(lake)
         outcomes = lake.ledger.runs(["sample-1"]).sort("commit_seq")["outcome"].to_list()
         assert outcomes[-1] == "unchanged", "two nights in a row decided nothing"
         before, files = homes.published(lake), published_files(tmp_path)

@@ -142,7 +142,7 @@ class Table:
     @property
     def key(self) -> list[str]:
         """Columns that identify a row; also the canonical sort order."""
-        return self.schema.primary_key()
+        return list(_key(self.schema))
 
     def conform(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return `frame` with this table's columns, order, types and canonical row order.
@@ -150,13 +150,15 @@ class Table:
         Raises:
             ValueError: a column is missing or cannot be cast without loss; names table and column.
         """
-        types = pl.Schema({name: column.dtype for name, column in self.schema.columns().items()})
+        types = _empty(self.schema).schema
         if missing := [column for column in types if column not in frame.columns]:
             raise ValueError(
                 f"table {self.name}: column {missing[0]!r} is missing; a stage returns every column of the schema"
             )
         try:
-            return frame.select(pl.col(column).cast(kind) for column, kind in types.items()).sort(self.key)
+            if frame.schema != types:
+                frame = frame.select(pl.col(column).cast(kind) for column, kind in types.items())
+            return frame.sort(self.key) if frame.height > 1 else frame
         except pl.exceptions.InvalidOperationError as error:
             raise ValueError(f"table {self.name}: {error}") from error
 
@@ -261,6 +263,12 @@ def conform(schema: type[S], frame: pl.DataFrame) -> Frame[S]:
 def empty(schema: type[S]) -> Frame[S]:
     """Return the table of `schema` without rows, with its types."""
     return _empty(schema).clone()
+
+
+@cache
+def _key(schema: type[dy.Schema]) -> tuple[str, ...]:
+    """Read the key of a schema once."""
+    return tuple(schema.primary_key())
 
 
 @cache

@@ -50,15 +50,16 @@ class Thesaurus:
 
         Skips empty lines and "#" comments.
         """
+        root = cache(stem)  # a word stands in five lines on average
         weights: dict[tuple[str, int], float] = {}
         separated: list[set[str]] = []
         for topic, line in enumerate(lines):
             if line.startswith("/"):
-                separated.append({stem(word) for word in line[1:].split()})
+                separated.append({root(word) for word in line[1:].split()})
             elif line.strip() and not line.startswith("#"):
                 names, colon, words = line.partition(":")
-                weights |= {(stem(word), topic): MEMBER_WEIGHT for word in words.split()}
-                weights |= {(stem(word), topic): NAME_WEIGHT if colon else FAMILY_WEIGHT for word in names.split()}
+                weights |= {(root(word), topic): MEMBER_WEIGHT for word in words.split()}
+                weights |= {(root(word), topic): NAME_WEIGHT if colon else FAMILY_WEIGHT for word in names.split()}
         stems = {word for word, _ in weights}.union(*separated)
         places = {word: place for place, word in enumerate(sorted(stems))}
         rows = [places[word] for word, _ in weights]
