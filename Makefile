@@ -6,11 +6,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 HOME_FOLDER ?= data
 SHARED ?= ../shared
-# A file stays on one worker, for the stores that its tests share; three keep two cores busy while servers are waited for.
-WORKERS := -n 3 --dist loadfile --no-loadscope-reorder
+# A file stays on one worker, for the stores that its tests share; four keep two cores busy while servers and disks are waited for.
+WORKERS := -n 4 --dist loadfile --no-loadscope-reorder
 export MEMORY_PIPELINE_HOME := $(HOME_FOLDER)
 
-.PHONY: help check demo test quick drill ui docs bench quality lint install dev clean
+.PHONY: help check style types suite demo test quick drill ui docs bench quality lint install dev clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -37,20 +37,29 @@ dev: $(VENV)/.dev ## Add what tests, checks and documentation need
 demo: install ## Sample data, one nightly run through Dagster, a report, and an empty second plan
 	@$(BIN)/python .ci/demo.py
 
-test: check ## Everything CI runs: format, lint, types, tests
-	$(BIN)/pytest $(WORKERS)
+test: style ## Everything CI runs: format, lint, types, tests
+	@$(MAKE) --no-print-directory -j 2 types suite
 
-quick: check ## The same in a minute: only the tests of the pure rooms, and one run through the pipeline
-	$(BIN)/pytest $(WORKERS) --quick
+quick: style ## The same in a minute: only the tests of the pure rooms, and one run through the pipeline
+	@$(MAKE) --no-print-directory -j 2 types suite ONLY=--quick
+
+suite: dev
+	$(BIN)/pytest $(WORKERS) $(ONLY)
 
 drill: dev ## What is too long for each push: crashes, crowds, long lives, many random examples; writes docs/reliability.md
 	$(BIN)/pytest $(WORKERS) -m "drill or hypothesis" --hypothesis-profile=drill --reliability docs/reliability.md
 
-check: dev
+check: style types ## Format, lint and types, without tests
+
+style: dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	@for script in .ci/*; do case $$script in *.py) ;; *) bash -n $$script || exit 1;; esac; done
+
+# One process on one core, so tests run beside it.
+types: dev
 	$(BIN)/mypy
+	$(BIN)/mypy tests/swapped_tables.py
 
 lint: dev ## Format and fix what can be fixed
 	$(BIN)/ruff format .

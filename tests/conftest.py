@@ -50,8 +50,10 @@ def consolidated(tmp_path_factory):
 
 
 LONGEST = (
-    *("test_daemon.py", "test_ui.py", "test_cli.py", "test_http.py", "test_kept_tables.py", "test_host_project.py"),
-    *("test_upkeep.py", "test_presets.py", "test_evaluation_replay.py", "test_mcp.py", "test_properties.py"),
+    *("test_daemon.py", "test_ui.py", "test_cli.py", "test_http.py", "test_mcp.py", "test_client.py"),
+    *("test_assets.py", "test_trimming_runs.py", "test_upkeep.py", "test_launch.py", "test_host_project.py"),
+    *("test_sensors.py", "test_evaluation_replay.py", "test_erasure_races.py", "test_erasure.py", "test_history.py"),
+    *("test_properties.py", "test_presets.py", "test_kept_tables.py", "test_examples.py", "test_doctor.py"),
 )
 """Files that take longest, or wait most for other processes: begun first, so that no worker is left with one alone."""
 

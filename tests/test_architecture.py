@@ -1,6 +1,7 @@
 """Who may import whom, and that pure rooms stay pure."""
 
 import ast
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -44,7 +45,8 @@ def layer(module: str) -> int:
     return next((number for number, rooms in enumerate(LAYERS) if room(module) in rooms), -1)
 
 
-def imports(path: Path) -> set[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     """Modules that a file imports, as `package.module` where it imports a module from a package."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -56,7 +58,7 @@ def imports(path: Path) -> set[str]:
                 deeper = ".".join(part for part in (own, alias.name) if part)
                 is_module = node.module.startswith("memory_pipeline") and deeper in MODULES
                 found.add(f"memory_pipeline.{deeper}" if is_module else node.module)
-    return found
+    return frozenset(found)
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name != "__init__" and layer(name) >= 0])

@@ -259,30 +259,6 @@ def test_a_resource_that_the_pipeline_has_not_is_refused(tmp_path):
         build_defs(settings=Settings(home=tmp_path), resources={"frames": dg.InMemoryIOManager()})
 
 
-def test_a_swapped_table_is_an_error_of_types_and_a_misnamed_one_of_the_declaration(tmp_path):
-    source = tmp_path / "swap.py"
-    source.write_text(
-        "from memory_pipeline.consolidation import stages\n"
-        "from memory_pipeline.consolidation.context import Context\n"
-        "from memory_pipeline.schemas import DecidedEdges, DerivedEdges, Frame, MemoryImportance, Memories\n\n\n"
-        "def wrong(context: Context, memories: Frame[Memories], memory_importance: Frame[MemoryImportance],\n"
-        "          decided_edges: Frame[DecidedEdges], derived_edges: Frame[DerivedEdges]) -> None:\n"
-        "    stages.score(context, memories, memory_importance, decided_edges, derived_edges)\n"
-        "    stages.score(context, memories, memory_importance, derived_edges, decided_edges)  # swapped\n",
-        "utf-8",
-    )
-    done = subprocess.run(
-        [BIN / "mypy", str(source)],  # over the cache that `make check` has filled
-        cwd=EXAMPLE.parent.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    errors = [line for line in done.stdout.splitlines() if "error:" in line]
-    assert len(errors) == 2, done.stdout
-    assert all("swap.py:9:" in line for line in errors)
-
-
 def test_every_stage_comes_after_those_whose_tables_it_takes():
     made = set(pipeline.SOURCES)
     for stage in pipeline.ORDER:

@@ -1,0 +1,26 @@
+"""A swapped table is an error of types: `mypy` says so of each of two, and complains of an ignore that is none.
+
+Not run: `make types` checks it.
+"""
+
+from memory_pipeline.consolidation import stages
+from memory_pipeline.consolidation.context import Context
+from memory_pipeline.schemas import DecidedEdges, DerivedEdges, Frame, Memories, MemoryImportance
+
+
+def score(
+    context: Context,
+    memories: Frame[Memories],
+    importance: Frame[MemoryImportance],
+    decided_edges: Frame[DecidedEdges],
+    derived_edges: Frame[DerivedEdges],
+) -> None:
+    """Call a stage with its tables, then with two of them swapped."""
+    stages.score(context, memories, importance, decided_edges, derived_edges)
+    stages.score(
+        context,
+        memories,
+        importance,
+        derived_edges,  # type: ignore[arg-type]
+        decided_edges,  # type: ignore[arg-type]
+    )
