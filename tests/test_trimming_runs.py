@@ -402,7 +402,7 @@ def test_what_was_marked_as_important_is_never_archived_for_a_budget(tmp_path):
         ),
         ("inferred", {"content": "Hm. I decided so."}),
     ]
-    homes.settings(tmp_path, token_budget=30.0)
+    homes.settings(tmp_path, token_budget=30.0, max_archived_share=1.0)
     with homes.filled(tmp_path, events_of(*rows)) as lake:
         night(lake)
         stands = dict(lake.read("memories").filter(kind="original").select("memory_id", "lifecycle").rows())
@@ -417,7 +417,7 @@ def test_what_was_marked_as_important_is_never_archived_for_a_budget(tmp_path):
         told_of = "\n".join(explain(lake, live).lines())
         assert "protection: younger than 90 days; a token budget goes before that" in told_of
         assert "the rest is protected" not in said_of(lake, "run")
-        homes.settings(tmp_path, token_budget=5.0)
+        homes.settings(tmp_path, token_budget=5.0, max_archived_share=1.0)
         night(lake, as_of=homes.NIGHT + timedelta(hours=1), run_id="narrow")
         left = lake.read("memories").filter(pl.col("lifecycle").is_in(LIVE), kind="original")
         assert set(left["memory_id"]) == {"decided", "important"}

@@ -244,7 +244,9 @@ class Policy(Values):
     archive_threshold: Share = Field(0.0, description="Relevance below which a memory is archived; 0: never.")
     delete_threshold: Share = Field(0.0, description="Relevance below which a memory is deleted; 0: never.")
     max_archived_share: Share = Field(
-        0.10, description="Largest share of the live memories that may leave the live set in one run."
+        0.10,
+        description="Largest share of the live memories that may leave the live set in one run; up to 20 may, unless "
+        "they are more than half.",
     )
 
     token_budget: Positive | None = Field(

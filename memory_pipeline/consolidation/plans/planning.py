@@ -21,7 +21,7 @@ from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import LIVE, TABLES, Action, Lifecycle
 
 QUOTA_FLOOR: Final = 20
-"""Number of memories that may leave in any run, whatever their share."""
+"""Number of memories that may leave in a run whatever their share, unless they are more than half."""
 
 LEAVING: Final = (Action.SUPERSEDE.value, *decision_json.LEAVES)
 """Actions after which a memory is not live, or reduced to a stub."""
@@ -351,19 +351,18 @@ def quota(plan: pl.DataFrame, state: State) -> pl.DataFrame:
     )
 
 
-def hold(plan: pl.DataFrame, profiles: pl.DataFrame, state: State, *, floor: int = QUOTA_FLOOR) -> pl.DataFrame:
+def hold(plan: pl.DataFrame, profiles: pl.DataFrame, state: State) -> pl.DataFrame:
     """Hold every decision of a profile that would lose too many memories at once; other profiles are not affected.
 
     Args:
         plan: table `consolidation_plan`.
         profiles: `max_archived_share`, the share of live originals that may leave without a summary.
         state: the state before the plan.
-        floor: number that may leave whatever their share.
 
     Returns:
         The plan, with status `held` for those decisions.
     """
-    exceeding = quota(plan, state).join(profiles, on="profile_id").filter(pl.col("leaving") > _most(floor))
+    exceeding = quota(plan, state).join(profiles, on="profile_id").filter(pl.col("leaving") > _most())
     held = pl.col("profile_id").is_in(exceeding["profile_id"].implode())
     return plan.with_columns(status=pl.when(held).then(pl.lit("held")).otherwise("status"))
 
@@ -389,26 +388,25 @@ def held_profiles(plan: pl.DataFrame, profiles: pl.DataFrame, state: State) -> p
     )
 
 
-def spare(decided: pl.DataFrame, profiles: pl.DataFrame, state: State, *, floor: int = QUOTA_FLOOR) -> pl.DataFrame:
+def spare(decided: pl.DataFrame, profiles: pl.DataFrame, state: State) -> pl.DataFrame:
     """Return how many more originals each profile may lose before its plan is held: what a token budget may archive.
 
     Args:
         decided: all other decisions at the same instant.
         profiles: `max_archived_share`, as for `hold`.
         state: the state before it.
-        floor: as for `hold`.
 
     Returns:
         `profile_id`, `spare`, one row per profile with live originals.
     """
     counted = quota(decided, state).join(profiles.select("profile_id", "max_archived_share"), on="profile_id")
-    return counted.select("profile_id", spare=(_most(floor) - pl.col("leaving")).clip(0))
+    return counted.select("profile_id", spare=(_most() - pl.col("leaving")).clip(0))
 
 
-def _most(floor: int) -> pl.Expr:
+def _most() -> pl.Expr:
     """Return the maximum number of originals that may leave; a share that is whole but for rounding is rounded."""
     share = (pl.col("live") * pl.col("max_archived_share") + 1e-9).floor().cast(pl.Int64)
-    return pl.max_horizontal(share, pl.lit(floor, pl.Int64))
+    return pl.max_horizontal(share, (pl.col("live") // 2).clip(1, QUOTA_FLOOR))
 
 
 def dependants(decisions: pl.DataFrame, chosen: pl.DataFrame) -> pl.DataFrame:
