@@ -452,7 +452,7 @@ def test_protection_bars_what_a_policy_would_archive(tmp_path, clock):
     with MemoryClient(tmp_path, settings=settings, clock=clock) as client:
         ids = told(client, clock=clock)
         assert client.protect(ids[0], "asked for").protected_reason == "asked for"
-        clock.pass_(days=400)
+        clock.pass_(days=300)
         client.consolidate()
         stand = {one.memory_id: one.lifecycle for one in client.list(deep=True)}
         assert stand[ids[0]] == "active"

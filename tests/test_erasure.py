@@ -201,6 +201,9 @@ def erased(template, home, told=(), **scope):
         profiles = inputs.select_profiles(lake, settings, as_of=LATER)
         planned = consolidate.preview(lake, settings, profiles)
         before = lake.read("memories", profiles=["p"])
+        for name in ("letters.jsonl", "gone.jsonl"):
+            lake.ledger.note_export(home.parent / name, at=NOW)
+        (home.parent / "letters.jsonl").touch()
         receipt = erase_memories(lake, profile_id="p", now=LATER, reason="asked for", **scope)
     (home / "plan.json").unlink()
     return Erased(home, receipt, before, profiles, planned)
@@ -473,6 +476,9 @@ def test_the_receipt_reads_as_text_and_json_and_names_no_words_but_a_file_that_h
     assert len(receipt.dead_letters) == 3
     assert {"logs/http.log", "dagster/storage/1/compute_logs/step.err", "runs/run-7"} <= set(receipt.caches)
     assert "plan.json, which holds words of it" in receipt.not_covered
+    letters = f"{without_ana.home.parent / 'letters.jsonl'}, written from this store at 2026-03-01T00:00:00"
+    assert any(one.startswith(letters) for one in receipt.not_covered)
+    assert not any("gone.jsonl" in one for one in receipt.not_covered)
 
 
 def test_a_store_without_runs_erases_what_was_only_remembered(tmp_path):

@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import polars as pl
+import pytest
 from example_counts import examples
 from hypothesis import Phase, given
 from hypothesis import strategies as st
@@ -131,6 +132,21 @@ def test_letters_stand_for_words_where_there_are_no_spaces(tmp_path):
     japanese = Quotes.of(["田中太郎さんは昨日京都の病院に行きました。"], [])
     assert japanese.in_question("田中太郎は誰？")
     assert not japanese.in_question("どこに行きましたか？")
+
+
+@pytest.mark.parametrize(
+    ("erased", "kept", "asked", "others"),
+    [
+        ("昨天李明在医院。", "我星期三在公司开会。", "李明住哪里？", "星期三在公司开会吗？"),
+        ("ミロは掃除機が怖い。", "コーヒーが好き。", "ミロはどこ？", "コーヒーは？"),
+        ("สมชายแพ้ถั่วลิสง", "ฉันชอบกาแฟ", "สมชายอยู่ที่ไหน", "ฉันชอบกาแฟไหม"),
+        ("राहुल को मूंगफली से एलर्जी है", "मुझे कॉफी पसंद है", "राहुल कहाँ है?", "कॉफी पसंद है?"),
+    ],
+)
+def test_a_question_names_somebody_in_two_letters_and_in_any_script(erased, kept, asked, others):
+    quotes = Quotes.of([erased], [kept])
+    assert quotes.in_question(asked)
+    assert not quotes.in_question(others)
 
 
 def test_bytes_are_read_with_and_without_their_escapes():

@@ -27,7 +27,7 @@ from memory_pipeline.erasure.receipt import NOT_COVERED, Receipt, other_question
 from memory_pipeline.lake import publishing, snapshot
 from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger import commits, payloads, redaction, references
+from memory_pipeline.ledger import commits, exports, payloads, redaction, references
 from memory_pipeline.ledger.commits import Conflict
 from memory_pipeline.ledger.database import LakeError, UnknownMemory
 from memory_pipeline.ledger.event import COLUMNS, DEFAULT_PROFILE, Event
@@ -337,7 +337,7 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pendin
     emptied, quoting = scope.emptied(), scope.quoting()
     rows = redact_files.read_events(ledger, emptied | quoting)
     with ledger.reading() as transaction:
-        decisions = redaction.decisions_of(transaction, profile_id)
+        decisions, copies = redaction.decisions_of(transaction, profile_id), exports.noted(transaction)
     policy = _policy(lake, profile_id)
     changed = redact_decisions.redact(decisions, originals, scope.erased, scope.quotes, policy, salt=salt)
     letters = _dead_letters(lake, scope, rows)
@@ -360,8 +360,9 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pendin
         caches=tuple(_names(lake, masked)),
         not_covered=(
             *NOT_COVERED,
-            other_questions(profile_id, scope.known_since() or receipt.at),
+            other_questions(profile_id, scope.known_since() or receipt.at, unspaced=scope.quotes.unspaced),
             *(f"{name}, which holds words of it" for name in _names(lake, other)),
+            *(f"{path}, written from this store at {at}, which may hold it" for path, at in copies),
         ),
     )
     redacted = {row[0]: _redacted_payload(row, emptied, salt=salt, at=receipt.at) for row in rows}

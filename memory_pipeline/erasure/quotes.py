@@ -2,12 +2,14 @@
 
 A quote is a rare word, or a phrase of four words, that an erased text has and no remaining text has. What remaining
 memories say as well does not identify the erased ones, and neither do common words. Chinese and Japanese are written
-without spaces: a letter is a word there, and three in a row a rare one. A question may inflect a rare word.
+without spaces: a letter is a word there, and three in a row a rare one; of Thai, Lao, Khmer and Burmese six. A question
+may inflect a rare word, and name somebody in two letters, of Thai and the like in four.
 Not here: which texts are searched, and what becomes of a text with a quote (`erasure/erase.py`).
 """
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -17,6 +19,7 @@ import polars as pl
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, SMALL_TALK, STOP_WORDS
 from memory_pipeline.text.lang.ja.pack import PACK as JAPANESE
 from memory_pipeline.text.lang.zh.pack import PACK as CHINESE
+from memory_pipeline.text.lang.zh.surnames import SURNAMES
 
 PHRASE_LENGTH: Final = 4
 """Number of consecutive words that two people hardly choose by chance; a shorter text of two words or more counts as
@@ -32,12 +35,28 @@ MASK: Final = "[erased]"
 
 _UNSPACED: Final = "\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Han, Hiragana and Katakana, as a class of letters in a regular expression."""
-_WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_ALPHABETS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+"""Thai, Lao, Burmese and Khmer: written without spaces, too."""
+_UNSPACED_LETTER: Final = re.compile(f"[{_UNSPACED}{_ALPHABETS}]")
+_MARKS: Final = "".join(
+    chr(code)
+    for code in range(0x300, 0x1E00)
+    if unicodedata.category(chr(code)).startswith("M") and not re.match(f"[{_ALPHABETS}]", chr(code))
+)
+"""Marks that are written with a letter, such as the vowels of Hindi; for `re` they are no part of a word."""
+_WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}](?:[^\W{_UNSPACED}]|[{_MARKS}])*")
 _PACKS: Final = (CHINESE, JAPANESE)
 _GRAMMAR: Final = frozenset().union(*(pack.function_letters.union(*pack.question_words) for pack in _PACKS))
 """Letters that mostly serve grammar or questions; they identify nothing."""
 _RARE_LETTERS: Final = re.compile(rf"(?=((?:(?![{''.join(sorted(_GRAMMAR))}])[{_UNSPACED}]){{{MIN_WORD_LENGTH}}}))")
 """Other letters in a row, from each place where they begin."""
+_KATAKANA: Final = "\u30a1-\u30ff"
+_SHORT: Final = re.compile(
+    rf"(?=([{''.join(sorted(SURNAMES))}](?![{''.join(sorted(_GRAMMAR))}\u3040-\u30ff])[{_UNSPACED}]"
+    rf"|(?<![{_KATAKANA}])[{_KATAKANA}]{{2}}(?![{_KATAKANA}])|[{_ALPHABETS}]{{4}}))"
+)
+"""What may be a name: a Chinese surname with a letter, a word of two Katakana, four letters of Thai and the like."""
+_RARE_RUNS: Final = re.compile(rf"(?=([{_ALPHABETS}]{{6}}))")
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[ntr])")
 _COMMON: Final = frozenset(SMALL_TALK).union(STOP_WORDS, *COMMON_WORDS, *(pack.date_words for pack in _PACKS))
 
@@ -53,7 +72,10 @@ class Quotes:
     phrases: frozenset[Words]
     """Phrases that only erased texts have."""
     stems: frozenset[str] = frozenset()
-    """Stems of the rare words that no remaining or common word has."""
+    """Stems of the rare words that no remaining or common word has, and what may be a short name."""
+
+    unspaced: bool = False
+    """Some erased text is in a script without spaces, in which shorter names are not found."""
 
     @classmethod
     def of(cls, erased: Iterable[str], remaining: Iterable[str]) -> Self:
@@ -61,22 +83,24 @@ class Quotes:
 
         Cost: linear in the words of both, some 5 µs each.
         """
-        words, phrases = set[str](), set[Words]()
+        words, phrases, names, unspaced = set[str](), set[Words](), set[str](), False
         for text in erased:
             text_words = _words(text)
             words |= _rare(text, text_words)
+            names |= _names(text)
+            unspaced = unspaced or _UNSPACED_LETTER.search(text) is not None
             phrases |= {
                 phrase for phrase in _phrases(text_words, min(PHRASE_LENGTH, len(text_words))) if _tells(phrase)
             }
-        stems, lengths = _stems(words) - _stems(_COMMON), {len(phrase) for phrase in phrases}
+        stems, lengths = _stems(words) - _stems(_COMMON) | names, {len(phrase) for phrase in phrases}
         for text in remaining:
             text_words = _words(text)
             rare = _rare(text, text_words)
             words -= rare
-            stems -= _stems(rare)
+            stems -= _stems(rare) | _names(text)
             for length in lengths:
                 phrases.difference_update(_phrases(text_words, length))
-        return cls(frozenset(words), frozenset(phrases), frozenset(stems))
+        return cls(frozenset(words), frozenset(phrases), frozenset(stems), unspaced)
 
     def in_text(self, text: str | None) -> bool:
         """Return whether a text contains a rare word or a phrase."""
@@ -85,8 +109,9 @@ class Quotes:
         return not self.words.isdisjoint(_rare(text, text_words)) or self._has_phrase(text_words)
 
     def in_question(self, text: str) -> bool:
-        """Return whether a text contains a rare word, also one with another ending, or a phrase."""
-        return self.in_text(text) or not self.stems.isdisjoint(_stems(_rare(text, _words(text))))
+        """Return whether a text contains a rare word, also one with another ending, a short name, or a phrase."""
+        stems = _stems(_rare(text, _words(text))) | _names(text)
+        return self.in_text(text) or not self.stems.isdisjoint(stems)
 
     def verbatim(self, text: str) -> bool:
         """Return whether a text contains a phrase; single words do not count."""
@@ -154,7 +179,12 @@ def _words(text: str) -> list[str]:
 def _rare(text: str, text_words: Iterable[str]) -> set[str]:
     """Return the rare words of a text."""
     long = {word for word in text_words if len(word) >= MIN_WORD_LENGTH}
-    return long.union(_RARE_LETTERS.findall(text)) - _COMMON
+    return long.union(_RARE_LETTERS.findall(text), _RARE_RUNS.findall(text)) - _COMMON
+
+
+def _names(text: str) -> set[str]:
+    """Return what may be short names in a text written without spaces."""
+    return set(_SHORT.findall(text)) - _COMMON
 
 
 def _stems(words: Iterable[str]) -> set[str]:

@@ -21,11 +21,22 @@ NOT_COVERED: Final = (
 """What an erasure does not reach."""
 
 
-def other_questions(profile_id: str, since: datetime) -> str:
-    """Return what an erasure may not reach of the questions asked since the memories were known; how to erase that."""
+def other_questions(profile_id: str, since: datetime, *, unspaced: bool = False) -> str:
+    """Return what an erasure may not reach of the questions asked since the memories were known; how to erase that.
+
+    Args:
+        profile_id: the profile.
+        since: when the first of the memories became known.
+        unspaced: whether some text is in a script without spaces, in which short names cannot be told from words.
+    """
+    short = (
+        " or in a name of two letters without a common Chinese surname (of Thai, Lao, Khmer and Burmese: of three)"
+        if unspaced
+        else ""
+    )
     return (
         "questions asked since the first of these memories was stored, before or after this erasure, which may say the "
-        "same in other words; redact all of them with: "
+        f"same in other words{short}; redact all of them with: "
         f"memory-pipeline erase --profile {profile_id} --questions-since {payloads.written(since)}"
     )
 

@@ -79,6 +79,7 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
         copied |= {key: _copied(lake.store, target, key, expected.get(key)) for key in keys}
         backup = Backup(store=own.store, position=own.position, made_at=now.isoformat(), version=VERSION, files=copied)
         target.put(LIST, json.dumps(asdict(backup), indent=1).encode())
+    lake.ledger.note_export(folder, at=now)
     return backup
 
 

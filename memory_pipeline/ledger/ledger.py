@@ -19,7 +19,7 @@ import polars as pl
 import sqlalchemy as sa
 from uuid6 import uuid7
 
-from memory_pipeline.ledger import database, references
+from memory_pipeline.ledger import database, exports, references
 from memory_pipeline.ledger.database import (
     ATTEMPTS,
     DEAD_LETTERS,
@@ -35,6 +35,7 @@ from memory_pipeline.ledger.database import (
     among,
     insert_new,
 )
+from memory_pipeline.ledger.disk import writable
 from memory_pipeline.ledger.event import COLUMNS, PIPELINE, DeadLetter, Event, instant, micros
 from memory_pipeline.ledger.payloads import SALT_BYTES, redacted
 from memory_pipeline.schemas import INSTANT, TABLES, EventType
@@ -263,6 +264,12 @@ class Ledger:
         )
         with self.writing() as transaction:
             return insert_event(transaction, undo.event())
+
+    def note_export(self, path: Path, *, at: datetime) -> None:
+        """Note that a copy of texts was written outside the store, if the store can be written itself."""
+        if writable(self.home):
+            with self.writing() as transaction:
+                exports.note(transaction, path, at=at)
 
     def position(self) -> int:
         """Return the position of the last event; 0 before the first."""

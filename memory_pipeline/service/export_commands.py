@@ -48,6 +48,7 @@ def export_markdown(
         raise Misused(f"DIR {directory}: is a file; name a folder")
     held = _current(profile)
     written = folder.write(directory, markdown.files(held), profile_id=held.profile_id, force=force)
+    _note(directory)
     document = {**_counts(held), **asdict(written)}
     if as_json:
         show_json(document)
@@ -138,7 +139,14 @@ def _write(file: Path, parts: Iterable[str], end: str = "\n") -> int:
         for part in parts:
             opened.write(part + end)
             count += 1
+    _note(file)
     return count
+
+
+def _note(path: Path) -> None:
+    """Note where memories were written, for the receipts of erasures."""
+    with existing_lake(settings_in_force()) as lake:
+        lake.ledger.note_export(path, at=datetime.now(UTC))
 
 
 def _counts(held: Current) -> dict[str, Any]:

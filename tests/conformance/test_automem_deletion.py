@@ -26,7 +26,9 @@ def test_what_is_deleted_has_no_edge_and_no_score_and_can_come_back(tmp_path):
         told("link.asserted", "kept", 2, target_id="faded", edge_type="RELATES_TO"),
     ]
     with homes.filled(tmp_path, events) as lake:
-        settings = homes.settings(tmp_path, preset="automem", delete_threshold=1e-9, archive_threshold=0.1)
+        settings = homes.settings(
+            tmp_path, preset="automem", delete_threshold=1e-9, archive_threshold=0.1, max_archived_share=1.0
+        )
         homes.night(lake, policy=settings)
         where = dict(lake.read("memories").select("memory_id", "lifecycle").rows())
         assert where == {"dull": "deleted", "faded": "archived", "kept": "active"}
