@@ -8,12 +8,15 @@ HOME_FOLDER ?= data
 SHARED ?= ../shared
 # A file stays on one worker, for the stores that its tests share; four keep two cores busy while servers and disks are waited for.
 WORKERS := -n 4 --dist loadfile --no-loadscope-reorder
+# Files with drills of which a short case stays on each push: crashes, crowds, erasures, breakers, bad input, access.
+SHORT_DRILL := $(wildcard $(addprefix tests/test_,crash_*.py busy_*.py erasure*.py starving.py client_writing.py breakers.py \
+	backup.py bad_input.py access.py isolation.py long_texts.py))
 export MEMORY_PIPELINE_HOME := $(HOME_FOLDER)
 
-.PHONY: help check style types suite demo test quick drill ui docs bench quality lint install dev clean
+.PHONY: help check style types suite demo test quick drill drill-short ui docs bench quality lint install dev clean
 
 help: ## Say what each target does
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "error: Python 3.11 or newer is needed, $(PYTHON) is $$($(PYTHON) -V 2>/dev/null || echo not there); name another: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -48,6 +51,9 @@ suite: dev
 
 drill: dev ## What is too long for each push: crashes, crowds, long lives, many random examples; writes docs/reliability.md
 	$(BIN)/pytest $(WORKERS) -m "drill or hypothesis" --hypothesis-profile=drill --reliability docs/reliability.md
+
+drill-short: dev ## The part of the drill that each push runs, in two minutes: one case of each kind of loss
+	$(BIN)/pytest $(WORKERS) $(SHORT_DRILL)
 
 check: style types ## Format, lint and types, without tests
 

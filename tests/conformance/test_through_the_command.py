@@ -28,7 +28,7 @@ CASES = {
 }
 POLICIES = {
     "automem-02": RELEASE,
-    "automem-19": RELEASE | {"delete_threshold": 0.05, "archive_threshold": 0.2},
+    "automem-19": RELEASE | {"delete_threshold": 0.05, "archive_threshold": 0.2, "max_archived_share": 1.0},
     **{case: {"preset": preset} for preset, cases in CASES.items() for case in cases},
 }
 RELEVANCE = {0.0: 0.20748400482069346, 0.5: 0.20748400482069346, 1.0: 0.20242444765969256, 7.0: 0.17684775591248814}
