@@ -100,7 +100,7 @@ def label_propagation(
         source: one end of each edge.
         target: the other end.
         weight: weight of each edge, finite and not negative.
-        max_iterations: maximum number of steps, each O(edges·log edges).
+        max_iterations: maximum number of steps, each O(edges·log edges) in the edges whose ends still move.
 
     Returns:
         The smallest row of its community for each row, int64 [n]. Communities are connected; a row without edges is its
@@ -114,14 +114,18 @@ def label_propagation(
     place[np.argsort(components(n, graph.row, graph.col), kind="stable")] = np.arange(n)
     row, near = place[graph.row], place[graph.col]
     labels = np.arange(n)
+    wanted, changed = labels.copy(), np.ones(n, dtype=np.bool_)
     for _ in range(max_iterations):
-        wanted = _wanted(labels, row, near, graph.data)
+        asked = changed.copy()
+        asked[row[changed[near]]] = True  # only they may want another label than before
+        among = np.flatnonzero(asked[row])
+        wanted[asked] = _wanted(labels, row[among], near[among], graph.data[among])[asked]
         moves = wanted != labels
         clash = moves[row] & moves[near] & ((wanted[row] == labels[near]) | (wanted[near] == labels[row]))
         moves[row[clash & (near < row)]] = False
         if not moves.any():
             break
-        labels = np.where(moves, wanted, labels)
+        labels, changed = np.where(moves, wanted, labels), moves
     inside = labels[row] == labels[near]
     return components(n, graph.row[inside], graph.col[inside])
 

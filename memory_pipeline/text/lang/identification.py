@@ -4,12 +4,16 @@ Identification of each text depends on that text alone and may leave it open; wh
 of most texts of its profile. Not here: what is known of a language (`registry`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
+from unicodedata import normalize
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
+from scipy import sparse
 
 from memory_pipeline.text.lang.registry import JUDGED
 
@@ -35,6 +39,8 @@ _SURE: Final = 0.5
 taken for another language and 5 % stayed open; of 170 texts in ten other languages 1 was wrong and 8 stayed open."""
 _SCRIPT_SHARE: Final = 0.2
 """Least share of the letters in a script: a name in another script does not change the language."""
+_ROUNDING: Final = 1e-3
+"""Difference of probabilities that an order of summation may turn; those of the library have 32 bits."""
 _READ: Final = 128
 """Letters read of a text: more do not change the answer."""
 
@@ -43,14 +49,15 @@ def identify(texts: pl.Series) -> pl.Series:
     """Identify the language of each text, from that text alone.
 
     Returns:
-        ISO 639-1 codes; null where a text is too short or too mixed to tell. Cost: about 20 µs a short text, 50 µs a
-        long one, and 0.4 s for the model, once a process.
+        ISO 639-1 codes; null where a text is too short or too mixed to tell. Cost: about 10 µs a text, and 0.4 s for
+        the model, once a process.
     """
     heads = texts.fill_null("").str.slice(0, _READ)
     by_script = _by_script(heads)
     open_ones = heads.str.contains(r"\p{L}") & by_script.is_null()
-    identified = [_identify_latin(text) for text in heads.filter(open_ones).to_list()]
-    return by_script.scatter(open_ones.arg_true(), identified).alias("language") if identified else by_script
+    if not open_ones.any():
+        return by_script
+    return by_script.scatter(open_ones.arg_true(), _identify_latin(heads.filter(open_ones))).alias("language")
 
 
 def _by_script(texts: pl.Series) -> pl.Series:
@@ -100,10 +107,46 @@ def judged(languages: pl.DataFrame) -> pl.Series:
     return of_profiles(languages).fill_null(JUDGED[0]).is_in(JUDGED).alias("judged")
 
 
-def _identify_latin(text: str) -> str | None:
-    """Return the language of a text in Latin script; None where it is open."""
-    code, confidence = _identifier().classify(text)
-    return str(code) if confidence >= _SURE else None
+def _identify_latin(texts: pl.Series) -> pl.Series:
+    """Return the language of each text in Latin script; null where it is open.
+
+    All texts walk through the identifier's automaton side by side. Where rounding might decide, it is asked itself.
+    """
+    different = texts.unique(maintain_order=True)
+    codes, confidence, lead = _scored(different.to_list())
+    sure = pl.Series(codes, dtype=pl.String).set(pl.Series(confidence < _SURE), None)
+    close = np.flatnonzero((np.abs(confidence - _SURE) < _ROUNDING) | (lead < _ROUNDING))
+    asked = [_identifier().classify(text) for text in different.gather(close).to_list()]
+    sure = sure.scatter(close, [code if most >= _SURE else None for code, most in asked]) if asked else sure
+    known = pl.DataFrame({"text": different, "language": sure})
+    return texts.to_frame("text").join(known, on="text", how="left", maintain_order="left")["language"]
+
+
+def _scored(texts: Sequence[str]) -> tuple[NDArray[np.str_], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the likeliest language of each text, its probability, and by how much that exceeds the next one's."""
+    model = _identifier()
+    nexts, starts, output = (np.asarray(part) for part in (model.tk_nextmove, model.tk_row, model.tk_output))
+    lowered = (text.lower() if text.isupper() else text for text in texts)
+    encoded = [normalize("NFC", text).encode("utf8", errors="surrogatepass") for text in lowered]
+    sizes = np.array([len(text) for text in encoded])
+    width = int(sizes.max())
+    letters = np.frombuffer(b"".join(text.ljust(width, b"\0") for text in encoded), dtype=np.uint8)
+    letters = letters.reshape(len(texts), width)
+    state = np.zeros(len(texts), dtype=np.int64)
+    found = np.full(letters.shape, -1, dtype=np.int64)
+    for place in range(width):
+        state = nexts[(starts[state].astype(np.int64) << 8) + letters[:, place]].astype(np.int64)
+        found[:, place] = output[state]
+    row, place = np.nonzero((found >= 0) & (np.arange(width) < sizes[:, np.newaxis]))
+    shape = (len(texts), len(model.nb_ptc))
+    counts = sparse.csr_array((np.ones(len(row)), (row, found[row, place])), shape=shape)
+    scores = counts.log1p() @ model.nb_ptc.astype(np.float64)
+    scores += np.where(np.diff(counts.indptr) > 0, 1.0, 0.0)[:, np.newaxis] * model.nb_pc
+    scores /= np.sqrt(np.maximum(sizes, 1))[:, np.newaxis]
+    chances = np.exp(scores - scores.max(axis=1, keepdims=True))
+    chances /= chances.sum(axis=1, keepdims=True)
+    ordered = np.sort(chances, axis=1)
+    return np.array(model.nb_classes)[chances.argmax(axis=1)], ordered[:, -1], ordered[:, -1] - ordered[:, -2]
 
 
 @cache
