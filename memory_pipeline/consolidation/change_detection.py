@@ -66,7 +66,7 @@ def compare(
         return TABLES["fact_changes"].empty()
     reading = relation_features.read(points.select(list(relation_features.MEMORY_COLUMNS)))
     older, newer = _candidates(reading, points, edges)
-    judged = JUDGES[policy.judge].judge(reading, older, newer)
+    judged = JUDGES[policy.judge].judge(reading, older, newer, least=_least(policy))
     pairs = judged.with_columns(older=pl.Series(older, dtype=pl.Int64), newer=pl.Series(newer, dtype=pl.Int64))
     found = _standing(pairs.filter(_likely(policy)), points, policy)
     return TABLES["fact_changes"].conform(
@@ -76,16 +76,18 @@ def compare(
 
 def _likely(policy: Policy) -> pl.Expr:
     """Return whether a relation is likely enough for a link."""
-    least = pl.col("relation").replace_strict(
-        {
-            "update": policy.fact_confidence,
-            "duplicate": policy.repeat_confidence,
-            "conflict": policy.conflict_confidence,
-        },
-        default=2.0,
-        return_dtype=pl.Float64,
-    )
+    updates = {"update": policy.fact_confidence}
+    least = pl.col("relation").replace_strict(_least(policy) | updates, default=2.0, return_dtype=pl.Float64)
     return (pl.col("confidence") >= least) | _sure(policy)
+
+
+def _least(policy: Policy) -> dict[str, float]:
+    """Return the confidence of each relation below which neither a link nor a closing follows from it."""
+    return {
+        "update": min(policy.fact_confidence, policy.close_confidence),
+        "duplicate": policy.repeat_confidence,
+        "conflict": policy.conflict_confidence,
+    }
 
 
 def _sure(policy: Policy) -> pl.Expr:

@@ -6,6 +6,8 @@ judges the likeliest pairs alone: `llm_model` and `llm_pairs` lay its verdicts o
 (`consolidation/change_detection`).
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, Protocol
 
 import numpy as np
@@ -44,10 +46,16 @@ the older memory that no longer holds, or null where that is all of it; `attribu
 """
 
 
+NO_LEAST: Final[Mapping[str, float]] = MappingProxyType({})
+"""Every relation matters, however unsure."""
+
+
 class RelationJudge(Protocol):
     """Judge of pairs of memories. Pure: equal memories and pairs give equal judgements, in any order of the pairs."""
 
-    def judge(self, reading: Reading, older: Rows, newer: Rows) -> pl.DataFrame:
+    def judge(
+        self, reading: Reading, older: Rows, newer: Rows, *, least: Mapping[str, float] = NO_LEAST
+    ) -> pl.DataFrame:
         """Judge pairs of memories of one profile each.
 
         Args:
@@ -55,6 +63,8 @@ class RelationJudge(Protocol):
                 `relation_features.MEMORY_COLUMNS`.
             older: index of the older memory of each pair.
             newer: index of the newer one, as many.
+            least: confidence by relation below which nothing follows from it: such a pair may be called unrelated,
+                which spares most of the work.
 
         Returns:
             One row a pair, in their order, with `JUDGEMENT_COLUMNS`.

@@ -89,7 +89,7 @@ class Reading:
         apart: [statements, stems] words that exclude one of the statement's.
         context: [statements, stems] its words and those of its neighbours in the session.
         values: for each type of value, [statements, values].
-        around: for values and for names, [statements, stems] the words around them.
+        around: for values and for names, [statements, stems] the words around them, and the same weighted.
         units: [statements, stems] what is counted, and [statements, counts] how many of what.
         cues: [statements, cues].
         clauses: statement of each clause; [clauses, stems] its words; [clauses, cues].
@@ -110,7 +110,7 @@ class Reading:
     apart: sparse.csr_array
     context: sparse.csr_array
     values: Mapping[str, sparse.csr_array]
-    around: tuple[sparse.csr_array, sparse.csr_array]
+    around: Sequence[tuple[sparse.csr_array, sparse.csr_array]]
     units: tuple[sparse.csr_array, sparse.csr_array]
     cues: NDArray[np.bool_]
     clauses: tuple[Rows, sparse.csr_array, NDArray[np.bool_]]
@@ -142,6 +142,7 @@ def read(memories: pl.DataFrame) -> Reading:
     near = present @ closeness
     near.data = np.minimum(near.data, 1.0)
     values = words.drop_nulls("value")
+    near_words = [_around(content, words, which, shape) for which in (pl.col("value").is_not_null(), pl.col("named"))]
     context = _context(present, statements)
     valued = stems.str.starts_with("#").to_numpy().astype(np.float64)
     owner, clause_words, clause_cues = clauses = _clauses(statements, shape, stems)
@@ -158,10 +159,7 @@ def read(memories: pl.DataFrame) -> Reading:
         apart=sparse.csr_array(present @ separation),
         context=context,
         values={kind: _values(values.filter(pl.col("kind") == kind), len(statements)) for kind in _TYPES},
-        around=(
-            _around(content, words, pl.col("value").is_not_null(), shape),
-            _around(content, words, pl.col("named"), shape),
-        ),
+        around=[(near, sparse.csr_array(near.multiply(weighted))) for near in near_words],
         units=_units(words, shape),
         cues=_cues(statements["low"]),
         clauses=clauses,
@@ -510,7 +508,12 @@ def _sums(matrix: sparse.csr_array) -> Floats:
 
 def _dot(one: sparse.csr_array, other: sparse.csr_array, left: Rows, right: Rows) -> Floats:
     """Return the product of row `left` of one matrix and row `right` of the other, for each pair."""
-    return _sums(one[left].multiply(other[right]))
+    result = np.zeros(len(left))
+    filled = np.flatnonzero((np.diff(one.indptr)[left] > 0) & (np.diff(other.indptr)[right] > 0))
+    for part in parts(len(filled)):
+        at = filled[part]
+        result[at] = _sums(one[left[at]].multiply(other[right[at]]))
+    return result
 
 
 def columns(reading: Reading, older: Rows, newer: Rows, *, at_most: bool = False) -> dict[str, Floats]:
@@ -652,9 +655,7 @@ def _values_compared(reading: Reading, older: Rows, newer: Rows) -> dict[str, Fl
         equal = np.maximum(equal, same > 0)
     units, amounts = reading.units
     same_units, same_amounts = _dot(units, units, older, newer), _dot(amounts, amounts, older, newer)
-    values, names = reading.around
-    near_values = np.minimum(_dot(values.multiply(reading.weighted), values, older, newer), 3.0)
-    near_names = np.minimum(_dot(names.multiply(reading.weighted), names, older, newer), 3.0)
+    near_values, near_names = (np.minimum(_dot(weighted, near, older, newer), 3.0) for near, weighted in reading.around)
     columns |= {
         "old_values": np.minimum(stated[older], 3.0),
         "amount_differs": same_units > same_amounts,
@@ -671,9 +672,9 @@ def _values_compared(reading: Reading, older: Rows, newer: Rows) -> dict[str, Fl
 def _cue_columns(reading: Reading, older: Rows, newer: Rows) -> dict[str, Floats]:
     """Return the cues of each side."""
     columns: dict[str, Floats] = {}
+    old, new = reading.cues[older].T.astype(np.float64), reading.cues[newer].T.astype(np.float64)
     for place, name in enumerate(CUES):
-        cue = reading.cues[:, place].astype(np.float64)
-        columns |= {f"old_{name}": cue[older], f"new_{name}": cue[newer]}
+        columns |= {f"old_{name}": old[place], f"new_{name}": new[place]}
     columns["negation_differs"] = np.abs(columns["old_negation"] - columns["new_negation"])
     return columns
 
@@ -725,8 +726,8 @@ def _clause_columns(reading: Reading, older: Rows, newer: Rows) -> dict[str, Flo
 
 def _clauses_at_most(reading: Reading, older: Rows, newer: Rows) -> dict[str, Floats]:
     """Return the largest values that `_clause_columns` can have."""
-    cues, one = reading.clause_cues, np.ones(len(older))
-    changing, denying = _any_cue(cues, _CHANGING)[newer], _any_cue(cues, _DENYING)[newer]
+    old, new, one = reading.clause_cues[older], reading.clause_cues[newer], np.ones(len(older))
+    changing, denying = _any_cue(new, _CHANGING), _any_cue(new, _DENYING)
     clauses = np.bincount(reading.clauses[0], minlength=len(reading.statements))
     return {
         "old_clauses": clauses[older].astype(np.float64),
@@ -737,8 +738,8 @@ def _clauses_at_most(reading: Reading, older: Rows, newer: Rows) -> dict[str, Fl
         "change_plain": changing * _MOST_PLAIN,
         "change_match": changing,
         "end_plain": denying * _MOST_PLAIN,
-        **{f"clause_old_{name}": _any_cue(cues, (name,))[older] for name in _OLD_CLAUSE_CUES},
-        **{f"clause_new_{name}": _any_cue(cues, (name,))[newer] for name in _NEW_CLAUSE_CUES},
+        **{f"clause_old_{name}": _any_cue(old, (name,)) for name in _OLD_CLAUSE_CUES},
+        **{f"clause_new_{name}": _any_cue(new, (name,)) for name in _NEW_CLAUSE_CUES},
     }
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memory_pipeline.settings.model_files import coefficients
 from memory_pipeline.text.compare import stances, stated_changes
-from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, RELATIONS
+from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, NO_LEAST, RELATIONS
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 from memory_pipeline.text.compare.numbered_things import are_others
 from memory_pipeline.text.compare.relation_features import (
@@ -34,8 +34,8 @@ Floats = NDArray[np.float64]
 
 LEAST_CONFIDENCE: Final = 0.2
 """Probability below which a pair counts as unrelated."""
-_LEAST_GAIN: Final = np.log(LEAST_CONFIDENCE / (1 - LEAST_CONFIDENCE)) - 1e-6
-"""What the score of a relation exceeds that of none by, at least, where its probability reaches that."""
+_ROUNDING: Final = 1e-6
+"""Difference of scores that an order of summation may turn."""
 _QUESTION: Final = r"^[^,.;:!]*\?\W*$"
 """A statement that only asks."""
 _NOTHING: Final = np.eye(len(RELATIONS))[RELATIONS.index("unrelated")]
@@ -59,11 +59,14 @@ _OTHER_NAME: Final = 0.85
 class RelationModel:
     """The default judge, by features of the words. Deterministic, offline; judges texts in English."""
 
-    def judge(self, reading: Reading, older: Rows, newer: Rows) -> pl.DataFrame:
-        """Judge pairs of memories: see `RelationJudge.judge`. Cost: about 30 µs per pair of short memories."""
+    def judge(
+        self, reading: Reading, older: Rows, newer: Rows, *, least: Mapping[str, float] = NO_LEAST
+    ) -> pl.DataFrame:
+        """Judge pairs of memories: see `RelationJudge.judge`. Cost: about 10 µs per pair of short memories."""
+        needed = np.array([max(least.get(name, 0.0), LEAST_CONFIDENCE) for name in RELATIONS[:_UNRELATED]])
         pair, left, right = statement_pairs(reading, older, newer)
         asks = reading.statements["low"].str.contains(_QUESTION).to_numpy()
-        probability = _screened(reading, pair, left, right)
+        probability = _screened(reading, pair, left, right, needed)
         probability[asks[left] | asks[right] | are_others(reading.statements["low"], left, right)] = _NOTHING
         several = (np.diff(reading.start) > 1)[older] & (np.diff(reading.start) > 1)[newer]
         probability[several[pair], _DUPLICATE] = 0.0
@@ -80,7 +83,7 @@ class RelationModel:
         relation[place] = _UPDATE
         confidence[place] = np.where(kind == "likely", _OTHER_NAME, _STATED)
         rule[place] = kind
-        kept = np.flatnonzero(confidence >= LEAST_CONFIDENCE)
+        kept = np.flatnonzero(confidence >= needed[relation])
         texts = reading.statements["text"]
         pairs = pl.DataFrame(
             {
@@ -111,12 +114,14 @@ class RelationModel:
         ).cast(pl.Schema(JUDGEMENT_COLUMNS))
 
 
-def _screened(reading: Reading, pair: Rows, left: Rows, right: Rows) -> Floats:
+def _screened(reading: Reading, pair: Rows, left: Rows, right: Rows, needed: Floats) -> Floats:
     """Return the probability of each relation of pairs of statements, [pairs, relations].
 
     Clauses, which cost most, are read of those memories alone of which the other features leave a relation possible;
-    the other pairs, some nine in ten, are unrelated.
+    the other pairs, some nine in ten, are unrelated. Half the confidence needed is possible enough, since `_bar` may
+    add the probability of a repetition to that of another relation.
     """
+    least = np.maximum(needed / 2, LEAST_CONFIDENCE)
     possible, similarity = np.empty((len(pair), len(RELATIONS) - 1)), np.empty(len(pair))
     for part in parts(len(pair)):
         known = columns(reading, left[part], right[part], at_most=True)
@@ -124,7 +129,7 @@ def _screened(reading: Reading, pair: Rows, left: Rows, right: Rows) -> Floats:
     placed = ranks(similarity, left, right)
     possible += _at_most(placed)
     possible += _weights(("similarity",))[1][:_UNRELATED] - _weights(("similarity",))[1][_UNRELATED]
-    likely = np.bincount(pair, possible.max(axis=1) >= _LEAST_GAIN)[pair] > 0
+    likely = np.bincount(pair, (possible >= np.log(least / (1 - least)) - _ROUNDING).any(axis=1))[pair] > 0
     rows = np.flatnonzero(likely)
     result = np.tile(_NOTHING, (len(pair), 1))
     for part in parts(len(rows)):

@@ -47,6 +47,7 @@ _TIME: Final = re.compile(r"[0-9]{1,2}:[0-9]{2}(?:[ap]m)?|[0-9]{1,2}[ap]m")
 _ORDINAL: Final = re.compile(r"([0-9]+)(?:st|nd|rd|th)")
 _INTRODUCTION: Final = re.compile(rf"^\W*(?:(?:{'|'.join(sorted(words.DROPPED))})\s*[,:!]\s*)+", re.IGNORECASE)
 _SHORT: Final = tuple((re.compile(pattern, re.IGNORECASE), wording) for pattern, wording in words.SPELLED_OUT)
+_ANY_SHORT: Final = re.compile("|".join(pattern for pattern, _ in words.SPELLED_OUT), re.IGNORECASE)
 _BEGINNINGS: Final = tuple(tuple(map(stem, verb.split())) for verb in words.BEGINNINGS)
 _AUXILIARIES: Final = frozenset({"be", "have", "get"})
 _INSTEAD: Final = ("instead", "of")
@@ -283,7 +284,7 @@ _TESTS: Final = {
 def _clause(text: str) -> Clause:
     """Read a clause."""
     spelled = text.replace("\u2019", "'")
-    for pattern, wording in _SHORT:
+    for pattern, wording in _SHORT if _ANY_SHORT.search(spelled) else ():
         spelled = pattern.sub(wording, spelled)
     found = [word.removesuffix("'s").removesuffix("'") for word in _TOKEN.findall(spelled)]
     kept = [word for word in found if word.lower() not in words.DROPPED]

@@ -5,8 +5,10 @@ Lossless: the sentences of a text, joined, are the text. Not here: clauses withi
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
+import numpy as np
 import polars as pl
 from sentencex import segment
 
@@ -31,17 +33,10 @@ def split_sentences(texts: pl.Series, languages: pl.Series | None = None) -> pl.
     """
     codes = [None] * len(texts) if languages is None else languages.to_list()
     parts = [list(_sentences(text or "", code or ENGLISH)) for text, code in zip(texts.to_list(), codes, strict=True)]
-    return (
-        pl.DataFrame(
-            {
-                "row": pl.int_range(len(texts), dtype=pl.UInt32, eager=True),
-                "sentence": pl.Series(parts, dtype=pl.List(pl.String)),
-            }
-        )
-        .explode("sentence")
-        .drop_nulls("sentence")
-        .select("row", pl.int_range(pl.len()).over("row").alias("place"), "sentence")
-    )
+    counts = pl.Series([len(part) for part in parts], dtype=pl.Int64)
+    rows = pl.int_range(len(texts), dtype=pl.UInt32, eager=True).gather(np.repeat(np.arange(len(texts)), counts))
+    places = pl.DataFrame({"row": rows}).select("row", pl.int_range(pl.len()).over("row").alias("place"))
+    return places.with_columns(sentence=pl.Series(list(chain.from_iterable(parts)), dtype=pl.String))
 
 
 def _sentences(text: str, language: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ Not here: segmentation into words (`parse/tokens`), synonyms and irregular verbs
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 
 _NUMBER_WORDS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -55,6 +56,7 @@ _UNINFLECTED: Final = frozenset(
 _VOWELS: Final = frozenset("aeiouy")
 
 
+@lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
     """Reduce a lower-case word to its stem.
 
@@ -74,7 +76,7 @@ def stem(word: str) -> str:
 
 def without_clitic(word: str) -> str:
     """Return the word without its clitic; a number without its thousands separators."""
-    for clitic in _CLITICS:
+    for clitic in _CLITICS if "'" in word else ():
         if word.endswith(clitic):
             return word.removesuffix(clitic)
     return word.replace(",", "") if word[:1].isdigit() else word
