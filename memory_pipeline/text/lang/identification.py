@@ -129,15 +129,15 @@ def _scored(texts: Sequence[str]) -> tuple[NDArray[np.str_], NDArray[np.float64]
     lowered = (text.lower() if text.isupper() else text for text in texts)
     encoded = [normalize("NFC", text).encode("utf8", errors="surrogatepass") for text in lowered]
     sizes = np.array([len(text) for text in encoded])
-    width = int(sizes.max())
-    letters = np.frombuffer(b"".join(text.ljust(width, b"\0") for text in encoded), dtype=np.uint8)
-    letters = letters.reshape(len(texts), width)
+    longest = int(sizes.max())
+    letters = np.frombuffer(b"".join(text.ljust(longest, b"\0") for text in encoded), dtype=np.uint8)
+    letters = letters.reshape(len(texts), longest)
     state = np.zeros(len(texts), dtype=np.int64)
     found = np.full(letters.shape, -1, dtype=np.int64)
-    for place in range(width):
-        state = nexts[(starts[state].astype(np.int64) << 8) + letters[:, place]].astype(np.int64)
-        found[:, place] = output[state]
-    row, place = np.nonzero((found >= 0) & (np.arange(width) < sizes[:, np.newaxis]))
+    for at in range(longest):
+        state = nexts[(starts[state].astype(np.int64) << 8) + letters[:, at]].astype(np.int64)
+        found[:, at] = output[state]
+    row, place = np.nonzero((found >= 0) & (np.arange(longest) < sizes[:, np.newaxis]))
     shape = (len(texts), len(model.nb_ptc))
     counts = sparse.csr_array((np.ones(len(row)), (row, found[row, place])), shape=shape)
     scores = counts.log1p() @ model.nb_ptc.astype(np.float64)

@@ -21,6 +21,8 @@ _SUFFIXES_AFTER_E: Final = ("ing", "edly", "ed")
 _SHORT_SYLLABLE: Final = re.compile(r"[^aeiouy]+[aeiouy][^aeiouywx]")
 """One short syllable, as in "car" and "hop", where a final e makes another word (Porter 1980)."""
 
+_CACHED_WORDS: Final = 1 << 17
+
 _MIN_LETTERS: Final = 3
 """Shorter words have no suffix, and no stem is shorter."""
 
@@ -56,7 +58,7 @@ _UNINFLECTED: Final = frozenset(
 _VOWELS: Final = frozenset("aeiouy")
 
 
-@lru_cache(maxsize=200_000)
+@lru_cache(maxsize=_CACHED_WORDS)
 def stem(word: str) -> str:
     """Reduce a lower-case word to its stem.
 
