@@ -234,7 +234,7 @@ def test_what_comes_through_a_pipe_is_read_once_and_whole(tmp_path):
     counts = {"accepted": 2, "duplicates": 0, "dead_letters": 1}
     imported = json.loads(said.stdout)["/dev/stdin"]
     (refused,) = imported.pop("refused")
-    assert imported == counts | {"profiles": ["default"]}
+    assert imported == counts | {"profiles": ["default"], "skipped": {}}
     assert refused["origin"] == "stdin:3"
     found = told("list", home=tmp_path / "home")
     assert {one["content"] for one in found} == {"First", "Second"}

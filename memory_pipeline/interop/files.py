@@ -12,8 +12,8 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -113,6 +113,15 @@ class Member:
             raise Broken(f"breaks off ({error}); give a whole file") from error
 
 
+def parsed(line: bytes) -> Mapping[str, Any] | None:
+    """Return a line as a JSON object; None if it is none."""
+    try:
+        read = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return read if isinstance(read, Mapping) else None
+
+
 def members(path: Path) -> Iterator[Member]:
     """Yield the files of an export in order of their names: of a folder, an archive, or the file itself.
 
@@ -135,15 +144,21 @@ def members(path: Path) -> Iterator[Member]:
 
 
 def _member(path: Path, name: str) -> Member:
-    def opened() -> IO[bytes]:
+    def opened() -> AbstractContextManager[IO[bytes]]:
         return _plain(path.open("rb"), name)
 
     return Member(name, opened, datetime.fromtimestamp(path.stat().st_mtime, UTC), path)
 
 
-def _plain(file: IO[bytes], name: str) -> IO[bytes]:
-    """Return a file, uncompressed if its name says that it is compressed."""
-    return gzip.GzipFile(fileobj=file) if name.endswith(".gz") else file  # type: ignore[return-value]
+@contextmanager
+def _plain(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
+    """Open a file, uncompressed if its name says that it is compressed."""
+    with file:
+        if name.endswith(".gz"):
+            with gzip.GzipFile(fileobj=file) as plain:
+                yield plain  # type: ignore[misc] # it reads like any other
+        else:
+            yield file
 
 
 def _opened(member: Member) -> Iterator[Member]:
@@ -173,7 +188,7 @@ def _zipped(archive: IO[bytes], member: Member) -> Iterator[Member]:
                     continue
                 at = datetime(*entry.date_time, tzinfo=UTC) if _is_date(entry.date_time) else member.modified
 
-                def content(entry: zipfile.ZipInfo = entry) -> IO[bytes]:
+                def content(entry: zipfile.ZipInfo = entry) -> AbstractContextManager[IO[bytes]]:
                     return _plain(opened.open(entry), entry.filename)
 
                 yield from _opened(Member(entry.filename, content, at))
@@ -194,7 +209,7 @@ def _tarred(archive: IO[bytes], member: Member) -> Iterator[Member]:
         with tarfile.open(fileobj=archive, mode="r:*") as opened:
             for entry in sorted((entry for entry in opened if entry.isfile()), key=lambda entry: entry.name):
 
-                def content(entry: tarfile.TarInfo = entry) -> IO[bytes]:
+                def content(entry: tarfile.TarInfo = entry) -> AbstractContextManager[IO[bytes]]:
                     return _plain(opened.extractfile(entry) or io.BytesIO(), entry.name)
 
                 yield from _opened(Member(entry.name, content, datetime.fromtimestamp(entry.mtime, UTC)))

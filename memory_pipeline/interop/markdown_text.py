@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from memory_pipeline.interop import markdown_notes
-from memory_pipeline.interop.records import labels, mapping
+from memory_pipeline.interop.records import label, labels, mapping
 
 WHOLE: Final = 2000
 """Most characters of a note with name and description that is one memory."""
@@ -26,6 +26,7 @@ _MOST_FRONT: Final = 65_536
 _HEADING: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _ITEM: Final = re.compile(r"( {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]+)(\S.*)")
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
+_BOLD: Final = re.compile(r"\*\*([^*\n]+?):?\*\*:?")
 _RULE: Final = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,}|={3,}|-{2,})")
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _TAG: Final = re.compile(r"(?<![\w/#&])#([^\W\d_][\w/-]*)")
@@ -43,8 +44,6 @@ class Unit:
     text: str
     line: int
     """Line of the file, from 1."""
-    after: int
-    """Line after its last one."""
     heading: tuple[str, ...] = ()
     """Headings above it."""
     memory_id: str | None = None
@@ -64,37 +63,28 @@ class Note:
     units: tuple[Unit, ...]
     readable: bool
     """False: there is a front matter that cannot be read."""
-    whole: bool = False
-    """Whether the file is one memory."""
 
 
 def read(text: str) -> Note:
-    """Read a file; line ends may be those of any system, but what an export of ours wrote is read exactly."""
-    whole = text if markdown_notes.read(text) else text.replace("\r\n", "\n").replace("\r", "\n")
+    """Read a file; line ends may be those of any system."""
+    whole = text.replace("\r\n", "\n").replace("\r", "\n")
     front, start = _front(whole)
     ours = markdown_notes.read(whole)
     units = [
-        Unit(
-            note.content,
-            _line(whole, note.start),
-            _line(whole, note.end),
-            memory_id=note.fields["memory_id"],
-            fields=note.fields,
-        )
+        Unit(note.content, _line(whole, note.start), memory_id=label(note.fields["memory_id"]), fields=note.fields)
         for note in ours
     ]
     if ours and not ours[0].start and ours[0].end == len(whole):
-        return Note(front, tuple(units), readable=True, whole=True)
+        return Note(front, tuple(units), readable=True)
     rest = whole[start:]
     for note in ours:
         lines = "\n" * whole.count("\n", note.start, note.end)
         rest = rest[: note.start - start] + lines.rjust(note.end - note.start) + rest[note.end - start :]
     if len(rest) < WHOLE and front.get("name") and front.get("description") and not ours and BEGIN_INDEX not in rest:
         content = rest.strip()
-        end = _line(whole, len(whole))
-        units += [_described(Unit(content, _line(whole, start), end), front)] if content else []
-        return Note(front, tuple(units), readable=True, whole=True)
-    units += [_described(unit, front) for unit in _blocks(rest.split("\n"), _line(whole, start))]
+        units += [_described(Unit(content, _line(whole, start)), front)] if content else []
+    else:
+        units += [_described(unit, front) for unit in _blocks(rest.split("\n"), _line(whole, start))]
     readable = bool(front) or not _FRONT.match(whole)
     return Note(front, tuple(sorted(units, key=lambda unit: unit.line)), readable)
 
@@ -151,26 +141,31 @@ def _blocks(lines: list[str], first: int) -> Iterator[Unit]:
             place += 1
         elif match := _ITEM.fullmatch(line):
             end = _item_end(lines, place)
-            yield _item(lines[place:end], Unit(match[2], number, first + end, above), indent=len(match[1]))
+            yield _item(lines[place:end], Unit(match[2], number, above), indent=len(match[1]))
             place = end
         elif not line.strip():
             place += 1
         elif _RULE.fullmatch(line):
-            headings = [pair for pair in headings if pair[0] < _INTRODUCTION]
+            headings = [pair for pair in headings if pair[0] < _IN_BOLD]
             place += 1
         else:
             end = _paragraph_end(lines, place)
             text = "\n".join(lines[place:end]).strip()
-            headings = [pair for pair in headings if pair[0] < _INTRODUCTION]
-            if _ITEM.fullmatch(_next(lines, end)) and text.endswith(":") and "\n" not in text:
+            bold = _BOLD.fullmatch(text)
+            headings = [pair for pair in headings if pair[0] < (_IN_BOLD if bold else _INTRODUCTION)]
+            if bold:
+                headings.append((_IN_BOLD, bold[1]))
+            elif _ITEM.fullmatch(_next(lines, end)) and text.endswith(":") and "\n" not in text:
                 headings.append((_INTRODUCTION, text.rstrip(":")))
             elif _COMMENT.sub("", text).strip():
-                yield Unit(text, number, first + end, tuple(title for _, title in headings))
+                yield Unit(text, number, tuple(title for _, title in headings))
             place = end
 
 
-_INTRODUCTION: Final = 7
-"""Level of a line such as "Preferences:" before a list, below every heading."""
+_IN_BOLD: Final = 7
+"""Level of a line in bold: below every heading."""
+_INTRODUCTION: Final = 8
+"""Level of a line such as "Preferences:" before a list."""
 
 
 def _next(lines: list[str], place: int) -> str:

@@ -17,7 +17,7 @@ from memory_pipeline.interop.items import Imported, Taking, stable_id
 from memory_pipeline.ledger import profile_events
 from memory_pipeline.ledger.event import COLUMNS, Event, instant, micros
 from memory_pipeline.ledger.ledger import Ledger
-from memory_pipeline.ledger.payloads import Stored, Updated
+from memory_pipeline.ledger.payloads import Updated
 from memory_pipeline.schemas import Action, EventType
 
 IMPORTER: Final = "import:"
@@ -29,8 +29,6 @@ FIXED: Final = "changes of fields that stay as first stored"
 _UPDATABLE: Final = tuple(Updated.model_fields)
 _CLEARED: Final[Mapping[str, Any]] = {"tags": [], "metadata": "{}", "protected": False}
 """What an update says to take a field back; others cannot be taken back."""
-_MADE_AS: Final[Mapping[str, str]] = {"importance": "importance_given"}
-"""Fields that a decision has under another name."""
 _TYPE, _MEMORY, _OCCURRED, _INSTANCE, _PAYLOAD = (
     1 + COLUMNS.index(name) for name in ("event_type", "memory_id", "occurred_at", "instance_id", "payload")
 )
@@ -50,6 +48,8 @@ class _Known:
     """Instant of its last update, microseconds since 1970."""
     updates: int = 0
     erased: bool = False
+    told: bool = False
+    """Whether the batch has told of it before."""
 
 
 @dataclass(frozen=True)
@@ -76,19 +76,25 @@ def reconcile(ledger: Ledger | None, events: Sequence[Event]) -> Reconciled:
     for event in events:
         if not isinstance(event, Imported) or event.taking is Taking.EVENT or event.memory_id is None:
             result.events.append(event)
+            _follow(known, event)
             continue
         memory = known.get((event.profile_id, event.memory_id))
         said = json.loads(event.payload_json())
         if memory is None:
-            known[event.profile_id, event.memory_id] = _Known(said, dict(said), imported=True)
+            known[event.profile_id, event.memory_id] = _Known(said, dict(said), imported=True, told=True)
             result.events.append(event)
         elif memory.erased:
             result.skipped[ERASED] += 1
         elif event.taking is Taking.IF_NEW:
             result.known.append(event)
+            memory.told = True
         else:
             update = _update(event, said, memory, result.skipped)
-            (result.known if update is None else result.events).append(update or event)
+            if update is not None:
+                result.events.append(update)
+            elif not memory.told:
+                result.known.append(event)
+            memory.told = True
     return result
 
 
@@ -147,6 +153,15 @@ def _update(event: Imported, said: dict[str, Any], memory: _Known, skipped: Coun
     return Imported.of(update, event.origin, event.raw)
 
 
+def _follow(known: Mapping[tuple[str, str], _Known], event: Event) -> None:
+    """Apply an update that the source itself records to what it said of a memory before."""
+    if event.event_type is EventType.UPDATED and (memory := known.get((event.profile_id, event.memory_id or ""))):
+        changes = json.loads(event.payload_json())
+        memory.said = memory.said | changes
+        memory.now |= changes
+        memory.changed_at = max(memory.changed_at, micros(event.occurred_at))
+
+
 def _known(ledger: Ledger, events: Sequence[Event]) -> dict[tuple[str, str], _Known]:
     wanted: dict[str, set[str]] = {}
     for event in events:
@@ -165,8 +180,8 @@ def _of_profile(ledger: Ledger, profile_id: str, memory_ids: Iterable[str]) -> d
         rows = profile_events.of_memories(transaction, profile_id, wanted)
         summaries = wanted & profile_events.summary_ids(transaction, profile_id)
     known = {
-        name: _Known(fields, dict(fields), imported=False)
-        for name, fields in _summaries(ledger, profile_id, summaries).items()
+        name: _Known({"content": text}, {"content": text}, imported=False)
+        for name, text in _summaries(ledger, profile_id, summaries).items()
     }
     written = [row for row in rows if row[_TYPE] in {EventType.STORED.value, EventType.UPDATED.value}]
     for row in sorted(ledger.with_payloads(written), key=lambda row: (row[_OCCURRED], row[0])):
@@ -195,17 +210,12 @@ def _tell(known: dict[str, _Known], row: Sequence[Any]) -> None:
             memory.said = dict(memory.now)
 
 
-def _summaries(ledger: Ledger, profile_id: str, memory_ids: set[str]) -> dict[str, dict[str, Any]]:
-    """Return the fields of some summaries as runs made them last, under the names of `memory.stored`."""
+def _summaries(ledger: Ledger, profile_id: str, memory_ids: set[str]) -> dict[str, str]:
+    """Return the texts of some summaries as runs made them last."""
     if not memory_ids:
         return {}
     decisions = ledger.decisions(profiles=[profile_id]).filter(
         (pl.col("action") == Action.SUMMARISE.value) & pl.col("memory_id").is_in(sorted(memory_ids))
     )
     rows = decisions.sort("as_of", "seq").select("memory_id", "after").iter_rows()
-    made = {name: json.loads(after) for name, after in rows}
-    return {
-        name: {field: value for field in Stored.model_fields if (value := row.get(_MADE_AS.get(field, field)))}
-        for name, row in made.items()
-        if row.get("content")
-    }
+    return {memory_id: text for memory_id, after in rows if (text := json.loads(after).get("content"))}

@@ -7,7 +7,7 @@ record is read as if nothing had happened. Not here: reading files (`files.py`),
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -39,6 +39,8 @@ def instant(value: object) -> datetime | None:
     first moment. Without an offset it is UTC, which is a convention: some systems write local time.
     """
     try:
+        if isinstance(value, datetime):
+            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
         if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
             read = datetime.fromisoformat(value.strip())
             return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
@@ -64,7 +66,7 @@ def label(value: object) -> str | None:
     """Return a name, id or tag that fits (see `payloads.Identifier`), shortened if need be; None if there is none."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
-    fitting = _CONTROL.sub(" ", text(str(value)) or "").strip()[:LONGEST].strip()
+    fitting = (text(_CONTROL.sub(" ", str(value))) or "").strip()[:LONGEST].strip()
     return fitting if any(not unicodedata.category(letter).startswith("C") for letter in fitting) else None
 
 
@@ -187,6 +189,14 @@ class Record:
         """Return the record at another instant, if that is one."""
         return replace(self, at=instant(at) or self.at)
 
+    def of(self, other: "Record") -> "Record":
+        """Return the record as one of another's profile, user, agent and session."""
+        return replace(self, profile=other.profile, who=other.who)
+
+    def into(self, profile: str | None) -> "Record":
+        """Return the record in another profile, if one is named."""
+        return replace(self, profile=profile or self.profile)
+
     def event_id(self, *parts: str) -> str:
         """Return an event id that depends on format, store, profile and these parts."""
         return stable_id(self.source.file_format, self.source.name, self.profile, *parts)
@@ -248,7 +258,7 @@ class Record:
         if name := identifier(memory_id):
             yield self._event(EventType.FEEDBACK, (name, revision), memory_id=name, payload={"helpful": helpful})
 
-    def session(self, kind: EventType, revision: str, **metadata: object) -> Iterator[Item]:
+    def session(self, kind: EventType, revision: str, metadata: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the start or end of the record's session; nothing if it names none."""
         if session_id := self.who.get("session_id"):
             kept = metadata_of(metadata)
@@ -301,51 +311,24 @@ class Record:
         return fields, wrong
 
 
-@dataclass(frozen=True)
-class Said:
-    """One turn of a conversation that is imported."""
+def fields_of(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the values that are fields of a memory under our names, in our form, and the others."""
+    read: dict[str, Callable[[Any], Any]] = {
+        "importance": share,
+        "importance_hint": share,
+        "confidence": share,
+        "valid_from": _at,
+        "valid_until": _at,
+        "protected_reason": text,
+        "memory_type": lambda value: kind_of(value)[0].get("memory_type"),
+        "category": lambda value: kind_of(value)[0].get("category"),
+        "tags": lambda value: labels(value) if isinstance(value, list) else None,
+        "protected": lambda value: value if isinstance(value, bool) else None,
+    }
+    known = {name: found for name, form in read.items() if name in values and (found := form(values[name])) is not None}
+    return known, {name: value for name, value in values.items() if name not in known}
 
-    turn_id: object
-    content: object
-    at: datetime | None
-    """When it was said; None: with the turn before it."""
-    origin: str
-    raw: object
-    speaker: str = "user"
-    tags: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] | None = None
 
-
-def conversation(
-    source: Source, turns: Iterable[Said | Item], *, session: object, begins: datetime | None = None, **about: object
-) -> Iterator[Item]:
-    """Yield a memory a turn, between the start and end of their session.
-
-    Args:
-        source: the store that they are from.
-        turns: the turns in order, and what is skipped or broken among them.
-        session: id of the conversation.
-        begins: instant of turns before the first dated one.
-        about: `user`, `agent_id` and whatever else is known of the session, which becomes metadata of its start.
-    """
-    who = {name: about.pop(name) for name in ("user", "agent_id") if name in about}
-    last: Record | None = None
-    last_turn = ""
-    at = begins
-    for turn in turns:
-        if not isinstance(turn, Said):
-            yield turn
-            continue
-        at = max(turn.at, at) if turn.at and at and last else turn.at or at
-        record = source.record(turn.raw, turn.origin, at=written(at) if at else None, session_id=session, **who)
-        if last is None:
-            yield from record.session(EventType.SESSION_STARTED, "", **about)
-        stored = record.stored(
-            turn.turn_id,
-            turn.content,
-            {"speaker": label(turn.speaker), "tags": labels(turn.tags) or None, "metadata": turn.metadata},
-        )
-        yield from stored
-        last, last_turn = record, str(turn.turn_id)
-    if last is not None:
-        yield from last.session(EventType.SESSION_ENDED, last_turn)
+def _at(value: object) -> str | None:
+    at = instant(value)
+    return written(at) if at else None

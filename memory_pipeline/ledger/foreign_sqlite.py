@@ -67,8 +67,14 @@ def rows(path: Path, table: str, *, order: Sequence[str] = ()) -> Iterator[dict[
 
 def _opened(path: Path) -> sqlite3.Connection:
     try:
-        # A URI in this mode neither creates a file nor changes one.
-        return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", timeout=_PATIENCE, uri=True)
+        # A database with a write-ahead log and no such file beside it is in use by nobody; opened as usual, it would
+        # be given one.
+        with path.open("rb") as file:
+            logs_ahead = file.read(20)[18:19] == b"\x02"
+        mode = "immutable=1" if logs_ahead and not path.with_name(f"{path.name}-wal").exists() else "mode=ro"
+        return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", timeout=_PATIENCE, uri=True)
+    except OSError as error:
+        raise Unreadable(f"{path}: cannot be read ({error.strerror}); name a readable file") from error
     except sqlite3.Error as error:
         raise _unreadable(path, error) from error
 

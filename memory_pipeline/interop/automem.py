@@ -1,0 +1,156 @@
+"""Imports a backup of AutoMem: the files of FalkorDB and Qdrant, apart, in a folder, or in one archive.
+
+The graph has the memories and their relations; of Qdrant only memories that the graph lacks are taken. Not here: what
+AutoMem derives itself, such as similarities, which a run finds anew.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from memory_pipeline.interop.files import Broken, Member, members
+from memory_pipeline.interop.items import Item, Skipped
+from memory_pipeline.interop.records import (
+    Source,
+    identifier,
+    instant,
+    kind_of,
+    labels,
+    listed,
+    mapping,
+    metadata_of,
+    share,
+    text,
+)
+from memory_pipeline.interop.sampling import Sample
+
+FORMAT: Final = "automem"
+
+_FOUND_ANEW: Final = {"SIMILAR_TO", "PRECEDED_BY"}
+_REVERSED: Final = {"INVALIDATED_BY": "SUPERSEDES"}
+_WEIGHTS: Final = ("strength", "confidence", "score")
+_STATES: Final = ("archived", "archived_at", "relevance_score", "summary")
+
+
+def detect(seen: Sample) -> bool:
+    """Tell whether a path is a backup of AutoMem."""
+    names = {Path(name).name for name in seen.names}
+    return any(
+        name.startswith(("falkordb_", "qdrant_")) and name.endswith((".json", ".json.gz")) for name in names
+    ) or any(one.has("graph_name", "nodes") or one.has("collection_name", "points") for one in seen.heads)
+
+
+def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Item]:
+    """Yield the memories of a backup, one held in memory at a time, and their relations.
+
+    Args:
+        path: `.json.gz` file, archive, or folder; of several backups the newest of each kind is read.
+        recorded_at: time of the import.
+        profile: profile to import into; default `automem`.
+    """
+    source = Source(FORMAT, recorded_at, profile or FORMAT)
+    names = dict[object, str]()
+    newest = {
+        kind: max((m.name for m in members(path) if _kind(m) == kind), default="") for kind in ("graph", "points")
+    }
+    for kind in ("graph", "points"):
+        for member in members(path):
+            if member.name == newest[kind]:
+                try:
+                    yield from (_graph if kind == "graph" else _points)(source, member, names)
+                except Broken as error:
+                    yield source.broken(None, member.name, str(error))
+
+
+def _kind(member: Member) -> str | None:
+    """Return which part of a backup a file is."""
+    if not member.base.endswith(".json"):
+        return None
+    if member.base.startswith("falkordb"):
+        return "graph"
+    if member.base.startswith("qdrant"):
+        return "points"
+    try:
+        with member.open() as file:
+            head = file.read(4096)
+    except (OSError, EOFError):
+        return None
+    return "graph" if b'"graph_name"' in head else "points" if b'"collection_name"' in head else None
+
+
+def _graph(source: Source, member: Member, names: dict[object, str]) -> Iterator[Item]:
+    for place, node in enumerate(member.elements("nodes.item")):
+        origin = f"{member.name}:nodes[{place}]"
+        if "Memory" not in listed(mapping(node).get("labels")):
+            yield (
+                Skipped("nodes that are no memories")
+                if isinstance(node, Mapping)
+                else source.broken(node, origin, "the node is no JSON object")
+            )
+            continue
+        properties = mapping(node.get("properties"))
+        memory_id = identifier(properties.get("id"))
+        if memory_id and text(properties.get("content")) and isinstance(node.get("id"), int | str):
+            names[node.get("id")] = memory_id
+        yield from _memory(source, properties, origin)
+    for place, edge in enumerate(member.elements("relationships.item")):
+        yield from _relation(source, mapping(edge), f"{member.name}:relationships[{place}]", names)
+
+
+def _points(source: Source, member: Member, names: dict[object, str]) -> Iterator[Item]:
+    known = set(names.values())
+    for place, point in enumerate(member.elements("points.item")):
+        payload = mapping(mapping(point).get("payload"))
+        memory_id = identifier(payload.get("id")) or identifier(mapping(point).get("id"))
+        if memory_id not in known:
+            yield from _memory(source, {**payload, "id": memory_id}, f"{member.name}:points[{place}]")
+
+
+def _memory(source: Source, node: Mapping[str, Any], origin: str) -> Iterator[Item]:
+    record = source.record(dict(node), origin, at=node.get("timestamp"))
+    kind, tag = kind_of(node.get("type"))
+    begins, ends = instant(node.get("t_valid")), instant(node.get("t_invalid"))
+    state = metadata_of({name: node.get(name) for name in _STATES})
+    payload = {
+        **kind,
+        "importance": share(node.get("importance")),
+        "confidence": share(node.get("confidence")),
+        "tags": labels([*listed(node.get("tags")), *tag]) or None,
+        "valid_from": begins if begins != record.at else None,
+        "valid_until": ends,
+        "metadata": metadata_of({**_metadata(node.get("metadata")), "source_state": state}),
+    }
+    yield from record.stored(node.get("id"), node.get("content"), payload, changed_at=node.get("updated_at"))
+    used, changed = instant(node.get("last_accessed")), instant(node.get("updated_at"))
+    if used and used not in {changed, record.at} and text(node.get("content")):
+        yield from record.dated(used).accessed(node.get("id"), used.isoformat())
+
+
+def _metadata(value: object) -> Mapping[str, Any]:
+    """Return metadata, which the graph holds as text."""
+    try:
+        return mapping(json.loads(value) if isinstance(value, str) else value)
+    except (ValueError, RecursionError):
+        return {"metadata": value}
+
+
+def _relation(source: Source, edge: Mapping[str, Any], origin: str, names: Mapping[object, str]) -> Iterator[Item]:
+    ends = [
+        names.get(end) if isinstance(end := edge.get(key), int | str) else None for key in ("source_id", "target_id")
+    ]
+    kind = str(edge.get("type"))
+    properties = mapping(edge.get("properties"))
+    if kind in _FOUND_ANEW:
+        yield Skipped("relations that a run finds anew")
+    elif not all(ends):
+        yield Skipped("relations of nodes that are no memories")
+    else:
+        at = properties.get("updated_at") or properties.get("created_at") or properties.get("timestamp")
+        weight = next((value for name in _WEIGHTS if (value := share(properties.get(name))) is not None), None)
+        one, other = reversed(ends) if kind in _REVERSED else ends
+        fine = {"weight": weight, "kind": next(iter(labels(properties.get("kind"))), None)}
+        given = {name: value for name, value in fine.items() if value is not None}
+        record = source.record(dict(edge), origin, at=at)
+        yield from record.linked(one, other, _REVERSED.get(kind, kind), **given)

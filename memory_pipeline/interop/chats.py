@@ -1,0 +1,111 @@
+"""Exports of chats: who said what becomes a memory, between the start and end of its session.
+
+What the person said is taken; what an assistant said only on demand, tools and the system never. Not here: the layouts
+of the exports, and benchmark conversations (`conversations.py`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from memory_pipeline.interop.items import Item, Skipped
+from memory_pipeline.interop.records import Record, Source, label, labels, listed, mapping, text
+from memory_pipeline.schemas import EventType
+
+OF_THE_ASSISTANT: Final = "messages of the assistant (taken with --assistant)"
+OF_TOOLS: Final = "messages of tools and the system"
+BRANCHES: Final = "messages of branches that no longer stand"
+EMPTY: Final = "messages without text"
+ATTACHED: Final = "pictures and files in messages"
+
+_PERSONS: Final = ("user", "human")
+_ASSISTANTS: Final = ("assistant", "ai", "model")
+_TEXTS: Final = ("text", "input_text", "output_text")
+
+
+@dataclass(frozen=True)
+class Said:
+    """One turn of a conversation that is imported."""
+
+    turn_id: object
+    content: str
+    at: datetime | None
+    """When it was said; None: with the turn before it."""
+    origin: str
+    raw: object
+    speaker: str = "user"
+    tags: tuple[str, ...] = ()
+
+
+def left_out(role: object, *, assistant: bool) -> Skipped | None:
+    """Return why a message is left out because of who said it; None if it is taken.
+
+    Args:
+        role: as the export has it.
+        assistant: whether what an assistant said is taken.
+    """
+    if role in _PERSONS or (role in _ASSISTANTS and assistant):
+        return None
+    return Skipped(OF_THE_ASSISTANT if role in _ASSISTANTS else OF_TOOLS)
+
+
+def speaker(role: object) -> str:
+    """Return who a role is: `user` or `assistant`."""
+    return "user" if role in _PERSONS else "assistant"
+
+
+def spoken(content: object) -> tuple[str | None, int]:
+    """Return the text of a message, which is a text or a list of blocks, and how many pictures and files it has."""
+    if isinstance(content, str):
+        return text(content), 0
+    blocks: Sequence[Any] = [content] if isinstance(content, Mapping) else listed(content)
+    texts, others = list[str](), 0
+    for block in blocks:
+        found = block if isinstance(block, str) else mapping(block).get("text")
+        if isinstance(found, str) and (isinstance(block, str) or mapping(block).get("type", "text") in _TEXTS):
+            texts.append(found)
+        else:
+            others += 1
+    return text("\n\n".join(texts)), others
+
+
+def conversation(
+    source: Source,
+    turns: Iterable[Said | Item],
+    *,
+    session: object,
+    begins: datetime | None = None,
+    user: object = None,
+    agent: object = None,
+    about: Mapping[str, Any] | None = None,
+) -> Iterator[Item]:
+    """Yield a memory a turn, between the start and end of their session.
+
+    A conversation that goes on after an import ends again in the next one.
+
+    Args:
+        source: the store that they are from.
+        turns: the turns in order, and what is skipped or broken among them.
+        session: id of the conversation.
+        begins: instant of turns before the first dated one.
+        user: the person.
+        agent: the agent.
+        about: what else is known of the session: metadata of its start.
+    """
+    last: Record | None = None
+    last_turn = ""
+    at = begins
+    for turn in turns:
+        if not isinstance(turn, Said):
+            yield turn
+            continue
+        at = turn.at or at
+        record = source.record(turn.raw, turn.origin, at=at, user=user, session_id=session, agent_id=agent)
+        if last is None:
+            yield from record.session(EventType.SESSION_STARTED, "", about or {})
+        payload = {"speaker": label(turn.speaker), "tags": labels(turn.tags) or None}
+        yield from record.stored(turn.turn_id, turn.content, payload)
+        last, last_turn = record, str(turn.turn_id)
+    if last is not None:
+        yield from last.session(EventType.SESSION_ENDED, last_turn, {})

@@ -1,0 +1,148 @@
+"""Imports the data export of claude.ai: conversations, what Claude remembers of the person, and project instructions.
+
+Reads a ZIP file, a folder of such, or the JSON files themselves. Not here: transcripts of Claude Code
+(`claude_code.py`).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from memory_pipeline.interop.chats import ATTACHED, BRANCHES, EMPTY, Said, conversation, left_out, speaker, spoken
+from memory_pipeline.interop.files import Broken, Member, members
+from memory_pipeline.interop.items import Item, Skipped, stable_id
+from memory_pipeline.interop.markdown_text import read as read_markdown
+from memory_pipeline.interop.records import Source, identifier, instant, label, labels, listed, mapping, text
+from memory_pipeline.interop.sampling import Sample
+
+FORMAT: Final = "claude"
+
+_CONVERSATIONS: Final = re.compile(r"conversations(?:[-_]\d+)?\.json")
+_MEMORIES: Final = re.compile(r"(?:.*/)?memories(?:[-_]\d+)?\.json|(?:.*/)?memories/[^/]+\.json")
+_PROJECTS: Final = re.compile(r"(?:.*/)?projects\.json|(?:.*/)?projects/[^/]+\.json")
+_REMEMBERED: Final = ("conversations_memory", "project_memories", "memory_files")
+
+
+def detect(seen: Sample) -> bool:
+    """Tell whether a path is such an export."""
+    return any(one.has("chat_messages") or one.has("conversations_memory") for one in seen.heads)
+
+
+def events(path: Path, *, recorded_at: datetime, profile: str | None = None, assistant: bool = False) -> Iterator[Item]:
+    """Yield conversations, memories and project instructions, one record held in memory at a time.
+
+    Args:
+        path: ZIP file, folder or JSON file.
+        recorded_at: time of the import.
+        profile: profile to import into; default `claude`.
+        assistant: take what the assistant said too.
+    """
+    source = Source(FORMAT, recorded_at, profile or FORMAT)
+    for member in members(path):
+        try:
+            if _CONVERSATIONS.fullmatch(member.base):
+                for place, read in enumerate(member.elements("item", "conversations.item")):
+                    yield from _conversation(source, read, f"{member.name}[{place}]", assistant=assistant)
+            elif _MEMORIES.fullmatch(member.name):
+                yield from _memories(source, member)
+            elif _PROJECTS.fullmatch(member.name):
+                yield from _projects(source, member)
+        except Broken as error:
+            yield source.broken(None, member.name, str(error))
+
+
+def _conversation(source: Source, read: Any, origin: str, *, assistant: bool) -> Iterator[Item]:
+    name = identifier(mapping(read).get("uuid"))
+    if name is None:
+        yield source.broken(read, origin, "uuid is missing; give each conversation its uuid")
+        return
+    standing, beside = _branch(read)
+    yield from [Skipped(BRANCHES, beside)] * bool(beside)
+    about = {"title": read.get("name"), "summary": read.get("summary"), "project": _project(read)}
+    begins = instant(read.get("created_at"))
+    turns = (
+        turn for place, message in standing for turn in _turns(message, f"{origin}:{place}", name, assistant=assistant)
+    )
+    yield from conversation(source, turns, session=name, begins=begins, about=about)
+
+
+def _project(read: Mapping[str, Any]) -> str | None:
+    return label(mapping(read.get("project")).get("name"))
+
+
+def _branch(read: Mapping[str, Any]) -> tuple[list[tuple[int, Mapping[str, Any]]], int]:
+    """Return the messages of the branch that stands with their places, and how many lie beside it."""
+    messages = [(place, mapping(message)) for place, message in enumerate(listed(read.get("chat_messages")))]
+    known = {message["uuid"]: (place, message) for place, message in messages if isinstance(message.get("uuid"), str)}
+    if not any(message.get("parent_message_uuid") in known for _, message in messages):
+        return messages, 0
+    leaf = read.get("current_leaf_message_uuid")
+    if leaf not in known:
+        leaf = max(known, key=lambda name: (str(known[name][1].get("created_at")), known[name][0]))
+    chain = list[tuple[int, Mapping[str, Any]]]()
+    while isinstance(leaf, str) and leaf in known:
+        chain.append(known.pop(leaf))
+        leaf = chain[-1][1].get("parent_message_uuid")
+    return chain[::-1], len(known)
+
+
+def _turns(message: Mapping[str, Any], origin: str, name: str, *, assistant: bool) -> Iterator[Said | Item]:
+    role = message.get("sender")
+    if skipped := left_out(role, assistant=assistant):
+        yield skipped
+        return
+    attached = len(listed(message.get("attachments"))) + len(listed(message.get("files")))
+    yield from [Skipped(ATTACHED, attached)] * bool(attached)
+    found = spoken(message.get("content"))[0] or text(message.get("text"))
+    if found is None:
+        yield Skipped(EMPTY)
+        return
+    turn_id = identifier(message.get("uuid")) or stable_id(name, origin)
+    yield Said(turn_id, found, instant(message.get("created_at")), origin, message, speaker(role))
+
+
+def _memories(source: Source, member: Member) -> Iterator[Item]:
+    """Yield what Claude remembers, an item or paragraph each, dated to the export."""
+    read = member.json()
+    for place, one in enumerate(read if isinstance(read, list) else [read]):
+        about = mapping(one)
+        origin = f"{member.name}[{place}]"
+        yield from _remembered(source, member, about.get("conversations_memory"), origin, ())
+        for project, told in mapping(about.get("project_memories")).items():
+            yield from _remembered(source, member, told, f"{origin}:{project}", ("project", project))
+        for file in listed(about.get("memory_files")):
+            told = mapping(file).get("content", file)
+            yield from _remembered(source, member, told, f"{origin}:memory_files", ())
+        if not any(name in about for name in _REMEMBERED):
+            yield source.broken(one, origin, "conversations_memory is missing; export the data again")
+
+
+def _remembered(source: Source, member: Member, told: object, origin: str, scope: tuple[str, ...]) -> Iterator[Item]:
+    ordinals = Counter[tuple[str, ...]]()
+    for unit in read_markdown(told).units if isinstance(told, str) else ():
+        key = (*scope, *unit.heading, unit.text)
+        ordinals[key] += 1
+        record = source.record({"text": unit.text}, f"{origin}:{unit.line}", at=member.modified)
+        payload = {
+            "category": "semantic",
+            "tags": labels([*unit.tags, *scope[:1]]) or None,
+            "metadata": {"project": scope[1]} if scope else None,
+        }
+        yield from record.stored(stable_id(FORMAT, "memory", *key, str(ordinals[key])), unit.text, payload)
+
+
+def _projects(source: Source, member: Member) -> Iterator[Item]:
+    read = member.json()
+    for place, one in enumerate(read if isinstance(read, list) else [read]):
+        project = mapping(one)
+        name = identifier(project.get("uuid"))
+        record = source.record(one, f"{member.name}[{place}]", at=project.get("created_at"))
+        documents = len(listed(project.get("docs")))
+        yield from [Skipped("documents of projects", documents)] * bool(documents)
+        for field in ("description", "prompt_template"):
+            if name and (told := text(project.get(field))):
+                payload = {"tags": labels(["project", project.get("name")])}
+                yield from record.stored(f"{name}/{field}", told, payload, changed_at=project.get("updated_at"))

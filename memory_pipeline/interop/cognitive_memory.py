@@ -1,0 +1,229 @@
+"""Imports the log of cognitive-memory's JSONL adapter: every change in order, so the accesses are exact.
+
+Both the Python package's log and the TypeScript one, which differs, are read. Not here: its SQL databases.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from memory_pipeline.interop.files import Broken, Member, members, parsed
+from memory_pipeline.interop.items import Item, Skipped, Taking
+from memory_pipeline.interop.records import (
+    Record,
+    Source,
+    identifier,
+    instant,
+    kind_of,
+    label,
+    labels,
+    listed,
+    mapping,
+    metadata_of,
+    share,
+    text,
+    times,
+)
+from memory_pipeline.interop.sampling import Sample
+
+FORMAT: Final = "cognitive-memory"
+
+_KINDS: Final = {
+    *("create", "update", "delete", "migrate_to_cold", "migrate_to_hot", "convert_to_stub", "link", "unlink", "clear"),
+    *("memory", "memory_delete", "link_delete"),
+}
+_NOT_MEMORIES: Final = {"link", "unlink", "clear", "meta", "link_delete"}
+_STATES: Final = ("is_cold", "cold_since", "is_stub", "stability", "contradicted_by")
+_STATE_CHANGES: Final = "changes of the other system's own lifecycle"
+
+
+def detect(seen: Sample) -> bool:
+    """Tell whether a path is such a log."""
+    return any(
+        (line.get("type") in ("create", "memory") and "content" in mapping(line.get("memory")))
+        for one in seen.heads
+        for line in one.objects
+    )
+
+
+def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Item]:
+    """Yield memories, their changes and accesses as the log tells them, and links.
+
+    Args:
+        path: file or folder of such files.
+        recorded_at: time of the import.
+        profile: profile to import into; default the user of a memory, else `cognitive-memory`.
+    """
+    source = Source(FORMAT, recorded_at, profile)
+    for member in members(path):
+        if member.base.endswith((".jsonl", ".json")):
+            yield from _Log(source, _deleted(member)).items(member)
+
+
+def _deleted(member: Member) -> set[object]:
+    """Return the memories that a log deletes and does not create again."""
+    gone = set[object]()
+    known = set[object]()
+    try:
+        for _, line in member.lines():
+            read = mapping(parsed(line))
+            match read.get("type"):
+                case "create" | "memory" | "update":
+                    name = identifier(mapping(read.get("memory")).get("id"))
+                    known.add(name)
+                    gone.discard(name)
+                case "delete" | "memory_delete":
+                    gone.add(identifier(read.get("id")))
+                case "clear":
+                    gone |= known
+    except Broken:
+        pass
+    return gone
+
+
+@dataclass
+class _Log:
+    """A log that is being read."""
+
+    source: Source
+    deleted: set[object]
+    memories: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What is known of each memory, under the names of the Python package."""
+    records: dict[str, Record] = field(default_factory=dict)
+    weights: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def items(self, member: Member) -> Iterator[Item]:
+        """Yield what the lines of the log mean, in order."""
+        try:
+            for number, line in member.lines():
+                origin, read = f"{member.name}:{number}", parsed(line)
+                if read is None:
+                    raw = line.decode("utf-8", "replace")
+                    yield self.source.broken(raw, origin, "the line is no JSON object; copy the whole file again")
+                else:
+                    yield from self._line(read, origin)
+        except Broken as error:
+            yield self.source.broken(None, member.name, str(error))
+        yield from self._superseded()
+
+    def _line(self, read: Mapping[str, Any], origin: str) -> Iterator[Item]:
+        kind = str(read.get("type"))
+        if kind == "link":
+            yield from self._link(read, origin)
+        elif kind in {"create", "update", "memory"}:
+            memory = _snake(mapping(read.get("memory")))
+            name = identifier(memory.get("id"))
+            if name is None:
+                yield self.source.broken(dict(read), origin, "memory.id is missing; correct the line")
+            elif name in self.deleted:
+                yield from [Skipped("memories that were deleted there")] * (name not in self.memories)
+                self.memories[name] = memory
+            elif name in self.memories:
+                yield from self._changed(name, memory, origin)
+            else:
+                yield from self._created(name, memory, origin)
+        elif kind in _KINDS:
+            yield from [Skipped(_STATE_CHANGES)] * (kind not in {"delete", "memory_delete", "clear"})
+        elif kind != "meta":
+            yield Skipped("lines of kinds that are not known")
+
+    def _created(self, name: str, memory: dict[str, Any], origin: str) -> Iterator[Item]:
+        record = self._record(memory, origin)
+        self.memories[name], self.records[name] = memory, record
+        yield from record.stored(name, memory.get("content"), _payload(memory), taking=Taking.IF_NEW)
+        count = times(memory.get("access_count"))
+        used = instant(memory.get("last_accessed_at")) or record.at
+        yield from record.dated(used).accessed(name, f"{used.isoformat()} {count}", count=count)
+
+    def _changed(self, name: str, memory: dict[str, Any], origin: str) -> Iterator[Item]:
+        before = self.memories[name]
+        record = self._record(memory, origin)
+        used = instant(memory.get("last_accessed_at"))
+        count = times(memory.get("access_count"))
+        more = count - times(before.get("access_count"))
+        yield from record.dated(used).accessed(name, f"{(used or record.at).isoformat()} {count}", count=more)
+        fields, old = _payload(memory), _payload(before)
+        changes = {
+            key: fields[key]
+            for key in ("importance", "valid_from", "valid_until")
+            if fields.get(key) is not None and fields[key] != old.get(key)
+        }
+        if (content := text(memory.get("content"))) and content != before.get("content") and not memory.get("is_stub"):
+            changes["content"] = content
+        if mapping(memory.get("metadata")) != mapping(before.get("metadata")):
+            changes["metadata"] = fields["metadata"] or {}
+        at = used or self.records.get(name, record).at
+        yield from record.dated(at).updated(name, origin, **changes)
+        self.memories[name] = {**before, **memory}
+
+    def _link(self, read: Mapping[str, Any], origin: str) -> Iterator[Item]:
+        ends = [identifier(read.get(key)) or identifier(read.get(other)) for key, other in _ENDS]
+        if not all(ends) or set(ends) & self.deleted or not set(ends) <= self.records.keys():
+            yield Skipped("links of memories that are gone")
+            return
+        one, other = sorted(str(end) for end in ends)
+        added, absolute = share(read.get("weight")), share(read.get("strength"))
+        weight = absolute if absolute is not None else min(1.0, self.weights.get((one, other), 0.0) + (added or 0.0))
+        self.weights[one, other] = weight
+        at = read.get("updated_at") or read.get("updatedAt") or read.get("created_at") or read.get("createdAt")
+        record = self.source.record(dict(read), origin, at=at).of(self.records[one])
+        kind = label(read.get("link_type"))
+        yield from record.linked(one, other, "RELATES_TO", weight=weight, **({"kind": kind} if kind else {}))
+
+    def _superseded(self) -> Iterator[Item]:
+        """Yield links from newer memories to those that they replace, whose validity ends with them."""
+        for name, memory in self.memories.items():
+            newer = identifier(memory.get("superseded_by"))
+            if newer in self.records and name in self.records:
+                yield from self.records[newer].linked(newer, name, "SUPERSEDES")
+                if memory.get("valid_until") is None:
+                    yield from (
+                        self.records[newer]
+                        .of(self.records[name])
+                        .updated(name, f"superseded by {newer}", valid_until=self.records[newer].at)
+                    )
+
+    def _record(self, memory: Mapping[str, Any], origin: str) -> Record:
+        session = next(iter(labels(listed(memory.get("session_ids")))), None)
+        return self.source.record(
+            {key: value for key, value in memory.items() if key != "embedding"},
+            origin,
+            at=memory.get("created_at"),
+            user=memory.get("user_id"),
+            session_id=session,
+        )
+
+
+_ENDS: Final = (("a", "sourceId"), ("b", "targetId"))
+_RENAMED: Final = {"last_accessed": "last_accessed_at", "semantic_type": "memory_type"}
+
+
+def _snake(memory: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a memory under the names of the Python package."""
+    plain = {
+        "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in str(name)): value
+        for name, value in memory.items()
+    }
+    return {_RENAMED.get(name, name): value for name, value in plain.items()}
+
+
+def _payload(memory: Mapping[str, Any]) -> dict[str, Any]:
+    category, tag = kind_of(memory.get("category"))
+    kind, other = kind_of(memory.get("memory_type") if memory.get("memory_type") != "other" else None)
+    until = memory.get("valid_until")
+    created, seconds = instant(memory.get("created_at")), times(memory.get("ttl_seconds"))
+    if until is None and created and seconds:
+        until = created + timedelta(seconds=seconds)
+    state = metadata_of({name: memory.get(name) for name in _STATES if memory.get(name) is not False})
+    own = {**mapping(memory.get("metadata")), "source_state": state, "source_turn_ids": memory.get("source_turn_ids")}
+    return {
+        **category,
+        **kind,
+        "importance": share(memory.get("importance")),
+        "valid_from": memory.get("valid_from"),
+        "valid_until": until,
+        "tags": labels([*tag, *other]) or None,
+        "metadata": metadata_of(own),
+    }

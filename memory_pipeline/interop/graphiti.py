@@ -1,0 +1,150 @@
+"""Imports Graphiti and Zep: facts with their validity, and episodes, as JSON of the nodes and edges.
+
+Graphiti has no export file: write `model_dump_json()` of what `EntityEdge.get_by_group_ids` and its kin return, a line
+each, or lists of them; answers of its server are read too (docs/formats.md). Not here: its graph databases.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from memory_pipeline.interop.files import Broken, Member, members, parsed
+from memory_pipeline.interop.items import Item, Skipped
+from memory_pipeline.interop.records import (
+    Record,
+    Source,
+    identifier,
+    instant,
+    label,
+    labels,
+    listed,
+    mapping,
+    metadata_of,
+    text,
+)
+from memory_pipeline.interop.sampling import Sample
+
+FORMAT: Final = "graphiti"
+
+_Fact = tuple[str, Mapping[str, Any], Record]
+"""Id of a fact, what was read of it, and its record."""
+
+_LISTS: Final = (
+    *("item", "edges.item", "facts.item", "episodes.item", "nodes.item", "entities.item"),
+    *("communities.item", "sagas.item"),
+)
+_REST: Final = ("reference_time", "source_description", "attributes", "name")
+
+
+def detect(seen: Sample) -> bool:
+    """Tell whether a path is of Graphiti."""
+    return any(
+        one.has("fact", "source_node_uuid", "target_node_uuid")
+        or one.has("uuid", "group_id", "source_description")
+        or one.has("uuid", "fact", "valid_at", "invalid_at")
+        for one in seen.heads
+    )
+
+
+def events(path: Path, *, recorded_at: datetime, profile: str | None = None, episodes: bool = False) -> Iterator[Item]:
+    """Yield a memory a fact, links to the facts that ended others, and episodes on demand.
+
+    Args:
+        path: file or folder.
+        recorded_at: time of the import.
+        profile: profile to import into; default the group of a fact, else `graphiti`.
+        episodes: take the texts of episodes too, with links from facts to them.
+    """
+    source = Source(FORMAT, recorded_at, profile)
+    names = {
+        str(read.get("uuid")): str(read.get("name"))
+        for _, read in _records(source, path)
+        if isinstance(read, Mapping) and "labels" in read and "summary" in read
+    }
+    facts = list[_Fact]()
+    for origin, read in _records(source, path):
+        if isinstance(read, Mapping):
+            record = source.record(dict(read), origin, at=read.get("created_at"), user=read.get("group_id"))
+            yield from _told(record, read, names, facts, episodes=episodes)
+        else:
+            yield read if isinstance(read, Item) else source.broken(read, origin, "the record is no JSON object")
+    yield from _superseded(facts)
+    for uuid, fact, record in facts if episodes else ():
+        for episode in listed(fact.get("episodes")):
+            yield from record.linked(uuid, episode, "DERIVED_FROM")
+
+
+def _told(
+    record: Record, read: Mapping[str, Any], names: Mapping[str, str], facts: list[_Fact], *, episodes: bool
+) -> Iterator[Item]:
+    if "fact" in read:
+        yield from _fact(record, read, names)
+        if uuid := identifier(read.get("uuid")):
+            facts.append((uuid, read, replace(record, raw=None)))
+    elif "source_description" in read or "entity_edges" in read:
+        yield from _episode(record, read) if episodes else (Skipped("episodes (taken with --episodes)"),)
+    elif "labels" in read:
+        yield Skipped("entities, whose names stand with their facts")
+    else:
+        yield Skipped("communities, sagas and edges without a fact")
+
+
+def _records(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
+    for member in members(path):
+        if member.base.endswith((".json", ".jsonl")):
+            yield from _of_file(source, member)
+
+
+def _of_file(source: Source, member: Member) -> Iterator[tuple[str, Any]]:
+    try:
+        if member.base.endswith(".jsonl"):
+            for number, line in member.lines():
+                yield f"{member.name}:{number}", parsed(line) or line.decode("utf-8", "replace")
+        else:
+            for place, read in enumerate(member.elements(*_LISTS)):
+                yield f"{member.name}[{place}]", read
+    except Broken as error:
+        yield member.name, source.broken(None, member.name, str(error))
+
+
+def _fact(record: Record, read: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[Item]:
+    ends = {side: names.get(str(read.get(f"{side}_node_uuid"))) for side in ("source", "target")}
+    episode = next(iter(labels(listed(read.get("episodes")))), None)
+    payload = {
+        "category": "semantic",
+        "valid_from": read.get("valid_at"),
+        "valid_until": read.get("invalid_at") or read.get("expired_at"),
+        "tags": labels(read.get("name")) or None,
+        "source": f"episode:{episode}" if episode else None,
+        "metadata": metadata_of(
+            {**ends, **mapping(read.get("attributes")), "reference_time": read.get("reference_time")}
+        ),
+    }
+    yield from record.stored(read.get("uuid"), read.get("fact"), {k: v for k, v in payload.items() if v is not None})
+
+
+def _episode(record: Record, read: Mapping[str, Any]) -> Iterator[Item]:
+    content = text(read.get("content"))
+    actor, colon, _ = (content or "").partition(": ")
+    speaker = label(actor) if read.get("source") == "message" and colon and "\n" not in actor else None
+    payload = {
+        "category": "episodic",
+        "speaker": speaker,
+        "metadata": metadata_of({key: read.get(key) for key in _REST}),
+    }
+    yield from record.dated(read.get("valid_at")).stored(read.get("uuid"), read.get("content"), payload)
+
+
+def _superseded(facts: list[_Fact]) -> Iterator[Item]:
+    """Yield a link from a fact to the one of the same subject and relation that ended when it began."""
+    begun = {(_subject(read), instant(read.get("valid_at"))): (uuid, record) for uuid, read, record in facts}
+    for uuid, read, _ in facts:
+        ended = instant(read.get("invalid_at"))
+        if ended and (newer := begun.get((_subject(read), ended))):
+            yield from newer[1].linked(newer[0], uuid, "SUPERSEDES")
+
+
+def _subject(read: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(read.get(field)) for field in ("group_id", "source_node_uuid", "name"))

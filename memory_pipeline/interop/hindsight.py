@@ -1,0 +1,152 @@
+"""Imports a ZIP file or folder of documents that Hindsight exported: facts, and observations on demand.
+
+Not here: the chunks of documents, whose facts stand for them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from memory_pipeline.interop.files import Broken, Member, members
+from memory_pipeline.interop.items import Item, Skipped, stable_id
+from memory_pipeline.interop.records import (
+    Source,
+    identifier,
+    kind_of,
+    label,
+    labels,
+    listed,
+    mapping,
+    metadata_of,
+    times,
+)
+from memory_pipeline.interop.sampling import Sample
+
+FORMAT: Final = "hindsight"
+
+_DOCUMENT: Final = re.compile(r"(?:.*/)?documents/[^/]+\.json")
+_OBSERVATIONS: Final = "observations.json"
+_MANIFEST: Final = "manifest.json"
+_OPINION: Final = {"world": "semantic", "experience": "episodic", "bank": "episodic", "observation": "semantic"}
+"""Categories of Hindsight's own kinds of facts."""
+
+
+def detect(seen: Sample) -> bool:
+    """Tell whether a path is such an export."""
+    return any(Path(one.name).name == _MANIFEST and one.has("source_bank_id") for one in seen.heads) or any(
+        _DOCUMENT.fullmatch(one.name) and one.has("facts", "original_text") for one in seen.heads
+    )
+
+
+def events(
+    path: Path, *, recorded_at: datetime, profile: str | None = None, observations: bool = False
+) -> Iterator[Item]:
+    """Yield the facts of all documents with their causes, and observations on demand.
+
+    Args:
+        path: ZIP file or folder.
+        recorded_at: time of the import.
+        profile: profile to import into; default the bank of the export, else `hindsight`.
+        observations: take what Hindsight concluded from facts too, with links to them.
+    """
+    bank = None
+    for member in members(path):
+        if member.base == _MANIFEST:
+            try:
+                bank = identifier(mapping(member.json()).get("source_bank_id"))
+            except Broken:
+                continue
+    source = Source(FORMAT, recorded_at, profile or bank or FORMAT)
+    for member in members(path):
+        try:
+            if _DOCUMENT.fullmatch(member.name):
+                yield from _document(source, member)
+        except Broken as error:
+            yield source.broken(None, member.name, str(error))
+    for member in members(path):
+        try:
+            if member.base == _OBSERVATIONS:
+                yield from _observed(source, member, observations=observations)
+        except Broken as error:
+            yield source.broken(None, member.name, str(error))
+
+
+def _fact_id(document: str, place: object) -> str:
+    return stable_id(FORMAT, document, str(place))
+
+
+def _document(source: Source, member: Member) -> Iterator[Item]:
+    read = mapping(member.json())
+    document = identifier(read.get("id"))
+    if document is None:
+        yield source.broken(dict(read), member.name, "id is missing; export the bank again")
+        return
+    yield from [Skipped("chunks of documents", len(listed(read.get("chunks"))))] * bool(listed(read.get("chunks")))
+    for place, one in enumerate(listed(read.get("facts"))):
+        fact = mapping(one)
+        at = next(
+            (fact.get(key) for key in ("occurred_start", "mentioned_at", "event_date", "created_at") if fact.get(key)),
+            read.get("created_at"),
+        )
+        record = source.record(one, f"{member.name}:facts[{place}]", at=at)
+        if not fact:
+            yield record.broken("the fact is no JSON object; export the bank again")
+            continue
+        kind = fact.get("fact_type")
+        category, tag = kind_of(_OPINION.get(str(kind), kind))
+        payload = {
+            **category,
+            "tags": labels([*listed(read.get("tags")), *listed(fact.get("tags")), *tag]) or None,
+            "metadata": metadata_of(
+                {
+                    **mapping(fact.get("metadata")),
+                    "document": document,
+                    "context": fact.get("context"),
+                    "entities": [name for name in map(_entity, listed(fact.get("entities"))) if name],
+                    "occurred_end": fact.get("occurred_end"),
+                }
+            ),
+        }
+        yield from record.stored(_fact_id(document, place), fact.get("text"), payload)
+    for place, one in enumerate(listed(read.get("facts"))):
+        for cause in listed(mapping(one).get("causal_relations")):
+            target = mapping(cause).get("target_fact_index")
+            record = source.record(
+                cause, f"{member.name}:facts[{place}]", at=mapping(one).get("created_at") or read.get("created_at")
+            )
+            if isinstance(target, int) and 0 <= target < len(listed(read.get("facts"))):
+                relation = mapping(cause).get("relation_type") or "LEADS_TO"
+                yield from record.linked(_fact_id(document, place), _fact_id(document, target), relation)
+            else:
+                yield Skipped("causes that name no fact")
+
+
+def _entity(value: object) -> str | None:
+    return label(mapping(value).get("name")) if isinstance(value, Mapping) else label(value)
+
+
+def _observed(source: Source, member: Member, *, observations: bool) -> Iterator[Item]:
+    for place, one in enumerate(member.elements("item", "observations.item")):
+        if not observations:
+            yield Skipped("observations (taken with --observations)")
+            continue
+        read = mapping(one)
+        record = source.record(one, f"{member.name}[{place}]", at=read.get("created_at"))
+        if not read:
+            yield record.broken("the observation is no JSON object; export the bank again")
+            continue
+        memory_id = identifier(read.get("id")) or stable_id(FORMAT, "observation", str(read.get("text")))
+        payload = {
+            "category": "semantic",
+            "memory_type": "Insight",
+            "tags": labels(listed(read.get("tags"))) or None,
+            "metadata": metadata_of({"proof_count": times(read.get("proof_count"))}),
+        }
+        yield from record.stored(memory_id, read.get("text"), payload)
+        for proof in listed(read.get("sources")):
+            document = identifier(mapping(proof).get("document_id"))
+            if document:
+                target = _fact_id(document, mapping(proof).get("fact_index"))
+                yield from record.linked(memory_id, target, "DERIVED_FROM")

@@ -1,0 +1,143 @@
+"""Imports the items of a LangGraph store: a database of SqliteStore, or a JSON array of items.
+
+Not here: checkpoints of threads, which are pickled, and PostgresStore.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from memory_pipeline.interop import scopes
+from memory_pipeline.interop.files import Broken, members
+from memory_pipeline.interop.items import Item, Skipped, file_name
+from memory_pipeline.interop.records import (
+    Source,
+    fields_of,
+    kind_of,
+    label,
+    labels,
+    listed,
+    mapping,
+    metadata_of,
+    text,
+)
+from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.ledger import foreign_sqlite
+from memory_pipeline.ledger.payloads import canonical_json
+from memory_pipeline.ledger.sqlite_file import is_database
+
+FORMAT: Final = "langgraph"
+
+_TABLE: Final = "store"
+_COLUMNS: Final = {"prefix", "key", "value", "created_at", "updated_at"}
+_CHECKPOINTS: Final = "checkpoints"
+
+
+def detect(seen: Sample) -> bool:
+    """Tell whether a path is such a store."""
+    return set(seen.tables.get(_TABLE, ())) >= _COLUMNS or any(
+        one.is_list and one.has("namespace", "key", "value") for one in seen.heads
+    )
+
+
+def events(
+    path: Path, *, recorded_at: datetime, profile: str | None = None, scope: str | None = None
+) -> Iterator[Item]:
+    """Yield a memory an item.
+
+    Its text is `content` of the value, plain or within an object, else the value as JSON; labels of the namespace
+    that `scope` does not name become tags.
+
+    Args:
+        path: database or file.
+        recorded_at: time of the import.
+        profile: profile to import into; default the user whom `scope` finds, else `langgraph`.
+        scope: where the namespace names the user, such as `memories/{user_id}`.
+
+    Raises:
+        ValueError: the template is wrong.
+    """
+    by = scopes.pattern(scope)
+    source = Source(FORMAT, recorded_at, profile)
+    return (item for origin, row in _rows(source, path) for item in _item(source, row, origin, by))
+
+
+def _rows(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
+    if path.is_file() and is_database(path):
+        name = file_name(path)
+        for row in foreign_sqlite.rows(path, _TABLE):
+            yield f"{name}:{row['prefix']}/{row['key']}", row
+        for _ in foreign_sqlite.rows(path, _CHECKPOINTS):
+            yield name, Skipped("checkpoints of threads")
+        return
+    for member in members(path):
+        try:
+            for place, read in enumerate(member.elements("item")):
+                yield f"{member.name}[{place}]", read
+        except Broken as error:
+            yield member.name, source.broken(None, member.name, str(error))
+
+
+def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
+    if not isinstance(row, Mapping):
+        yield row if isinstance(row, Item) else source.broken(row, origin, "the item is no object; give a JSON object")
+        return
+    value = _value(row.get("value"))
+    if value is None:
+        yield source.broken(str(row), origin, "value is no JSON object; correct the item")
+        return
+    namespace = listed(row.get("namespace")) or str(row.get("prefix") or "").split(".")
+    known = [name for part in namespace if (name := label(part))]
+    who = scopes.read("/".join(known), by)
+    raw = {"namespace": known, "key": row.get("key"), "value": value}
+    record = source.record(
+        raw,
+        origin,
+        at=row.get("created_at"),
+        user=who.get("user_id"),
+        agent_id=who.get("agent_id"),
+        session_id=who.get("session_id"),
+    )
+    content, rest = _content(value)
+    fields, rest = fields_of(rest)
+    kind, tag = kind_of(rest.pop("kind", None))
+    tags = labels([*fields.pop("tags", []), *(name for name in known if name not in who.values()), *tag])
+    metadata = {**mapping(rest.pop("metadata", None)), **rest, "namespace": ".".join(known)}
+    payload = {"valid_until": row.get("expires_at"), **fields, **kind, "tags": tags or None}
+    key = label(row.get("key"))
+    yield from record.stored(
+        f"{'.'.join(known)}/{key}" if key else None,
+        content,
+        {**payload, "metadata": metadata_of(metadata)},
+        changed_at=row.get("updated_at"),
+    )
+
+
+def _value(value: object) -> Mapping[str, Any] | None:
+    try:
+        read = json.loads(value) if isinstance(value, str | bytes) else value
+    except (ValueError, RecursionError):
+        return None
+    return read if isinstance(read, Mapping) else None
+
+
+def _content(value: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the text of a value and what else it has."""
+    rest = dict(value)
+    inner = rest.pop("content", None)
+    if found := text(inner):
+        return found, rest
+    if isinstance(inner, Mapping):
+        if found := text(inner.get("content")):
+            return found, {**rest, **{name: part for name, part in inner.items() if name != "content"}}
+        return _written(inner), rest
+    return _written(value), {name: part for name, part in rest.items() if name == "kind"}
+
+
+def _written(value: Mapping[str, Any]) -> str:
+    try:
+        return canonical_json(dict(value))
+    except ValueError:
+        return json.dumps(value, sort_keys=True, default=str)

@@ -1,0 +1,36 @@
+"""Templates that say which part of a name means the user, the agent or the session: `memories/{user_id}`."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+FIELDS: Final = ("user_id", "agent_id", "session_id")
+
+_FIELD: Final = re.compile(r"\{(\w*)\}")
+
+
+def pattern(template: str | None) -> re.Pattern[str] | None:
+    """Return a template as a pattern; None without one.
+
+    Raises:
+        ValueError: it has no field, one twice, or one that is not known.
+    """
+    if template is None:
+        return None
+    fields = _FIELD.findall(template)
+    if not fields or len(set(fields)) < len(fields) or not set(fields) <= {*FIELDS, ""}:
+        known = ", ".join(f"{{{name}}}" for name in FIELDS)
+        raise ValueError(f"--scope {template!r}: name each of {known} at most once, one of them at least, {{}} for any")
+    parts = _FIELD.split(template)
+    return re.compile(
+        "".join(
+            re.escape(part) if place % 2 == 0 else (f"(?P<{part}>[^/]+)" if part else "[^/]*")
+            for place, part in enumerate(parts)
+        )
+    )
+
+
+def read(name: str, scope: re.Pattern[str] | None) -> Mapping[str, str]:
+    """Return the fields that a name has by a template; none if it does not fit."""
+    match = scope.fullmatch(name) if scope else None
+    return match.groupdict() if match else {}

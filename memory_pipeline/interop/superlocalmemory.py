@@ -1,0 +1,179 @@
+"""Imports the database of SuperLocalMemory: facts, accesses with their instants, feedback and asserted links.
+
+The database is opened for reading only. Not here: links that it derives itself, such as entities and co-activation.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from memory_pipeline.interop.items import Item, Skipped, file_name
+from memory_pipeline.interop.records import (
+    Record,
+    Source,
+    identifier,
+    instant,
+    kind_of,
+    label,
+    labels,
+    listed,
+    mapping,
+    metadata_of,
+    share,
+    text,
+    times,
+)
+from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.ledger import foreign_sqlite
+
+FORMAT: Final = "superlocalmemory"
+
+_FACTS: Final = "atomic_facts"
+_RECALLS: Final = {"recall", "search", "auto_invoke"}
+_EDGES: Final = {"supersedes": "SUPERSEDES", "contradiction": "CONTRADICTS", "causal": "LEADS_TO"}
+_STATES: Final = ("lifecycle", "archive_status", "archive_reason", "evidence_count", "emotional_valence")
+_DERIVED: Final = "links that a run finds anew"
+
+
+def detect(seen: Sample) -> bool:
+    """Tell whether a path is such a database."""
+    return {"fact_id", "memory_id", "content"} <= set(seen.tables.get(_FACTS, ()))
+
+
+def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Item]:
+    """Yield the facts of a database, and what was done with them.
+
+    Args:
+        path: `memory.db`; its program may be running.
+        recorded_at: time of the import.
+        profile: profile to import into; default the profile of a fact, else `superlocalmemory`.
+    """
+    return _Store(path, Source(FORMAT, recorded_at, profile)).items()
+
+
+class _Store:
+    """A database that is being read."""
+
+    def __init__(self, path: Path, source: Source) -> None:
+        self._path, self._source, self._name = path, source, file_name(path)
+        self._records = dict[str, Record]()
+        """The facts that are taken."""
+
+    def items(self) -> Iterator[Item]:
+        said = {row.get("memory_id"): row for row in self._rows("memories")}
+        logged = {row.get("fact_id") for row in self._rows("fact_access_log") if row.get("access_type") in _RECALLS}
+        for place, row in enumerate(self._rows(_FACTS)):
+            yield from self._fact(row, mapping(said.get(row.get("memory_id"))), place, logged)
+        yield from self._accesses()
+        yield from self._feedback()
+        yield from self._links()
+
+    def _rows(self, table: str) -> Iterator[dict[str, Any]]:
+        return foreign_sqlite.rows(self._path, table)
+
+    def _fact(self, row: Mapping[str, Any], said: Mapping[str, Any], place: int, logged: set[Any]) -> Iterator[Item]:
+        name = identifier(row.get("fact_id"))
+        if row.get("quarantined") == 1:
+            yield Skipped("facts in quarantine")
+            return
+        at = row.get("created_at") or row.get("observation_date")
+        record = self._source.record(
+            {key: value for key, value in row.items() if key != "embedding"},
+            f"{self._name}:{_FACTS}[{place}]",
+            at=at,
+            session_id=row.get("session_id") or said.get("session_id"),
+        )
+        record = record if self._source.profile else record.into(identifier(row.get("profile_id")))
+        pinned = row.get("pinned") == 1
+        kind, tag = kind_of("episodic" if row.get("fact_type") == "prospective" else row.get("fact_type"))
+        tags = [*tag, *(["prospective"] if row.get("fact_type") == "prospective" else [])]
+        state = metadata_of({key: row.get(key) for key in _STATES if row.get(key) != 0})
+        payload = {
+            **kind,
+            "tags": labels(tags) or None,
+            "importance": share(row.get("importance")),
+            "confidence": share(row.get("confidence")),
+            "speaker": label(said.get("speaker")) or label(said.get("role")),
+            "valid_from": row.get("valid_from") or row.get("interval_start"),
+            "valid_until": row.get("valid_until") or row.get("interval_end"),
+            "protected": pinned or None,
+            "protected_reason": "pinned" if pinned else None,
+            "metadata": metadata_of(
+                {
+                    "entities": _list(row.get("canonical_entities_json")) or _list(row.get("entities_json")),
+                    "referenced_date": row.get("referenced_date"),
+                    "source_state": state,
+                    **_object(said.get("metadata_json")),
+                }
+            ),
+        }
+        yield from record.stored(name, row.get("content"), payload)
+        if name and text(row.get("content")):
+            self._records[name] = record
+            if row.get("fact_id") not in logged and (count := times(row.get("access_count"))):
+                yield from record.accessed(name, f"count {count}", count=count)
+
+    def _accesses(self) -> Iterator[Item]:
+        for row in self._rows("fact_access_log"):
+            record = self._records.get(str(row.get("fact_id")))
+            if row.get("access_type") not in _RECALLS:
+                yield Skipped("accesses by its own consolidation")
+            elif record and instant(row.get("accessed_at")):
+                at = record.dated(row.get("accessed_at"))
+                yield from at.accessed(row.get("fact_id"), str(row.get("log_id") or row.get("accessed_at")))
+
+    def _feedback(self) -> Iterator[Item]:
+        for row in self._rows("feedback_records"):
+            record = self._records.get(str(row.get("fact_id")))
+            kind = str(row.get("feedback_type")).lower()
+            if record and kind in {"positive", "negative", "helpful", "not_helpful"}:
+                at = record.dated(row.get("timestamp") or row.get("created_at"))
+                revision = str(row.get("feedback_id") or row.get("timestamp"))
+                yield from at.rated(row.get("fact_id"), revision, helpful=kind in {"positive", "helpful"})
+            else:
+                yield Skipped("feedback that is neither good nor bad, or on facts that were left out")
+
+    def _links(self) -> Iterator[Item]:
+        for row in self._rows("graph_edges"):
+            kind = _EDGES.get(str(row.get("edge_type")))
+            yield from self._link(row, "source_id", "target_id", kind) if kind else (Skipped(_DERIVED),)
+        for row in self._rows("association_edges"):
+            if row.get("association_type") == "user_defined":
+                yield from self._link(row, "source_fact_id", "target_fact_id", "RELATES_TO")
+            else:
+                yield Skipped(_DERIVED)
+        merged = defaultdict[str, list[str]](list)
+        for row in self._rows(_FACTS):
+            if row.get("merged_into"):
+                merged[str(row["merged_into"])].append(str(row.get("fact_id")))
+        for newer, older in merged.items():
+            for name in older:
+                if record := self._records.get(newer):
+                    yield from record.linked(newer, name, "SUPERSEDES")
+
+    def _link(self, row: Mapping[str, Any], one: str, other: str, kind: str) -> Iterator[Item]:
+        record = self._records.get(str(row.get(one)))
+        if record is None or str(row.get(other)) not in self._records:
+            yield Skipped("links of facts that were left out")
+            return
+        weight = share(row.get("weight"))
+        given = {} if weight is None else {"weight": weight}
+        yield from record.dated(row.get("created_at")).linked(row.get(one), row.get(other), kind, **given)
+
+
+def _list(value: object) -> list[Any]:
+    return list(listed(_json(value)))
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return mapping(_json(value))
+
+
+def _json(value: object) -> Any:
+    try:
+        return json.loads(value) if isinstance(value, str | bytes) else None
+    except (ValueError, RecursionError):
+        return None

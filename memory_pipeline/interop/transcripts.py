@@ -1,0 +1,237 @@
+"""Imports transcripts of coding agents: Claude Code's and Codex's sessions, a file of JSON lines each.
+
+What the person typed is taken; what the programs put into its place (command output, reminders, instructions of the
+project, tool results) is not. Both formats change without notice: what is not known is counted. Not here: their
+memory folders, which are Markdown (`markdown.py`).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, Final
+
+from memory_pipeline.interop.chats import ATTACHED, EMPTY, OF_TOOLS, Said, conversation, left_out, speaker, spoken
+from memory_pipeline.interop.files import Broken, Member, members, parsed
+from memory_pipeline.interop.items import Item, Skipped
+from memory_pipeline.interop.records import Source, identifier, instant, label, listed, mapping, text
+from memory_pipeline.interop.sampling import Sample
+
+CLAUDE_CODE: Final = "claude-code"
+CODEX: Final = "codex"
+
+_SUBAGENTS: Final = {"subagents", "tool-results"}
+_INJECTED: Final = re.compile(
+    r"<(command-name|command-message|command-args|command-contents|local-command-stdout|local-command-stderr|"
+    r"local-command-caveat|system-reminder|bash-input|bash-stdout|bash-stderr|user-memory-input|task-notification|"
+    r"ide_opened_file|ide_selection)>.*?</\1>",
+    re.DOTALL,
+)
+_CAVEATS: Final = ("Caveat:", "[Request interrupted")
+_NO_MESSAGES: Final = {
+    *("system", "summary", "ai-title", "custom-title", "agent-name", "continued-in", "file-history-snapshot"),
+    *("queue-operation", "attachment", "last-prompt", "pr-link", "progress", "permission-mode"),
+}
+"""Kinds of lines of Claude Code that hold no message."""
+_OTHERS: Final = "lines that are no messages"
+_UNKNOWN: Final = "lines of kinds that are not known"
+_INSERTED: Final = "messages that the program inserted"
+
+
+def detect_claude_code(seen: Sample) -> bool:
+    """Tell whether a path holds transcripts of Claude Code."""
+    return any("sessionId" in line and "uuid" in line for one in seen.heads for line in one.objects)
+
+
+def detect_codex(seen: Sample) -> bool:
+    """Tell whether a path holds transcripts of Codex."""
+    return any(
+        "payload" in line and line.get("type") in ("session_meta", "response_item", "event_msg", "turn_context")
+        for one in seen.heads
+        for line in one.objects
+    )
+
+
+def claude_code_events(
+    path: Path, *, recorded_at: datetime, profile: str | None = None, assistant: bool = False
+) -> Iterator[Item]:
+    """Yield the sessions of Claude Code in a folder such as ~/.claude/projects, or in one file.
+
+    Args:
+        path: folder or file.
+        recorded_at: time of the import.
+        profile: profile to import into; default `claude-code`.
+        assistant: take what the assistant wrote too.
+    """
+    source = Source(CLAUDE_CODE, recorded_at, profile or CLAUDE_CODE)
+    for member in members(path):
+        if member.base.endswith(".jsonl") and not _SUBAGENTS & set(PurePosixPath(member.name).parts):
+            lines = _Lines(source, member)
+            first = next((line for _, line in lines.objects() if isinstance(line.get("sessionId"), str)), None)
+            if first is not None:
+                turns = lines.turns(lambda line, origin: _claude_code(line, origin, assistant=assistant))
+                yield from conversation(
+                    source,
+                    turns,
+                    session=first["sessionId"],
+                    begins=instant(first.get("timestamp")),
+                    about={"folder": _folder(first.get("cwd"))},
+                )
+            else:
+                yield Skipped("files without a session")
+
+
+def codex_events(
+    path: Path, *, recorded_at: datetime, profile: str | None = None, assistant: bool = False
+) -> Iterator[Item]:
+    """Yield the sessions of Codex in a folder such as ~/.codex/sessions, or in one file.
+
+    A message is what the person typed if the program noted it as such too; where a file has no such notes, those
+    that begin with "<" are left out.
+
+    Args:
+        path: folder or file.
+        recorded_at: time of the import.
+        profile: profile to import into; default `codex`.
+        assistant: take what the assistant wrote too.
+    """
+    source = Source(CODEX, recorded_at, profile or CODEX)
+    for member in members(path):
+        if not member.base.endswith(".jsonl"):
+            continue
+        lines = _Lines(source, member)
+        typed, about = _typed(lines)
+        name = identifier(about.get("id")) or member.base.removesuffix(".jsonl")
+        git = mapping(about.get("git"))
+        tags = tuple(tag for tag in (_folder(about.get("cwd")), label(git.get("branch"))) if tag)
+
+        def taken(
+            line: Mapping[str, Any],
+            origin: str,
+            *,
+            tags: tuple[str, ...] = tags,
+            name: str = name,
+            typed: Counter[str] | None = typed,
+        ) -> Iterator[Said | Item]:
+            return _codex(line, origin, name=name, tags=tags, typed=typed, assistant=assistant)
+
+        yield from conversation(
+            source,
+            lines.turns(taken),
+            session=name,
+            begins=instant(about.get("timestamp")),
+            about={"folder": _folder(about.get("cwd"))},
+        )
+
+
+class _Lines:
+    """A file of JSON lines, read as often as needed."""
+
+    def __init__(self, source: Source, member: Member) -> None:
+        self._source, self._member = source, member
+
+    def objects(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield the lines that are JSON objects with their origins, as far as the file can be read."""
+        try:
+            for number, line in self._member.lines():
+                read = parsed(line)
+                if read is not None:
+                    yield f"{self._member.name}:{number}", read
+        except Broken:
+            return
+
+    def turns(self, taken: Callable[[Mapping[str, Any], str], Iterator[Said | Item]]) -> Iterator[Said | Item]:
+        """Yield what `taken` makes of every line, and dead letters for those that are no JSON objects."""
+        try:
+            for number, line in self._member.lines():
+                origin, read = f"{self._member.name}:{number}", parsed(line)
+                if read is None:
+                    raw = line.decode("utf-8", "replace")
+                    yield self._source.broken(raw, origin, "the line is no JSON object; copy the whole file again")
+                else:
+                    yield from taken(read, origin)
+        except Broken as error:
+            yield self._source.broken(None, self._member.name, str(error))
+
+
+def _folder(path: object) -> str | None:
+    """Return the last part of a path of any system."""
+    whole = text(path)
+    if whole is None:
+        return None
+    return label((PureWindowsPath if "\\" in whole else PurePosixPath)(whole).name)
+
+
+def _claude_code(line: Mapping[str, Any], origin: str, *, assistant: bool) -> Iterator[Said | Item]:
+    role = line.get("type")
+    if role not in ("user", "assistant"):
+        yield Skipped(_OTHERS if str(role) in _NO_MESSAGES else _UNKNOWN)
+        return
+    if any(line.get(flag) is True for flag in ("isMeta", "isSidechain", "isCompactSummary")):
+        yield Skipped(_INSERTED)
+        return
+    if skipped := left_out(role, assistant=assistant):
+        yield skipped
+        return
+    content = mapping(line.get("message")).get("content")
+    blocks = [mapping(block).get("type") for block in listed(content)]
+    if blocks and all(block in ("tool_result", "tool_use", "thinking", "redacted_thinking") for block in blocks):
+        yield Skipped(OF_TOOLS)
+        return
+    found, _ = spoken(content)
+    attached = sum(block in ("image", "document") for block in blocks)
+    yield from [Skipped(ATTACHED, attached)] * bool(attached)
+    typed = text(_INJECTED.sub("", found)) if found else None
+    if found and (typed is None or typed.startswith(_CAVEATS)):
+        yield Skipped(_INSERTED)
+    elif typed is None:
+        yield Skipped(EMPTY)
+    else:
+        tags = tuple(tag for tag in (_folder(line.get("cwd")), label(line.get("gitBranch"))) if tag)
+        at = instant(line.get("timestamp"))
+        yield Said(line.get("uuid"), typed.strip(), at, origin, line, speaker(role), tags)
+
+
+def _typed(lines: _Lines) -> tuple[Counter[str] | None, Mapping[str, Any]]:
+    """Return the texts that the program notes as typed, None without such notes, and what it says of the session."""
+    typed, about = Counter[str](), dict[str, Any]()
+    for _, line in lines.objects():
+        payload = mapping(line.get("payload"))
+        if line.get("type") == "session_meta":
+            about = about or dict(payload)
+        elif line.get("type") == "event_msg" and payload.get("type") == "user_message":
+            typed[str(payload.get("message")).strip()] += 1
+        elif "type" not in line and "id" in line and not about:  # before there were envelopes
+            about = dict(line)
+    return typed or None, about
+
+
+def _codex(
+    line: Mapping[str, Any],
+    origin: str,
+    *,
+    name: str,
+    tags: tuple[str, ...],
+    typed: Counter[str] | None,
+    assistant: bool,
+) -> Iterator[Said | Item]:
+    payload = mapping(line.get("payload")) or line
+    if payload.get("type") != "message":
+        yield Skipped(_OTHERS)
+        return
+    if skipped := left_out(payload.get("role"), assistant=assistant):
+        yield skipped
+        return
+    found, attached = spoken(payload.get("content"))
+    yield from [Skipped(ATTACHED, attached)] * bool(attached)
+    if found is None:
+        yield Skipped(EMPTY)
+    elif payload.get("role") == "user" and (
+        found.lstrip().startswith("<") if typed is None else found.strip() not in typed
+    ):
+        yield Skipped(_INSERTED)
+    else:
+        turn_id = f"{name}:{origin.rpartition(':')[2]}"
+        at = instant(line.get("timestamp"))
+        yield Said(turn_id, found, at, origin, line, speaker(payload.get("role")), tags)
