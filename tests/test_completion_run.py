@@ -4,7 +4,6 @@ import re
 import sys
 from io import StringIO
 
-import commands
 import dagster as dg
 import homes
 import launches
@@ -176,22 +175,26 @@ def test_the_report_of_a_run_says_how_many_summaries_rules_had_to_word_and_why(l
     with serving(lambda _, nth: answers.get(nth) or failure(400)) as server:
         variables = {f"MEMORY_PIPELINE_{name}": value for name, value in (given | {"LLM_BASE_URL": server.url}).items()}
         homes.night(lake, policy=load(lake.home, environment=variables))
-    console = Console(file=StringIO(), width=300)
-    report_runs.run(console, lake, report_runs.run_document(lake, "run"))
-    shown = console.file.getvalue()
     made = lake.read("summaries").height
     reasons = f"{made - 2} rejected · 1 empty · 1 with an invented fact"
-    assert f"\nworded by rules instead of the language model: {made} summaries: {reasons}\n" in shown
+    assert f"\nworded by rules instead of the language model: {made} summaries: {reasons}\n" in reported(lake)
+
+
+def reported(lake):
+    """What the command line shows of the run."""
+    console = Console(file=StringIO(), width=300)
+    report_runs.run(console, lake, report_runs.run_document(lake, "run"))
+    return console.file.getvalue()
 
 
 def test_without_a_model_nobody_is_asked_and_the_report_says_nothing_of_one(lake):
     with serving(faithful) as server:
         given = {"LLM_BASE_URL": server.url, "SUMMARIES": "all", "CORE_FACTS": "superlocal"}
         variables = {f"MEMORY_PIPELINE_{name}": value for name, value in given.items()}
-        shown = commands.text("consolidate", "--as-of", commands.NIGHT, home=lake.home, **variables)
+        homes.night(lake, policy=load(lake.home, environment=variables))
     assert server.asked == []
     assert lake.read("completions").is_empty()
-    assert "language model" not in shown
+    assert "language model" not in reported(lake)
 
 
 def test_a_missing_package_stops_the_run_with_one_sentence(lake, instance, monkeypatch):

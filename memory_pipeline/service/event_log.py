@@ -32,12 +32,19 @@ class KeptEventLog(SqliteEventLogStorage):
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         """Create the index if it is missing; open nothing."""
         self._kept: dict[str, Any] = {}
+        self._tables: set[str] = set()
         super().__init__(base_dir, inst_data)
 
     @property
     def kept(self) -> set[str]:
         """Names of the open databases."""
         return set(self._kept)
+
+    def has_table(self, table_name: str) -> bool:
+        """Return whether the index has a table; one that is there is looked for once."""
+        if table_name not in self._tables and super().has_table(table_name):
+            self._tables.add(table_name)
+        return table_name in self._tables
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Any]:
