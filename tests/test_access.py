@@ -201,6 +201,36 @@ def test_a_tool_is_open_to_those_whom_it_concerns_alone(servers, tokens, tool):
         assert "7341" not in call(client, tool, tokens["agent"], **arguments | {"memory_id": "m-bo"})[2]
 
 
+def read(client, token, method, params):
+    """Read a resource or a prompt; returns the HTTP status and what it says."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    sent = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"} | headers(token)
+    answer = client.post("/mcp", content=json.dumps(body), headers=sent)
+    return answer.status_code, answer.text
+
+
+@pytest.mark.parametrize(
+    ("method", "asked"),
+    [
+        *(("resources/read", {"uri": f"memory://{{0}}/{path}"}) for path in ("core", "memories/m-bo", "sessions/s-bo")),
+        *(
+            ("prompts/get", {"name": name, "arguments": {"profile_id": "{0}"}})
+            for name in ("session_start", "what_changed")
+        ),
+    ],
+)
+def test_a_resource_or_prompt_is_open_to_those_whom_it_concerns_alone(servers, tokens, method, asked):
+    _, _, client = servers
+    for profile in ("ana", "bo"):
+        params = json.loads(json.dumps(asked).replace("{0}", profile))
+        assert [read(client, tokens[role], method, params)[0] for role in ("none", "revoked")] == [401, 401]
+        _, said = read(client, tokens["agent"], method, params)
+        assert "7341" not in said
+        assert ("the token is only for profile 'ana'" in said) == (profile == "bo")
+        _, said = read(client, tokens["admin"], method, params)
+        assert "the token is only for" not in said
+
+
 def test_an_agent_whose_profile_has_no_memory_reads_the_name_of_no_other_profile(servers, home):
     _, http, mcp = servers
     for name in [*ROUTES, *TOOLS]:

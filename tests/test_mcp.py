@@ -13,9 +13,11 @@ import pytest
 from commands import COMMAND, environment, refused
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 from serving import bearer, listening
 from waiting import PATIENCE
 
+from memory_pipeline import MemoryClient
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.service import auth_tokens
@@ -42,11 +44,11 @@ def home(tmp_path_factory):
     return folder
 
 
-def talk(home, conversation, **exposure):
+def talk(home, conversation, mode="auto", **exposure):
     """Let a client speak with a server in this process, and return what the conversation returned."""
 
     async def session():
-        async with Client(server(home, clients, runs, Exposure(**exposure))) as client:
+        async with Client(server(home, clients, runs, Exposure(**exposure)), mode=mode) as client:
             return await conversation(client)
 
     with Clients(home) as clients, Runs(home) as runs:
@@ -94,6 +96,30 @@ def test_every_tool_and_argument_is_described_for_the_agent(home):
     filters = tools["recall"].input_schema["properties"]["filters"]
     assert set(filters["properties"]) == set(Conditions.model_fields)
     assert "null" not in json.dumps([tool.input_schema for tool in tools.values()])
+
+
+def test_answers_have_the_fields_that_their_schemas_tell(tmp_path):
+    arguments = {
+        "remember_many": {"memories": [{"text": "Ana likes tea.", "memory_id": "m1"}]},
+        "remember": {"text": "The launch is on 12 June."},
+        "recall": {"query": "tea"},
+        "list": {"filters": {"since": "2020-01-01T00:00:00Z"}},
+        "get": {"memory_id": "m1"},
+        "update": {"memory_id": "m1", "importance": 0.5},
+        "protect": {"memory_id": "m1"},
+    }
+
+    async def conversation(client):
+        schemas = {name: tool.output_schema for name, tool in (await listed(client)).items() if tool.output_schema}
+        answers = {name: (await client.call_tool(name, given)).structured_content for name, given in arguments.items()}
+        return schemas, answers
+
+    schemas, answers = talk(tmp_path, conversation, profile_id="ana")
+    assert schemas.keys() == answers.keys() | {"restore"}
+    kinds = {"string": str, "array": list, "integer": int}
+    for name, answer in answers.items():
+        for field, schema in schemas[name]["properties"].items():
+            assert isinstance(answer[field], kinds[schema["type"]]), (name, field)
 
 
 def test_the_list_of_tools_costs_an_agent_little(home):
@@ -540,3 +566,53 @@ def test_one_broken_setting_is_said_and_the_server_lives_on(tmp_path):
     assert broken.is_error
     assert "did you mean 'linkage'?" in said(broken)
     assert mended.structured_content["profiles"][0]["memories"] == 1
+
+
+def test_resources_and_prompts_tell_what_is_remembered_and_what_changed(tmp_path):
+    with MemoryClient(tmp_path, profile_id="a/na", session_id="s/1") as memory:
+        told = memory.remember("I am allergic to peanuts.", speaker="user", memory_id="m 1/é")
+        memory.remember_many(["The website launch is on 12 June.", "The website launch moved to 26 June."])
+        memory.consolidate()
+
+    async def conversation(client):
+        listed = [str(row.uri) for row in (await client.list_resources()).resources]
+        templates = [row.uri_template for row in (await client.list_resource_templates()).resource_templates]
+        prompts = {row.name: row for row in (await client.list_prompts()).prompts}
+        texts = [
+            (await client.read_resource(f"memory://a%2Fna/{path}")).contents[0].text
+            for path in ("core", "memories/m%201%2F%C3%A9", "sessions/s%2F1")
+        ]
+        asked = ({}, {"topic": "When is the website launch?"})
+        starts = [(await client.get_prompt("session_start", given)).messages[0].content.text for given in asked]
+        wheres = ({}, {"since": "2100-01-01"})
+        changes = [(await client.get_prompt("what_changed", given)).messages[0].content.text for given in wheres]
+        refusals = []
+        for asking in (
+            client.read_resource("memory://a%2Fna/memories/none"),
+            client.read_resource("memory://bo/core"),
+            client.get_prompt("what_changed", {"since": "yesterday"}),
+        ):
+            with pytest.raises(MCPError) as refused:
+                await asking
+            refusals.append(str(refused.value))
+        return listed, templates, prompts, texts, starts, changes, refusals
+
+    quiet = {"profile_id": "a/na", "read_only": True}
+    told_by = {mode: talk(tmp_path, conversation, mode, **quiet) for mode in ("2026-07-28", "legacy")}
+    assert told_by["2026-07-28"][:5] == told_by["legacy"][:5], "both generations of the protocol"
+    listed, templates, prompts, texts, starts, changes, refusals = told_by["legacy"]
+    assert listed == ["memory://a%2Fna/core"]
+    assert len(templates) == 3
+    assert {argument.name for argument in prompts["session_start"].arguments} == {"topic", "profile_id"}
+    core, one, session = texts
+    assert "allergic to peanuts" in core
+    assert json.loads(one)["memory_id"] == told
+    assert session.count("\n") == 2
+    assert "26 June" not in starts[0]
+    assert "12 June. (no longer current since" in starts[1]
+    assert "## Stored: 3" in changes[0]
+    assert "- close " in changes[0]
+    assert "## Stored: 0" in changes[1]
+    assert "is no memory of profile" in refusals[0]
+    assert "single profile, 'a/na'" in refusals[1]
+    assert "since is 'yesterday'" in refusals[2]

@@ -77,6 +77,7 @@ app.add_typer(snapshots, name="snapshot")
 app.add_typer(config_commands.app, name="config")
 app.add_typer(evaluation_commands.app)
 app.add_typer(server_commands.app)
+app.add_typer(server_commands.mcp_app, name="mcp")
 app.add_typer(server_commands.tokens, name="token")
 
 

@@ -70,7 +70,7 @@ def put(home: Path, name: str, raw: str, *, profile_id: str | None = None) -> Ch
         table[setting] = _value(raw, setting, alias)
         checked = load(home, environment=_preset_alone(), text=tomlkit.dumps(document))
         table[setting] = _toml_value(_origin(checked, setting, profile_id).value)
-        _replace(file, tomlkit.dumps(document))
+        replace_file(file, tomlkit.dumps(document))
     return _change(home, setting, profile_id, written=True)
 
 
@@ -97,7 +97,7 @@ def remove(home: Path, name: str, *, profile_id: str | None = None) -> Change:
             where = f"{_header(path)} {setting}".strip()
             raise SettingsError(f"{file}: {where} is not set there; `config show` says where its value comes from")
         load(home, environment=_preset_alone(), text=tomlkit.dumps(document))
-        _replace(file, tomlkit.dumps(document))
+        replace_file(file, tomlkit.dumps(document))
     return _change(home, setting, profile_id, written=False)
 
 
@@ -212,10 +212,15 @@ def _change(home: Path, setting: str, profile_id: str | None, *, written: bool) 
     return Change(_origin(load(home), setting, profile_id), place, written)
 
 
-def _replace(file: Path, text: str) -> None:
-    """Replace the file atomically."""
+def replace_file(file: Path, text: str) -> None:
+    """Replace a file atomically; it keeps its mode, and is never readable by more people meanwhile.
+
+    Raises:
+        OSError: it cannot be written; it is as it was.
+    """
     temporary = file.with_name(f".{file.name}.{secrets.token_hex(8)}.aside")
     try:
+        temporary.touch(0o600 if file.exists() else 0o666, exist_ok=False)
         temporary.write_text(text, "utf-8")
         if file.exists():
             temporary.chmod(file.stat().st_mode)

@@ -18,7 +18,7 @@ from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.body_limit import BodyLimit
 from memory_pipeline.service.host_check import Address
 from memory_pipeline.service.limits import limits
-from memory_pipeline.service.mcp_server import GRANT
+from memory_pipeline.service.mcp_access import GRANT
 
 PATH: Final = "/mcp"
 """Path of the endpoint."""

@@ -1,6 +1,6 @@
 """The MCP server: which tools an agent is offered, their schemas, and whose memories a call may touch.
 
-Not here: what the tools do (`mcp_tools`), and the HTTP transport (`mcp_http`).
+Not here: what the tools do (`mcp_tools`), resources and prompts (`mcp_reads`), and the HTTP transport (`mcp_http`).
 """
 
 import inspect
@@ -15,7 +15,7 @@ from typing import Any, Final
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.types import ToolAnnotations
+from mcp.types import Resource, ToolAnnotations
 from pydantic import ConfigDict, Field, SkipValidation, ValidationError
 
 from memory_pipeline.ledger.validation_errors import nearest, reason
@@ -23,10 +23,9 @@ from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.service.auth_tokens import Grant
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.limits import Busy, Slots
+from memory_pipeline.service.mcp_access import allowed_profile, grant_of
+from memory_pipeline.service.mcp_reads import MemoryReads, core_of
 from memory_pipeline.service.mcp_tools import MemoryTools
-
-GRANT: Final = "grant"
-"""Key under which the HTTP transport keeps the token's grant in the state of a request."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +44,28 @@ class _Offer:
     """Reads a whole profile, so only some at once are accepted of one token."""
     admin: bool = False
     """Over HTTP it needs an administrator's token."""
+    returns: tuple[str, ...] = ()
+    """Fields that a program looks for in an answer, each with its JSON type unless it is a string; none are published
+    for a text, nor where answers have several forms."""
 
 
+_MEMORY: Final = ("memory_id",)
 _OFFERS: Final = (
     _Offer("session_start", "session_start", "session_start when a conversation begins"),
-    _Offer("recall", "recall", "recall before answering anything earlier talk may have settled", reads=True),
-    _Offer("get", "get_memory", reads=True, idempotent=True),
-    _Offer("list", "list_memories", reads=True, idempotent=True),
-    _Offer("remember", "remember", "remember what later conversations should know"),
-    _Offer("remember_many", "remember_many"),
-    _Offer("update", "update", idempotent=True),
-    _Offer("protect", "protect", idempotent=True),
-    _Offer("restore", "restore"),
+    _Offer(
+        "recall",
+        "recall",
+        "recall before answering anything earlier talk may have settled",
+        reads=True,
+        returns=("memories array", "tokens integer"),
+    ),
+    _Offer("get", "get_memory", reads=True, idempotent=True, returns=_MEMORY),
+    _Offer("list", "list_memories", reads=True, idempotent=True, returns=("memories array",)),
+    _Offer("remember", "remember", "remember what later conversations should know", returns=_MEMORY),
+    _Offer("remember_many", "remember_many", returns=("memory_ids array",)),
+    _Offer("update", "update", idempotent=True, returns=_MEMORY),
+    _Offer("protect", "protect", idempotent=True, returns=_MEMORY),
+    _Offer("restore", "restore", returns=_MEMORY),
     _Offer("feedback", "feedback", "feedback on whether a recalled memory helped"),
     _Offer("forget", "forget", "forget only when the user asks for it", idempotent=True, erases=True, heavy=True),
     _Offer("erase_user", "erase_user", idempotent=True, erases=True, heavy=True, admin=True),
@@ -122,13 +131,26 @@ def server(home: Path, clients: Clients, runs: Runs, exposure: Exposure | None =
     exposure = exposure or Exposure()
     tools = MemoryTools(home, clients, runs, records=not exposure.read_only)
     slots = Slots(home)
-    return MCPServer(
+    built = _Server(
         "memory-pipeline",
         instructions=_instructions(exposure),
         version=version("memory-pipeline"),
         log_level="WARNING",
-        tools=[_tool(tools, offer, exposure.profile_id, slots) for offer in exposure.offers()],
+        tools=_said_once([_tool(tools, offer, exposure.profile_id, slots) for offer in exposure.offers()]),
     )
+    built.listed = [] if exposure.profile_id is None else [core_of(exposure.profile_id)]
+    MemoryReads(home, clients, profile_id=exposure.profile_id, records=not exposure.read_only).offer(built)
+    return built
+
+
+class _Server(MCPServer[Any]):
+    """A server that lists resources which are read by a template, so that the caller of each reading is known."""
+
+    listed: Sequence[Resource] = ()
+
+    async def list_resources(self) -> list[Resource]:
+        """Return the resources that clients show without being asked for one by its id."""
+        return [*self.listed]
 
 
 def _instructions(exposure: Exposure) -> str:
@@ -153,13 +175,17 @@ class _MemoryTool(Tool):
     slots: SkipValidation[Slots | None] = Field(default=None, exclude=True)
     """Bounds how many callers use it at once, if it is heavy."""
 
+    returns: dict[str, Any] | None = Field(default=None, exclude=True)
+    """Schema of its answers, if one is published."""
+
     @cached_property
-    def output_schema(self) -> None:
-        """Not published: it would say no more than that an answer is an object."""
+    def output_schema(self) -> dict[str, Any] | None:
+        """The fields that a program looks for; there are more, which cost an agent more than they tell it."""
+        return self.returns
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
         """Run the tool for the caller of a request; see `Tool.run`."""
-        grant = _grant(context)
+        grant = grant_of(context)
         allowed = self._allowed(arguments, grant)
         try:
             with nullcontext() if self.slots is None else self.slots.taken(grant.token_id if grant else ""):
@@ -181,24 +207,16 @@ class _MemoryTool(Tool):
         """
         if grant is not None and self.admin and grant.profile_id is not None:
             raise self._refusal("this erases more than one memory; it needs an administrator's token")
-        if self.profile_id is None:
-            profile_id = arguments.get("profile_id") or (grant.profile_id if grant else None)
-        elif "profile_id" in arguments:
+        if self.profile_id is not None and "profile_id" in arguments:
             raise self._refusal("'profile_id' is no known field; this server has a single profile, leave it out")
-        else:
-            profile_id = self.profile_id
-        if grant is not None and grant.profile_id not in {None, profile_id}:
-            raise self._refusal(f"the token is only for profile {grant.profile_id!r}")
+        try:
+            profile_id = allowed_profile(grant, arguments.get("profile_id"), self.profile_id)
+        except ValueError as error:
+            raise self._refusal(str(error)) from None
         return arguments if profile_id is None else arguments | {"profile_id": profile_id}
 
     def _refusal(self, why: str) -> ToolError:
         return ToolError(f"Error executing tool {self.name}: {why}")
-
-
-def _grant(context: Context[Any, Any]) -> Grant | None:
-    """Return the grant of the token that came with an HTTP request; None over standard input and output."""
-    request = context.request_context.request
-    return None if request is None else request.scope["state"][GRANT]
 
 
 def _tool(tools: MemoryTools, offer: _Offer, profile_id: str | None, slots: Slots) -> Tool:
@@ -220,15 +238,31 @@ def _tool(tools: MemoryTools, offer: _Offer, profile_id: str | None, slots: Slot
         else ToolAnnotations(destructive_hint=offer.erases, idempotent_hint=offer.idempotent or None)
     )
     changes = {"parameters": schema, "annotations": hints, "profile_id": profile_id, "admin": offer.admin}
-    changes["slots"] = slots if offer.heavy else None
+    changes |= {"slots": slots if offer.heavy else None, "returns": _answers(offer.returns)}
     return tool.model_copy(update=changes)
+
+
+def _said_once(tools: list[Tool]) -> list[Tool]:
+    """Let `list` refer to the filters of `recall` where both are offered; the server validates by the full model."""
+    offered = {tool.name: tool for tool in tools}
+    if {"recall", "list"} <= offered.keys():
+        fields = offered["list"].parameters["properties"]
+        fields["filters"] = {"type": "object", "description": "Only these; fields as in recall."}
+    return tools
+
+
+def _answers(fields: Sequence[str]) -> dict[str, Any] | None:
+    """Return the schema of answers that have these fields among others; None without fields."""
+    typed = {name: {"type": kind or "string"} for name, _, kind in (field.partition(" ") for field in fields)}
+    return {"type": "object", "properties": typed} if typed else None
 
 
 def compact(schema: Any, definitions: dict[str, Any], *, depth: int = 0) -> Any:
     """Shorten a JSON schema to what an agent needs; the server itself still validates by the full model.
 
     Left out: titles, definitions (written in place), lengths, defaults that say no more than "off", `null` where a
-    field may be omitted, and within a field the descriptions of its own fields, which its description covers.
+    field may be omitted, and within a field the descriptions, formats and limits of its own fields, which its
+    description covers.
     """
     if isinstance(schema, list):
         return [compact(part, definitions, depth=depth) for part in schema]
@@ -244,11 +278,11 @@ def compact(schema: Any, definitions: dict[str, Any], *, depth: int = 0) -> Any:
     if depth:
         dropped |= {"additionalProperties"}
     if depth > 1:
-        dropped |= {"description"}
+        dropped |= {"description", "format", "minimum", "maximum"}
     return {
         key: {name: compact(field, definitions, depth=depth + 1) for name, field in value.items()}
         if key == "properties"
-        else compact(value, definitions, depth=depth)
+        else compact(value, definitions, depth=depth + (key == "items"))
         for key, value in schema.items()
         if key not in dropped and not (key == "default" and not value)
     }

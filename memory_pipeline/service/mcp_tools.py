@@ -41,7 +41,7 @@ SessionId = Annotated[str | None, Field(min_length=1, description="Id of this co
 Filters = Annotated[
     Conditions | None, Field(description="Only memories that meet all of these; since <= stored < until.")
 ]
-AsOf = Annotated[Instant | None, Field(description="As known at this instant, e.g. 2026-03-01T00:00:00Z.")]
+AsOf = Annotated[Instant | None, Field(description="State at an instant, e.g. 2026-03-01T00:00:00Z.")]
 Deep = Annotated[bool, Field(description="Also search archived and superseded memories.")]
 ValidFrom = Annotated[Instant | None, Field(description="True from this instant on.")]
 ValidUntil = Annotated[Instant | None, Field(description="True until this instant.")]
@@ -175,7 +175,7 @@ class MemoryTools:
         ],
         profile_id: Profile = None,
     ) -> dict[str, Any]:
-        """Store several memories at once, all or none. Returns their ids in order."""
+        """Store several memories, all or none. Returns their ids in order."""
         owner = self._chosen(profile_id)
         with self._memory(owner) as memory:
             return {
@@ -286,8 +286,8 @@ class MemoryTools:
     ) -> dict[str, Any]:
         """Tidy the memories: merge duplicates, link, summarise, promote and forget, by the profile's policy.
 
-        Takes seconds to minutes. Returns counts of decisions and the run_id that undo takes. Use at the end of a
-        conversation or when the user asks.
+        Takes seconds to minutes. Returns counts of decisions and a run_id for undo. Use at the end of a conversation or
+        when the user asks.
         """
         with _tool_errors():
             request = Consolidation.model_validate(
@@ -307,7 +307,7 @@ class MemoryTools:
     def tick(self, profile_id: Profile = None) -> dict[str, Any]:
         """Quick pass, every few exchanges: only merge duplicates and move fading memories.
 
-        Returns counts of decisions and the run_id that undo takes.
+        Returns counts of decisions and a run_id for undo.
         """
         with self._memory(profile_id) as memory:
             return memory.tick().to_dict()
@@ -320,7 +320,7 @@ class MemoryTools:
         profile_id: Profile = None,
         cascade: Annotated[bool, Field(description="Also undo what builds on it.")] = False,
     ) -> dict[str, Any]:
-        """Undo a run, a merge or one decision. The ledger keeps both."""
+        """Undo a run, a merge or a single decision."""
         with self._memory(profile_id) as memory:
             return _undone(memory.undo(target, cascade))
 

@@ -1,15 +1,20 @@
 """The commands that start a server, `serve` and `mcp`, and those that manage its tokens."""
 
 import importlib.util
+import os
+import shutil
 import socket
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service import auth_tokens, report
+from memory_pipeline.service import mcp_install as install
 from memory_pipeline.service.auth_tokens import Grant, Role
+from memory_pipeline.service.config_file import replace_file
 from memory_pipeline.service.options import (
     Commands,
     JsonOption,
@@ -18,6 +23,7 @@ from memory_pipeline.service.options import (
     err,
     existing_home,
     out,
+    profile_option,
     settings_in_force,
     show_json,
 )
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
     from memory_pipeline.service.background_runs import Runs
 
 app = typer.Typer()
+mcp_app = typer.Typer()
 tokens = typer.Typer(cls=Commands, help="Manage the bearer tokens of the HTTP service and of MCP over HTTP.")
 
 
@@ -58,8 +65,9 @@ def serve(
     listen(application(home, runs, names), listener, runs, settings, log_level="info")
 
 
-@app.command()
+@mcp_app.callback(invoke_without_command=True)
 def mcp(
+    context: typer.Context,
     profile: Annotated[
         str | None,
         typer.Option(
@@ -97,6 +105,10 @@ def mcp(
     ] = None,
 ) -> None:
     """Start the MCP server for an agent. Over standard input and output, or HTTP with --http."""
+    if context.invoked_subcommand is not None:
+        if profile or read_only or tools or allow_erase or http or host_name:
+            raise Misused(f"options of `mcp` go after `{context.invoked_subcommand}`, or do not apply to it")
+        return
     _require("mcp", extra="mcp")
     from memory_pipeline.recall.client.client_pool import Clients  # noqa: PLC0415
     from memory_pipeline.service.background_runs import Runs  # noqa: PLC0415
@@ -123,6 +135,46 @@ def mcp(
         if sys.stdin.isatty():
             report.line(err(), "waiting for an MCP client on standard input; docs/service.md shows how to connect one")
         mcp_server.run("stdio")
+
+
+@mcp_app.command("install")
+def mcp_install(
+    client: Annotated[str, typer.Argument(metavar="CLIENT", help=f"{', '.join(install.PLACES)}.")],
+    profile: Annotated[
+        str | None,
+        profile_option("The only profile that agents may use; default: every call may name one."),
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Offer only tools that change nothing.")] = False,
+    project: Annotated[
+        bool, typer.Option("--project", help="For the project in this folder; default: for all that you do.")
+    ] = False,
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the server in the client.")] = install.DEFAULT_NAME,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+) -> None:
+    """Enter this store as an MCP server in a client's configuration. What will be written is shown first."""
+    _require("mcp", extra="mcp")
+    options = [*(["--profile", profile] if profile else []), *(["--read-only"] if read_only else [])]
+    command = [_program(), "--home", str(settings_in_force().home.resolve()), "mcp", *options]
+    folder = Path.cwd() if project else None
+    file = install.place(client, project=folder, home=Path.home(), environment=os.environ).resolve()
+    change = install.entry(client, file, command, name=name)
+    if change.replaced is not None:
+        out().print(f"{file} has now:\n{change.replaced}\n", soft_wrap=True, markup=False, highlight=False)
+    out().print(f"{file} will have:\n{change.shown}\n", soft_wrap=True, markup=False, highlight=False)
+    if not yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Misused("nothing was written; add --yes to write it")
+    if not yes and not typer.confirm("Write it?"):
+        report.line(out(), "nothing was written")
+        raise typer.Exit(1)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, change.text)
+    report.line(out(), f"written: {file}; start {client} anew to use it")
+
+
+def _program() -> str:
+    """Return the path of this command: clients that are started elsewhere do not have it on theirs."""
+    beside = shutil.which("memory-pipeline", path=str(Path(sys.executable).parent))
+    return beside or shutil.which("memory-pipeline") or str(Path(sys.argv[0]).resolve())
 
 
 @tokens.command("create")

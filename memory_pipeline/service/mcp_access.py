@@ -1,0 +1,38 @@
+"""Whose memories a request over MCP may touch.
+
+Not here: how tokens are stored (`auth_tokens`) and checked (`mcp_http`).
+"""
+
+from typing import Any, Final
+
+from mcp.server.mcpserver import Context
+
+from memory_pipeline.service.auth_tokens import Grant
+
+GRANT: Final = "grant"
+"""Key under which the HTTP transport keeps the token's grant in the state of a request."""
+
+
+def grant_of(context: Context[Any, Any]) -> Grant | None:
+    """Return the grant of the token that came with an HTTP request; None over standard input and output."""
+    request = context.request_context.request
+    return None if request is None else request.scope["state"][GRANT]
+
+
+def allowed_profile(grant: Grant | None, asked: str | None, only: str | None) -> str | None:
+    """Return the profile that a request acts on; None leaves the choice to the store.
+
+    Args:
+        grant: what the token allows.
+        asked: the profile that the request names.
+        only: the single profile of the server.
+
+    Raises:
+        ValueError: server or token are for another profile.
+    """
+    if only is not None and asked not in {None, only}:
+        raise ValueError(f"this server has a single profile, {only!r}")
+    chosen = only or asked or (grant.profile_id if grant else None)
+    if grant is not None and grant.profile_id not in {None, chosen}:
+        raise ValueError(f"the token is only for profile {grant.profile_id!r}")
+    return chosen

@@ -1,0 +1,121 @@
+"""Where MCP clients keep their servers, and how ours is entered there.
+
+Not here: asking the user and writing the file (`server_commands`).
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from memory_pipeline.ledger.validation_errors import nearest
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """Where a client keeps its servers."""
+
+    user: str
+    """File below the user's home."""
+    project: str | None
+    """File below a project; None where the client has no such file."""
+    table: str
+    """Name of the table of servers."""
+
+
+PLACES: Final = {
+    "claude-code": _Place(user=".claude.json", project=".mcp.json", table="mcpServers"),
+    "claude-desktop": _Place(user="Claude/claude_desktop_config.json", project=None, table="mcpServers"),
+    "codex": _Place(user=".codex/config.toml", project=None, table="mcp_servers"),
+    "cursor": _Place(user=".cursor/mcp.json", project=".cursor/mcp.json", table="mcpServers"),
+}
+"""Clients by name."""
+DEFAULT_NAME: Final = "memory"
+"""Name of the server, unless another is given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A change of a client's file."""
+
+    file: Path
+    text: str
+    """All of the file with the entry."""
+    shown: str
+    """The entry alone, as it will stand in the file."""
+    replaced: str | None
+    """The entry of that name that is there now; None if there is none."""
+
+
+def place(client: str, *, project: Path | None, home: Path, environment: Mapping[str, str]) -> Path:
+    """Return the file in which a client keeps its servers.
+
+    Args:
+        client: its name.
+        project: folder of a project, for its own servers; None for those of the user.
+        home: the user's home.
+        environment: variables, for where an application keeps its data.
+
+    Raises:
+        ValueError: the client is unknown, or has no servers of a project.
+    """
+    if (found := PLACES.get(client)) is None:
+        raise ValueError(f"client {client!r} is unknown; {nearest(client, PLACES)}")
+    if project is not None:
+        if found.project is None:
+            raise ValueError(f"{client} has no servers of a project; leave out --project")
+        return project / found.project
+    if client != "claude-desktop":
+        return home / found.user
+    return _applications(home, environment) / found.user
+
+
+def entry(client: str, file: Path, command: Sequence[str], *, name: str = DEFAULT_NAME) -> Entry:
+    """Return a client's file with our server in it; everything else in it stays as it is.
+
+    Args:
+        client: its name.
+        file: the client's file, which need not exist.
+        command: program and arguments that start the server.
+        name: name of the server in the file.
+
+    Raises:
+        ValueError: the file is not what the client reads; names what is wrong and the remedy.
+        OSError: the file cannot be read.
+    """
+    text = file.read_text("utf-8") if file.exists() else ""
+    toml, table = file.suffix == ".toml", PLACES[client].table
+    try:
+        document: Any = tomlkit.parse(text) if toml else json.loads(text or "{}")
+    except (TOMLKitError, ValueError) as error:
+        raise ValueError(f"{file} cannot be read ({error}); mend it, or move it away") from error
+    servers = document.setdefault(table, {}) if isinstance(document, dict) else None
+    if not isinstance(servers, dict):
+        raise ValueError(f"{file} has no table {table!r} of servers; mend it, or move it away")  # noqa: TRY004
+    old = servers.get(name)
+    own = {"command": command[0], "args": [*command[1:]]}
+    servers[name] = {**old, **own} if isinstance(old, dict) else own
+    written = tomlkit.dumps(document) if toml else f"{json.dumps(document, indent=2, ensure_ascii=False)}\n"
+    replaced = _shown(table, name, old, toml=toml) if isinstance(old, dict) else None
+    return Entry(file=file, text=written, shown=_shown(table, name, own, toml=toml), replaced=replaced)
+
+
+def _shown(table: str, name: str, own: Mapping[str, Any], *, toml: bool) -> str:
+    """Return one server as it stands in a file: only what starts it, for others may hold secrets."""
+    started = {key: own[key] for key in ("command", "args") if key in own}
+    return tomlkit.dumps({table: {name: started}}).strip() if toml else json.dumps({table: {name: started}}, indent=2)
+
+
+def _applications(home: Path, environment: Mapping[str, str]) -> Path:
+    """Return the folder in which applications keep their settings."""
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support"
+    if os.name == "nt":
+        return Path(environment.get("APPDATA") or home / "AppData" / "Roaming")
+    return Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
