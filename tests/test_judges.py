@@ -17,9 +17,9 @@ from memory_pipeline.text.compare.judges import JUDGES
 class Repeating:
     """Says of every pair that both state the same."""
 
-    def judge(self, reading, older, newer):
+    def judge(self, reading, older, newer, *, least):
         """One row a pair."""
-        del reading, newer
+        del reading, newer, least
         rows = pl.DataFrame(schema=JUDGEMENT_COLUMNS).clear(len(older))
         return rows.with_columns(relation=pl.lit("duplicate"), confidence=0.9, rule=pl.lit("all"), reason=pl.lit("."))
 
