@@ -2,7 +2,9 @@
 
 import json
 import subprocess
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import commands
 import homes
@@ -17,10 +19,11 @@ from test_markdown_notes import CHARACTERS, CONTENTS
 
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.interop import jsonl, markdown_notes
+from memory_pipeline.interop import markdown as from_markdown
 from memory_pipeline.interop.exports import current, events, folder, langgraph, markdown, mcp_memory, mem0
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger.event import frame, parse
+from memory_pipeline.ledger.event import Event, frame, parse
 
 OUTSIDE = {"memory_id", "occurred_at", "session_id", "agent_id", "user_id"}
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=9).filter(str.strip)
@@ -46,21 +49,24 @@ def stored(rows):
         yield (seq, *parse(event, recorded_at=AS_OF, origin="test").row())
 
 
+def imported(files):
+    """Ledger rows that an import of the folder gives."""
+    with TemporaryDirectory() as name:
+        folder.write(Path(name), files, profile_id="default")
+        items = list(from_markdown.events(Path(name), recorded_at=AS_OF))
+    assert [item for item in items if not isinstance(item, Event)] == []
+    return [(seq, *event.row()) for seq, event in enumerate(items, 1)]
+
+
 def held(rows, *, topics=None):
-    """What a profile remembers after these memories; `topics` names the cluster of a memory by its id."""
+    """What a profile remembers after these events; `topics` names the cluster of a memory by its id."""
     members = {"cluster_id": list((topics or {}).values()), "memory_id": list(topics or {})}
     clusters = pl.DataFrame(members, schema={"cluster_id": pl.String, "memory_id": pl.String}).with_columns(
         method=pl.lit("similarity_components"), label="cluster_id"
     )
     scores = {"memory_id": pl.String, "strength": pl.Float64, "importance": pl.Float64}
-    state = projection.project(frame(stored(rows)))
+    state = projection.project(frame(rows))
     return current.select("default", state, scores=pl.DataFrame(schema=scores), clusters=clusters, as_of=AS_OF)
-
-
-def told(files):
-    """What the notes and topics of a folder say, as fields."""
-    notes = [note for path, text in files.items() if path != markdown.INDEX for note in markdown_notes.read(text)]
-    return [{**note.fields, "content": note.content} for note in notes]
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +83,14 @@ def home(tmp_path_factory):
 def test_markdown_to_a_store_and_back_loses_nothing(rows, grouped):
     rows = [{"memory_id": f"m{place}", **row} for place, row in enumerate(rows)]
     topics = {row["memory_id"]: "Tea: a/b" for row in rows[:grouped]}
-    files = markdown.files(held(rows, topics=topics))
-    again = told(files)
-    assert sorted(row["memory_id"] for row in again) == [row["memory_id"] for row in rows]
-    texts = {row["memory_id"]: row["content"] for row in rows}
-    assert {row["memory_id"]: row["content"] for row in again} == texts
-    assert markdown.files(held(again, topics=topics)) == files
+    before = held(stored(rows), topics=topics)
+    files = markdown.files(before)
+    after = held(imported(files), topics=topics)
+    assert dict(after.memories.select("memory_id", "content").iter_rows()) == {
+        row["memory_id"]: row["content"] for row in rows
+    }
+    assert list(after.rows()) == list(before.rows())
+    assert markdown.files(after) == files
 
 
 def test_the_index_has_the_best_first_and_fits_what_agents_load(home):
@@ -96,7 +104,7 @@ def test_the_index_has_the_best_first_and_fits_what_agents_load(home):
     best = read.memories["memory_id"][0]
     assert f'"{best}"' in files[links[0]]
     assert sum(read.left_out.values()) + read.memories.height == 60 + read.memories.filter(kind="compression").height
-    many = held([{"memory_id": f"m{n}", "content": f"{'ä' * n} [x](y) <!-- z"} for n in range(300)])
+    many = held(stored([{"memory_id": f"m{n}", "content": f"{'ä' * n} [x](y) <!-- z"} for n in range(300)]))
     index = markdown.files(many)[markdown.INDEX]
     assert (len(index.splitlines()) <= 200, len(index.encode()) <= 25_000) == (True, True)
     assert index.endswith(f"- and {300 - index.count('](notes/')} more files\n{markdown.INDEX_ENDS}\n")
@@ -104,15 +112,15 @@ def test_the_index_has_the_best_first_and_fits_what_agents_load(home):
 
 def test_a_folder_is_written_once_and_what_others_changed_is_not_overwritten(tmp_path):
     rows = [{"memory_id": f"m{n}", "content": f"Tea at {n}."} for n in range(3)]
-    files = markdown.files(held(rows))
+    files = markdown.files(held(stored(rows)))
     (tmp_path / "theirs.md").write_text("Theirs.")
     assert folder.write(tmp_path, files, profile_id="p") == folder.Written(4, 0, 0, 0, None)
     assert folder.write(tmp_path, files, profile_id="p") == folder.Written(0, 0, 0, 4, None)
-    fewer = markdown.files(held(rows[1:]))
+    fewer = markdown.files(held(stored(rows[1:])))
     assert folder.write(tmp_path, fewer, profile_id="p") == folder.Written(0, 1, 1, 2, None)
     note = next((tmp_path / "notes").glob("tea-at-1-*"))
     note.write_text(note.read_text().replace("Tea", "Milk"))
-    with pytest.raises(folder.ChangedByOthers, match=f"notes/{note.name} changed since the last export"):
+    with pytest.raises(folder.ChangedByOthers, match=f"notes/{note.name} changed meanwhile"):
         folder.write(tmp_path, files, profile_id="p")
     with pytest.raises(ValueError, match="holds profile 'p', not 'q'"):
         folder.write(tmp_path, files, profile_id="q")
@@ -134,10 +142,10 @@ def test_a_folder_of_git_is_committed_and_nothing_else_of_it(tmp_path):
     (tmp_path / "theirs.md").write_text("Theirs.")
     git("add", "theirs.md")
     rows = [{"memory_id": f"m{n}", "content": f"Tea ä at {n}."} for n in range(2)]
-    first = folder.write(tmp_path, markdown.files(held(rows)), profile_id="p")
+    first = folder.write(tmp_path, markdown.files(held(stored(rows))), profile_id="p")
     assert first.commit in git("log", "--format=%H")
-    assert folder.write(tmp_path, markdown.files(held(rows)), profile_id="p").commit is None
-    folder.write(tmp_path, markdown.files(held(rows[1:])), profile_id="p")
+    assert folder.write(tmp_path, markdown.files(held(stored(rows))), profile_id="p").commit is None
+    folder.write(tmp_path, markdown.files(held(stored(rows[1:]))), profile_id="p")
     assert git("log", "--format=%s") == ["Memory of p"] * 2
     assert git("status", "--short") == ["A  theirs.md"]
 
@@ -171,6 +179,33 @@ def test_the_present_as_events_stores_each_memory_as_it_is(home, tmp_path):
     assert again.links.equals(read.links)
 
 
+def test_what_others_changed_in_an_export_comes_back_and_the_next_export_takes_it(home, tmp_path):
+    with homes.copied(home, tmp_path / "data") as lake:
+        read = current.read(lake, "sample-1", as_of=homes.NIGHT)
+        notes = tmp_path / "notes"
+        folder.write(notes, markdown.files(read), profile_id="sample-1")
+        files = sorted((notes / "notes").iterdir())
+        gone, edited = (markdown_notes.read(file.read_text("utf-8"))[0].fields["memory_id"] for file in files[:2])
+        merged = read.memories.filter(kind="compression")["memory_id"].to_list()
+        files[0].unlink()
+        files[1].write_text(files[1].read_text("utf-8") + "\nAnd more.\n", "utf-8")
+        (notes / "MEMORY.md").write_text(
+            (notes / "MEMORY.md").read_text("utf-8") + "\n- The kettle is broken.\n", "utf-8"
+        )
+    said = commands.told("import", "markdown", notes, home=tmp_path / "data")[str(notes)]
+    assert (said["accepted"], said["dead_letters"], said["profiles"]) == (3, 0, ["sample-1"])
+    commands.text("export", "markdown", notes, home=tmp_path / "data")
+    with Lake(tmp_path / "data") as lake:
+        again = current.read(lake, "sample-1", as_of=datetime.now(UTC))
+    texts = dict(again.memories.select("memory_id", "content").iter_rows())
+    assert gone not in texts
+    assert texts[edited].endswith("\n\nAnd more.")
+    assert "The kettle is broken." in texts.values()
+    assert set(merged) <= set(texts)
+    again = commands.told("import", "markdown", notes, home=tmp_path / "data")[str(notes)]
+    assert again["accepted"] == 0
+
+
 MEMORY = {
     "memory_id": "m1", "content": "Tea at five.", "occurred_at": "2025-12-01T10:00:00Z", "speaker": "Ana",
     "user_id": "ana.b", "session_id": "s", "importance": 0.5, "valid_until": "2026-02-01T00:00:00Z",
@@ -179,7 +214,7 @@ MEMORY = {
 
 
 def test_a_record_of_mem0_has_its_fields_and_the_rest_as_metadata():
-    assert json.loads(mem0.text(held([MEMORY]))) == {
+    assert json.loads(mem0.text(held(stored([MEMORY])))) == {
         "results": [
             {
                 "id": "m1",
@@ -197,7 +232,7 @@ def test_a_record_of_mem0_has_its_fields_and_the_rest_as_metadata():
 
 
 def test_an_item_of_langgraph_has_a_namespace_without_full_stops_and_every_field():
-    assert json.loads(langgraph.text(held([MEMORY]))) == [
+    assert json.loads(langgraph.text(held(stored([MEMORY])))) == [
         {
             "namespace": ["memories", "ana_b"],
             "key": "m1",
@@ -222,7 +257,7 @@ def test_the_graph_of_the_reference_server_has_who_said_what():
         {"memory_id": "m2", "content": "Rain."},
         {"memory_id": "m3", "content": "Bo: rows", "tags": ["guest"], "metadata": {"entity": "Bo"}},
     ]
-    read = held(rows)
+    read = held(stored(rows))
     link = pl.DataFrame({"source": "m1", "target": "m3", "edge_type": "KNOWS", "kind": None, "weight": None})
     lines = mcp_memory.text(current.Current(**{**vars(read), "links": link})).splitlines()
     assert sorted(map(json.loads, lines), key=str) == [

@@ -9,13 +9,19 @@ import subprocess
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, Self
 
+import polars as pl
+
+from memory_pipeline.consolidation.plans.planning import LEAVING
+from memory_pipeline.consolidation.state import projection
+from memory_pipeline.interop.dreaming import Place
+from memory_pipeline.interop.exports import folder
 from memory_pipeline.interop.files import Broken, Member, members
-from memory_pipeline.interop.items import Item, Skipped, stable_id
+from memory_pipeline.interop.items import Imported, Item, Skipped, Taking, raw_bytes, stable_id
 from memory_pipeline.interop.markdown_notes import READ_ONLY
 from memory_pipeline.interop.markdown_text import Note, Unit, is_pointer, read, resolved
 from memory_pipeline.interop.reconciling import fields_now, standing
@@ -28,8 +34,10 @@ from memory_pipeline.interop.records import (
     metadata_of,
     share,
 )
+from memory_pipeline.ledger.event import InvalidEvent, parse
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.payloads import written
+from memory_pipeline.schemas import EventType
 
 FORMAT: Final = "markdown"
 SUFFIXES: Final = (".md", ".markdown")
@@ -44,6 +52,37 @@ _SAME: Final = 0.6
 _COMPARED: Final = 10_000
 """Most pairs of lines of a file that are compared after an edit."""
 _GIT_SECONDS: Final = 30
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """What can be read of a folder."""
+
+    places: list["_Place"]
+    broken: list[tuple[str, str]]
+    """Files that cannot be read, and why."""
+    skipped: list[Skipped]
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """Read every file of Markdown of a folder or archive, or one such file."""
+        read_places, broken, skipped = list[_Place](), list[tuple[str, str]](), list[Skipped]()
+        for member in members(path):
+            if not member.name.lower().endswith(SUFFIXES):
+                skipped += [] if member.base.startswith(".") else [Skipped("files that are not Markdown")]
+                continue
+            try:
+                note = read(member.text())
+            except Broken as error:
+                broken.append((member.name, str(error)))
+                continue
+            skipped += [] if note.readable else [Skipped("front matter that is no YAML")]
+            read_places += [_Place(member.name, note, unit, member) for unit in note.units]
+        files = _files(read_places)
+        kept = [place for place in read_places if place.unit.memory_id or not is_pointer(place.unit, files)]
+        pointers = len(read_places) - len(kept)
+        skipped += [Skipped("index lines that only name a file", pointers)] if pointers else []
+        return cls(kept, broken, skipped)
 
 
 @dataclass(frozen=True)
@@ -73,37 +112,85 @@ def events(
     Args:
         path: folder, archive or file to read.
         recorded_at: time of the import.
-        profile: profile to import into; default `markdown`.
+        profile: profile to import into; default: that of which the folder is an export, else `markdown`.
         ledger: knows what an earlier import of the folder stored; None: nothing.
         name: by which the folder is known to later imports; default where it is.
     """
-    source = Source(FORMAT, recorded_at, profile or FORMAT, stable_id(FORMAT, name or str(path.resolve())))
-    places, broken = list[_Place](), set[str]()
-    for member in members(path):
-        if not member.name.lower().endswith(SUFFIXES):
-            yield from () if member.base.startswith(".") else (Skipped("files that are not Markdown"),)
-            continue
-        try:
-            note = read(member.text())
-        except Broken as error:
-            broken.add(member.name)
-            yield source.broken(None, member.name, str(error))
-            continue
-        yield from () if note.readable else (Skipped("front matter that is no YAML"),)
-        places += [_Place(member.name, note, unit, member) for unit in note.units]
-    files = _files(places)
-    kept = [place for place in places if place.unit.memory_id or not is_pointer(place.unit, files)]
-    yield from [Skipped("index lines that only name a file", len(places) - len(kept))] * (len(kept) < len(places))
-    before = standing(ledger, source.profile or FORMAT, source.instance)
-    named = _named(kept, before, source, ledger)
+    source = _source(path, recorded_at, profile, name)
+    found = _Folder.of(path)
+    yield from found.skipped
+    yield from (source.broken(None, file, why) for file, why in found.broken)
+    owner = source.profile or FORMAT
+    before = standing(ledger, owner, source.instance) | _exported(path, owner, ledger)
+    taken = _taken_out(ledger, owner)
+    named = _named(found.places, before, source, ledger, taken)
     committed = _committed(path)
     for place in named:
         yield from _stored(source, place, committed.get(place.file))
     yield from _links(source, named)
-    yield from _gone(source, before, {place.memory_id for place in named}, broken)
+    left = before.keys() - {place.memory_id for place in named} - taken
+    broken = {file for file, _ in found.broken}
+    yield from _gone(source, {name: fields for name, fields in before.items() if name in left}, broken)
+
+
+def places(path: Path, *, profile: str, ledger: Ledger, name: str | None = None) -> list[Place]:
+    """Return where each memory of a folder stands that was imported just now; arguments as for `events`."""
+    source = _source(path, datetime.now(UTC), profile, name)
+    before = standing(ledger, profile, source.instance) | _exported(path, profile, ledger)
+    return [
+        Place(one.memory_id, one.file, one.unit.line - 1, one.unit.after - 1, one.note.whole)
+        for one in _named(_Folder.of(path).places, before, source, ledger, _taken_out(ledger, profile))
+    ]
+
+
+def _source(path: Path, recorded_at: datetime, profile: str | None, name: str | None) -> Source:
+    owner = profile or folder.owner(path) or FORMAT
+    return Source(FORMAT, recorded_at, owner, stable_id(FORMAT, name or str(path.resolve())))
+
+
+def _exported(path: Path, profile: str, ledger: Ledger | None) -> dict[str, dict[str, Any]]:
+    """Return the memories that an export wrote into a folder, as they stand, but for those that have ended."""
+    if ledger is None or folder.owner(path) != profile:
+        return {}
+    known = fields_now(ledger, profile, folder.read_list(path, profile).memories)
+    return {memory_id: fields for memory_id, fields in known.items() if "valid_until" not in fields}
+
+
+def _taken_out(ledger: Ledger | None, profile: str) -> set[str]:
+    """Return the memories that runs took out of the live set: where they are gone, nobody has ended them."""
+    if ledger is None:
+        return set()
+    in_force = projection.unmasked(ledger.decisions(profiles=[profile]), ledger.reverted())
+    return set(in_force.filter(pl.col("action").is_in(LEAVING))["memory_id"])
+
+
+def _exact(source: Source, place: _Place) -> Item | None:
+    """Return a memory as an export wrote it; None if the file gives it no id, or its fields were spoilt by others."""
+    if place.unit.memory_id is None:
+        return None
+    fields = {name: value for name, value in place.unit.fields.items() if name not in READ_ONLY}
+    outside: dict[str, Any] = {name: fields.pop(name) for name in ("memory_id", "occurred_at", *_WHO) if name in fields}
+    record = _record(source, place)
+    event: dict[str, Any] = {
+        "event_id": record.event_id(EventType.STORED.value, place.unit.memory_id),
+        "profile_id": record.profile,
+        "event_type": EventType.STORED.value,
+        "instance_id": source.instance,
+        **outside,
+        "payload": {**fields, "content": place.unit.text},
+    }
+    try:
+        stored = parse(event, recorded_at=source.recorded_at, origin=record.origin, future=None)
+    except InvalidEvent:
+        return None
+    changed_at = min(place.member.modified, source.recorded_at)
+    return Imported.of(stored, record.origin, raw_bytes(record.raw), taking=Taking.STATE, changed_at=changed_at)
 
 
 def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[Item]:
+    if exact := _exact(source, place):
+        yield exact
+        return
     fields = {**place.note.front, **place.unit.fields}
     created = next((fields[key] for key in _CREATED if key in fields), committed or place.member.modified)
     changed = next((fields[key] for key in _CHANGED if key in fields), place.member.modified)
@@ -153,10 +240,14 @@ def _files(places: Iterable[_Place]) -> dict[str, str]:
 
 
 def _named(
-    places: Iterable[_Place], before: Mapping[str, Mapping[str, Any]], source: Source, ledger: Ledger | None
+    places: Iterable[_Place],
+    before: Mapping[str, Mapping[str, Any]],
+    source: Source,
+    ledger: Ledger | None,
+    taken: set[str],
 ) -> list[_Place]:
     """Give each unit its id: the one in the file, that of the memory that it was, or a new one."""
-    aligned = _aligned([place for place in places if place.unit.memory_id is None], before)
+    aligned = _aligned([place for place in places if place.unit.memory_id is None], before, taken)
     ordinals = Counter[tuple[str, ...]]()
     named = list[_Place]()
     for place in places:
@@ -185,8 +276,11 @@ def _reborn(named: list[_Place], before: set[str], source: Source, ledger: Ledge
     return _reborn(renamed, before, source, ledger)
 
 
-def _aligned(places: list[_Place], before: Mapping[str, Mapping[str, Any]]) -> dict[int, str]:
-    """Return the memory that each unit was: the same text in its place, in its file, anywhere, or the most similar."""
+def _aligned(places: list[_Place], before: Mapping[str, Mapping[str, Any]], taken: set[str]) -> dict[int, str]:
+    """Return the memory that each unit was: the same text in its place, in its file, anywhere, or the most similar.
+
+    What a run has taken out (`taken`) is no memory that somebody edits.
+    """
     left = {memory_id: (*_where(fields), str(fields["content"])) for memory_id, fields in before.items()}
     found = dict[int, str]()
     for parts in ((0, 1, 2), (0, 2), (2,)):
@@ -199,6 +293,7 @@ def _aligned(places: list[_Place], before: Mapping[str, Mapping[str, Any]]) -> d
             if candidates and id(place.unit) not in found:
                 found[id(place.unit)] = candidates.popleft()
         left = {memory_id: key for memory_id, key in left.items() if memory_id not in set(found.values())}
+    left = {memory_id: key for memory_id, key in left.items() if memory_id not in taken}
     for file in sorted({key[0] for key in left.values()}):
         old = [(memory_id, key[2]) for memory_id, key in left.items() if key[0] == file]
         new = [place.unit for place in places if place.file == file and id(place.unit) not in found]
@@ -247,11 +342,11 @@ def _links(source: Source, named: list[_Place]) -> Iterator[Item]:
     yield from [Skipped("links to notes that are not there", lost)] * bool(lost)
 
 
-def _gone(source: Source, before: Mapping[str, Mapping[str, Any]], named: set[str], broken: set[str]) -> Iterator[Item]:
+def _gone(source: Source, left: Mapping[str, Mapping[str, Any]], broken: set[str]) -> Iterator[Item]:
     """Yield the end of memories that the folder has no more; what cannot be read now stays."""
-    for memory_id, fields in before.items():
+    for memory_id, fields in left.items():
         file, _ = _where(fields)
-        if memory_id not in named and file not in broken:
+        if file not in broken:
             record = source.record({"gone": memory_id, "file": file}, file or memory_id)
             yield from record.updated(memory_id, written(source.recorded_at), valid_until=written(source.recorded_at))
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from memory_pipeline.interop import markdown_notes
-from memory_pipeline.interop.records import label, labels, mapping
+from memory_pipeline.interop.records import labels, mapping
 
 WHOLE: Final = 2000
 """Most characters of a note with name and description that is one memory."""
@@ -44,6 +44,8 @@ class Unit:
     text: str
     line: int
     """Line of the file, from 1."""
+    after: int
+    """Line after its last one."""
     heading: tuple[str, ...] = ()
     """Headings above it."""
     memory_id: str | None = None
@@ -63,28 +65,37 @@ class Note:
     units: tuple[Unit, ...]
     readable: bool
     """False: there is a front matter that cannot be read."""
+    whole: bool = False
+    """Whether the file is one memory."""
 
 
 def read(text: str) -> Note:
-    """Read a file; line ends may be those of any system."""
-    whole = text.replace("\r\n", "\n").replace("\r", "\n")
+    """Read a file; line ends may be those of any system, but what an export of ours wrote is read exactly."""
+    whole = text if markdown_notes.read(text) else text.replace("\r\n", "\n").replace("\r", "\n")
     front, start = _front(whole)
     ours = markdown_notes.read(whole)
     units = [
-        Unit(note.content, _line(whole, note.start), memory_id=label(note.fields["memory_id"]), fields=note.fields)
+        Unit(
+            note.content,
+            _line(whole, note.start),
+            _line(whole, note.end),
+            memory_id=note.fields["memory_id"],
+            fields=note.fields,
+        )
         for note in ours
     ]
     if ours and not ours[0].start and ours[0].end == len(whole):
-        return Note(front, tuple(units), readable=True)
+        return Note(front, tuple(units), readable=True, whole=True)
     rest = whole[start:]
     for note in ours:
         lines = "\n" * whole.count("\n", note.start, note.end)
         rest = rest[: note.start - start] + lines.rjust(note.end - note.start) + rest[note.end - start :]
     if len(rest) < WHOLE and front.get("name") and front.get("description") and not ours and BEGIN_INDEX not in rest:
         content = rest.strip()
-        units += [_described(Unit(content, _line(whole, start)), front)] if content else []
-    else:
-        units += [_described(unit, front) for unit in _blocks(rest.split("\n"), _line(whole, start))]
+        end = _line(whole, len(whole))
+        units += [_described(Unit(content, _line(whole, start), end), front)] if content else []
+        return Note(front, tuple(units), readable=True, whole=True)
+    units += [_described(unit, front) for unit in _blocks(rest.split("\n"), _line(whole, start))]
     readable = bool(front) or not _FRONT.match(whole)
     return Note(front, tuple(sorted(units, key=lambda unit: unit.line)), readable)
 
@@ -141,7 +152,7 @@ def _blocks(lines: list[str], first: int) -> Iterator[Unit]:
             place += 1
         elif match := _ITEM.fullmatch(line):
             end = _item_end(lines, place)
-            yield _item(lines[place:end], Unit(match[2], number, above), indent=len(match[1]))
+            yield _item(lines[place:end], Unit(match[2], number, first + end, above), indent=len(match[1]))
             place = end
         elif not line.strip():
             place += 1
@@ -158,7 +169,7 @@ def _blocks(lines: list[str], first: int) -> Iterator[Unit]:
             elif _ITEM.fullmatch(_next(lines, end)) and text.endswith(":") and "\n" not in text:
                 headings.append((_INTRODUCTION, text.rstrip(":")))
             elif _COMMENT.sub("", text).strip():
-                yield Unit(text, number, tuple(title for _, title in headings))
+                yield Unit(text, number, first + end, tuple(title for _, title in headings))
             place = end
 
 

@@ -17,7 +17,7 @@ from memory_pipeline.interop.items import Imported, Taking, stable_id
 from memory_pipeline.ledger import profile_events
 from memory_pipeline.ledger.event import COLUMNS, Event, instant, micros
 from memory_pipeline.ledger.ledger import Ledger
-from memory_pipeline.ledger.payloads import Updated
+from memory_pipeline.ledger.payloads import Stored, Updated
 from memory_pipeline.schemas import Action, EventType
 
 IMPORTER: Final = "import:"
@@ -29,6 +29,8 @@ FIXED: Final = "changes of fields that stay as first stored"
 _UPDATABLE: Final = tuple(Updated.model_fields)
 _CLEARED: Final[Mapping[str, Any]] = {"tags": [], "metadata": "{}", "protected": False}
 """What an update says to take a field back; others cannot be taken back."""
+_MADE_AS: Final[Mapping[str, str]] = {"importance": "importance_given"}
+"""Fields that a decision has under another name."""
 _TYPE, _MEMORY, _OCCURRED, _INSTANCE, _PAYLOAD = (
     1 + COLUMNS.index(name) for name in ("event_type", "memory_id", "occurred_at", "instance_id", "payload")
 )
@@ -180,8 +182,8 @@ def _of_profile(ledger: Ledger, profile_id: str, memory_ids: Iterable[str]) -> d
         rows = profile_events.of_memories(transaction, profile_id, wanted)
         summaries = wanted & profile_events.summary_ids(transaction, profile_id)
     known = {
-        name: _Known({"content": text}, {"content": text}, imported=False)
-        for name, text in _summaries(ledger, profile_id, summaries).items()
+        name: _Known(fields, dict(fields), imported=False)
+        for name, fields in _summaries(ledger, profile_id, summaries).items()
     }
     written = [row for row in rows if row[_TYPE] in {EventType.STORED.value, EventType.UPDATED.value}]
     for row in sorted(ledger.with_payloads(written), key=lambda row: (row[_OCCURRED], row[0])):
@@ -210,12 +212,17 @@ def _tell(known: dict[str, _Known], row: Sequence[Any]) -> None:
             memory.said = dict(memory.now)
 
 
-def _summaries(ledger: Ledger, profile_id: str, memory_ids: set[str]) -> dict[str, str]:
-    """Return the texts of some summaries as runs made them last."""
+def _summaries(ledger: Ledger, profile_id: str, memory_ids: set[str]) -> dict[str, dict[str, Any]]:
+    """Return the fields of some summaries as runs made them last, under the names of `memory.stored`."""
     if not memory_ids:
         return {}
     decisions = ledger.decisions(profiles=[profile_id]).filter(
         (pl.col("action") == Action.SUMMARISE.value) & pl.col("memory_id").is_in(sorted(memory_ids))
     )
     rows = decisions.sort("as_of", "seq").select("memory_id", "after").iter_rows()
-    return {memory_id: text for memory_id, after in rows if (text := json.loads(after).get("content"))}
+    made = {name: json.loads(after) for name, after in rows}
+    return {
+        name: {field: value for field in Stored.model_fields if (value := row.get(_MADE_AS.get(field, field)))}
+        for name, row in made.items()
+        if row.get("content")
+    }

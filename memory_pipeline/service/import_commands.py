@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from memory_pipeline.interop import formats, importing
+from memory_pipeline.interop.exports import folder
 from memory_pipeline.interop.formats import FLAGS, FORMATS, OPTIONS, Format
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service import report, report_import
@@ -78,7 +79,8 @@ def run_import(
             }
         for path, stream in streams.items():
             counter = report.counter(bar, path.name)
-            reports[str(path)] = importing.import_events(lake.ledger, stream, settings=settings, progress=counter)
+            with folder.being_imported(path, options.get("profile")):
+                reports[str(path)] = importing.import_events(lake.ledger, stream, settings=settings, progress=counter)
     if as_json:
         show_json({path: asdict(result) for path, result in reports.items()})
     else:

@@ -7,11 +7,13 @@ is not overwritten. Not here: what the files say (`markdown`).
 import hashlib
 import json
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from memory_pipeline.interop import markdown_notes
 from memory_pipeline.ledger.validation_errors import shown
 
 LIST: Final = ".memory-pipeline.json"
@@ -23,14 +25,24 @@ _AUTHOR: Final = ("-c", "user.name=memory-pipeline", "-c", "user.email=memory-pi
 
 
 class ChangedByOthers(ValueError):
-    """Files of the folder are not as the last export left them; nothing was written."""
+    """Files of the folder are not as they were left or read; nothing was written."""
 
     def __init__(self, folder: Path, paths: Collection[str]) -> None:
         names = ", ".join(sorted(paths)[:_SHOWN]) + (", ..." if len(paths) > _SHOWN else "")
         super().__init__(
-            f"{folder}: {names} changed since the last export; import the folder first (memory-pipeline import "
-            "markdown), or overwrite with --force"
+            f"{folder}: {names} changed meanwhile; import the folder first (memory-pipeline import markdown), or "
+            "overwrite with --force"
         )
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What the list in a folder notes."""
+
+    files: Mapping[str, str]
+    """Hash of each file as the last export left it, or an import read it."""
+    memories: Sequence[str]
+    """Memories that the last export wrote."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +73,7 @@ def write(folder: Path, files: Mapping[str, str], *, profile_id: str, force: boo
         ValueError: the folder holds another profile, or its list is damaged.
     """
     new = {path: text.encode() for path, text in files.items()}
-    noted = read_list(folder, profile_id)
+    noted = read_list(folder, profile_id).files
     old = {path: content for path in {*new, *noted} if (content := _content(folder / path)) is not None}
     changed = {path for path, content in old.items() if content != new.get(path) and _hash(content) != noted.get(path)}
     changed |= {path for path in noted if path not in old}
@@ -73,7 +85,8 @@ def write(folder: Path, files: Mapping[str, str], *, profile_id: str, force: boo
         _replace(folder / path, new[path])
     for path in gone:
         _remove(folder, path)
-    note(folder, {path: _hash(content) for path, content in new.items()}, profile_id)
+    memories = (note.fields["memory_id"] for text in files.values() for note in markdown_notes.read(text))
+    _write_list(folder, {path: _hash(content) for path, content in new.items()}, memories, profile_id)
     return Written(
         added=len(new.keys() - old.keys()),
         changed=len(replaced) - len(new.keys() - old.keys()),
@@ -83,29 +96,90 @@ def write(folder: Path, files: Mapping[str, str], *, profile_id: str, force: boo
     )
 
 
-def read_list(folder: Path, profile_id: str) -> dict[str, str]:
-    """Return the hash of each file as the last export or import left it; empty where there was none.
+def owner(folder: Path) -> str | None:
+    """Return the profile of which a folder is an export; None if it is none, or its list is damaged."""
+    try:
+        profile = json.loads(_content(folder / LIST) or b"{}").get("profile")
+    except (ValueError, AttributeError):
+        return None
+    return profile if isinstance(profile, str) else None
+
+
+def read_list(folder: Path, profile_id: str) -> Listed:
+    """Return what the last export or import noted of the folder; nothing where there was none.
 
     Raises:
         ValueError: the folder holds another profile, or its list is damaged.
     """
     content = _content(folder / LIST)
     if content is None:
-        return {}
+        return Listed({}, ())
     try:
         noted = json.loads(content)
-        owner, files = noted["profile"], dict(noted["files"])
+        profile, files, memories = noted["profile"], dict(noted["files"]), tuple(noted["memories"])
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{folder / LIST} is damaged; remove it and export with --force") from error
-    if owner != profile_id:
-        raise ValueError(f"{folder} holds profile {shown(owner)}, not {shown(profile_id)}; choose another folder")
-    return {path: digest for path, digest in files.items() if _is_inside(path)}
+    if profile != profile_id:
+        raise ValueError(f"{folder} holds profile {shown(profile)}, not {shown(profile_id)}; choose another folder")
+    return Listed({path: digest for path, digest in files.items() if _is_inside(path)}, memories)
 
 
-def note(folder: Path, hashes: Mapping[str, str], profile_id: str) -> None:
-    """Write the list of files: as they are now, an export may replace them."""
-    document = {"format": _FORMAT, "profile": profile_id, "files": dict(sorted(hashes.items()))}
+@contextmanager
+def being_imported(folder: Path, profile_id: str | None) -> Iterator[None]:
+    """Note after an import which files are known as they were before it: an export may replace them.
+
+    Args:
+        folder: what is imported; nothing is noted unless it is an export of the profile.
+        profile_id: profile that it is imported into; None: that of the export.
+    """
+    profile = owner(folder)
+    if profile is None or profile_id not in {None, profile}:
+        yield
+        return
+    noted = read_list(folder, profile)
+    seen = {path: _hash(content) for path in noted.files if (content := _content(folder / path)) is not None}
+    yield
+    _write_list(folder, seen, noted.memories, profile)
+
+
+def _write_list(folder: Path, files: Mapping[str, str], memories: Iterable[str], profile_id: str) -> None:
+    document = {
+        "format": _FORMAT,
+        "profile": profile_id,
+        "files": dict(sorted(files.items())),
+        "memories": sorted(memories),
+    }
     _replace(folder / LIST, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def change(folder: Path, before: Mapping[str, str], after: Mapping[str, str | None], message: str) -> str | None:
+    """Replace, add and remove files, all or none if others changed one meanwhile, and return the commit, if any.
+
+    Args:
+        folder: the folder.
+        before: text of the files as they are taken to be.
+        after: new text of each file that changes; None: it is removed.
+        message: message of the commit.
+
+    Raises:
+        ChangedByOthers: a file is not as it is taken to be; nothing was written.
+    """
+    now = {path: _content(folder / path) for path in after}
+    old = {path: before[path].encode() if path in before else None for path in after}
+    if changed := [path for path in after if now[path] != old[path]]:
+        raise ChangedByOthers(folder, changed)
+    for path, text in after.items():
+        if text is None:
+            _remove(folder, path)
+        else:
+            _replace(folder / path, text.encode())
+    profile = owner(folder)
+    if profile is not None:
+        listed = read_list(folder, profile)
+        files = {**listed.files, **{path: _hash(text.encode()) for path, text in after.items() if text is not None}}
+        files = {path: digest for path, digest in files.items() if after.get(path, "") is not None}
+        _write_list(folder, files, listed.memories, profile)
+    return commit(folder, message, paths=[*after, *([LIST] if profile is not None else [])])
 
 
 def commit(folder: Path, message: str, *, paths: Collection[str]) -> str | None:
