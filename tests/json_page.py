@@ -20,8 +20,8 @@ MEMORY = (
     "evaluate replay",
 )
 """Headings of the commands that use the memory: `test_cli_json.py` holds them."""
-EXPORTS = ("export", "export markdown")
-"""Headings of the exports: `test_exports.py` holds them."""
+EXPORTS = ("export", "export markdown", "dream", "dream --undo")
+"""Headings of the exports: `test_exports.py` and `test_dreaming.py` hold them."""
 
 
 def agrees(real):

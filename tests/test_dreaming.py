@@ -1,5 +1,9 @@
 """What a run changes of a folder of Markdown: only the lines that it replaces or lets go."""
 
+import commands
+import json_page
+
+from memory_pipeline import MemoryClient
 from memory_pipeline.interop.dreaming import Place, Summary, changes, diff
 
 LIST = """---
@@ -40,9 +44,16 @@ def test_what_leaves_takes_its_lines_along_and_nothing_else():
     assert changes({"tea.md": LIST}, TEA, leaving={"x"}, summaries=[Summary("s", "x", ["y"])]) == {}
 
 
-def test_a_summary_of_members_that_stay_stands_below_the_first():
-    made = changes({"tea.md": LIST}, TEA, leaving=(), summaries=[Summary("s", "Tea.", ["a", "b"])])
-    assert made["tea.md"] == LIST.replace("- Tea at five.\n", '- Tea at five.\n- Tea.\n  <!-- {"memory_id": "s"} -->\n')
+def test_a_summary_stands_below_nothing_that_stays():
+    made = changes({"tea.md": LIST}, TEA, leaving={"b"}, summaries=[Summary("s", "Tea.", ["a", "b"])])
+    assert made["tea.md"] == LIST.replace(
+        "- Tea at five o'clock.\n  With milk.\n", '- Tea.\n  <!-- {"memory_id": "s"} -->\n'
+    )
+    here = [*TEA, Place("s", "tea.md", 12, 13, whole=False)]
+    assert (
+        "memory_id"
+        not in changes({"tea.md": LIST}, here, leaving={"b"}, summaries=[Summary("s", "x", ["b"])])["tea.md"]
+    )
 
 
 def test_a_file_without_a_memory_goes_with_the_lines_that_lead_to_it():
@@ -56,16 +67,74 @@ def test_a_file_without_a_memory_goes_with_the_lines_that_lead_to_it():
 
 
 def test_files_that_are_one_memory_each_become_one_file():
-    texts = {"n/a.md": "---\nname: a\n---\nTea.\n", "n/b.md": "Tea!\n", "MEMORY.md": "- [a](n/a.md)\n- [b](n/b.md)\n"}
-    both = places("n/a.md", ("a", 0, 5), whole=True) + places("n/b.md", ("b", 0, 2), whole=True)
-    made = changes(texts, both, leaving={"a", "b"}, summaries=[Summary("s", "Tea.", ["a", "b"])])
-    assert made == {
-        "MEMORY.md": "- [tea-043a7187](n/tea-043a7187.md)\n",
-        "n/a.md": None,
-        "n/b.md": None,
-        "n/tea-043a7187.md": '---\nmemory_id: "s"\nname: "tea-043a7187"\ndescription: "Tea."\n---\n\nTea.\n',
+    texts = {
+        "n/a.md": "---\nname: a\nmemory_id: old\ntype: user\n---\n\nTea.\n",
+        "n/b.md": "Tea!\n",
+        "MEMORY.md": "- [a](n/a.md)\n- [b](n/b.md) - more\n",
     }
-    assert "\n".join(diff(texts, made)).startswith(
-        "--- a/MEMORY.md\n+++ b/MEMORY.md\n@@ -1,3 +1,2 @@\n-- [a](n/a.md)\n"
-    )
-    assert "--- a/n/a.md\n+++ /dev/null" in "\n".join(diff(texts, made))
+    both = places("n/a.md", ("a", 0, 7), whole=True) + places("n/b.md", ("b", 0, 2), whole=True)
+    two = [Summary("s", "Tea, twice.", ["b", "a"]), Summary("t", "Rain.", ["a"])]
+    made = changes(texts, both, leaving={"a", "b"}, summaries=two)
+    assert made == {
+        "MEMORY.md": "- [a](n/a.md)\n",
+        "n/a.md": '---\nmemory_id: "s"\nname: a\ntype: user\n---\n\nTea, twice.\n',
+        "n/b.md": None,
+        "n/rain-e3b98a4d.md": '---\nmemory_id: "t"\nname: "rain-e3b98a4d"\ndescription: "Rain."\n---\n\nRain.\n',
+    }
+    shown = "\n".join(diff(texts, made))
+    assert shown.startswith("--- a/MEMORY.md\n+++ b/MEMORY.md\n@@ -1,2 +1 @@\n - [a](n/a.md)\n-- [b](n/b.md) - more\n")
+    assert shown.count("/dev/null") == 2
+    assert changes({"n/b.md": "Tea!\n"}, both[1:], leaving={"b"}, summaries=two[:1]) == {
+        "n/b.md": '---\nmemory_id: "s"\n---\n\nTea, twice.\n'
+    }
+
+
+def test_a_folder_is_dreamt_written_and_taken_back(tmp_path):
+    notes, home = tmp_path / "notes", tmp_path / "data"
+    notes.mkdir()
+    texts = {
+        "MEMORY.md": "# Notes\n\n- [Editor](editor.md)\n- [Again](again.md)\n\nThe staging server is called heron.\n",
+        "again.md": "---\nname: again\ndescription: yaml\n---\n\nAlways use two spaces for indentation in YAML!\n",
+        "editor.md": "---\nname: editor\ndescription: yaml\n---\n\nAlways use two spaces for indentation in YAML.\n",
+    }
+    for name, text in texts.items():
+        (notes / name).write_text(text, "utf-8")
+    shown = commands.told("dream", notes, home=home)
+    assert (shown["profile_id"], shown["imported"]) == (f"{tmp_path.name}/notes", 3)
+    assert {path.name: path.read_text("utf-8") for path in notes.iterdir()} == texts
+    assert (shown["run_id"], shown["files"]) == (None, ["MEMORY.md", "again.md", "editor.md"])
+
+    done = commands.told("dream", notes, "--apply", home=home)
+    assert (done["diff"], done["imported"], done["known"]) == (shown["diff"], 0, 3)
+    assert not (notes / "editor.md").exists()
+    assert "Editor" not in (notes / "MEMORY.md").read_text("utf-8")
+    assert "\nname: again\n" in (notes / "again.md").read_text("utf-8")
+    assert commands.told("dream", notes, "--apply", home=home)["files"] == []
+
+    before = (notes / "MEMORY.md").read_text("utf-8")
+    (notes / "MEMORY.md").write_text(before + "\nMore.\n", "utf-8")
+    assert "MEMORY.md changed meanwhile" in commands.refused("dream", notes, "--undo", home=home)
+    (notes / "MEMORY.md").write_text(before, "utf-8")
+    undone = commands.told("dream", notes, "--undo", home=home)
+    assert {path.name: path.read_text("utf-8") for path in notes.glob("*.md")} == texts
+    json_page.agrees({"dream": [shown, done], "dream --undo": [undone]})
+    assert "no dream was applied" in commands.refused("dream", notes, "--undo", home=home)
+    assert commands.told("dream", notes, home=home)["files"] == []
+
+
+def test_a_summary_whose_line_is_gone_ends(tmp_path):
+    notes, home = tmp_path / "notes", tmp_path / "data"
+    notes.mkdir()
+    (notes / "a.md").write_text("# A\n\n- The staging server is called heron.\n- The staging server is called heron!\n")
+    assert commands.told("dream", notes, "--apply", "-p", "p", home=home)["files"] == ["a.md"]
+    (notes / "a.md").write_text("# A\n\n- The release train leaves on Tuesday.\n")
+    said = commands.told("import", "markdown", notes, home=home)[str(notes)]
+    assert (said["profiles"], said["accepted"]) == (["p"], 2)
+    held = {row["text"] for row in commands.told("list", "-p", "p", home=home)}
+    with MemoryClient(home, profile_id="p") as client:
+        ended = [
+            hit.current
+            for hit in client.recall("What is the staging server called?", record=False)
+            if "heron" in hit.text
+        ]
+    assert (len(held), ended) == (2, [False])

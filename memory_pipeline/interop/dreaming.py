@@ -50,32 +50,32 @@ def changes(
 ) -> dict[str, str | None]:
     """Return the new text of each file that changes, None for a file that is to be removed; new files are among them.
 
-    A summary stands where the first of its members stood: as a list item with its id, or as a file of its own if that
-    member was one. A file of which nothing but headings is left is removed, with the lines that lead to it.
+    A summary stands where the first of its members stood: as a list item with its id, or as the text of the file if
+    that member was a file of its own. A file of which nothing but headings is left is removed, with the lines that only
+    lead to it.
 
     Args:
         texts: text of every file by its path.
         places: where the memories stand.
         leaving: memories that no longer hold.
-        summaries: memories that are to be in the folder, those whose members stand in it.
+        summaries: memories that are to be in the folder instead.
     """
-    first_of = _hosts(places, summaries)
-    removed, moved, made = set[str](), dict[str, str](), dict[str, str | None]()
+    hosted = _hosted([place for place in places if place.memory_id in leaving], summaries)
+    standing = {place.memory_id for place in places}
+    made, removed = dict[str, str | None](), set[str]()
     edits = defaultdict[str, list[tuple[Place, str]]](list)
-    for place in places:
-        hosted = first_of.get(place.memory_id, [])
-        gone = place.memory_id in leaving
-        if place.whole:
-            removed |= {place.file} if gone else set()
-            for summary in hosted:
-                path = posixpath.join(
-                    posixpath.dirname(place.file), f"{note_name(summary.memory_id, summary.content)}.md"
-                )
-                moved.setdefault(place.file, path)
-                made[path] = _note(summary)
-        elif gone or hosted:
-            items = "".join(markdown_notes.item({"memory_id": one.memory_id}, one.content) for one in hosted)
-            edits[place.file].append((place, items if gone else _kept(texts, place) + items))
+    for place in (place for place in places if place.memory_id in leaving):
+        own = [one for one in hosted.get(place.memory_id, []) if one.memory_id not in standing]
+        if not place.whole:
+            edits[place.file].append((place, "".join(markdown_notes.item(_id(one), one.content) for one in own)))
+        elif own:
+            made[place.file] = _in_place(texts[place.file], own[0])
+            folder = posixpath.dirname(place.file)
+            made |= {
+                posixpath.join(folder, f"{note_name(one.memory_id, one.content)}.md"): _note(one) for one in own[1:]
+            }
+        else:
+            removed.add(place.file)
     for file, edited in edits.items():
         text = _edited(texts[file], edited)
         if all(_BARE.fullmatch(line) for line in text[markdown_notes.read_front_matter(text)[1] :].split("\n")):
@@ -85,7 +85,7 @@ def changes(
     made |= dict.fromkeys(removed)
     for file, text in texts.items():
         current = made.get(file, text)
-        if current is not None and (without := _led(file, current, removed, moved)) != text:
+        if current is not None and (without := _led(file, current, removed)) != text:
             made[file] = without
     return dict(sorted(made.items()))
 
@@ -95,28 +95,38 @@ def diff(texts: Mapping[str, str], changed: Mapping[str, str | None]) -> Iterato
     for file, text in changed.items():
         before, after = texts.get(file), text
         names = ("/dev/null" if before is None else f"a/{file}", "/dev/null" if after is None else f"b/{file}")
-        yield from difflib.unified_diff((before or "").split("\n"), (after or "").split("\n"), *names, lineterm="")
+        yield from difflib.unified_diff(_lines(before), _lines(after), *names, lineterm="")
 
 
-def _hosts(places: Sequence[Place], summaries: Sequence[Summary]) -> dict[str, list[Summary]]:
-    """Return the summaries by the member that they stand in for; one whose members are not in the folder has none."""
+def _lines(text: str | None) -> list[str]:
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _hosted(places: Sequence[Place], summaries: Sequence[Summary]) -> dict[str, list[Summary]]:
+    """Return the summaries by the member in whose place they stand: the first in the folder."""
     order = {place.memory_id: (place.file, place.first) for place in reversed(places)}
-    hosts = defaultdict[str, list[Summary]](list)
+    hosted = defaultdict[str, list[Summary]](list)
     for summary in summaries:
-        members = [name for name in summary.members if name in order]
-        if members and summary.memory_id not in order:
-            hosts[min(members, key=lambda name: order[name])].append(summary)
-    return hosts
+        if members := [name for name in summary.members if name in order]:
+            hosted[min(members, key=lambda name: order[name])].append(summary)
+    return hosted
+
+
+def _id(summary: Summary) -> dict[str, str]:
+    return {"memory_id": summary.memory_id}
+
+
+def _in_place(text: str, summary: Summary) -> str:
+    """Return a file that is one memory with a summary as its text; the rest of its front matter stays."""
+    _, body = markdown_notes.read_front_matter(text)
+    kept = [line for line in text[:body].split("\n")[1:-2] if not line.startswith("memory_id:")]
+    own = markdown_notes.front_matter(_id(summary)).split("\n")
+    return "\n".join([*own[:-2], *kept, *own[-2:], summary.content, ""])
 
 
 def _note(summary: Summary) -> str:
     name = note_name(summary.memory_id, summary.content)
-    fields = {"memory_id": summary.memory_id, "name": name, "description": line_of(summary.content)}
-    return markdown_notes.note(fields, summary.content)
-
-
-def _kept(texts: Mapping[str, str], place: Place) -> str:
-    return "".join(line + "\n" for line in texts[place.file].split("\n")[place.first : place.after])
+    return markdown_notes.note({**_id(summary), "name": name, "description": line_of(summary.content)}, summary.content)
 
 
 def _edited(text: str, edits: Sequence[tuple[Place, str]]) -> str:
@@ -130,21 +140,13 @@ def _edited(text: str, edits: Sequence[tuple[Place, str]]) -> str:
     return "\n".join(lines)
 
 
-def _led(file: str, text: str, removed: Collection[str], moved: Mapping[str, str]) -> str:
-    """Leave out the lines that only lead to removed files; one that leads to a file with a successor names that."""
-    if not removed:
-        return text
-    kept = list[str]()
-    for line in text.split("\n"):
-        match = _LINK.match(line)
-        target = _target(file, match[1] or f"{match[2].strip()}.md") if match else ""
-        if target not in removed:
-            kept.append(line)
-        elif target in moved:
-            path = posixpath.relpath(moved[target], posixpath.dirname(file) or ".")
-            kept.append(f"- [{posixpath.basename(path).removesuffix('.md')}]({path})")
-    return "\n".join(kept)
+def _led(file: str, text: str, removed: Collection[str]) -> str:
+    """Leave out the lines that only lead to removed files."""
+    return "\n".join(line for line in text.split("\n") if _target(file, line) not in removed)
 
 
-def _target(file: str, link: str) -> str:
-    return posixpath.normpath(posixpath.join(posixpath.dirname(file), link))
+def _target(file: str, line: str) -> str:
+    """Return the file that a line of an index leads to; empty if it is no such line."""
+    match = _LINK.match(line)
+    link = (match[1] or f"{match[2].strip()}.md") if match else ""
+    return link and posixpath.normpath(posixpath.join(posixpath.dirname(file), link))

@@ -2,9 +2,9 @@
 
 Modules that are slow to load (Dagster, SciPy, DuckDB) are imported by the commands that need them, so that `remember`,
 `import` and `status` start at once. Not here: single memories (`memory_commands`), reading them (`recall_commands`),
-erasure (`erase_commands`), exports (`export_commands`), settings (`config_commands`), servers and tokens
-(`server_commands`), evaluation (`evaluation_commands`), shared options (`options`), printing (`report` and `report_*`),
-starting a job (`launch`), and error handling (`cli`).
+erasure (`erase_commands`), exports (`export_commands`), folders (`dream_commands`), settings (`config_commands`),
+servers and tokens (`server_commands`), evaluation (`evaluation_commands`), shared options (`options`), printing
+(`report` and `report_*`), starting a job (`launch`), and error handling (`cli`).
 """
 
 import json
@@ -22,6 +22,7 @@ from memory_pipeline.service import (
     config_commands,
     config_file,
     dead_letter_commands,
+    dream_commands,
     erase_commands,
     evaluation_commands,
     export_commands,
@@ -71,6 +72,7 @@ app.add_typer(memory_commands.app)
 app.add_typer(recall_commands.app)
 app.add_typer(erase_commands.app)
 app.add_typer(export_commands.app, name="export")
+app.add_typer(dream_commands.app)
 app.add_typer(import_commands.app, name="import")
 app.add_typer(dead_letter_commands.app, name="dead-letters")
 app.add_typer(snapshots, name="snapshot")

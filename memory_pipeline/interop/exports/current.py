@@ -75,14 +75,14 @@ def select(
         clusters: table `clusters` with a row for each `memory_id` that is a member.
         as_of: the instant.
     """
-    judged = state.memories.with_columns(why=_why_not(as_of))
+    why = judged(state.memories, as_of)
     memories = (
-        judged.filter(pl.col("why").is_null())
+        why.filter(pl.col("why").is_null())
         .join(scores, on="memory_id", how="left")
         .sort("strength", "created_at", "memory_id", descending=[True, True, False], nulls_last=True)
         .drop("why")
     )
-    left_out = judged.drop_nulls("why").group_by("why").len().sort("why")
+    left_out = why.drop_nulls("why").group_by("why").len().sort("why")
     held = memories.select("memory_id")
     links = state.edges.filter(pl.col("origin") == "asserted")
     for end in ("source", "target"):
@@ -95,6 +95,11 @@ def select(
         links.select("source", "target", "edge_type", "kind", "weight").sort("source", "target", "edge_type"),
         dict(left_out.iter_rows()),
     )
+
+
+def judged(memories: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+    """Add to the table `memories` why a memory does not hold at an instant (`why`); null where it does."""
+    return memories.with_columns(why=_why_not(as_of))
 
 
 def fields(row: Mapping[str, Any]) -> dict[str, Any]:

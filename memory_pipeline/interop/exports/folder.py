@@ -85,8 +85,7 @@ def write(folder: Path, files: Mapping[str, str], *, profile_id: str, force: boo
         _replace(folder / path, new[path])
     for path in gone:
         _remove(folder, path)
-    memories = (note.fields["memory_id"] for text in files.values() for note in markdown_notes.read(text))
-    _write_list(folder, {path: _hash(content) for path, content in new.items()}, memories, profile_id)
+    _write_list(folder, {path: _hash(content) for path, content in new.items()}, _ids(files.values()), profile_id)
     return Written(
         added=len(new.keys() - old.keys()),
         changed=len(replaced) - len(new.keys() - old.keys()),
@@ -152,18 +151,25 @@ def _write_list(folder: Path, files: Mapping[str, str], memories: Iterable[str],
     _replace(folder / LIST, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def change(folder: Path, before: Mapping[str, str], after: Mapping[str, str | None], message: str) -> str | None:
-    """Replace, add and remove files, all or none if others changed one meanwhile, and return the commit, if any.
+def change(
+    folder: Path, before: Mapping[str, str], after: Mapping[str, str | None], message: str, *, profile_id: str
+) -> str | None:
+    """Replace, add and remove files, none if others changed one meanwhile, and return the commit, if any.
+
+    The list notes the memories whose ids the files have, so that an import ends those that go.
 
     Args:
-        folder: the folder.
+        folder: the folder, whether or not it is an export.
         before: text of the files as they are taken to be.
         after: new text of each file that changes; None: it is removed.
         message: message of the commit.
+        profile_id: whose memories they are.
 
     Raises:
         ChangedByOthers: a file is not as it is taken to be; nothing was written.
+        ValueError: the folder holds another profile.
     """
+    noted = read_list(folder, profile_id)
     now = {path: _content(folder / path) for path in after}
     old = {path: before[path].encode() if path in before else None for path in after}
     if changed := [path for path in after if now[path] != old[path]]:
@@ -173,13 +179,17 @@ def change(folder: Path, before: Mapping[str, str], after: Mapping[str, str | No
             _remove(folder, path)
         else:
             _replace(folder / path, text.encode())
-    profile = owner(folder)
-    if profile is not None:
-        listed = read_list(folder, profile)
-        files = {**listed.files, **{path: _hash(text.encode()) for path, text in after.items() if text is not None}}
-        files = {path: digest for path, digest in files.items() if after.get(path, "") is not None}
-        _write_list(folder, files, listed.memories, profile)
-    return commit(folder, message, paths=[*after, *([LIST] if profile is not None else [])])
+    changed_files = {path: _hash(text.encode()) for path, text in after.items() if text is not None}
+    files = {path: digest for path, digest in noted.files.items() if path not in after}
+    files |= {path: digest for path, digest in changed_files.items() if path in noted.files}
+    memories = {*noted.memories} - _ids(before[path] for path in after if path in before)
+    memories |= _ids(text for text in after.values() if text is not None)
+    _write_list(folder, files, memories, profile_id)
+    return commit(folder, message, paths=[*after, LIST])
+
+
+def _ids(texts: Iterable[str]) -> set[str]:
+    return {note.fields["memory_id"] for text in texts for note in markdown_notes.read(text)}
 
 
 def commit(folder: Path, message: str, *, paths: Collection[str]) -> str | None:

@@ -1,0 +1,198 @@
+"""The command `dream`: consolidates a folder of Markdown, shows what would change of it, writes it, takes it back.
+
+Not here: which lines change (`interop/dreaming.py`), and consolidation (`runs`).
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+from uuid6 import uuid7
+
+from memory_pipeline.consolidation.state import decision_json
+from memory_pipeline.interop import dreaming, formats, importing
+from memory_pipeline.interop import markdown as folders
+from memory_pipeline.interop.exports import current, dream_record, folder
+from memory_pipeline.interop.exports.dream_record import DreamRecord
+from memory_pipeline.interop.files import members
+from memory_pipeline.interop.importing import ImportReport
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.schemas import Action
+from memory_pipeline.service import report
+from memory_pipeline.service.options import (
+    JsonOption,
+    Misused,
+    err,
+    existing_lake,
+    out,
+    profile_option,
+    settings_in_force,
+    show_json,
+)
+from memory_pipeline.settings import Settings
+
+app = typer.Typer()
+
+_REASONS = 20
+"""Reasons that are printed; the plan and `explain` have all."""
+
+
+@app.command()
+def dream(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of Markdown notes.", show_default=False)],
+    profile: Annotated[
+        str | None, profile_option("Profile of the folder; default: that of an export, else named after the folder.")
+    ] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Consolidate, and write the folder.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Take the last applied dream back: run and files.")] = False,
+    preset: Annotated[str | None, typer.Option(metavar="NAME", help="Use this preset.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Consolidate a folder of Markdown notes. Imports it and shows the plan as a diff of the folder.
+
+    Only lines that are merged, outdated or archived change; a summary stands in place of the first line that it
+    replaces. With --apply the folder is written, and committed where it is a git repository.
+    """
+    if apply and undo:
+        raise Misused("--apply and --undo exclude each other; give one of them")
+    if not directory.is_dir():
+        raise Misused(f"DIR {directory}: is no folder; name a folder of Markdown notes")
+    if undo:
+        _undo(directory, as_json=as_json)
+        return
+    settings = settings_in_force(preset, writing=True)
+    place = directory.resolve()
+    owner = profile or folder.owner(directory) or f"{place.parent.name}/{place.name}"
+    with Lake(settings.home) as lake, report.spinner(err(), "dream"):
+        document = _dreamt(lake, settings, directory, owner, apply=apply)
+    if as_json:
+        show_json(document)
+    else:
+        _show(directory, document)
+
+
+def _dreamt(lake: Lake, settings: Settings, directory: Path, owner: str, *, apply: bool) -> dict[str, Any]:
+    """Import the folder, plan or run, and return what changes; writes the folder if it is to be applied."""
+    from memory_pipeline.lake import snapshot  # noqa: PLC0415
+    from memory_pipeline.runs import consolidate, inputs  # noqa: PLC0415
+
+    texts = {member.name: member.text() for member in members(directory) if member.name.endswith(folders.SUFFIXES)}
+    taken = _imported(lake, settings, directory, owner)
+    places = folders.places(directory, profile=owner, ledger=lake.ledger)
+    now = datetime.now(UTC)
+    profiles = inputs.select_profiles(lake, settings, as_of=now, profiles=[owner], trigger="cli")
+    run_id = str(uuid7()) if apply else None
+    if run_id is None:
+        tables = consolidate.preview(lake, settings, profiles)
+    else:
+        tables = consolidate.consolidate(lake, settings, profiles, run_id=run_id)
+        snapshot.publish(lake)
+    leaving, changed = _changes(texts, places, tables["settled_memories"], now)
+    commit = None
+    if run_id is not None and changed:
+        commit = folder.change(directory, texts, changed, f"Dream of {owner}", profile_id=owner)
+        decided = tables["consolidation_plan"].filter(pl.col("status") != "held").height
+        DreamRecord.of(owner, run_id if decided else None, texts, changed).write(directory)
+    return {
+        "profile_id": owner,
+        "run_id": run_id,
+        "imported": taken.accepted,
+        "known": taken.duplicates,
+        "refused": taken.dead_letters,
+        "files": list(changed),
+        "diff": list(dreaming.diff(texts, changed)),
+        "reasons": _reasons(tables["consolidation_plan"], leaving),
+        "commit": commit,
+    }
+
+
+def _imported(lake: Lake, settings: Settings, directory: Path, owner: str) -> ImportReport:
+    now, form = datetime.now(UTC), formats.FORMATS[folders.FORMAT]
+    events = formats.events(form, directory, recorded_at=now, ledger=lake.ledger, profile=owner)
+    with folder.being_imported(directory, owner):
+        return importing.import_events(lake.ledger, events, settings=settings)
+
+
+def _changes(
+    texts: Mapping[str, str], places: list[dreaming.Place], memories: pl.DataFrame, now: datetime
+) -> tuple[set[str], dict[str, str | None]]:
+    """Return the memories of the folder that no longer hold after the plan, and the files that change."""
+    judged = current.judged(memories, now)
+    here = {place.memory_id for place in places}
+    leaving = here & set(judged.drop_nulls("why")["memory_id"])
+    written = judged.filter(
+        pl.col("why").is_null(), pl.col("members").list.set_intersection(sorted(leaving)).list.len() > 0
+    )
+    summaries = [dreaming.Summary(*row) for row in written.select("memory_id", "content", "members").iter_rows()]
+    return leaving, dreaming.changes(texts, places, leaving=leaving, summaries=summaries)
+
+
+def _reasons(plan: pl.DataFrame, leaving: set[str]) -> list[str]:
+    """Return why memories leave the folder, in the order of the plan, each reason once.
+
+    What a summary replaces leaves for the reason of the summary.
+    """
+    names = sorted(leaving)
+    made = plan.filter(pl.col("target_id").is_not_null(), pl.col("memory_id").is_in(names))["target_id"]
+    about = plan.filter(
+        (pl.col("memory_id").is_in(names) & pl.col("action").is_in(decision_json.LEAVES.keys()))
+        | (pl.col("memory_id").is_in(made.to_list()) & (pl.col("action") == Action.SUMMARISE.value))
+        | (pl.col("memory_id").is_in(names) & (pl.col("action") == Action.CLOSE.value)),
+        pl.col("status") != "held",
+    )
+    return about["reason"].unique(maintain_order=True).to_list()
+
+
+def _undo(directory: Path, *, as_json: bool) -> None:
+    """Take the last applied dream back: its run in the store, and the files that it changed."""
+    from memory_pipeline.lake import snapshot  # noqa: PLC0415
+    from memory_pipeline.runs import undo as runs_undo  # noqa: PLC0415
+
+    done = DreamRecord.read(directory)
+    if others := done.changed_since(directory):
+        raise folder.ChangedByOthers(directory, others)
+    decisions = 0
+    if done.run_id is not None:
+        with existing_lake(settings_in_force()) as lake:
+            undone = runs_undo.undo(lake, done.run_id, profile_id=done.profile_id, now=datetime.now(UTC))
+            decisions = undone.height
+            snapshot.publish(lake)
+    now = {path: text for path in done.before if (text := _text(directory / path)) is not None}
+    commit = folder.change(
+        directory, now, done.before, f"Undo of the dream of {done.profile_id}", profile_id=done.profile_id
+    )
+    dream_record.remove(directory)
+    if as_json:
+        show_json({"profile_id": done.profile_id, "undone": decisions, "files": list(done.before), "commit": commit})
+    else:
+        report.line(out(), f"taken back: {report.many(decisions, 'decision')}, {len(done.before)} files")
+
+
+def _text(path: Path) -> str | None:
+    return path.read_bytes().decode() if path.is_file() else None
+
+
+def _show(directory: Path, document: Mapping[str, Any]) -> None:
+    console, home = out(), settings_in_force().home
+    taken = f"{document['imported']} new or changed, {document['known']} known"
+    report.line(console, f"imported: {taken} (profile {document['profile_id']})")
+    if document["refused"]:
+        report.line(console, f"refused: {document['refused']}; see {report.command(home, 'dead-letters', 'list')}")
+    for line in document["diff"]:
+        console.print(line, soft_wrap=True, markup=False, style=_STYLES.get(line[:1], ""))
+    for reason in document["reasons"][:_REASONS]:
+        report.line(console, f"because: {reason}")
+    if not document["files"]:
+        report.line(console, "nothing to change")
+    elif document["run_id"] is None:
+        report.line(console, f"write it: {report.command(home, 'dream', str(directory), '--apply')}")
+    else:
+        report.line(console, f"written: {len(document['files'])} files (run {document['run_id']})")
+        report.line(console, f"undo it: {report.command(home, 'dream', str(directory), '--undo')}")
+
+
+_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+"""Colours of the lines of a diff, on a terminal."""
