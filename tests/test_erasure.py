@@ -201,9 +201,10 @@ def erased(template, home, told=(), **scope):
         profiles = inputs.select_profiles(lake, settings, as_of=LATER)
         planned = consolidate.preview(lake, settings, profiles)
         before = lake.read("memories", profiles=["p"])
-        for name in ("letters.jsonl", "gone.jsonl"):
-            lake.ledger.note_export(home.parent / name, at=NOW)
-        (home.parent / "letters.jsonl").touch()
+        for name, owner in (("letters.jsonl", None), ("gone.jsonl", "p"), ("other.jsonl", "q")):
+            lake.ledger.note_export(home.parent / name, at=NOW, profile_id=owner)
+        for name in ("letters.jsonl", "other.jsonl"):
+            (home.parent / name).touch()
         receipt = erase_memories(lake, profile_id="p", now=LATER, reason="asked for", **scope)
     (home / "plan.json").unlink()
     return Erased(home, receipt, before, profiles, planned)
@@ -478,7 +479,7 @@ def test_the_receipt_reads_as_text_and_json_and_names_no_words_but_a_file_that_h
     assert "plan.json, which holds words of it" in receipt.not_covered
     letters = f"{without_ana.home.parent / 'letters.jsonl'}, written from this store at 2026-03-01T00:00:00"
     assert any(one.startswith(letters) for one in receipt.not_covered)
-    assert not any("gone.jsonl" in one for one in receipt.not_covered)
+    assert not any(name in one for one in receipt.not_covered for name in ("gone.jsonl", "other.jsonl"))
 
 
 def test_a_store_without_runs_erases_what_was_only_remembered(tmp_path):

@@ -337,7 +337,7 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pendin
     emptied, quoting = scope.emptied(), scope.quoting()
     rows = redact_files.read_events(ledger, emptied | quoting)
     with ledger.reading() as transaction:
-        decisions, copies = redaction.decisions_of(transaction, profile_id), exports.noted(transaction)
+        decisions, copies = redaction.decisions_of(transaction, profile_id), exports.noted(transaction, profile_id)
     policy = _policy(lake, profile_id)
     changed = redact_decisions.redact(decisions, originals, scope.erased, scope.quotes, policy, salt=salt)
     letters = _dead_letters(lake, scope, rows)

@@ -265,11 +265,11 @@ class Ledger:
         with self.writing() as transaction:
             return insert_event(transaction, undo.event())
 
-    def note_export(self, path: Path, *, at: datetime) -> None:
-        """Note that a copy of texts was written outside the store, if the store can be written itself."""
+    def note_export(self, path: Path, *, at: datetime, profile_id: str | None = None) -> None:
+        """Note that a copy of texts was written outside the store (see `exports.note`), if the store can be written."""
         if writable(self.home):
             with self.writing() as transaction:
-                exports.note(transaction, path, at=at)
+                exports.note(transaction, path, at=at, profile_id=profile_id)
 
     def position(self) -> int:
         """Return the position of the last event; 0 before the first."""

@@ -48,7 +48,7 @@ def export_markdown(
         raise Misused(f"DIR {directory}: is a file; name a folder")
     held = _current(profile)
     written = folder.write(directory, markdown.files(held), profile_id=held.profile_id, force=force)
-    _note(directory)
+    _note(directory, held.profile_id)
     document = {**_counts(held), **asdict(written)}
     if as_json:
         show_json(document)
@@ -139,14 +139,13 @@ def _write(file: Path, parts: Iterable[str], end: str = "\n") -> int:
         for part in parts:
             opened.write(part + end)
             count += 1
-    _note(file)
     return count
 
 
-def _note(path: Path) -> None:
+def _note(path: Path, profile_id: str) -> None:
     """Note where memories were written, for the receipts of erasures."""
     with existing_lake(settings_in_force()) as lake:
-        lake.ledger.note_export(path, at=datetime.now(UTC))
+        lake.ledger.note_export(path, at=datetime.now(UTC), profile_id=profile_id)
 
 
 def _counts(held: Current) -> dict[str, Any]:
@@ -154,6 +153,7 @@ def _counts(held: Current) -> dict[str, Any]:
 
 
 def _show(file: Path, document: Mapping[str, Any], *, as_json: bool) -> None:
+    _note(file, document["profile_id"])
     if as_json:
         show_json(document)
     else:
