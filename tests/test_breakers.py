@@ -10,6 +10,7 @@ import pytest
 from commands import told
 
 from memory_pipeline.ledger.commits import StaleInstant
+from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.runs import consolidate, inputs, undo
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service import doctor
@@ -55,6 +56,16 @@ def test_a_clock_ten_years_ahead_removes_nothing_in_mass_and_one_command_takes_i
     standing = lake.ledger.runs().filter(pl.col("outcome") != "reverted")
     assert set(standing["run_id"]) == {"back"}
     assert standing["as_of"].max() == now
+
+
+def test_what_was_remembered_while_a_clock_ran_ahead_is_found_after_it_was_set_back(tmp_path):
+    clock = [homes.NIGHT + YEARS]
+    with MemoryClient(tmp_path, clock=lambda: clock[0]) as client:
+        ahead = client.remember("The red kettle stands in Lisbon.")
+        clock[0] = homes.NIGHT
+        client.remember("The green bicycle was sold to Petra.")
+        client.consolidate()
+        assert ahead in {found.memory_id for found in client.recall("red kettle")}
 
 
 def test_after_a_long_silence_a_person_releases_what_leaves(lake):

@@ -270,3 +270,16 @@ def append_on_a_full_disk(home: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
     with Ledger.at(home) as ledger, pytest.raises(LakeError, match=r"disk.*try again"):
         ledger.append(batch(5_000, origin="more"))
+
+
+def test_a_ledger_that_was_replaced_under_a_program_takes_and_tells_nothing_more(tmp_path: Path) -> None:
+    with Ledger.at(tmp_path / "home") as ledger:
+        ledger.append(batch(1))
+        (tmp_path / "home").rename(tmp_path / "aside")
+        with Ledger.at(tmp_path / "home") as restored:
+            assert restored.position() == 0
+        for wanted in (lambda: ledger.append(batch(2)), ledger.position):
+            with pytest.raises(LakeError, match="was removed or replaced while this program had it open; start"):
+                wanted()
+    with Ledger.at(tmp_path / "aside") as aside:
+        assert aside.position() == 1

@@ -27,7 +27,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from memory_pipeline.ledger.disk import private, sync, writable
 from memory_pipeline.schemas import Decisions, EventType
 
-SCHEMA: Final = 4
+SCHEMA: Final = 5
 """Version of the tables below; a ledger with a higher version is refused, one with a lower version is upgraded."""
 
 _EVENTS_3: Final = """CREATE TABLE events (
@@ -51,6 +51,7 @@ _UPGRADES: Final = {
         "CREATE INDEX events_reverted ON events (seq) WHERE event_type = 'run.reverted'",
     ),
     4: ("ALTER TABLE runs ADD COLUMN version TEXT DEFAULT '' NOT NULL",),
+    5: ("CREATE INDEX events_by_recording ON events (profile_id, recorded_at)",),
 }
 """SQL that upgrades a ledger to a version from the version before it."""
 
@@ -107,6 +108,7 @@ EVENTS: Final = sa.Table(
     sa.UniqueConstraint("profile_id", "event_id"),
     sa.Index("events_by_memory", "profile_id", "memory_id"),
     sa.Index("events_by_type", "profile_id", "event_type", "seq"),
+    sa.Index("events_by_recording", "profile_id", "recorded_at"),
     sqlite_autoincrement=True,
 )
 """Events. Instants are microseconds since 1970-01-01 UTC, here and below."""
@@ -324,6 +326,7 @@ class Database:
             if not self.file.exists():
                 with self._handle.lock:
                     _create(self.file)
+            self._opened = _identity(self.file)
         with self.reading() as transaction:
             version = _version(transaction)
         if version > SCHEMA:
@@ -349,6 +352,7 @@ class Database:
         Raises:
             LakeError: see `explained`.
         """
+        self._check_place()
         with explained(self.home), self._handle.engine.connect() as connection:
             yield Transaction(connection)
 
@@ -366,7 +370,19 @@ class Database:
             handle.engine.connect().execution_options(writes=True) as connection,
             connection.begin(),
         ):
+            self._check_place()
             yield Transaction(connection)
+
+    def _check_place(self) -> None:
+        """Refuse to go on with a file that is no longer the store's: what is written to it would be lost.
+
+        Raises:
+            LakeError: it was removed or replaced, as by a restore while a server runs.
+        """
+        if _identity(self.file) != self._opened:
+            raise LakeError(
+                f"{self.file} was removed or replaced while this program had it open; start the program again"
+            )
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -376,6 +392,7 @@ class Database:
             LakeError: see `explained`.
         """
         with explained(self.home), self._handle.lock:
+            self._check_place()
             yield
 
     @contextmanager
@@ -493,6 +510,15 @@ class _Handle:
     engine: sa.Engine
     lock: filelock.BaseFileLock
     profile_locks: dict[int, filelock.BaseFileLock]
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    """Return what identifies a file whatever its name, and as long as somebody has it open; None if it is missing."""
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _version(transaction: Transaction) -> int:

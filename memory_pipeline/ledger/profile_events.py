@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from memory_pipeline.ledger.activity import position_recorded_by
 from memory_pipeline.ledger.database import DECISIONS, EVENTS, Transaction
 from memory_pipeline.ledger.event import COLUMNS
 from memory_pipeline.schemas import Action, EventType
@@ -29,7 +28,12 @@ _BETWEEN: Final = _ROWS.where(
     EVENTS.c.seq <= _UNTIL,
     EVENTS.c.profile_id.concat("") == _PROFILE,  # as an expression, or SQLite reads the whole profile by its index
 )
-_LATE: Final = _BETWEEN.where(EVENTS.c.occurred_at > _AS_OF, EVENTS.c.recorded_at > _AS_OF)
+_LATE: Final = _ROWS.where(
+    EVENTS.c.profile_id == _PROFILE,
+    EVENTS.c.recorded_at > _AS_OF,
+    EVENTS.c.occurred_at > _AS_OF,
+    EVENTS.c.seq <= _UNTIL,
+)
 
 
 def between(transaction: Transaction, profile_id: str, *, after: int, until: int) -> list[Row]:
@@ -41,14 +45,18 @@ def between(transaction: Transaction, profile_id: str, *, after: int, until: int
 def missed(transaction: Transaction, profile_id: str, *, base_seq: int, as_of: int) -> list[Row]:
     """Return the events up to `base_seq` that a run with this clock left out, because they came later.
 
+    They may precede others that it read: clocks that ran ahead are set back. Cost: linear in the profile's events that
+    were recorded after the run's clock.
+
     Args:
         transaction: reads the ledger.
         profile_id: the profile.
         base_seq: position that the run read up to.
         as_of: clock of the run, microseconds since 1970.
     """
-    lowest = position_recorded_by(transaction, base_seq, as_of)
-    values = {"profile_id": profile_id, "as_of": as_of, "after": lowest, "until": base_seq}
+    if not base_seq:
+        return []
+    values = {"profile_id": profile_id, "as_of": as_of, "until": base_seq}
     return [tuple(row) for row in transaction.connection.execute(_LATE, values)]
 
 
