@@ -91,7 +91,8 @@ def test_dagsters_own_commands_check_and_launch_a_fresh_project(project):
         assert lake.ledger.runs()["task"].to_list() == ["full"]
 
 
-@pytest.mark.parametrize("words", sampling.first(["list", "defs"], ["check", "defs"], ["check", "yaml"], ["launch"]))
+@pytest.mark.drill
+@pytest.mark.parametrize("words", [["list", "defs"], ["check", "defs"], ["check", "yaml"], ["launch"]])
 def test_dagsters_own_commands_work_in_this_repository(tmp_path, monkeypatch, words):
     if words == ["launch"]:
         words = ["launch", "--job", "full"]
