@@ -510,6 +510,8 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample, tm
     (copy / "bad.jsonl").write_text('{"event_type": "memory.stored"}\n', "utf-8")
     real = {
         "import": [told("import", "jsonl", sample, copy / "bad.jsonl", "--allow-refused", home=copy)],
+        "import --dry-run": [told("import", "jsonl", sample, "--dry-run", home=tmp_path / "none")],
+        "import detect": [told("import", "detect", sample)],
         "dead-letters list": [told("dead-letters", "list", home=copy)],
         "dead-letters requeue": [json.loads(call("dead-letters", "requeue", "--json", home=copy).stdout)],
         "dead-letters purge": [told("dead-letters", "purge", "--all", home=copy)],
@@ -531,3 +533,15 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample, tm
     }
     json_page.agrees(real)
     assert set(json_page.documented()) == {*real, *json_page.MEMORY, *json_page.EXPORTS}
+
+
+def test_an_import_is_shown_before_it_is_done_and_a_format_is_named(tmp_path):
+    stores = Path(__file__).parent / "imports"
+    assert "mem0: Memories of mem0" in text("import", "detect", stores / "mem0")
+    shown = text("import", "mem0", stores / "mem0", "--dry-run", home=tmp_path / "data")
+    assert "content: Ana prefers green tea." in shown
+    assert "skipped: 1 memories that were deleted there" in shown
+    assert "nothing was stored; profiles: ana, ben" in shown
+    assert not (tmp_path / "data").exists()
+    assert "skipped: 1 memories" in text("import", "mem0", stores / "mem0", home=tmp_path / "data")
+    assert "has no format that is known" in refused("import", "detect", stores / "make.py")

@@ -123,6 +123,32 @@ def test_mem0_files_say_until_when_what_tags_and_whose(ledger, tmp_path):
     assert json.loads(row["metadata"]) == {"shelf": 3}
 
 
+def test_memories_of_one_entity_of_mem0_are_linked_unless_there_are_too_many(ledger, tmp_path):
+    records = [{"id": f"m{n}", "memory": f"Fact {n}.", "hash": "x", "user_id": "ana"} for n in range(30)]
+    entity = {"entity_type": "person", "created_at": "2026-01-01T00:00:00Z", "user_id": "ana"}
+    entities = [
+        entity | {"id": "e1", "data": "Ben", "linked_memory_ids": ["m2", "m1", "m3", "nowhere"]},
+        entity | {"id": "e2", "data": "Ana", "linked_memory_ids": [f"m{n}" for n in range(30)]},
+    ]
+    folder = foreign_stores.folder(tmp_path / "m", {"all.json": [*records, *entities]})
+    report, rows = taken(ledger, "mem0", folder)
+    links = rows.drop_nulls("target_id").select("profile_id", "memory_id", "target_id", "edge_kind").rows()
+    assert links == [("ana", *pair, "shared_entity") for pair in (("m1", "m2"), ("m1", "m3"), ("m2", "m3"))]
+    assert report.skipped == {"entities that too many memories name": 1}
+
+
+def test_the_export_of_mem0s_plugin_is_read_block_by_block(ledger, tmp_path):
+    path = tmp_path / "mem0-export-2026.md"
+    block = "---\nid: p{}\ncreated_at: 2026-01-0{}T09:00:00Z\ntype: decision\nbranch: main\ncategories: a, b\n---\n{}\n"
+    path.write_text(block.format(1, 1, "We use Polars.") + block.format(2, 2, "Tabs.\n\nNot spaces."), "utf-8")
+    assert formats.detect(path)[0].name == "mem0"
+    _, rows = taken(ledger, "mem0", path)
+    assert told(rows, "memory_id", "content", "tags") == [
+        ("p1", "We use Polars.", ["a", "b", "decision"]),
+        ("p2", "Tabs.\n\nNot spaces.", ["a", "b", "decision"]),
+    ]
+
+
 def test_langgraph_namespaces_say_whose_a_memory_is(ledger):
     _, rows = taken(ledger, "langgraph", REAL / "langgraph.sqlite", scope="memories/{user_id}")
     assert set(told(rows, "profile_id", "content", "memory_type", "importance")) >= {

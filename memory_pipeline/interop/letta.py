@@ -6,6 +6,7 @@ Archival passages are not in such files. Not here: folders of Letta Code, which 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,7 @@ from memory_pipeline.interop.chats import ATTACHED, EMPTY, OF_TOOLS, Said, conve
 from memory_pipeline.interop.files import Broken, members
 from memory_pipeline.interop.items import Item, Skipped, stable_id
 from memory_pipeline.interop.markdown_text import read as read_markdown
-from memory_pipeline.interop.records import Source, identifier, instant, label, labels, listed, mapping, text
+from memory_pipeline.interop.records import Record, Source, identifier, instant, label, labels, listed, mapping, text
 from memory_pipeline.interop.sampling import Sample
 
 FORMAT: Final = "letta"
@@ -46,15 +47,19 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
         except Broken as error:
             yield source.broken(None, member.name, str(error))
             continue
-        for place, block in enumerate(listed(read.get("blocks"))):
-            yield from _block(source, mapping(block), f"{member.name}:blocks[{place}]", read.get("created_at"))
-        for place, agent in enumerate(listed(read.get("agents"))):
-            yield from _agent(
-                source, mapping(agent), f"{member.name}:agents[{place}]", read.get("created_at"), assistant=assistant
-            )
+        agents = listed(read.get("agents")) or [read]  # files of the first version are one agent
+        blocks = listed(read.get("blocks")) or listed(read.get("core_memory"))
+        owner = label(mapping(agents[0]).get("name")) or member.base
+        for place, block in enumerate(blocks):
+            record = source.record(None, f"{member.name}:blocks[{place}]", at=read.get("created_at"), agent_id=owner)
+            yield from _block(record, mapping(block), owner)
+        for place, agent in enumerate(agents):
+            origin = f"{member.name}:agents[{place}]"
+            yield from _agent(source, mapping(agent), origin, read.get("created_at"), assistant=assistant)
 
 
-def _block(source: Source, block: Mapping[str, Any], origin: str, created: object) -> Iterator[Item]:
+def _block(record: Record, block: Mapping[str, Any], owner: str) -> Iterator[Item]:
+    """Yield the memories of a block; ids in a file count from 0, so they are known by agent, label and text."""
     name = label(block.get("label"))
     value = text(block.get("value"))
     if value is None:
@@ -71,24 +76,21 @@ def _block(source: Source, block: Mapping[str, Any], origin: str, created: objec
             "protected_reason": f"block {name}" if core else None,
             "metadata": {"block": name, "description": block.get("description"), **mapping(block.get("metadata"))},
         }
-        owner = str(block.get("id") or name)
-        record = source.record({"block": name, "text": unit.text}, f"{origin}:{unit.line}", at=created)
-        memory_id = stable_id(FORMAT, owner, unit.text, str(ordinals[unit.text]))
-        yield from record.stored(memory_id, unit.text, payload)
+        memory_id = stable_id(FORMAT, owner, str(name), unit.text, str(ordinals[unit.text]))
+        line = replace(record, raw={"block": name, "text": unit.text}, origin=f"{record.origin}:{unit.line}")
+        yield from line.stored(memory_id, unit.text, payload)
 
 
 def _agent(
     source: Source, agent: Mapping[str, Any], origin: str, created: object, *, assistant: bool
 ) -> Iterator[Item]:
-    name = identifier(agent.get("id")) or identifier(agent.get("name"))
+    name = label(agent.get("name")) or identifier(agent.get("id"))
     turns = (
         turn
         for place, message in enumerate(listed(agent.get("messages")))
         for turn in _turns(mapping(message), f"{origin}:messages[{place}]", name, assistant=assistant)
     )
-    yield from conversation(
-        source, turns, session=name, begins=instant(created), agent=name, about={"agent": agent.get("name")}
-    )
+    yield from conversation(source, turns, session=name, begins=instant(created), agent=name)
 
 
 def _turns(message: Mapping[str, Any], origin: str, name: str | None, *, assistant: bool) -> Iterator[Said | Item]:
@@ -103,8 +105,8 @@ def _turns(message: Mapping[str, Any], origin: str, name: str | None, *, assista
     elif found is None:
         yield Skipped(EMPTY)
     else:
-        turn_id = identifier(message.get("id")) or stable_id(str(name), origin)
         at = instant(message.get("created_at"))
+        turn_id = stable_id(FORMAT, str(name), str(at), found)
         yield Said(turn_id, found, at, origin, dict(message), speaker(message.get("role")))
 
 

@@ -52,8 +52,12 @@ def detect(seen: Sample) -> bool:
     """Tell whether a path is of mem0."""
     if set(seen.tables.get("history", ())) >= _HISTORY or set(seen.tables.get("points", ())) == _POINTS:
         return True
-    return any(Path(name).name in {"history.db", "storage.sqlite"} for name in seen.names) or any(
-        one.has("memory", "hash") and (one.has("user_id") or one.has("created_at")) for one in seen.heads
+    names = {Path(name).name for name in seen.names}
+    exported = any(name.startswith("mem0-export") and name.endswith(".md") for name in names)
+    return (
+        exported
+        or bool(names & {"history.db", "storage.sqlite"})
+        or any(one.has("memory", "hash") and (one.has("user_id") or one.has("created_at")) for one in seen.heads)
     )
 
 

@@ -112,7 +112,7 @@ def init() -> None:
     if is_new and config_file.is_default(home, "embedder") and local.is_at_hand():
         config_file.put(home, "embedder", "local")
         out().print(f"embedder: local ({local.DEFAULT_MODEL}, found on this machine)", soft_wrap=True)
-    out().print("next: memory-pipeline import locomo FILE..., or memory-pipeline sample OUT.jsonl", soft_wrap=True)
+    out().print("next: memory-pipeline import detect PATH, or memory-pipeline sample OUT.jsonl", soft_wrap=True)
 
 
 @app.command()
