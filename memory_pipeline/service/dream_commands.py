@@ -90,12 +90,13 @@ def _dreamt(lake: Lake, settings: Settings, directory: Path, owner: str, *, appl
     else:
         tables = consolidate.consolidate(lake, settings, profiles, run_id=run_id)
         snapshot.publish(lake)
+    plan = tables["consolidation_plan"]
+    held = plan.filter(pl.col("status") == "held").height
     leaving, changed = _changes(texts, places, tables["settled_memories"], now)
     commit = None
     if run_id is not None and changed:
         commit = folder.change(directory, texts, changed, f"Dream of {owner}", profile_id=owner)
-        decided = tables["consolidation_plan"].filter(pl.col("status") != "held").height
-        DreamRecord.of(owner, run_id if decided else None, texts, changed).write(directory)
+        DreamRecord.of(owner, run_id if held < plan.height else None, texts, changed).write(directory)
     return {
         "profile_id": owner,
         "run_id": run_id,
@@ -104,7 +105,8 @@ def _dreamt(lake: Lake, settings: Settings, directory: Path, owner: str, *, appl
         "refused": taken.dead_letters,
         "files": list(changed),
         "diff": list(dreaming.diff(texts, changed)),
-        "reasons": _reasons(tables["consolidation_plan"], leaving),
+        "reasons": _reasons(plan, leaving),
+        "held": held,
         "commit": commit,
     }
 
@@ -185,6 +187,8 @@ def _show(directory: Path, document: Mapping[str, Any]) -> None:
         console.print(line, soft_wrap=True, markup=False, style=_STYLES.get(line[:1], ""))
     for reason in document["reasons"][:_REASONS]:
         report.line(console, f"because: {reason}")
+    if document["held"]:
+        report.line(console, f"held back by the quota: {report.many(document['held'], 'decision')}")
     if not document["files"]:
         report.line(console, "nothing to change")
     elif document["run_id"] is None:
