@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from test_markdown_notes import CHARACTERS, CONTENTS
 
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.interop import jsonl, markdown_notes
+from memory_pipeline.interop import formats, jsonl, markdown_notes
 from memory_pipeline.interop import markdown as from_markdown
 from memory_pipeline.interop.exports import current, events, folder, langgraph, markdown, mcp_memory, mem0
+from memory_pipeline.interop.formats import FORMATS
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import Event, frame, parse
@@ -266,6 +267,17 @@ def test_the_graph_of_the_reference_server_has_who_said_what():
         {"type": "entity", "name": "default", "entityType": "profile", "observations": ["Rain."]},
         {"type": "relation", "from": "Ana", "to": "Bo", "relationType": "KNOWS"},
     ]
+
+
+@pytest.mark.parametrize(("name", "text"), [("mem0", mem0.text), ("langgraph", langgraph.text)])
+def test_what_other_tools_are_given_can_be_imported_again(tmp_path, name, text):
+    (tmp_path / "file.json").write_text(text(held(stored([MEMORY]))), "utf-8")
+    (event,) = formats.events(FORMATS[name], tmp_path / "file.json", recorded_at=AS_OF, profile="default")
+    assert (event.payload.content, event.payload.importance, event.occurred_at) == (
+        "Tea at five.",
+        0.5,
+        datetime(2025, 12, 1, 10, tzinfo=UTC),
+    )
 
 
 def test_the_command_writes_every_format_and_says_what_it_left_out(home, tmp_path):

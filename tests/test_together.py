@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 
+import commands
 import pytest
 
 from memory_pipeline import MemoryClient
@@ -95,6 +96,15 @@ def test_each_profile_records_the_accesses_of_its_own_and_only_the_asking_one_th
     assert set(seen["team"][2]["memory_ids"]) == set(TEAM)
     ranks = [rank for _, _, payload in seen.values() for rank in payload["ranks"]]
     assert sorted(ranks) == list(range(1, 7))
+
+
+def test_the_command_names_the_profile_of_each_memory(home):
+    said = commands.text("recall", "rehearsal", "-p", "ana", "--also", "team", "--no-record", home=home)
+    assert " · ana\n" in said
+    assert " · team\n" in said
+    assert " · ana\n" not in commands.text("recall", "rehearsal", "-p", "ana", "--no-record", home=home)
+    wrong = ("recall", "rehearsal", "-p", "ana", "--also", "teem", "--no-record")
+    assert "teem" in commands.refused(*wrong, home=home)
 
 
 def test_what_cannot_be_searched_together_is_refused(ana, home, tmp_path):

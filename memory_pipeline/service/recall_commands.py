@@ -108,6 +108,10 @@ def recall(
     asked_in: Annotated[
         str | None, typer.Option("--asked-in", metavar="NAME", help="Session in which it is asked; for engram.")
     ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option("--also", metavar="NAME", help="Search this profile too, such as a team's; repeatable."),
+    ] = None,
     no_record: Annotated[
         bool, typer.Option("--no-record", help="Do not record an access; accesses keep memories alive.")
     ] = False,
@@ -129,8 +133,10 @@ def recall(
             record=not no_record,
             session_id=asked_in,
             user_id=asked_by,
+            profiles=[owner, *also] if also else None,
         )
-    _check_spelling(owner, empty=not answer)
+    for name in (owner, *(also or ())):
+        _check_spelling(name, empty=not any(hit.profile_id == name for hit in answer))
     home = settings_in_force().home
     if answer and not no_record and not writable(home):
         report.line(err(), f"data folder {home} is read-only: this recall is not recorded")

@@ -23,18 +23,19 @@ def answer(console: Console, hits: Answer, *, home: Path, profile: str) -> None:
     if not hits:
         line(console, "No memory answers this.")
         return
+    several = {hit.profile_id for hit in hits} != {profile}
     for hit in hits:
-        recalled(console, hit, hits)
+        recalled(console, hit, hits, whose=f" · {hit.profile_id}" if several else "")
     line(console)
     line(console, f"{many(len(hits), 'memory')}, {many(hits.tokens, 'token')}, as of {when(hits.as_of)} UTC")
-    explain = command(home, "explain", hits[0].memory_id, "--profile", profile, "--query", hits.query)
+    explain = command(home, "explain", hits[0].memory_id, "--profile", hits[0].profile_id, "--query", hits.query)
     line(console, f"why the first: {explain}")
 
 
-def recalled(console: Console, hit: Recalled, shown: Iterable[Recalled]) -> None:
-    """Print one memory of those shown: its text, then score, id and type, and newer ones that may have outdated it."""
+def recalled(console: Console, hit: Recalled, shown: Iterable[Recalled], *, whose: str = "") -> None:
+    """Print one memory of those shown: its text, then score, id, type and perhaps its profile (`whose`)."""
     prose(console, f"{hit.rank}. {hit.line(shown).removeprefix('- ')}")
-    line(console, f"   {hit.score:.2f} · {hit.memory_id} · {hit.memory_type}", style="dim")
+    line(console, f"   {hit.score:.2f} · {hit.memory_id} · {hit.memory_type}{whose}", style="dim")
 
 
 def opening(console: Console, start: Opening) -> None:
