@@ -1,13 +1,16 @@
-"""A whole run in process, stage by stage, at growing sizes: CPU seconds, and how they grow; and what Dagster adds.
+"""A whole run in process, stage by stage, at growing sizes: CPU seconds, how they grow, and the next night's.
 
-`--full` adds 50,000 memories. Ratios are against reading the same events alone (the fold) in the same run.
+The first night sees all events but the latest 1 %, the next one all. `--full` adds 50,000 and 100,000 memories,
+`--profiles` says of how many people. Ratios are against reading the same events alone (the fold) in the same run.
+Peak memory is that of the process so far. Last comes what Dagster adds.
 """
 
 import argparse
+import resource
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from memory_pipeline.assets.resources import Run
@@ -22,21 +25,39 @@ from memory_pipeline.service import launch
 from memory_pipeline.settings import load
 
 NIGHT = datetime(2026, 5, 2, 2, tzinfo=UTC)
+NEXT_NIGHT = NIGHT + timedelta(days=1)
+HELD_BACK = 0.01
+"""Share of the events that come after the first night."""
 RECORDED = datetime(2026, 6, 1, tzinfo=UTC)
 
 
-def filled(home, memories):
+def filled(home, memories, profiles=2):
+    """Return a store that lacks the latest events, and these events."""
     lake = Lake(home)
-    told = sample.generate(profiles=2, memories=memories // 2, days=100, seed=1)
-    import_events(lake.ledger, (parse(e, recorded_at=RECORDED, origin="sample", future=None) for e in told))
+    told = sample.generate(profiles=profiles, memories=memories // profiles, days=100, seed=1)
+    events = [parse(event, recorded_at=RECORDED, origin="sample", future=None) for event in told]
+    events.sort(key=lambda event: event.occurred_at)
+    later = round(len(events) * (1 - HELD_BACK))
+    import_events(lake.ledger, events[:later])
     lake.project()
-    return lake
+    return lake, events[later:]
 
 
-def stages(lake):
-    """Return the CPU seconds of each stage of a first run, and of its commit."""
+def nights(memories, profiles):
+    """Return the CPU seconds of each stage of a first run and of the next one, with their commits."""
+    with tempfile.TemporaryDirectory() as folder:
+        lake, later = filled(Path(folder), memories, profiles)
+        with lake:
+            first = stages(lake, NIGHT)
+            import_events(lake.ledger, later)
+            lake.project()
+            return first, stages(lake, NEXT_NIGHT)
+
+
+def stages(lake, as_of):
+    """Return the CPU seconds of each stage of a run, and of its commit."""
     settings = load(lake.home, environment={})
-    profiles = inputs.select_profiles(lake, settings, as_of=NIGHT)
+    profiles = inputs.select_profiles(lake, settings, as_of=as_of)
     policies = inputs.policies(settings, profiles)
     made = {"profiles": profiles}
     spent = {}
@@ -49,21 +70,21 @@ def stages(lake):
         spent[stage.name] = time.process_time() - start
     start = time.process_time()
     commit.record(lake, profiles, {name: made[name] for name in pipeline.RECORDED})
-    commit.commit(lake, made, policies, run_id="benchmark")
+    commit.commit(lake, made, policies, run_id=f"benchmark-{as_of:%d}")
     spent["commit"] = time.process_time() - start
     return spent
 
 
 def through_dagster(memories):
     """Return the CPU seconds of a first run with its snapshot: plain, and as a Dagster job in this process."""
-    with tempfile.TemporaryDirectory() as folder, filled(Path(folder), memories) as lake:
+    with tempfile.TemporaryDirectory() as folder, filled(Path(folder), memories)[0] as lake:
         settings = load(lake.home, environment={})
         start = time.process_time()
         consolidate.consolidate(lake, settings, inputs.select_profiles(lake, settings, as_of=NIGHT), run_id="plain")
         snapshot.publish(lake)
         plain = time.process_time() - start
     with tempfile.TemporaryDirectory() as folder:
-        filled(Path(folder), memories).close()
+        filled(Path(folder), memories)[0].close()
         launch.dagster_home(Path(folder))
         with launch.instance(Path(folder)):  # its databases are made once a home
             start = time.process_time()
@@ -73,12 +94,14 @@ def through_dagster(memories):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--full", action="store_true", help="add 50,000 memories")
-    sizes = [1_000, 4_000, 16_000] + ([50_000] if arguments.parse_args().full else [])
-    results = {}
+    arguments.add_argument("--full", action="store_true", help="add 50,000 and 100,000 memories")
+    arguments.add_argument("--profiles", type=int, default=2, help="of how many people the memories are")
+    given = arguments.parse_args()
+    sizes = [1_000, 4_000, 16_000] + ([50_000, 100_000] if given.full else [])
+    results, following, peaks = {}, {}, {}
     for size in sizes:
-        with tempfile.TemporaryDirectory() as folder, filled(Path(folder), size) as lake:
-            results[size] = stages(lake)
+        results[size], following[size] = nights(size, given.profiles)
+        peaks[size] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     names = list(results[sizes[0]])
     print(f"{'CPU seconds':16s}" + "".join(f"{size:>10,d}" for size in sizes) + f"{'growth':>10s}")
     for name in names:
@@ -87,6 +110,10 @@ def main():
         print(f"{name:16s}" + "".join(f"{value:10.2f}" for value in row) + f"{growth:9.1f}x")
     total = [sum(results[size].values()) for size in sizes]
     print(f"{'total':16s}" + "".join(f"{value:10.2f}" for value in total) + f"{total[-1] / total[-2]:9.1f}x")
+    again = [sum(following[size].values()) for size in sizes]
+    print(f"{'next night':16s}" + "".join(f"{value:10.2f}" for value in again) + f"{again[-1] / again[-2]:9.1f}x")
+    print(f"{'of the first':16s}" + "".join(f"{a / b:10.0%}" for a, b in zip(again, total, strict=True)))
+    print(f"{'peak, GB':16s}" + "".join(f"{peaks[size]:10.2f}" for size in sizes))
     grown = sizes[-1] / sizes[-2]
     folds = total[-1] / results[sizes[-1]]["memories"]
     print(f"memories grew {grown:.1f}x in the last step; a run costs {folds:.0f} folds of the ledger")

@@ -118,8 +118,7 @@ def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, as_of: datetime) -
 def _candidates(reading: relation_features.Reading, points: pl.DataFrame, edges: pl.DataFrame) -> tuple[Rows, Rows]:
     """Return pairs worth comparing, (older, newer) rows, each once."""
     sharing = np.stack(relation_features.candidates(reading), axis=1)
-    older, newer = np.unique(np.concatenate([sharing, _similar(points, edges)]), axis=0).T
-    return older, newer
+    return relation_features.each_once(np.concatenate([sharing, _similar(points, edges)]), len(points))
 
 
 def _similar(points: pl.DataFrame, edges: pl.DataFrame) -> Rows:

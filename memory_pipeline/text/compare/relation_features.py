@@ -216,8 +216,12 @@ def candidates(reading: Reading) -> tuple[Rows, Rows]:
         older, newer = memory[block.col[near]], memory[block.row[near] + low]
         earlier = older < newer
         found.append(_nearest(older[earlier], newer[earlier], block.data[near][earlier]))
-    older, newer = np.unique(np.concatenate(found), axis=0).T
-    return older, newer
+    return each_once(np.concatenate(found), len(reading.memories))
+
+
+def each_once(pairs: Rows, count: int) -> tuple[Rows, Rows]:
+    """Return pairs of rows, [n, 2], each once and in order, as two columns; there are so many rows."""
+    return np.divmod(np.unique(pairs[:, 0] * count + pairs[:, 1]), max(count, 1))
 
 
 def _keys(reading: Reading) -> sparse.csr_array:
@@ -253,8 +257,8 @@ def _nearest(older: Rows, newer: Rows, similarity: Floats) -> Rows:
     """Return the `MOST_CANDIDATES` nearest older memories of each newer one, [n, 2]; ties go to the later one."""
     order = np.lexsort((-older, -similarity, newer))
     pairs = np.stack([older[order], newer[order]], axis=1)
-    first = np.sort(np.unique(pairs @ np.array([1, int(newer.max(initial=0)) + 1]), return_index=True)[1])
-    pairs = pairs[first]
+    numbers = pl.Series(pairs @ np.array([1, int(newer.max(initial=0)) + 1]))
+    pairs = pairs[numbers.is_first_distinct().to_numpy()]
     rank = np.arange(len(pairs)) - np.searchsorted(pairs[:, 1], pairs[:, 1])
     return pairs[rank < MOST_CANDIDATES]
 
@@ -328,7 +332,7 @@ def _words(statements: pl.DataFrame) -> pl.DataFrame:
 
 def _with_values(words: pl.DataFrame) -> pl.DataFrame:
     """Add kind and value of the words that are values, and the stem of what is counted (`unit`)."""
-    word, following, before = pl.col("word"), pl.col("word").shift(-1).over("row"), pl.col("word").shift(1).over("row")
+    word, following, before = pl.col("word"), _beside("word", -1), _beside("word", 1)
     figure = word.str.contains(r"^\D?[0-9]")
     months = list(MONTHS)
     near_month = following.is_in(months) | before.is_in(months)
@@ -350,7 +354,7 @@ def _with_values(words: pl.DataFrame) -> pl.DataFrame:
     value = plain.replace(dict(WEEKDAYS) | dict(MONTHS) | dict(NUMBERS))
     valued = words.with_columns(kind=kind).with_columns(
         value=pl.when(pl.col("kind").is_not_null()).then(value),
-        unit=pl.when(pl.col("kind").is_in(["number", "money"])).then(pl.col("stem").shift(-1).over("row")),
+        unit=pl.when(pl.col("kind").is_in(["number", "money"])).then(_beside("stem", -1)),
     )
     is_value = pl.col("kind").is_not_null()
     return valued.with_columns(
@@ -359,6 +363,11 @@ def _with_values(words: pl.DataFrame) -> pl.DataFrame:
         stem=pl.when(is_value).then("#" + pl.col("value")).otherwise("stem"),
         prior=pl.when(is_value).then(0.7).otherwise("prior"),
     )
+
+
+def _beside(column: str, lag: int) -> pl.Expr:
+    """Return what stands so many words before in the same text, which are adjacent rows; null where nothing does."""
+    return pl.when(pl.col("row").shift(lag) == pl.col("row")).then(pl.col(column).shift(lag))
 
 
 def _matrix(

@@ -69,7 +69,7 @@ def _happened(tokens: Sequence[str]) -> bool:
 
 def has_measure(tokens: Sequence[str]) -> bool:
     """Return whether a figure among the words of a text measures or counts; see `is_measure`."""
-    return any(is_measure(tokens, place) for place in range(len(tokens)))
+    return any(is_measure(tokens, place) for place, word in enumerate(tokens) if word in NUMBERS or _FIGURE.match(word))
 
 
 def is_measure(tokens: Sequence[str], place: int) -> bool:
