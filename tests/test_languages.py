@@ -15,7 +15,7 @@ from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import enrich
 from memory_pipeline.text.embed import embedding
-from memory_pipeline.text.lang.identification import identify, judged, of_profiles
+from memory_pipeline.text.lang.identification import SURE, identifier, identify, judged, of_profiles
 from memory_pipeline.text.lang.registry import PACKS, pack
 from memory_pipeline.text.parse import facts, tokens
 
@@ -104,6 +104,18 @@ def enriched(memories):
 )
 def test_a_text_tells_its_language_or_leaves_it_open(text, language):
     assert identify(pl.Series([text], dtype=pl.String)).to_list() == [language]
+
+
+def test_texts_are_identified_together_as_one_by_one():
+    texts = [text for said, _ in STORES.values() for text in said]
+    texts += [part for text in texts for part in (text[:7], text[:19], text.upper(), "42", "")] * 2
+    together = identify(pl.Series(texts)).to_list()
+    assert together == [identify(pl.Series([text]))[0] for text in texts]
+    asked = identifier()
+    for text, code in zip(texts, together, strict=True):
+        if text.isascii() and any(map(str.isalpha, text)):
+            found, confidence = asked.classify(text)
+            assert code == (found if confidence >= SURE else None), text
 
 
 def test_what_is_open_is_read_in_the_language_of_its_profile():

@@ -221,7 +221,8 @@ def candidates(reading: Reading) -> tuple[Rows, Rows]:
 
 def each_once(pairs: Rows, count: int) -> tuple[Rows, Rows]:
     """Return pairs of rows, [n, 2], each once and in order, as two columns; there are so many rows."""
-    return np.divmod(np.unique(pairs[:, 0] * count + pairs[:, 1]), max(count, 1))
+    older, newer = np.divmod(np.unique(pairs[:, 0] * count + pairs[:, 1]), max(count, 1))
+    return older, newer
 
 
 def _keys(reading: Reading) -> sparse.csr_array:
@@ -260,7 +261,8 @@ def _nearest(older: Rows, newer: Rows, similarity: Floats) -> Rows:
     numbers = pl.Series(pairs @ np.array([1, int(newer.max(initial=0)) + 1]))
     pairs = pairs[numbers.is_first_distinct().to_numpy()]
     rank = np.arange(len(pairs)) - np.searchsorted(pairs[:, 1], pairs[:, 1])
-    return pairs[rank < MOST_CANDIDATES]
+    nearest: Rows = pairs[rank < MOST_CANDIDATES]
+    return nearest
 
 
 def features(reading: Reading, older: Rows, newer: Rows) -> tuple[tuple[str, ...], Floats]:

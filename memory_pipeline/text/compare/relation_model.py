@@ -66,7 +66,7 @@ class RelationModel:
         needed = np.array([max(least.get(name, 0.0), LEAST_CONFIDENCE) for name in RELATIONS[:_UNRELATED]])
         pair, left, right = statement_pairs(reading, older, newer)
         asks = reading.statements["low"].str.contains(_QUESTION).to_numpy()
-        probability = _screened(reading, pair, left, right, needed)
+        probability = screened(reading, pair, left, right, needed)
         probability[asks[left] | asks[right] | are_others(reading.statements["low"], left, right)] = _NOTHING
         several = (np.diff(reading.start) > 1)[older] & (np.diff(reading.start) > 1)[newer]
         probability[several[pair], _DUPLICATE] = 0.0
@@ -114,12 +114,19 @@ class RelationModel:
         ).cast(pl.Schema(JUDGEMENT_COLUMNS))
 
 
-def _screened(reading: Reading, pair: Rows, left: Rows, right: Rows, needed: Floats) -> Floats:
+def screened(reading: Reading, pair: Rows, left: Rows, right: Rows, needed: Floats) -> Floats:
     """Return the probability of each relation of pairs of statements, [pairs, relations].
 
     Clauses, which cost most, are read of those memories alone of which the other features leave a relation possible;
     the other pairs, some nine in ten, are unrelated. Half the confidence needed is possible enough, since `_bar` may
     add the probability of a repetition to that of another relation.
+
+    Args:
+        reading: the memories.
+        pair: to which pair of memories each pair of statements belongs.
+        left: index of the older statement of each.
+        right: index of the newer.
+        needed: confidence of each relation but `unrelated` below which nothing follows from it.
     """
     least = np.maximum(needed / 2, LEAST_CONFIDENCE)
     possible, similarity = np.empty((len(pair), len(RELATIONS) - 1)), np.empty(len(pair))

@@ -33,7 +33,7 @@ _LATIN: Final = (
     *("fi", "pl", "cs", "ro", "hu", "tr", "id", "vi", "hr", "ca"),
 )
 """Languages in Latin script that are told apart."""
-_SURE: Final = 0.5
+SURE: Final = 0.5
 """Least probability of a language. Of 1,061 English notes and messages, most of them shorter than ten words, none was
 taken for another language and 5 % stayed open; of 170 texts in ten other languages 1 was wrong and 8 stayed open."""
 _SCRIPT_SHARE: Final = 0.2
@@ -116,17 +116,17 @@ def _identify_latin(texts: pl.Series) -> pl.Series:
     different = texts.unique(maintain_order=True)
     pieces = (different.slice(start, _SIDE_BY_SIDE).to_list() for start in range(0, len(different), _SIDE_BY_SIDE))
     codes, confidence, lead = map(np.concatenate, zip(*map(_scored, pieces), strict=True))
-    sure = pl.Series(codes, dtype=pl.String).set(pl.Series(confidence < _SURE), None)
-    close = np.flatnonzero((np.abs(confidence - _SURE) < _ROUNDING) | (lead < _ROUNDING))
-    asked = [_identifier().classify(text) for text in different.gather(close).to_list()]
-    sure = sure.scatter(close, [code if most >= _SURE else None for code, most in asked]) if asked else sure
+    sure = pl.Series(codes, dtype=pl.String).set(pl.Series(confidence < SURE), None)
+    close = np.flatnonzero((np.abs(confidence - SURE) < _ROUNDING) | (lead < _ROUNDING))
+    asked = [identifier().classify(text) for text in different.gather(close).to_list()]
+    sure = sure.scatter(close, [code if most >= SURE else None for code, most in asked]) if asked else sure
     known = pl.DataFrame({"text": different, "language": sure})
     return texts.to_frame("text").join(known, on="text", how="left", maintain_order="left")["language"]
 
 
 def _scored(texts: Sequence[str]) -> tuple[NDArray[np.str_], NDArray[np.float64], NDArray[np.float64]]:
     """Return the likeliest language of each text, its probability, and by how much that exceeds the next one's."""
-    model = _identifier()
+    model = identifier()
     nexts, starts, output = (np.asarray(part) for part in (model.tk_nextmove, model.tk_row, model.tk_output))
     lowered = (text.lower() if text.isupper() else text for text in texts)
     encoded = [normalize("NFC", text).encode("utf8", errors="surrogatepass") for text in lowered]
@@ -155,7 +155,7 @@ def _scored(texts: Sequence[str]) -> tuple[NDArray[np.str_], NDArray[np.float64]
 
 
 @cache
-def _identifier() -> LanguageIdentifier:
+def identifier() -> LanguageIdentifier:
     """Return the identifier of `_LATIN` (langid, Lui and Baldwin 2012; model shipped with the library)."""
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     identifier.set_languages(list(_LATIN))
