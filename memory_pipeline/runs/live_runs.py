@@ -10,6 +10,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from memory_pipeline.ledger.disk import writable
+
 
 @contextlib.contextmanager
 def held(home: Path, run_id: str) -> Iterator[None]:
@@ -24,7 +26,9 @@ def held(home: Path, run_id: str) -> Iterator[None]:
 def abandoned(home: Path) -> list[str]:
     """Return the ids of runs whose process has ended before them. Cost: one listing of a folder, mostly empty."""
     folder = _folder(home)
-    return sorted(file.name for file in folder.iterdir() if _is_free(file)) if folder.is_dir() else []
+    if not (folder.is_dir() and writable(folder)):
+        return []
+    return sorted(file.name for file in folder.iterdir() if _is_free(file))
 
 
 def forget(home: Path, run_id: str) -> None:
