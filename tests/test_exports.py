@@ -133,6 +133,24 @@ def test_a_folder_is_written_once_and_what_others_changed_is_not_overwritten(tmp
     assert (tmp_path / "theirs.md").read_text() == "Theirs."
 
 
+def test_nothing_is_written_outside_the_folder(tmp_path):
+    notes, other = tmp_path / "notes", tmp_path / "other"
+    notes.mkdir()
+    other.mkdir()
+    (notes / "notes").symlink_to(other)
+    files = markdown.files(held(stored([{"memory_id": "m", "content": "Tea."}])))
+    with pytest.raises(ValueError, match="leads out of the folder"):
+        folder.write(notes, files, profile_id="p")
+    for path in ("../other/x", "/x"):
+        with pytest.raises(ValueError, match="leads out of the folder"):
+            folder.change(notes, {}, {path: "x"}, "m", profile_id="p")
+        (notes / folder.LIST).write_text(json.dumps({"profile": "p", "files": {path: ""}, "memories": []}), "utf-8")
+        with pytest.raises(ValueError, match="leads out of the folder"):
+            folder.read_list(notes, "p")
+        (notes / folder.LIST).unlink()
+    assert list(other.iterdir()) == []
+
+
 def test_a_folder_of_git_is_committed_and_nothing_else_of_it(tmp_path):
     def git(*arguments):
         return subprocess.run(

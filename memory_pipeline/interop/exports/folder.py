@@ -72,6 +72,7 @@ def write(folder: Path, files: Mapping[str, str], *, profile_id: str, force: boo
         ChangedByOthers: such files are there.
         ValueError: the folder holds another profile, or its list is damaged.
     """
+    _check_inside(folder, files)
     new = {path: text.encode() for path, text in files.items()}
     noted = read_list(folder, profile_id).files
     old = {path: content for path in {*new, *noted} if (content := _content(folder / path)) is not None}
@@ -120,7 +121,8 @@ def read_list(folder: Path, profile_id: str) -> Listed:
         raise ValueError(f"{folder / LIST} is damaged; remove it and export with --force") from error
     if profile != profile_id:
         raise ValueError(f"{folder} holds profile {shown(profile)}, not {shown(profile_id)}; choose another folder")
-    return Listed({path: digest for path, digest in files.items() if _is_inside(path)}, memories)
+    _check_inside(folder, files)
+    return Listed(files, memories)
 
 
 @contextmanager
@@ -169,6 +171,7 @@ def change(
         ChangedByOthers: a file is not as it is taken to be; nothing was written.
         ValueError: the folder holds another profile.
     """
+    _check_inside(folder, after)
     noted = read_list(folder, profile_id)
     now = {path: _content(folder / path) for path in after}
     old = {path: before[path].encode() if path in before else None for path in after}
@@ -227,8 +230,17 @@ def _git(folder: Path, *arguments: str, given: Collection[str] = ()) -> str:
     return done.stdout.strip()
 
 
-def _is_inside(path: object) -> bool:
-    return isinstance(path, str) and not PurePosixPath(path).is_absolute() and ".." not in PurePosixPath(path).parts
+def _check_inside(folder: Path, paths: Iterable[str]) -> None:
+    """Refuse paths that lead out of the folder: by themselves, or because a link of somebody does."""
+    root = folder.resolve()
+    inside = dict[PurePosixPath, bool]()  # a folder of ten thousand files has few folders
+    for path in paths:
+        plain = PurePosixPath(path)
+        above = plain.parent
+        if above not in inside:
+            inside[above] = ".." not in above.parts and (folder / above).resolve().is_relative_to(root)
+        if plain.is_absolute() or plain.name == ".." or not inside[above]:
+            raise ValueError(f"{folder}: {path} leads out of the folder; remove that link or list")
 
 
 def _hash(content: bytes) -> str:
