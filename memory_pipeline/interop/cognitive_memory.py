@@ -135,7 +135,7 @@ class _Log:
         yield from record.stored(name, memory.get("content"), _payload(memory), taking=Taking.IF_NEW)
         count = times(memory.get("access_count"))
         used = instant(memory.get("last_accessed_at")) or record.at
-        yield from record.dated(used).accessed(name, f"{used.isoformat()} {count}", count=count)
+        yield from record.dated(used).accessed(name, f"{memory.get('last_accessed_at')} {count}", count=count)
 
     def _changed(self, name: str, memory: dict[str, Any], origin: str) -> Iterator[Item]:
         before = self.memories[name]
@@ -143,7 +143,7 @@ class _Log:
         used = instant(memory.get("last_accessed_at"))
         count = times(memory.get("access_count"))
         more = count - times(before.get("access_count"))
-        yield from record.dated(used).accessed(name, f"{(used or record.at).isoformat()} {count}", count=more)
+        yield from record.dated(used).accessed(name, f"{memory.get('last_accessed_at')} {count}", count=more)
         fields, old = _payload(memory), _payload(before)
         changes = {
             key: fields[key]
