@@ -13,7 +13,7 @@ SHORT_DRILL := $(wildcard $(addprefix tests/test_,crash_*.py busy_*.py erasure*.
 	backup.py bad_input.py access.py isolation.py long_texts.py))
 export MEMORY_PIPELINE_HOME := $(HOME_FOLDER)
 
-.PHONY: help check style types suite demo test quick drill drill-short ui docs bench quality lint install dev clean
+.PHONY: help check style types suite demo test quick drill drill-short integrations ui docs bench quality lint install dev clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -70,6 +70,9 @@ types: dev
 lint: dev ## Format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+integrations: ## Tests of docs/integrations.md with the real frameworks, in an environment of their own
+	PYTHON=$(PYTHON) .ci/integrations
 
 ui: install ## Dagster UI with daemon on http://localhost:3000
 	$(BIN)/memory-pipeline init

@@ -49,6 +49,8 @@ NAME: Final = "langgraph"
 TEXT_FIELDS: Final = ("content", "text", "memory", "data")
 """Fields that hold the words of a value, unless the store names others: the first of them that is there."""
 _EVERYTHING: Final = 10**9
+_DEEPEST: Final = 1_000
+"""Memories that a search ranks at most to meet filters on values."""
 _ORDER: Final = {"$gt": float.__gt__, "$gte": float.__ge__, "$lt": float.__lt__, "$lte": float.__le__}
 _UNFIT: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]|^.{257}", re.DOTALL)
 """What no id of a memory may be."""
@@ -214,21 +216,24 @@ class MemoryPipelineStore(BaseStore):
     def _ranked(
         self, client: MemoryClient, profile: str, op: SearchOp, now: datetime
     ) -> list[tuple[float | None, _Entry]]:
-        """Return what a recall finds, then what was put without an index, as far as it is asked for."""
-        wanted = most = op.offset + op.limit
+        """Return what a recall finds, best first, and, if that is not enough, the rest without a score.
+
+        Filters on values are met after the ranking, so a recall may be repeated with more, up to `_DEEPEST` memories.
+        """
+        wanted = most = max(op.offset + op.limit, 1)
         while True:
-            answer = client.recall(
-                str(op.query), max(most, 1), deep=self._deep, filters=self._conditions(op), record=False
-            )
+            answer = client.recall(str(op.query), most, deep=self._deep, filters=self._conditions(op), record=False)
             scores = {hit.memory_id: hit.score for hit in answer}
-            hits = [client.get(name) for name in scores]
-            entries = [entry for entry in self._matching(hits, profile, op, now) if entry.indexed]
-            if len(entries) >= wanted or len(answer) < most:
+            hits = (client.get(name) for name in scores)
+            found = [entry for entry in self._matching(hits, profile, op, now) if entry.indexed]
+            if len(found) >= wanted or len(answer) < most or most >= _DEEPEST:
                 break
-            most *= 4  # filters on values are met after the ranking
-        ranked: list[tuple[float | None, _Entry]] = [(scores[entry.memory.memory_id], entry) for entry in entries]
+            most = min(4 * most, _DEEPEST)
+        ranked: list[tuple[float | None, _Entry]] = [(scores[entry.memory.memory_id], entry) for entry in found]
         if len(ranked) < wanted:
-            ranked += [row for row in self._newest(client, profile, op, now) if not row[1].indexed]
+            done = {(entry.namespace, entry.key) for entry in found}
+            rest = self._newest(client, profile, op, now)
+            ranked += [(score, entry) for score, entry in rest if (entry.namespace, entry.key) not in done]
         return ranked
 
     def _matching(self, memories: Iterable[Memory], profile: str, op: SearchOp, now: datetime) -> list[_Entry]:
@@ -341,8 +346,16 @@ class MemoryPipelineStore(BaseStore):
 
         A value whose memory has other words by now, because its text was updated elsewhere, gets them as `content`.
         """
-        kept = _metadata(memory).get(NAME)
+        metadata = _metadata(memory)
+        kept = metadata.get(NAME)
         if not isinstance(kept, dict) or not {"namespace", "key", "value"} <= kept.keys():
+            path, _, key = memory.memory_id.partition("/")
+            if key and self._profile(labels := tuple(path.split("."))) == profile:  # imported from another store
+                value = {
+                    "content": memory.text,
+                    **{name: part for name, part in metadata.items() if name != "namespace"},
+                }
+                return _Entry(memory=memory, namespace=labels, key=key, value=value)
             own = tuple(profile.split("."))
             named = asked if len(asked) > len(own) and ".".join(asked) in memory.tags else own
             return _Entry(memory=memory, namespace=named, key=memory.memory_id, value={"content": memory.text})

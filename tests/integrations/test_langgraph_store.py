@@ -6,6 +6,7 @@ import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from commands import text
 
 base = pytest.importorskip("langgraph.store.base", reason="the extra langgraph is not installed")
 from langgraph.store.base import GetOp, PutOp, SearchOp  # noqa: E402
@@ -136,6 +137,26 @@ def test_items_are_memories_of_the_profile_that_the_namespace_names(store, tmp_p
         store.delete(ANA, "drink")
         assert memory.get("memories.ana/drink").valid_until <= datetime.now(UTC)
         assert [hit.memory_id for hit in memory.recall("What does Ana like?") if hit.current is not False] == [told]
+
+
+def test_items_of_another_store_go_in_by_the_importer_or_by_their_own_interface(tmp_path):
+    sqlite = pytest.importorskip("langgraph.store.sqlite", reason="langgraph-checkpoint-sqlite is not installed")
+    value = {"content": "Ana likes tea.", "source": "chat", "n": 1}
+    with sqlite.SqliteStore.from_conn_string(str(tmp_path / "old.db")) as old:
+        old.setup()
+        old.put(ANA, "drink/hot", value)
+        with MemoryPipelineStore(tmp_path / "copied") as new:
+            new.batch([PutOp(item.namespace, item.key, item.value) for item in old.search((), limit=100)])
+            assert seen(new.search(())) == seen(old.search(()))
+    done = text(
+        "import", "langgraph", str(tmp_path / "old.db"), "--profile", "memories.ana", home=tmp_path / "imported"
+    )
+    assert "1" in done
+    with MemoryPipelineStore(tmp_path / "imported") as new:
+        assert new.get(ANA, "drink/hot").value["content"] == "Ana likes tea."
+        assert [item.key for item in new.search(("memories",), query="What does Ana like?")] == ["drink/hot"]
+        new.put(ANA, "drink/hot", {"content": "Ana likes coffee."})
+        assert seen(new.search(ANA)) == [(ANA, "drink/hot", '{"content": "Ana likes coffee."}')]
 
 
 def test_what_a_run_merged_is_found_once_and_still_there_by_its_key(tmp_path):
