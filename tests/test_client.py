@@ -1,6 +1,7 @@
 """What an agent does through `MemoryClient`, over real stores."""
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -778,3 +779,19 @@ def test_events_that_belong_together_are_written_whole_or_not_at_all(tmp_path):
         assert client.get(old).valid_until == datetime(2026, 1, 1, tzinfo=UTC)
         assert client.get("new").session_id == "s"
         assert client.core_memory() == client.session_start().blocks
+
+
+def test_changes_made_of_what_was_read_lose_none_of_another_writer(tmp_path):
+    def count(memory):
+        def next_one():
+            tag = str(int(memory.get("n").tags[0]) + 1)
+            return [{"event_type": "memory.updated", "memory_id": "n", "payload": {"tags": [tag]}}]
+
+        for _ in range(5):
+            memory.append(next_one)
+
+    with MemoryClient(tmp_path) as one, MemoryClient(tmp_path) as other:
+        one.remember("A number is counted.", memory_id="n", tags=["0"])
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(count, (one, one, other)))
+        assert one.get("n").tags == ("15",)

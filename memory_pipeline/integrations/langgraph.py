@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 from uuid import NAMESPACE_URL, uuid5
@@ -265,27 +266,30 @@ class MemoryPipelineStore(BaseStore):
         for profile in dict.fromkeys(self._profile(namespace) for namespace, _ in ops):
             own = [op for op in ops.values() if self._profile(op.namespace) == profile]
             with self._clients.of(profile) as client:
+                deleted = [entry for op in own if op.value is None and (entry := self._entry_of(client, op, now))]
                 try:
-                    self._write(client, own, now, again=False)
-                except ValueError as error:  # the id was taken meanwhile, or is that of an erased memory
+                    client.append(partial(self._events, client, own, now))
+                except ValueError as error:  # the id of an item is that of an erased memory
                     if not isinstance(error.__cause__, KnownMemory):
                         raise
-                    self._write(client, own, now, again=True)
+                    client.append(partial(self._events, client, own, now, new_ids=True))
+                for entry in deleted if self._erase else ():
+                    client.erase(entry.memory.memory_id)
 
-    def _write(self, client: MemoryClient, ops: Iterable[PutOp], now: datetime, *, again: bool) -> None:
-        events, erased = list[dict[str, Any]](), list[str]()
+    def _events(
+        self, client: MemoryClient, ops: Iterable[PutOp], now: datetime, *, new_ids: bool = False
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the events that put and delete items."""
         for op in ops:
-            known = self._entry(client, op.namespace, op.key, now)
+            known = self._entry_of(client, op, now)
             if op.value is not None:
-                new_id = again or _memory(client, _memory_id(op.namespace, op.key)) is not None
-                events += self._stored(op, known, now, new_id=new_id)
-            elif known is not None and self._erase:
-                erased.append(known.memory.memory_id)
+                taken = new_ids or _memory(client, _memory_id(op.namespace, op.key)) is not None
+                yield from self._stored(op, known, now, new_id=taken)
             elif known is not None:
-                events.append(_ended(known, now))
-        client.append(events)
-        for memory_id in erased:
-            client.erase(memory_id)
+                yield _ended(known, now)
+
+    def _entry_of(self, client: MemoryClient, op: PutOp, now: datetime) -> _Entry | None:
+        return self._entry(client, op.namespace, op.key, now)
 
     def _stored(self, op: PutOp, known: _Entry | None, now: datetime, *, new_id: bool) -> Iterator[dict[str, Any]]:
         """Yield the events that put a value: a change of the memory that has the key, else a new one."""

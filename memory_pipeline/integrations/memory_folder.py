@@ -11,7 +11,7 @@ What a run decides about a part does not change the file: files are the agent's 
 import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -59,16 +59,19 @@ class MemoryFolder:
             ValueError: the path is no tag, or a part of the text is longer than a memory may be; names it.
             LakeError: the store cannot be written.
         """
+        self._client.append(lambda: self._written(path, text))
+
+    def _written(self, path: str, text: str) -> Iterator[dict[str, Any]]:
+        """Yield the events that make a file this text."""
         old, now = self._parts().get(path, []), datetime.now(UTC)
         kept = _aligned(old, parts_of(text))
         staying = {part.memory.memory_id for part, _ in kept if part is not None}
-        events = [_removed(part, now) for part in old if part.memory.memory_id not in staying]
+        yield from (_removed(part, now) for part in old if part.memory.memory_id not in staying)
         for (part, new), place in zip(kept, _places([part for part, _ in kept]), strict=True):
             if part is None:
-                events.append(_stored(path, new, place))
+                yield _stored(path, new, place)
             elif (part.text, part.place) != (new, place):
-                events.append(_changed(part, path, new, place))
-        self._client.append(events)
+                yield _changed(part, path, new, place)
 
     def remove(self, *paths: str) -> None:
         """Remove files: what they say holds no longer. Nothing happens where there is none.
@@ -76,8 +79,11 @@ class MemoryFolder:
         Raises:
             LakeError: the store cannot be written.
         """
-        parts, now = self._parts(), datetime.now(UTC)
-        self._client.append(_removed(part, now) for path in paths for part in parts.get(path, []))
+        self._client.append(lambda: self._removals(paths, datetime.now(UTC)))
+
+    def _removals(self, paths: Collection[str], now: datetime) -> Iterator[dict[str, Any]]:
+        parts = self._parts()
+        return (_removed(part, now) for path in paths for part in parts.get(path, []))
 
     def move(self, moves: Mapping[str, str]) -> None:
         """Give files other paths, old to new; what they say stays as it is.
@@ -85,10 +91,12 @@ class MemoryFolder:
         Raises:
             LakeError: the store cannot be written.
         """
+        self._client.append(lambda: self._moves(moves))
+
+    def _moves(self, moves: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         parts = self._parts()
-        self._client.append(
-            _changed(part, new, part.text, part.place) for old, new in moves.items() for part in parts.get(old, [])
-        )
+        whole = ((new, part) for old, new in moves.items() for part in parts.get(old, []))
+        return (_changed(part, new, part.text, part.place) for new, part in whole)
 
     def _parts(self) -> dict[str, list[_Part]]:
         """Return the parts of every file, in their order."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -196,6 +197,24 @@ def test_a_delete_may_erase_for_good_and_the_key_be_used_again(tmp_path):
             assert store.get(ANA, "drink") is None
         with MemoryClient(tmp_path, profile_id="memories.ana") as memory:
             assert memory.list(deep=True) == []
+
+
+def test_writers_of_one_key_leave_one_item(tmp_path):
+    def put(number):
+        with MemoryPipelineStore(tmp_path) as own:
+            for turn in range(3):
+                own.put(ANA, "drink", {"content": f"Drink {number}.{turn}"})
+                own.delete(ANA, f"other {turn}")
+                own.put(ANA, f"other {turn}", {"content": f"Other {number}"})
+
+    MemoryClient(tmp_path).close()
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(put, range(4)))
+    with MemoryPipelineStore(tmp_path) as store:
+        found = {item.key: item.value for item in store.search(ANA)}
+        assert set(found) == {"drink", "other 0", "other 1", "other 2"}
+        assert all(store.get(ANA, key).value == value for key, value in found.items())
+        assert found["drink"]["content"].endswith(".2")
 
 
 def test_a_batch_is_written_whole_or_not_at_all(store):

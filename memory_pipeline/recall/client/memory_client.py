@@ -10,6 +10,7 @@ import builtins
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -171,21 +172,24 @@ class MemoryClient:
             self._lake.ledger.append(events)
         return [str(event.memory_id) for event in events]
 
-    def append(self, events: Iterable[Mapping[str, Any]]) -> None:
+    def append(self, events: Iterable[Mapping[str, Any]] | Callable[[], Iterable[Mapping[str, Any]]]) -> None:
         """Append events of several kinds in one transaction, all or none: changes that belong together.
 
         Args:
-            events: events as in `docs/event-format.md`; profile, session, agent and user default to the client's.
+            events: events as in `docs/event-format.md`; profile, session, agent and user default to the client's. Or a
+                function that makes them of what it reads: nobody else changes or erases memories of the profile from
+                its call until they are written.
 
         Raises:
             ValueError: an event is invalid, or of another profile; names row and field.
             LakeError: the store cannot be written.
         """
         self._check_open()
-        rows = as_rows(events, self._settings.max_batch)
-        parsed = [validation.numbered(self._given_event, row, position) for position, row in enumerate(rows)]
-        with validation.naming_rows():
-            self._lake.ledger.append(parsed)
+        with self._lake.ledger.holding([self._profile]) if callable(events) else nullcontext():
+            rows = as_rows(events() if callable(events) else events, self._settings.max_batch)
+            parsed = [validation.numbered(self._given_event, row, position) for position, row in enumerate(rows)]
+            with validation.naming_rows():
+                self._lake.ledger.append(parsed)
 
     def recall(
         self,
