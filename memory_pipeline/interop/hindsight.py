@@ -4,10 +4,10 @@ Not here: the chunks of documents, whose facts stand for them.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Item, Skipped, stable_id
@@ -29,7 +29,9 @@ FORMAT: Final = "hindsight"
 _DOCUMENT: Final = re.compile(r"(?:.*/)?documents/[^/]+\.json")
 _OBSERVATIONS: Final = "observations.json"
 _MANIFEST: Final = "manifest.json"
-_OPINION: Final = {"world": "semantic", "experience": "episodic", "bank": "episodic", "observation": "semantic"}
+_INSTANTS: Final = ("occurred_start", "mentioned_at", "event_date", "created_at")
+"""Fields that date a fact, the most telling first."""
+_CATEGORIES: Final = {"world": "semantic", "experience": "episodic", "bank": "episodic", "observation": "semantic"}
 """Categories of Hindsight's own kinds of facts."""
 
 
@@ -86,41 +88,35 @@ def _document(source: Source, member: Member) -> Iterator[Item]:
     yield from [Skipped("chunks of documents", len(listed(read.get("chunks"))))] * bool(listed(read.get("chunks")))
     for place, one in enumerate(listed(read.get("facts"))):
         fact = mapping(one)
-        at = next(
-            (fact.get(key) for key in ("occurred_start", "mentioned_at", "event_date", "created_at") if fact.get(key)),
-            read.get("created_at"),
-        )
+        at = next((fact[key] for key in _INSTANTS if fact.get(key)), read.get("created_at"))
         record = source.record(one, f"{member.name}:facts[{place}]", at=at)
-        if not fact:
+        if fact:
+            payload = _payload(fact, listed(read.get("tags")), document)
+            yield from record.stored(_fact_id(document, place), fact.get("text"), payload)
+        else:
             yield record.broken("the fact is no JSON object; export the bank again")
-            continue
-        kind = fact.get("fact_type")
-        category, tag = kind_of(_OPINION.get(str(kind), kind))
-        payload = {
-            **category,
-            "tags": labels([*listed(read.get("tags")), *listed(fact.get("tags")), *tag]) or None,
-            "metadata": metadata_of(
-                {
-                    **mapping(fact.get("metadata")),
-                    "document": document,
-                    "context": fact.get("context"),
-                    "entities": [name for name in map(_entity, listed(fact.get("entities"))) if name],
-                    "occurred_end": fact.get("occurred_end"),
-                }
-            ),
-        }
-        yield from record.stored(_fact_id(document, place), fact.get("text"), payload)
     for place, one in enumerate(listed(read.get("facts"))):
-        for cause in listed(mapping(one).get("causal_relations")):
-            target = mapping(cause).get("target_fact_index")
-            record = source.record(
-                cause, f"{member.name}:facts[{place}]", at=mapping(one).get("created_at") or read.get("created_at")
-            )
+        at = mapping(one).get("created_at") or read.get("created_at")
+        for cause in map(mapping, listed(mapping(one).get("causal_relations"))):
+            target = cause.get("target_fact_index")
+            record = source.record(dict(cause), f"{member.name}:facts[{place}]", at=at)
             if isinstance(target, int) and 0 <= target < len(listed(read.get("facts"))):
-                relation = mapping(cause).get("relation_type") or "LEADS_TO"
+                relation = cause.get("relation_type") or "LEADS_TO"
                 yield from record.linked(_fact_id(document, place), _fact_id(document, target), relation)
             else:
                 yield Skipped("causes that name no fact")
+
+
+def _payload(fact: Mapping[str, Any], tags: Sequence[Any], document: str) -> dict[str, Any]:
+    kind = fact.get("fact_type")
+    category, tag = kind_of(_CATEGORIES.get(str(kind), kind))
+    entities = [name for name in map(_entity, listed(fact.get("entities"))) if name]
+    about = {"context": fact.get("context"), "entities": entities, "occurred_end": fact.get("occurred_end")}
+    return {
+        **category,
+        "tags": labels([*tags, *listed(fact.get("tags")), *tag]) or None,
+        "metadata": metadata_of({**mapping(fact.get("metadata")), "document": document, **about}),
+    }
 
 
 def _entity(value: object) -> str | None:

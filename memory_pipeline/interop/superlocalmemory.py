@@ -87,30 +87,7 @@ class _Store:
             session_id=row.get("session_id") or said.get("session_id"),
         )
         record = record if self._source.profile else record.into(identifier(row.get("profile_id")))
-        pinned = row.get("pinned") == 1
-        kind, tag = kind_of("episodic" if row.get("fact_type") == "prospective" else row.get("fact_type"))
-        tags = [*tag, *(["prospective"] if row.get("fact_type") == "prospective" else [])]
-        state = metadata_of({key: row.get(key) for key in _STATES if row.get(key) != 0})
-        payload = {
-            **kind,
-            "tags": labels(tags) or None,
-            "importance": share(row.get("importance")),
-            "confidence": share(row.get("confidence")),
-            "speaker": label(said.get("speaker")) or label(said.get("role")),
-            "valid_from": row.get("valid_from") or row.get("interval_start"),
-            "valid_until": row.get("valid_until") or row.get("interval_end"),
-            "protected": pinned or None,
-            "protected_reason": "pinned" if pinned else None,
-            "metadata": metadata_of(
-                {
-                    "entities": _list(row.get("canonical_entities_json")) or _list(row.get("entities_json")),
-                    "referenced_date": row.get("referenced_date"),
-                    "source_state": state,
-                    **_object(said.get("metadata_json")),
-                }
-            ),
-        }
-        yield from record.stored(name, row.get("content"), payload)
+        yield from record.stored(name, row.get("content"), _payload(row, said))
         if name and text(row.get("content")):
             self._records[name] = record
             if row.get("fact_id") not in logged and (count := times(row.get("access_count"))):
@@ -162,6 +139,33 @@ class _Store:
         weight = share(row.get("weight"))
         given = {} if weight is None else {"weight": weight}
         yield from record.dated(row.get("created_at")).linked(row.get(one), row.get(other), kind, **given)
+
+
+def _payload(row: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a fact, with what its turn of conversation says."""
+    pinned = row.get("pinned") == 1
+    kind, tag = kind_of("episodic" if row.get("fact_type") == "prospective" else row.get("fact_type"))
+    tags = [*tag, *(["prospective"] if row.get("fact_type") == "prospective" else [])]
+    state = metadata_of({key: row.get(key) for key in _STATES if row.get(key) != 0})
+    return {
+        **kind,
+        "tags": labels(tags) or None,
+        "importance": share(row.get("importance")),
+        "confidence": share(row.get("confidence")),
+        "speaker": label(said.get("speaker")) or label(said.get("role")),
+        "valid_from": row.get("valid_from") or row.get("interval_start"),
+        "valid_until": row.get("valid_until") or row.get("interval_end"),
+        "protected": pinned or None,
+        "protected_reason": "pinned" if pinned else None,
+        "metadata": metadata_of(
+            {
+                "entities": _list(row.get("canonical_entities_json")) or _list(row.get("entities_json")),
+                "referenced_date": row.get("referenced_date"),
+                "source_state": state,
+                **_object(said.get("metadata_json")),
+            }
+        ),
+    }
 
 
 def _list(value: object) -> list[Any]:
