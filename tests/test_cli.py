@@ -466,7 +466,8 @@ def test_on_a_narrow_terminal_names_and_instants_stay_whole(night):
 
 
 def test_a_command_alone_shows_its_help():
-    for args in ((), ("import",), ("dead-letters",), ("snapshot",), ("config",), ("token",), ("evaluate",)):
+    groups = ("import", "export", "dead-letters", "snapshot", "config", "token", "evaluate")
+    for args in ((), *((group,) for group in groups)):
         done = CliRunner().invoke(app, [*args])
         assert (done.exit_code, done.stdout.startswith("Usage:")) == (2, True)
         assert CliRunner().invoke(app, [*args, "--help"]).exit_code == 0
