@@ -138,7 +138,7 @@ CODEX = [
     item("session_meta", id="r1", timestamp="2026-03-02T08:59:00Z", cwd="C:\\Users\\ana\\boat", git={"branch": "dev"}),
     message("user", "# AGENTS.md instructions\n\nBe kind."),
     message("user", "<environment_context>x</environment_context>"),
-    item("event_msg", type="user_message", message="Paint the hull."),
+    item("event_msg", type="user_message", message="Paint the\nhull. "),
     message("user", "Paint the hull."),
     message("assistant", "Done."),
     item("response_item", type="reasoning"),

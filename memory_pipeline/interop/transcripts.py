@@ -193,6 +193,11 @@ def _claude_code(line: Mapping[str, Any], origin: str, *, assistant: bool) -> It
         yield Said(line.get("uuid"), typed.strip(), at, origin, line, speaker(role), tags)
 
 
+def _words(told: str) -> str:
+    """Return a text without its line ends and indentation: the program notes what was typed in its own lines."""
+    return " ".join(told.split())
+
+
 def _typed(lines: _Lines) -> tuple[Counter[str] | None, Mapping[str, Any]]:
     """Return the texts that the program notes as typed, None without such notes, and what it says of the session."""
     typed, about = Counter[str](), dict[str, Any]()
@@ -201,7 +206,7 @@ def _typed(lines: _Lines) -> tuple[Counter[str] | None, Mapping[str, Any]]:
         if line.get("type") == "session_meta":
             about = about or dict(payload)
         elif line.get("type") == "event_msg" and payload.get("type") == "user_message":
-            typed[str(payload.get("message")).strip()] += 1
+            typed[_words(str(payload.get("message")))] += 1
         elif "type" not in line and "id" in line and not about:  # before there were envelopes
             about = dict(line)
     return typed or None, about
@@ -228,7 +233,7 @@ def _codex(
     if found is None:
         yield Skipped(EMPTY)
     elif payload.get("role") == "user" and (
-        found.lstrip().startswith("<") if typed is None else found.strip() not in typed
+        found.lstrip().startswith("<") if typed is None else _words(found) not in typed
     ):
         yield Skipped(_INSERTED)
     else:
