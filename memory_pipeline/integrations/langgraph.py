@@ -35,6 +35,7 @@ from langgraph.store.base import (
 )
 from uuid6 import uuid7
 
+from memory_pipeline.integrations.withdrawal import undo_summaries
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.payloads import canonical_json
@@ -266,15 +267,24 @@ class MemoryPipelineStore(BaseStore):
         for profile in dict.fromkeys(self._profile(namespace) for namespace, _ in ops):
             own = [op for op in ops.values() if self._profile(op.namespace) == profile]
             with self._clients.of(profile) as client:
-                deleted = [entry for op in own if op.value is None and (entry := self._entry_of(client, op, now))]
+                before = [(op, entry) for op in own if (entry := self._entry_of(client, op, now)) is not None]
                 try:
                     client.append(partial(self._events, client, own, now))
                 except ValueError as error:  # the id of an item is that of an erased memory
                     if not isinstance(error.__cause__, KnownMemory):
                         raise
                     client.append(partial(self._events, client, own, now, new_ids=True))
-                for entry in deleted if self._erase else ():
-                    client.erase(entry.memory.memory_id)
+                self._withdraw(client, before)
+
+    def _withdraw(self, client: MemoryClient, before: Iterable[tuple[PutOp, _Entry]]) -> None:
+        """Let no summary say what was deleted or overwritten."""
+        changed = list[str]()
+        for op, entry in before:
+            if op.value is None and self._erase:
+                client.erase(entry.memory.memory_id)
+            elif op.value != entry.value:
+                changed.append(entry.memory.memory_id)
+        undo_summaries(client, changed)
 
     def _events(
         self, client: MemoryClient, ops: Iterable[PutOp], now: datetime, *, new_ids: bool = False

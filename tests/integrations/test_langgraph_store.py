@@ -176,6 +176,19 @@ def test_what_a_run_merged_is_found_once_and_still_there_by_its_key(tmp_path):
         assert {item.key for item in store.search(deeper)} >= {"one", "two"}
 
 
+def test_no_summary_says_what_was_deleted_or_overwritten(store, tmp_path):
+    for key in ("one", "two"):
+        store.put(ANA, key, {"content": "Ana is allergic to peanuts."})
+    with MemoryClient(tmp_path, profile_id="memories.ana") as memory:
+        memory.consolidate()
+        assert len(store.search(ANA)) == 1
+        store.delete(ANA, "one")
+        assert [item.key for item in store.search(ANA)] == ["two"]
+        store.put(ANA, "two", {"content": "Ana plays chess."})
+        memory.consolidate()
+    assert [item.value["content"] for item in store.search(ANA, query="peanuts")] == ["Ana plays chess."]
+
+
 def test_an_item_with_a_time_to_live_goes_when_it_is_over(store, tmp_path):
     store.put(ANA, "code", {"content": "The code is 4711."}, ttl=60)
     with MemoryClient(tmp_path, profile_id="memories.ana") as memory:

@@ -121,6 +121,9 @@ def test_a_run_leaves_the_files_and_tidies_what_recall_finds(memory):
     assert memory.consolidate().actions
     assert call(tool, "view", "/memories/b.md").endswith("     1\t- Ana is allergic to peanuts.\n     2\t")
     assert len(memory.recall("What is Ana allergic to?")) == 1
+    for name in ("a", "b"):
+        call(tool, "delete", f"/memories/{name}.md")
+    assert not [hit for hit in memory.recall("What is Ana allergic to?") if hit.current is not False]
 
 
 @pytest.mark.parametrize(
