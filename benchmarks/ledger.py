@@ -155,7 +155,8 @@ def table_rows(name: str, own: list[str], plan_id: str, each: int) -> pl.DataFra
         if kind == pl.String:
             return ids if title in kept.key else pl.Series([f"{plan_id} {title}"]).new_from_index(0, count)
         if isinstance(kind, pl.List):
-            return pl.Series([["a word", "another"]]).new_from_index(0, count)
+            words = ["a word", "another"] if kind.inner == pl.String else []
+            return pl.Series([words], dtype=kind).new_from_index(0, count)
         if isinstance(kind, pl.Datetime):
             return pl.Series([START]).cast(kind).new_from_index(0, count)
         return (pl.Series(range(count)) % 2).cast(kind)
