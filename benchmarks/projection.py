@@ -19,8 +19,8 @@ from memory_pipeline.schemas import TABLES
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = 86_400
 EVENTS_ONE_BY_ONE = 100_000
-NOT_WISHED = ("summaries", "proposed_edges", "fact_changes", "promotions", "proposed_blocks", "deferred")
-NOT_WISHED += ("decisions", "reverted")
+NOT_PROPOSED = ("summaries", "proposed_edges", "fact_changes", "promotions", "trims", "proposed_blocks", "deferred")
+NOT_PROPOSED += ("decisions", "reverted")
 WORDS = ("budget", "tiles", "we decided", "flight", "Ana", "usually", "prefers", "March", "deploy", "the", "is", "on")
 
 
@@ -102,14 +102,16 @@ def archive_half(state, seq):
         row_limit=pl.lit(0),
         max_archived_share=pl.lit(1.0),
         retry_reverted=pl.lit(value=False),
+        caught_up=pl.lit(0),
     )
     return planning.propose(
         TABLES["profiles"].conform(profiles),
         state,
         archived_set=TABLES["archived_set"].conform(rows),
         pruned_edges=TABLES["decided_edges"].empty(),
+        retired_links=TABLES["decided_edges"].empty(),
         committed=TABLES["decisions"].empty(),
-        **{name: TABLES[name].empty() for name in NOT_WISHED},
+        **{name: TABLES[name].empty() for name in NOT_PROPOSED},
     )
 
 
