@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from memory_pipeline.evaluation import compare_cost, labelled_stores, quality_quotes, quality_stores, replay
+from memory_pipeline.evaluation.made_up_stores import stores
 
 MEMORIES = [
     ("m1", "2025-01-05T09:00:00Z", "Ines keeps the spare key with the neighbour in flat 3."),
@@ -125,7 +126,7 @@ def test_the_cost_of_comparing_is_a_row_of_the_page():
 
 
 def test_stores_that_the_judge_is_fitted_on_are_labelled_stores():
-    store = quality_quotes.made_up()[0]
+    store = stores.load()[0]
     older, newer = min(store.relations["update"])
     said = dict(store.turns.select("id", "at").iter_rows())
     assert said[older] < said[newer] < store.last

@@ -1,17 +1,15 @@
 """Fits the default judge of relations from made-up stores whose relations are known.
 
 Run with `python -m memory_pipeline.evaluation.fit_relations [--out FILE]`. The training data are the stores of
-`pair_labels/made_up_stores.txt`; the output is `models/relations.toml`: weights and fit report in one file. Not here:
+`made_up_stores/`; the output is `models/relations.toml`: weights and fit report in one file. Not here:
 the features (`text/compare/relation_features`) and what a run decides in a store (`labelled_stores`).
 
 The model is multinomial logistic regression with a ridge on standardised features, minimised by L-BFGS.
 """
 
 import argparse
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -21,6 +19,8 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from memory_pipeline.evaluation.labelled_stores import LabelledStore
+from memory_pipeline.evaluation.made_up_stores import stores
 from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.compare.relation_features import MEMORY_COLUMNS, candidates, features, read
 
@@ -31,26 +31,9 @@ RIDGES: Final = (30.0, 100.0, 300.0)
 """Ridge strengths to try; the one with the best likelihood on stores left out wins."""
 SHARES: Final = {"update": 1.0, "duplicate": 2.0, "conflict": 2.5, "unrelated": 1.0}
 """Weight of a pair of each relation: what is rarer in the made-up stores than elsewhere counts more."""
-_START: Final = datetime(2025, 1, 1, 8, tzinfo=UTC)
-_LINE: Final = re.compile(r"(?P<day>\d+) (?P<speaker>\S+) (?P<text>.*?)(?: <- (?P<relations>.*))?")
-_LABELS: Final = {"update": 0, "partial": 0, "duplicate": 1, "conflict": 2, "contradiction": 2}
+_LABELS: Final = {"update": 0, "weak update": 0, "duplicate": 1, "contradiction": 2}
 _UNRELATED: Final = RELATIONS.index("unrelated")
 _ACCURACY: Final = {"maxiter": 200, "ftol": 1e-8}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Store:
-    """Memories of one store and the labels of pairs of them.
-
-    Attributes:
-        name: its name.
-        memories: `MEMORY_COLUMNS`, in order of time.
-        labels: (older, newer) rows and the place of their relation in `RELATIONS`.
-    """
-
-    name: str
-    memories: pl.DataFrame
-    labels: dict[tuple[int, int], int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,61 +45,21 @@ class Table:
     relations: Rows
 
 
-def made_up_stores() -> list[Store]:
-    """Return the stores that the judge is fitted on.
-
-    Raises:
-        ValueError: a line names no earlier line, or more than one.
-    """
-    folder = resources.files("memory_pipeline.evaluation.pair_labels")
-    text = (folder / "made_up_stores.txt").read_text("utf-8")
-    return [_parsed(part) for part in re.split(r"^== ", text, flags=re.MULTILINE)[1:]]
-
-
-def _parsed(part: str) -> Store:
-    name, *lines = (line for line in part.splitlines() if line and not line.startswith("#"))
-    rows, texts, labels = [], list[str](), dict[tuple[int, int], int]()
-    for number, line in enumerate(lines):
-        match = _LINE.fullmatch(line)
-        if match is None:
-            raise ValueError(f"{name}, line {number + 1}: is no memory: {line!r}")
-        relation = _UNRELATED
-        for word in re.findall(r'"[^"]+"|\S+', match["relations"] or ""):
-            if word in _LABELS:
-                relation = _LABELS[word]
-            else:
-                labels[_earlier(word, texts, name), number] = relation
-        texts.append(match["text"])
-        day = int(match["day"])
-        rows.append(
-            {
-                "profile_id": name,
-                "content": match["text"],
-                "content_hash": f"{name} {number + 1}",
-                "speaker": None if match["speaker"] == "-" else match["speaker"],
-                "session_id": f"{name} {day}",
-                "since": _START + timedelta(days=day, minutes=number),
-            }
-        )
-    return Store(name, pl.DataFrame(rows, schema=MEMORY_COLUMNS), labels)
-
-
-def _earlier(word: str, texts: Sequence[str], name: str) -> int:
-    """Return the row of an earlier line, from its number or from words that only it has."""
-    found = [row for row, text in enumerate(texts) if word[1:-1] in text] if word[0] == '"' else [int(word) - 1]
-    if len(found) != 1 or not 0 <= found[0] < len(texts):
-        raise ValueError(f"{name}, line {len(texts) + 1}: {word} names {len(found)} earlier lines; name one")
-    return found[0]
-
-
-def tabulate(store: Store) -> Table:
+def tabulate(store: LabelledStore) -> Table:
     """Return the features and relations of all candidates of a store of short memories."""
-    reading = read(store.memories)
+    turns = store.turns.with_columns(profile_id=pl.lit(store.name), content_hash="id", since="at")
+    reading = read(turns.select(MEMORY_COLUMNS.keys()).cast(pl.Schema(MEMORY_COLUMNS)))
     older, newer = candidates(reading)
     start = reading.start
     names, table = features(reading, start[older], start[newer])
+    rows = {memory: row for row, memory in enumerate(turns["id"])}
+    labels = {
+        tuple(sorted((rows[one], rows[other]))): place
+        for kind, place in _LABELS.items()
+        for one, other in store.relations.get(kind, ())
+    }
     pairs = zip(older.tolist(), newer.tolist(), strict=True)
-    return Table(names, table, np.array([store.labels.get(pair, _UNRELATED) for pair in pairs], dtype=np.int64))
+    return Table(names, table, np.array([labels.get(pair, _UNRELATED) for pair in pairs], dtype=np.int64))
 
 
 def fit(tables: Sequence[Table], ridge: float) -> tuple[Floats, Floats]:
@@ -199,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="output file; default: models/relations.toml of this package")
     options = parser.parse_args(arguments)
-    tables = [tabulate(store) for store in made_up_stores()]
+    tables = [tabulate(store) for store in stores.load()]
     tried = {ridge: left_out(tables, ridge) for ridge in RIDGES}
     ridge = max(RIDGES, key=lambda one: likelihood(tables, tried[one]))
     found = figures(np.concatenate([table.relations for table in tables]), np.concatenate(tried[ridge]))

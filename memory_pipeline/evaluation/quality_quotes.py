@@ -9,34 +9,14 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.evaluation import fit_relations, labelled_stores, replay
-from memory_pipeline.evaluation.conversations import TURNS
+from memory_pipeline.evaluation import labelled_stores, replay
 from memory_pipeline.evaluation.labelled_stores import LabelledStore, Outcome, Pair
+from memory_pipeline.evaluation.made_up_stores import stores
 from memory_pipeline.schemas import LIVE
-from memory_pipeline.text.compare.judge import RELATIONS
 
 MOST: Final = 20
 """Most quotes of a table of the page."""
 QUOTES: Final = {"what": pl.String(), "older": pl.String(), "newer": pl.String()}
-_TYPES: Final = {"update": "update", "duplicate": "duplicate", "conflict": "contradiction"}
-
-
-def made_up() -> list[LabelledStore]:
-    """Return the stores that the judge of relations is fitted on: their wrong decisions are in-sample, and wrong."""
-    return [_labelled(store) for store in fit_relations.made_up_stores()]
-
-
-def _labelled(store: fit_relations.Store) -> LabelledStore:
-    """Return a made-up store as one whose relations are known and that is asked nothing."""
-    ids = [f"{store.name}.{row:03}" for row in range(store.memories.height)]
-    turns = store.memories.select("speaker", "session_id", "content", id=pl.Series(ids), at="since")
-    whole = pl.concat([pl.DataFrame(schema=TURNS), turns.cast({"at": TURNS["at"]})], how="diagonal")
-    pairs: dict[str, set[Pair]] = {name: set() for name in (*_TYPES.values(), *(f"weak {one}" for one in _TYPES))}
-    for (older, newer), relation in store.labels.items():
-        if name := _TYPES.get(RELATIONS[relation]):
-            pairs[name].add((ids[older], ids[newer]))
-    pairs["weak contradiction"] = set()
-    return LabelledStore(store.name, whole, {name: frozenset(of) for name, of in pairs.items()}, ())
 
 
 def quotes(store: LabelledStore) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -64,7 +44,7 @@ def chosen(found: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 def own(folder: Path) -> list[LabelledStore]:
     """Return the stores to quote from: the example, which nothing was fitted on, then the made-up ones."""
-    return [*labelled_stores.load(folder), *made_up()]
+    return [*labelled_stores.load(folder), *stores.load()]
 
 
 def _wrong(kept: Outcome, half: Outcome) -> list[tuple[str, set[Pair]]]:
