@@ -100,7 +100,7 @@ def test_a_folder_without_stores_is_refused_by_name(tmp_path):
 
 
 def test_a_table_of_stores_has_every_figure_and_quotes_what_was_not_noticed(store):
-    result = quality_stores.measure(store, {})
+    result = quality_stores.measure(store)
     table = {row.label: row for row in quality_stores.rows([result])}
     assert table["closings that are right"].target == "≥ .95"
     assert table["MRR after a run less raw"].note.endswith(f"{table_mrr(result):.3f}")

@@ -1,8 +1,8 @@
-"""Fits how the newest of several values comes first, from conversations and stores with changed facts.
+"""Fits how the newest of several values comes first, from conversations and made-up stores with changed facts.
 
-Run with `python -m memory_pipeline.evaluation.fit_changes --chats DIR [--stores DIR] [--out FILE]`. The
-output is `models/changes.toml`. Not here: the features (`recall/rank/changes`) and the model that they correct
-(`fit_ranking`).
+Run with `python -m memory_pipeline.evaluation.fit_changes --chats DIR [--out FILE]`. The training data are the made-up
+stores, generated chats and folders of conversations; the output is `models/changes.toml`. Not here: the features
+(`recall/rank/changes`) and the model that they correct (`fit_ranking`).
 
 The probability of a candidate is the softmax of its corrected score among the compared ones. The loss is the mean
 negative log-likelihood of the answers, and for each changed fact that of the newer statement against the older one. The
@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from memory_pipeline.evaluation import labelled_stores
 from memory_pipeline.evaluation.conversations import Chat, chat, load
 from memory_pipeline.evaluation.fit_ranking import SEEDS, index_of
+from memory_pipeline.evaluation.made_up_stores import stores
 from memory_pipeline.evaluation.synthetic_chats.chats import generate
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import parse
@@ -38,7 +38,7 @@ Marks = NDArray[np.bool_]
 RIDGE: Final = 0.005
 PAIR: Final = 4.0
 """Weight of a changed fact's two statements beside the rank of the answer."""
-SHARES: Final = {"stores": 2.0, "two_person": 2.0}
+SHARES: Final = {"stores": 4.0, "two_person": 2.0}
 """Weight of each source; of the others 1."""
 SCALE: Final = 30.0
 """Steepness of the softmax over scores to begin with: about that of the fit of the default ranking."""
@@ -51,7 +51,7 @@ class Example:
 
     Attributes:
         source: where it comes from.
-        group: what is left out together: a labelled store, or all conversations of a source.
+        group: what is left out together: a made-up store, or all conversations of a source.
         scores: uncorrected scores.
         features: [candidates, features of `CHANGES`].
         gold: which answer; of a changed fact, those with the newer statement.
@@ -117,9 +117,9 @@ def of_chat(chat: Chat, source: str) -> Iterator[Example]:
     return examples(chat, rows, source=source, group=source)
 
 
-def of_stores(folder: Path) -> Iterator[Example]:
-    """Return the questions of labelled stores, asked at their instants."""
-    for store in labelled_stores.load(folder):
+def of_stores() -> Iterator[Example]:
+    """Return the questions of the made-up stores, asked at their instants."""
+    for store in stores.load():
         rows = [
             {
                 "text": row["question"],
@@ -133,15 +133,15 @@ def of_stores(folder: Path) -> Iterator[Example]:
         yield from examples(told, rows, source="stores", group=f"store {store.name}")
 
 
-def training_examples(chats: Sequence[Path], stores: Path | None) -> list[Example]:
-    """Return the questions of conversations in folders, of labelled stores and of the generated chats."""
+def training_examples(chats: Sequence[Path]) -> list[Example]:
+    """Return the questions of conversations in folders, of the made-up stores and of the generated chats."""
     made = [
         one for folder in chats for path in sorted(folder.glob("*.json")) for one in of_chat(load(path), folder.name)
     ]
     for kind, seeds in SEEDS.items():
         for seed in seeds:
             made += of_chat(generate(seed, kind=kind), kind)  # type: ignore[arg-type]
-    return made + list(of_stores(stores) if stores is not None else ())
+    return made + list(of_stores())
 
 
 def fit(training: Sequence[Example]) -> Floats:
@@ -247,7 +247,7 @@ def document(weights: Floats, report: Mapping[str, tuple[Mapping[str, float], Ma
         *(f"{name} = {weight:.4f}  # {CHANGES[name]}" for name, weight in coefficients(weights).items()),
         "",
         "[fit]",
-        'command = "python -m memory_pipeline.evaluation.fit_changes --chats DIR --stores DIR"',
+        'command = "python -m memory_pipeline.evaluation.fit_changes --chats DIR"',
         "# Figures among the compared candidates, fitted without the store or the source, and uncorrected.",
     ]
     for source, (fitted, plain) in sorted(report.items()):
@@ -261,10 +261,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Fit the model and write it with its report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--chats", type=Path, action="append", default=[], help="folder of conversations; repeatable")
-    parser.add_argument("--stores", type=Path, help="folder of labelled stores")
     parser.add_argument("--out", type=Path, help="output file; default: models/changes.toml of this package")
     options = parser.parse_args(arguments)
-    training = training_examples(options.chats, options.stores)
+    training = training_examples(options.chats)
     out = options.out or Path(str(resources.files("memory_pipeline") / "models" / "changes.toml"))
     out.write_text(document(fit(training), left_out(training)), "utf-8")
     print(out.read_text("utf-8"))  # noqa: T201 - the report is what this prints

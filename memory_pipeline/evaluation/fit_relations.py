@@ -1,8 +1,8 @@
 """Fits the default judge of relations from made-up stores whose relations are known.
 
-Run with `python -m memory_pipeline.evaluation.fit_relations [--out FILE]`. The training data are the stores of
-`made_up_stores/`; the output is `models/relations.toml`: weights and fit report in one file. Not here:
-the features (`text/compare/relation_features`) and what a run decides in a store (`labelled_stores`).
+Run with `python -m memory_pipeline.evaluation.fit_relations [--out FILE]`. The training data are the made-up stores
+without questions; those with questions measure it. The output is `models/relations.toml`: weights and fit report in one
+file. Not here: the features (`text/compare/relation_features`) and what a run decides in a store (`labelled_stores`).
 
 The model is multinomial logistic regression with a ridge on standardised features, minimised by L-BFGS.
 """
@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="output file; default: models/relations.toml of this package")
     options = parser.parse_args(arguments)
-    tables = [tabulate(store) for store in stores.load()]
+    tables = [tabulate(store) for store in stores.load() if not store.questions]
     tried = {ridge: left_out(tables, ridge) for ridge in RIDGES}
     ridge = max(RIDGES, key=lambda one: likelihood(tables, tried[one]))
     found = figures(np.concatenate([table.relations for table in tables]), np.concatenate(tried[ridge]))

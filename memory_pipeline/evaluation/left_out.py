@@ -1,8 +1,9 @@
-"""Fits the models of recall without one store or conversation at a time, so that each is judged on what it never saw.
+"""Fits the models of recall without one conversation at a time, so that each is judged on what it never saw.
 
-`relations` is fitted on made-up stores alone and `keep` on BEAM and generated chats, so both have seen no labelled
-store and no LoCoMo conversation; BEAM is used only where nothing is trimmed. Not here: one fit (`fit_ranking`,
-`fit_changes`) and the figures (`quality`).
+`relations` is fitted on made-up stores without questions, `changes` on those with questions, BEAM and generated chats,
+and `keep` on BEAM and generated chats, so none has seen a labelled store or a LoCoMo conversation; BEAM is used only
+where nothing is trimmed.
+Not here: one fit (`fit_ranking`, `fit_changes`) and the figures (`quality`).
 """
 
 from collections.abc import Mapping
@@ -14,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_pipeline.evaluation import fit_changes, fit_ranking
-from memory_pipeline.evaluation.quality_stores import Models
 from memory_pipeline.recall.rank.features import FEATURES
+
+Models = Mapping[str, Mapping[str, float]]
+"""Coefficients by name of the model, which stand in for the shipped ones."""
 
 _RIDGE: Final = 0.01
 """Ridge strength that the fit of the shipped ranking chose."""
@@ -25,23 +28,22 @@ def models(shared: Path, pool: Executor) -> Mapping[str, Models]:
     """Fit the models of recall without each source that they were fitted on.
 
     Args:
-        shared: folder with `fresh`, `beam` and `beam500k`.
+        shared: folder with `beam` and `beam500k`.
         pool: where the fits run.
 
     Returns:
-        Coefficients by name of the model, by `FOLDER/NAME` of the store or conversation that was left out; of
-        `changes`, the whole folder where it is one of conversations.
+        Coefficients by name of the model, by `FOLDER/NAME` of the conversation that was left out; of `changes`, the
+        whole folder.
     """
     fits = (pool.submit(_rankings, shared), pool.submit(_changes, shared))
     rankings, changes = (fit.result() for fit in fits)
-    stores = {f"fresh/{group.removeprefix('store ')}": {"changes": fitted} for group, fitted in changes.items()}
     talks = {
         f"{folder}/{path.stem}": {"changes": changes[folder]}
         for folder in _TALKS
         for path in (shared / folder).glob("*.json")
     }
     beam = {f"beam/{name}": {"ranking": fitted, "changes": changes["beam"]} for name, fitted in rankings.items()}
-    return stores | talks | beam
+    return talks | beam
 
 
 _TALKS: Final = ("beam", "beam500k")
@@ -63,9 +65,9 @@ def _named(weights: NDArray[np.float64]) -> dict[str, float]:
 
 
 def _changes(shared: Path) -> dict[str, dict[str, float]]:
-    """Return the coefficients of changed facts fitted without each group: a store, or a folder of conversations."""
-    training = fit_changes.training_examples([shared / folder for folder in _TALKS], shared / "fresh")
+    """Return the coefficients of changed facts fitted without each folder of conversations."""
+    training = fit_changes.training_examples([shared / folder for folder in _TALKS])
     return {
-        group: fit_changes.coefficients(fit_changes.fit([one for one in training if one.group != group]))
-        for group in dict.fromkeys(one.group for one in training)
+        folder: fit_changes.coefficients(fit_changes.fit([one for one in training if one.source != folder]))
+        for folder in _TALKS
     }

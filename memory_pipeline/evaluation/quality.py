@@ -29,8 +29,9 @@ from memory_pipeline.evaluation import (
     replay,
 )
 from memory_pipeline.evaluation.conversations import load
+from memory_pipeline.evaluation.left_out import Models
+from memory_pipeline.evaluation.made_up_stores import stores
 from memory_pipeline.evaluation.quality_page import Row, page
-from memory_pipeline.evaluation.quality_stores import Models, StoreResult
 from memory_pipeline.settings import Policy, model_files, preset_names
 
 BUDGETS: Final = (0.5, 0.3, 0.2)
@@ -217,27 +218,6 @@ def _mapped(pool: Executor, function: Callable[[T], R], todo: Sequence[T]) -> li
     return done
 
 
-def _store(job: tuple[Path, str, Models]) -> StoreResult:
-    folder, name, models = job
-    (store,) = (one for one in labelled_stores.load(folder) if one.name == name)
-    return quality_stores.measure(store, models)
-
-
-def stores(folder: Path, pool: Executor, models: Mapping[str, Models]) -> list[StoreResult]:
-    """Run every labelled store of a folder.
-
-    Args:
-        folder: see `labelled_stores.load`.
-        pool: where they run.
-        models: coefficients by `FOLDER/STORE`; shipped ones where a store has none.
-
-    Raises:
-        ValueError: the folder holds no store.
-    """
-    names = [store.name for store in labelled_stores.load(folder)]
-    return _mapped(pool, _store, [(folder, name, models.get(f"{folder.name}/{name}", {})) for name in names])
-
-
 def written(shared: Path, own: Path, *, workers: int = _WORKERS) -> str:
     """Measure everything and return the quality page.
 
@@ -253,14 +233,14 @@ def written(shared: Path, own: Path, *, workers: int = _WORKERS) -> str:
     cost = compare_cost.row()
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         models = left_out.models(shared, pool)
-        outside = stores(shared / "fresh", pool, models)
-        shipped = stores(shared / "fresh", pool, {})
+        outside = _mapped(pool, quality_stores.measure, labelled_stores.load(shared / "fresh"))
+        made_up = _mapped(pool, quality_stores.measure, [store for store in stores.load() if store.questions])
         quoted = _mapped(pool, quality_quotes.quotes, quality_quotes.own(own))
         measured = measure(shared, pool, models)
     return page(
         quality_stores.rows(outside),
         [*rows(measured), cost],
-        quality_stores.rows(shipped),
+        quality_stores.rows(made_up),
         quality_quotes.chosen(wrong for wrong, _ in quoted),
         quality_quotes.chosen(missed for _, missed in quoted[:1]),
         costs(measured),

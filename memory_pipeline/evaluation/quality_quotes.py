@@ -16,6 +16,7 @@ from memory_pipeline.schemas import LIVE
 
 MOST: Final = 20
 """Most quotes of a table of the page."""
+_MADE_UP: Final = 12
 QUOTES: Final = {"what": pl.String(), "older": pl.String(), "newer": pl.String()}
 
 
@@ -43,8 +44,8 @@ def chosen(found: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 
 def own(folder: Path) -> list[LabelledStore]:
-    """Return the stores to quote from: the example, which nothing was fitted on, then the made-up ones."""
-    return [*labelled_stores.load(folder), *stores.load()]
+    """Return the stores to quote from: the example, which nothing was fitted on, then some of the made-up ones."""
+    return [*labelled_stores.load(folder), *stores.load()[:_MADE_UP]]
 
 
 def _wrong(kept: Outcome, half: Outcome) -> list[tuple[str, set[Pair]]]:

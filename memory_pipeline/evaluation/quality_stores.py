@@ -12,10 +12,6 @@ import polars as pl
 from memory_pipeline.evaluation import labelled_stores, metrics, replay
 from memory_pipeline.evaluation.labelled_stores import STATES, LabelledStore, State
 from memory_pipeline.evaluation.quality_page import Row
-from memory_pipeline.settings import model_files
-
-Models = Mapping[str, Mapping[str, float]]
-"""Coefficients by name of the model, which stand in for the shipped ones."""
 
 _CODE: Final = 2
 """Length of the name of a store that is named after its language; other stores are English."""
@@ -41,10 +37,9 @@ class StoreResult:
         return len(self.store.name) != _CODE
 
 
-def measure(store: LabelledStore, models: Models) -> StoreResult:
-    """Run the default preset in every state of a store, with given coefficients."""
-    with model_files.fitted(models):
-        outcomes = {state: labelled_stores.run(store, replay.policy_for(preset="default"), state) for state in STATES}
+def measure(store: LabelledStore) -> StoreResult:
+    """Run the default preset in every state of a store."""
+    outcomes = {state: labelled_stores.run(store, replay.policy_for(preset="default"), state) for state in STATES}
     scored = [labelled_stores.questions(one).with_columns(state=pl.lit(state)) for state, one in outcomes.items()]
     return StoreResult(
         store,
@@ -98,6 +93,8 @@ def _values(results: Sequence[StoreResult], state: State, figure: str) -> list[p
 
 def _mean(results: Sequence[StoreResult], state: State, figure: str, target: str | None, label: str) -> Row:
     each = _values(results, state, figure)
+    if not each:
+        return Row(label, None, None, None, None, "no question")
     together = pl.concat(each)
     low, high = metrics.interval(together.to_numpy())
     note = f"{len(together)} questions of {len(each)} stores"
