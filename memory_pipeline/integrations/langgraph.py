@@ -58,6 +58,8 @@ _UNFIT: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]|^.{257}", re.DOTALL)
 """What no id of a memory may be."""
 
 Namespace = tuple[str, ...]
+PutKey = tuple[Namespace, str]
+"""Namespace and key of an item."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,24 +264,25 @@ class MemoryPipelineStore(BaseStore):
         cut = sorted({name[: op.max_depth] for name in matching})
         return cut[op.offset : op.offset + op.limit]
 
-    def _put(self, ops: Mapping[tuple[Namespace, str], PutOp]) -> None:
+    def _put(self, ops: Mapping[PutKey, PutOp]) -> None:
         now = datetime.now(UTC)
         for profile in dict.fromkeys(self._profile(namespace) for namespace, _ in ops):
             own = [op for op in ops.values() if self._profile(op.namespace) == profile]
             with self._clients.of(profile) as client:
-                before = [(op, entry) for op in own if (entry := self._entry_of(client, op, now)) is not None]
+                before = dict[PutKey, _Entry]()
                 try:
-                    client.append(partial(self._events, client, own, now))
+                    client.append(partial(self._events, client, own, now, before))
                 except ValueError as error:  # the id of an item is that of an erased memory
                     if not isinstance(error.__cause__, KnownMemory):
                         raise
-                    client.append(partial(self._events, client, own, now, new_ids=True))
-                self._withdraw(client, before)
+                    client.append(partial(self._events, client, own, now, before, new_ids=True))
+                self._withdraw(client, ops, before)
 
-    def _withdraw(self, client: MemoryClient, before: Iterable[tuple[PutOp, _Entry]]) -> None:
+    def _withdraw(self, client: MemoryClient, ops: Mapping[PutKey, PutOp], before: Mapping[PutKey, _Entry]) -> None:
         """Let no summary say what was deleted or overwritten."""
         changed = list[str]()
-        for op, entry in before:
+        for place, entry in before.items():
+            op = ops[place]
             if op.value is None and self._erase:
                 client.erase(entry.memory.memory_id)
             elif op.value != entry.value:
@@ -287,19 +290,24 @@ class MemoryPipelineStore(BaseStore):
         undo_summaries(client, changed)
 
     def _events(
-        self, client: MemoryClient, ops: Iterable[PutOp], now: datetime, *, new_ids: bool = False
+        self,
+        client: MemoryClient,
+        ops: Iterable[PutOp],
+        now: datetime,
+        before: dict[PutKey, _Entry],
+        *,
+        new_ids: bool = False,
     ) -> Iterator[dict[str, Any]]:
-        """Yield the events that put and delete items."""
+        """Yield the events that put and delete items; `before` receives what their keys had."""
         for op in ops:
-            known = self._entry_of(client, op, now)
+            known = self._entry(client, op.namespace, op.key, now)
+            if known is not None:
+                before[op.namespace, op.key] = known
             if op.value is not None:
                 taken = new_ids or _memory(client, _memory_id(op.namespace, op.key)) is not None
                 yield from self._stored(op, known, now, new_id=taken)
             elif known is not None:
                 yield _ended(known, now)
-
-    def _entry_of(self, client: MemoryClient, op: PutOp, now: datetime) -> _Entry | None:
-        return self._entry(client, op.namespace, op.key, now)
 
     def _stored(self, op: PutOp, known: _Entry | None, now: datetime, *, new_id: bool) -> Iterator[dict[str, Any]]:
         """Yield the events that put a value: a change of the memory that has the key, else a new one."""
