@@ -20,7 +20,7 @@ MEMORY = (
     "evaluate replay",
 )
 """Headings of the commands that use the memory: `test_cli_json.py` holds them."""
-EXPORTS = ("export", "export markdown", "dream", "dream --undo")
+EXPORTS = ("export", "export markdown", "export parquet, export delta", "dream", "dream --undo")
 """Headings of the exports: `test_exports.py` and `test_dreaming.py` hold them."""
 
 

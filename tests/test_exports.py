@@ -3,6 +3,7 @@
 import json
 import subprocess
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,11 +21,12 @@ from test_markdown_notes import CHARACTERS, CONTENTS
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.interop import formats, jsonl, markdown_notes
 from memory_pipeline.interop import markdown as from_markdown
-from memory_pipeline.interop.exports import current, events, folder, langgraph, markdown, mcp_memory, mem0
+from memory_pipeline.interop.exports import current, events, folder, langgraph, markdown, mcp_memory, mem0, tables
 from memory_pipeline.interop.formats import FORMATS
 from memory_pipeline.interop.importing import import_events
-from memory_pipeline.lake.tables import Lake
+from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger.event import Event, frame, parse
+from memory_pipeline.ledger.exports import noted
 
 OUTSIDE = {"memory_id", "occurred_at", "session_id", "agent_id", "user_id"}
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=9).filter(str.strip)
@@ -312,3 +314,61 @@ def test_the_command_writes_every_format_and_says_what_it_left_out(home, tmp_pat
     assert "exists; remove it" in commands.refused("export", "mem0", tmp_path / "mem0", home=home, status=2)
     commands.text("export", "mem0", tmp_path / "mem0", "--force", home=home)
     assert "'nobody' has no memory" in commands.refused("export", "mem0", tmp_path / "x", "-p", "nobody", home=home)
+
+
+def test_tables_are_those_of_now_of_a_run_that_is_kept_and_of_an_instant(home, tmp_path):
+    with homes.copied(home, tmp_path / "data") as lake:
+        lake.project()
+        published = {name: lake.read(name) for name in tables.NAMES}
+        homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="two")
+        now, after, then = (
+            tables.state(lake, **which)
+            for which in ({}, {"run": "run"}, {"as_of": homes.NIGHT, "profile_id": "sample-1"})
+        )
+        assert now.names == tables.NAMES
+        assert after.names == tuple(name for name in tables.NAMES if name not in tables.OF_NOW)
+        assert set(tables.OF_NOW) & set(then.names) == set()
+        for name in now.names:
+            assert tables.read(lake, now, name).equals(lake.read(name)), name
+        for name in after.names:
+            assert tables.read(lake, after, name).equals(published[name]), name
+        for name in set(then.names) - {"consolidation_plan", "profiles", "consolidation_runs"}:
+            without = ["plan_id"] if "plan_id" in published[name].columns and name != "score_history" else []
+            assert tables.read(lake, then, name).drop(without).equals(published[name].drop(without)), name
+        assert tables.read(lake, now, "score_history").height > published["score_history"].height
+        with pytest.raises(ValueError, match="'completions' has no past states"):
+            tables.check(after, ["memories", "completions"])
+        with pytest.raises(ValueError, match="run 'three' is unknown"):
+            tables.state(lake, run="three")
+        lake.sweep(oldest=lake.ledger.position())
+        with pytest.raises(LakeError, match=r"'run': its tables are no longer kept.*--as-of 2026-05-02T02:00:00\.0"):
+            tables.state(lake, run="run")
+
+
+def test_the_command_writes_tables_that_say_of_which_state_they_are(home, tmp_path):
+    names = ("--table", "memories", "--table", "vectors")
+    said = commands.told("export", "parquet", tmp_path / "p", *names, "--as-of", "2026-05-02T02:00:00Z", home=home)
+    assert set(said["tables"]) == {"memories", "vectors"}
+    with Lake(home) as lake:
+        assert pl.read_parquet(tmp_path / "p/vectors.parquet").equals(lake.read("vectors"))
+        assert any(path == tmp_path / "p" for path, _ in exported(lake))
+    assert pl.read_parquet_metadata(tmp_path / "p/memories.parquet")["memory_pipeline.as_of"] == said["as_of"]
+    run = commands.told("export", "parquet", tmp_path / "p", *names, "--run", "run", "--force", home=home)
+    json_page.agrees({"export parquet, export delta": [said, run]})
+    assert pl.read_parquet_metadata(tmp_path / "p/memories.parquet")["memory_pipeline.run_id"] == "run"
+    for options, reason in (
+        ((), "memories.parquet exists; choose another folder, or give --force"),
+        (("--run", "run", "--as-of", "2026-05-02"), "--run and --as-of name two states"),
+    ):
+        line = commands.refused("export", "parquet", tmp_path / "p", *names, *options, home=home, status=2)
+        assert reason in line
+    one = ("export", "parquet", tmp_path / "q", "-p", "sample-1", "--table")
+    assert "'dead_letters' belongs to no profile" in commands.refused(*one, "dead_letters", home=home)
+    assert "'nothing' cannot be exported; tables are events, " in commands.refused(*one, "nothing", home=home)
+    if find_spec("deltalake") is None:
+        assert "pip install 'memory-pipeline[delta]'" in commands.refused("export", "delta", tmp_path / "d", home=home)
+
+
+def exported(lake):
+    with lake.ledger.reading() as transaction:
+        return noted(transaction, "sample-1")

@@ -4,6 +4,7 @@ A rebuild, an undo and a look back run the same stages as a run. Not here: readi
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -117,19 +118,54 @@ def as_stored(lake: Lake, runs: pl.DataFrame, *, reverted: pl.DataFrame) -> dict
 def snapshot_at(lake: Lake, as_of: datetime) -> Path:
     """Make a snapshot of the state at a past instant, from the ledger alone, and return its path.
 
-    What was undone later stands in it, as it was published then. Each profile is described under the policy of its last
-    run that stood at that instant, else of its first run.
-
     Raises:
         ValueError: nothing was remembered yet at that instant.
     """
     with snapshot.building(lake.home):
-        return _snapshot_at(lake, as_of)
+        lake.project()
+        past = past_state(lake, as_of)
+        uses = past.events.filter(pl.col("event_type").is_in(snapshot_tables.USES))
+        return snapshot.build(
+            lake.home,
+            {name: past.tables[name] for name in snapshot_tables.SOURCES},
+            {name: lake.paths(name) for name in snapshot_views.LINKED},
+            name=f"{past.seq:012d}-{past.tables['profiles']['plan_id'][0][:8]}-{as_of:%Y%m%dT%H%M%SZ}",
+            created_at=datetime.now(UTC),
+            as_of=as_of,
+            uses=uses.select(snapshot_tables.USE_COLUMNS),
+            policies_in_force=past.policies,
+        )
 
 
-def _snapshot_at(lake: Lake, as_of: datetime) -> Path:
-    lake.project()
-    events = lake.events(as_of=as_of)
+@dataclass(frozen=True, kw_only=True)
+class PastState:
+    """A store as it was at an instant."""
+
+    tables: Mapping[str, pl.DataFrame]
+    """Those of `PUBLISHED`, and those that the ledger keeps; dead letters are those of now."""
+    events: pl.DataFrame
+    """The events known then (see `Lake.events`)."""
+    policies: Mapping[str, Policy]
+    """By profile."""
+    seq: int
+    """Ledger position at which it was made."""
+
+
+def past_state(lake: Lake, as_of: datetime, *, profiles: Collection[str] | None = None) -> PastState:
+    """Compute the state at a past instant from the ledger alone.
+
+    What was undone later stands in it, as it was published then. Each profile is described under the policy of its last
+    run that stood at that instant, else of its first run.
+
+    Args:
+        lake: the store.
+        as_of: the instant.
+        profiles: whose state; default all.
+
+    Raises:
+        ValueError: nothing was remembered yet at that instant.
+    """
+    events = lake.events(as_of=as_of, profiles=profiles)
     seq = lake.ledger.position()
     all_runs, standing = lake.ledger.runs(), runs_in_force(lake, as_of=as_of)
     policies, chosen = {}, {}
@@ -143,7 +179,7 @@ def _snapshot_at(lake: Lake, as_of: datetime) -> Path:
         policies[chosen[profile_id].digest] = chosen[profile_id]
     if not chosen:
         raise ValueError(f"nothing was remembered by {as_of.isoformat()}; choose a later instant")
-    profiles = pipeline.participants(
+    participants = pipeline.participants(
         chosen,
         ledger_digest=lake.ledger.digest(seq),
         as_of=as_of,
@@ -151,23 +187,15 @@ def _snapshot_at(lake: Lake, as_of: datetime) -> Path:
         heads=lake.ledger.heads(list(chosen)),
         since={},
     )
+    owners = None if profiles is None else list(chosen)
     recorded = {
-        "decisions": lake.ledger.decisions(as_of=as_of),
+        "decisions": lake.ledger.decisions(as_of=as_of, profiles=owners),
         "reverted": lake.ledger.reverted(as_of=as_of),
-        "consolidation_runs": lake.ledger.runs(as_of=as_of).sort("profile_id", "commit_seq"),
+        "consolidation_runs": lake.ledger.runs(owners, as_of=as_of).sort("profile_id", "commit_seq"),
         "dead_letters": lake.ledger.dead_letters(),
     }
-    tables = state(lake, profiles, policies, reverted=recorded["reverted"]) | recorded
-    return snapshot.build(
-        lake.home,
-        {name: tables[name] for name in snapshot_tables.SOURCES},
-        {name: lake.paths(name) for name in snapshot_views.LINKED},
-        name=f"{seq:012d}-{profiles['plan_id'][0][:8]}-{as_of:%Y%m%dT%H%M%SZ}",
-        created_at=datetime.now(UTC),
-        as_of=as_of,
-        uses=events.filter(pl.col("event_type").is_in(snapshot_tables.USES)).select(snapshot_tables.USE_COLUMNS),
-        policies_in_force=chosen,
-    )
+    tables = state(lake, participants, policies, reverted=recorded["reverted"]) | recorded
+    return PastState(tables=tables, events=events, policies=chosen, seq=seq)
 
 
 def note(lake: Lake, *, as_of: datetime | None = None) -> str | None:

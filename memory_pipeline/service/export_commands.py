@@ -1,13 +1,14 @@
-"""The commands `export ...`: a profile as files of other tools.
+"""The commands `export ...`: a profile as files of other tools, and tables of the store as Parquet or Delta Lake.
 
 Not here: what the files say (`interop/exports`), and snapshots for data scientists (`commands`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import importlib.util
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -16,10 +17,13 @@ from memory_pipeline.interop.exports.current import Current
 from memory_pipeline.service import report
 from memory_pipeline.service.options import (
     Commands,
+    InstantOption,
     JsonOption,
     Misused,
+    ProfileFilter,
     ProfileOption,
     existing_lake,
+    instant,
     new_file,
     out,
     settings_in_force,
@@ -27,7 +31,9 @@ from memory_pipeline.service.options import (
 )
 from memory_pipeline.service.profile_choice import choose_profile, stored_profiles
 
-app = typer.Typer(cls=Commands, help="Take memories out. As files of other tools, or as events; see docs/formats.md.")
+app = typer.Typer(
+    cls=Commands, help="Take memories out. As files of other tools, as events or as tables; see docs/formats.md."
+)
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="File to write.", show_default=False)]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")]
@@ -110,6 +116,88 @@ def export_jsonl(
             count = _write(file, events.history(lake.ledger, owner, left_out))
         document = {"profile_id": owner, "events": count, "left_out": dict(sorted(left_out.items()))}
     _show(file, document, as_json=as_json)
+
+
+TablesFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write; created if it is missing.")]
+TableOption = Annotated[
+    list[str] | None,
+    typer.Option("--table", metavar="NAME", help="Only this table; repeatable; default: all (data-dictionary.md)."),
+]
+RunOption = Annotated[
+    str | None,
+    typer.Option("--run", metavar="RUN", help="Run or plan id: the tables as they were after it.", show_default=False),
+]
+
+
+@app.command("parquet")
+def export_parquet(
+    directory: TablesFolder,
+    table: TableOption = None,
+    profile: ProfileFilter = None,
+    run: RunOption = None,
+    as_of: InstantOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write tables of the store as Parquet files, one each. As they are now, after a run, or at a past instant."""
+    chosen = _Chosen(table or (), profile, run, instant(as_of))
+    _export_tables(directory, "parquet", chosen, force=force, as_json=as_json)
+
+
+@app.command("delta")
+def export_delta(
+    directory: TablesFolder,
+    table: TableOption = None,
+    profile: ProfileFilter = None,
+    run: RunOption = None,
+    as_of: InstantOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Write a new version of tables that exist.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write tables of the store as Delta Lake tables, a folder each. As they are now, after a run, or at an instant."""
+    if importlib.util.find_spec("deltalake") is None:
+        raise ValueError("deltalake is not installed; install it with: pip install 'memory-pipeline[delta]'")
+    chosen = _Chosen(table or (), profile, run, instant(as_of))
+    _export_tables(directory, "delta", chosen, force=force, as_json=as_json)
+
+
+class _Chosen(NamedTuple):
+    """What the options of the exports of tables ask for."""
+
+    names: Sequence[str]
+    profile: str | None
+    run: str | None
+    as_of: datetime | None
+
+
+def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool, as_json: bool) -> None:
+    """Write tables as of one state into a folder, in the format of a name."""
+    from memory_pipeline.interop.exports import tables  # noqa: PLC0415
+    from memory_pipeline.runs import rebuild  # noqa: PLC0415
+
+    written_as = tables.FORMATS[named]
+    if directory.exists() and not directory.is_dir():
+        raise Misused(f"DIR {directory}: is a file; name a folder")
+    if chosen.run is not None and chosen.as_of is not None:
+        raise Misused("--run and --as-of name two states; give one of them")
+    with existing_lake(settings_in_force()) as lake:
+        owner = None if chosen.profile is None else _known(chosen.profile, stored_profiles(lake))
+        state = tables.state(lake, as_of=chosen.as_of, run=chosen.run, profile_id=owner)
+        names = list(dict.fromkeys(chosen.names)) or list(state.names)
+        tables.check(state, names)
+        taken = [path for name in names if (path := directory / f"{name}{written_as.suffix}").exists()]
+        if taken and not force:
+            raise Misused(f"DIR {directory}: {taken[0].name} exists; choose another folder, or give --force")
+        lake.ledger.note_export(directory, at=datetime.now(UTC), profile_id=owner)
+        rows = dict(tables.export(lake, directory, state, names=names, written_as=written_as))
+        note = None if chosen.as_of is None else rebuild.note(lake, as_of=chosen.as_of)
+    if as_json:
+        show_json({"seq": state.seq, "as_of": state.as_of, "run_id": state.run_id, "tables": rows, "note": note})
+        return
+    what = f"{len(rows)} tables, {sum(rows.values())} rows"
+    report.line(out(), f"written: {directory} ({what}; ledger position {state.seq})")
+    if note:
+        report.prose(out(), note)
 
 
 def _export(file: Path, profile: str | None, text: Callable[[Current], str], *, force: bool, as_json: bool) -> None:
