@@ -367,7 +367,7 @@ def test_an_agent_recalls_what_it_remembered_and_forgets_what_it_is_asked_to(tmp
     empty, beginning, ids, found, told, noted, why, receipt, left, gone, again = talk(
         tmp_path, conversation, allow_erase=True
     )
-    assert empty == {"memories": [], "tokens": 0}
+    assert empty == {"memories": [], "tokens": 0, "confident": False}
     assert beginning == "Nothing is remembered yet."
     (first,) = found["memories"]
     assert (first["memory_id"], first["text"]) == (ids[0], "Ana drinks green tea.")

@@ -10,6 +10,7 @@ import pytest
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import parse
 from memory_pipeline.recall.rank.changes import CHANGES
+from memory_pipeline.recall.rank.confidence import CONFIDENT
 from memory_pipeline.recall.rank.features import FEATURES
 from memory_pipeline.recall.rank.ranking import RANKINGS, SCHEMA, Context, rank, weights
 from memory_pipeline.text.embed.embedding import embed_texts
@@ -93,6 +94,14 @@ def test_what_changed_a_value_comes_before_it_though_no_run_has_closed_it(questi
     found = ids(ask(question, memories(RENAMED), k=10))
     assert found[0] == "m21"
     assert "m0" in found
+
+
+def test_an_answer_with_the_words_of_the_question_is_surer_than_one_about_something_else():
+    right = ask("How many calls per day does the API key allow?")
+    wrong = ask("Which dentist pulled the wisdom tooth of my cousin?")
+    assert right["confidence"].n_unique() == 1
+    assert right["confidence"][0] >= CONFIDENT > wrong["confidence"][0]
+    assert ask("calls per day", ranking="lexical")["confidence"].null_count() == len(ROWS)
 
 
 def test_a_question_about_the_past_is_left_as_it_is():

@@ -20,6 +20,7 @@ from memory_pipeline.evaluation import bm25_baseline, replay
 from memory_pipeline.evaluation.conversations import TURNS
 from memory_pipeline.evaluation.replay import LiveIndex
 from memory_pipeline.evaluation.simulation import simulate
+from memory_pipeline.recall.rank.confidence import CONFIDENT
 from memory_pipeline.schemas import LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse.tokens import count_tokens
@@ -177,10 +178,10 @@ def questions(outcome: Outcome) -> pl.DataFrame:
     """Score every question of an outcome.
 
     Returns:
-        store, question, qtype, asked_before; of questions with gold: rank (of the first gold among ten, else null), hit
-        (any gold among ten), mrr, says (the shown text of a gold among ten still holds the answer; null where none was
-        found); of those with an outdated value: fresh_first (the gold ranks before it); unmarked: a closed memory or
-        sentence, or a summary that quotes one, is shown without a mark.
+        store, question, qtype, asked_before, confident (see `recall/rank/confidence`); of questions with gold: rank (of
+        the first gold among ten, else null), hit (any gold among ten), mrr, says (the shown text of a gold among ten
+        still holds the answer; null where none was found); of those with an outdated value: fresh_first (the gold ranks
+        before it); unmarked: a closed memory or sentence, or a summary that quotes one, is shown without a mark.
     """
     standing = _standing(outcome.memories)
     texts = dict(outcome.memories.select("memory_id", "content").iter_rows())
@@ -196,6 +197,7 @@ def questions(outcome: Outcome) -> pl.DataFrame:
             "question": question["id"],
             "qtype": question["qtype"],
             "asked_before": asked_before(question),
+            "confident": bool(found) and found[0]["confidence"] >= CONFIDENT,
             "unmarked": any(
                 row["current"] is not False
                 and (
@@ -213,6 +215,7 @@ def questions(outcome: Outcome) -> pl.DataFrame:
 
 
 _QUESTIONS: Final = {
+    "confident": pl.Boolean(),
     "store": pl.String(),
     "question": pl.String(),
     "qtype": pl.String(),

@@ -5,7 +5,7 @@ Not here: one store (`labelled_stores`), conversations (`quality`) and the page'
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import polars as pl
 
@@ -66,6 +66,9 @@ def rows(results: Sequence[StoreResult]) -> list[Row]:
         _counted(english, "CONTRADICTS right", "≥ .85", "links CONTRADICTS that are right"),
         _mean(english, "consolidated", "fresh_first", "≥ .85", "fresh-first"),
         _mean(english, "raw", "fresh_first", None, "fresh-first before any run"),
+        _unsure(english, "questions that nothing answers, said unsure", lambda one: one["mrr"].is_null(), of="asked"),
+        _unsure(english, "answered questions said unsure", lambda one: one["rank"].is_not_null(), of="asked"),
+        _unsure(english, "answers said unsure that hold no answer", lambda one: one["rank"].is_null(), of="unsure"),
         _total(english, "answers with a closed fact unmarked", "≤ 0", _unmarked),
         _most(
             english, "tokens after a run, share of raw (worst store)", "≤ 1.0", lambda one: one.tokens["consolidated"]
@@ -99,6 +102,25 @@ def _mean(results: Sequence[StoreResult], state: State, figure: str, target: str
     low, high = metrics.interval(together.to_numpy())
     note = f"{len(together)} questions of {len(each)} stores"
     return Row(label, _average(together), low, high, target, note, _ends([_average(values) for values in each]))
+
+
+def _unsure(
+    results: Sequence[StoreResult],
+    label: str,
+    which: Callable[[pl.DataFrame], pl.Series],
+    *,
+    of: Literal["asked", "unsure"],
+) -> Row:
+    """Return how many of some questions got an unsure answer, or how many of the unsure answers are to them."""
+    counts = []
+    for one in results:
+        asked = one.questions.filter(pl.col("state") == "raw")
+        some, unsure = which(asked), ~asked["confident"]
+        counts.append((int((some & unsure).sum()), int((some if of == "asked" else unsure).sum())))
+    right, among = (sum(count[place] for count in counts) for place in (0, 1))
+    each = [one / total for one, total in counts if total]
+    ends = _ends(each) if each else None
+    return Row(label, right / among if among else None, None, None, None, f"{right} of {among}", ends)
 
 
 def _average(values: pl.Series) -> float:

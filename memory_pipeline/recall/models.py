@@ -186,6 +186,8 @@ class Answer(Sequence[Recalled]):
     ranking: str
     """Name of the ranking."""
     recalled: tuple[Recalled, ...]
+    confident: bool | None
+    """False where probably none of the memories answers the query; None where the ranking does not know."""
 
     @property
     def tokens(self) -> int:

@@ -93,7 +93,7 @@ class MemoryTools:
         """Find memories that answer a question, best first.
 
         `current: false`: no longer true (see `closed_by`) or not yet (`holds_from`). Prefer the newer `outdated_by`.
-        Tell the user about `conflicts`.
+        Tell of `conflicts`. `confident: false`: perhaps no answer.
         """
         with self._memory(profile_id) as memory:
             answer = memory.recall(
@@ -109,7 +109,13 @@ class MemoryTools:
                 session_id=session_id,
                 user_id=user_id,
             )
-        return {"memories": [_recalled(hit) for hit in answer], "tokens": answer.tokens}
+        return _filled(
+            {
+                "memories": [_recalled(hit) for hit in answer],
+                "tokens": answer.tokens,
+                "confident": answer.confident,
+            }
+        )
 
     def get_memory(self, memory_id: MemoryId, profile_id: Profile = None, as_of: AsOf = None) -> dict[str, Any]:
         """Return one memory with all its fields. Not recorded as an access."""

@@ -12,6 +12,7 @@ import polars as pl
 from memory_pipeline.recall.closed_statements import closed_statements
 from memory_pipeline.recall.live.search_pool import SearchPool
 from memory_pipeline.recall.models import Answer, Part, Recalled
+from memory_pipeline.recall.rank.confidence import CONFIDENT
 from memory_pipeline.schemas import LIVE, EventType
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 
@@ -67,7 +68,9 @@ def answer(pool: SearchPool, ranked: pl.DataFrame, query: str, *, as_of: datetim
         )
         for hit, row in zip(hits, rows, strict=True)
     ]
-    return Answer(query=query, as_of=as_of, ranking=ranking, recalled=tuple(recalled))
+    sure = [hit["confidence"] >= CONFIDENT for hit in hits if hit["confidence"] is not None]
+    confident = any(sure) if sure or ranking == "default" else None
+    return Answer(query=query, as_of=as_of, ranking=ranking, recalled=tuple(recalled), confident=confident)
 
 
 def _newer(pool: SearchPool, memory_ids: Collection[str]) -> dict[str, dict[str, Any]]:

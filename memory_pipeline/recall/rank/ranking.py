@@ -19,6 +19,7 @@ from memory_pipeline.recall.rank import associated, redundancy, selection
 from memory_pipeline.recall.rank.associated import Reached
 from memory_pipeline.recall.rank.baselines import FORMULAS, Context, by_formula
 from memory_pipeline.recall.rank.changes import CHANGES, COMPARED, change_features
+from memory_pipeline.recall.rank.confidence import confidence
 from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.features import FEATURES, Candidates, select_candidates
 from memory_pipeline.schemas import INSTANT
@@ -65,6 +66,7 @@ SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "outdated_by": pl.List(pl.String),
     "conflicts": pl.List(pl.String),
     "expanded": pl.Boolean,
+    "confidence": pl.Float64,
 }
 """Columns of an answer."""
 
@@ -82,6 +84,7 @@ class _Ranked:
         order: positions of the candidates, best first.
         base: score of a memory that answers nothing.
         direct: number of candidates found directly; the others were reached over an association.
+        confidence: see `confidence.confidence`; null by a formula.
     """
 
     rows: Integers
@@ -92,6 +95,7 @@ class _Ranked:
     order: Integers
     base: float
     direct: int
+    confidence: float | None = None
 
 
 def weights(embedder_name: str = "hashing") -> Floats:
@@ -146,7 +150,8 @@ def rank(
         of a deep recall the content); parts of the score; current (False if its validity has ended or not begun, True
         if it ended another's, else null); holds_from (if its validity has not begun); closed_by; ended (when its
         validity did); outdated_by and conflicts (ids); expanded (reached over an association only, so its score has no
-        parts). Sentences that no longer hold are marked in the text.
+        parts); confidence (that one of them answers the query, the same in every row; null by a formula). Sentences
+        that no longer hold are marked in the text.
         The order differs from that of the scores in some cases: a query for what holds puts what closed a memory before
         it and what does not hold yet behind what does, and a summary comes after what it repeats. Ties go to the older
         memory, then by id.
@@ -197,6 +202,7 @@ def _by_model(
     rows = candidates.rows
     own = weights(index.model)
     scores, values = candidates.scored(own)
+    sure = confidence(index, question, candidates, scores)
     base = float(np.median(scores)) if len(scores) else 0.0
     scores = _penalised(scores, index.live[rows], base)
     scores = redundancy.without_repeats(index, rows, scores, selection.best_first(index, rows, scores), 2 * depth)
@@ -230,6 +236,7 @@ def _by_model(
         order,
         base,
         len(rows),
+        sure,
     )
 
 
@@ -326,6 +333,7 @@ def _answer(
             "outdated_by": [[] if over else newer for over, newer in zip(ended, outdated_by, strict=True)],
             "conflicts": [links.conflicts.get(name, []) for name in ids],
             "expanded": expanded,
+            "confidence": pl.Series([ranked.confidence], dtype=pl.Float64).new_from_index(0, len(head)),
         },
         schema=SCHEMA,
     )
