@@ -13,7 +13,7 @@ SHORT_DRILL := $(wildcard $(addprefix tests/test_,crash_*.py busy_*.py erasure*.
 	backup.py bad_input.py access.py isolation.py long_texts.py))
 export MEMORY_PIPELINE_HOME := $(HOME_FOLDER)
 
-.PHONY: help check style types suite demo test quick drill drill-short integrations ui docs bench quality lint install dev clean
+.PHONY: help check style types suite demo test quick drill drill-short integrations ui docs site bench quality lint install dev clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -82,6 +82,9 @@ docs: dev ## Write the pages of docs/ that are made from the code
 	$(BIN)/python -m memory_pipeline.service.documentation docs
 	$(BIN)/typer memory_pipeline.service.commands utils docs --name memory-pipeline --title Commands --output docs/cli.md
 
+site: ## Build the documentation as a static site into site/; a broken link fails
+	PYTHON=$(PYTHON) .ci/site
+
 bench: dev ## Benchmarks: ratios against a peer or a limit in the same run, and growth
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
@@ -89,4 +92,4 @@ quality: dev ## Write docs/quality.md: recall before and after forgetting, on th
 	POLARS_MAX_THREADS=1 $(BIN)/python -m memory_pipeline.evaluation.quality $(SHARED) --out docs/quality.md
 
 clean: ## Remove the environment and what tools left; keeps data
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .venv-site site .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
