@@ -32,11 +32,10 @@ def serving(home, **variables):
 
 
 @contextmanager
-def within(home):
+def within(home, *, runs=Runs, pages=False):
     """Run the HTTP service over a home in this process, and yield a client without a token."""
-    with TestClient(
-        application(home, Runs(home)), base_url="http://127.0.0.1", raise_server_exceptions=False
-    ) as client:
+    app = application(home, runs(home), pages=pages)
+    with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
 
 

@@ -441,13 +441,16 @@ def test_light_commands_load_nothing_heavy(fresh, sample, tmp_path):
         ["import", "jsonl", str(sample)],
         ["config", "show"],
         ["profiles"],
+        ["--help"],
     ]
+    web = {"fastapi", "starlette", "uvicorn", "jinja2", "mcp"}
     script = (
         "import sys\nfrom memory_pipeline.service.cli import main\n"
         f"for command in {commands!r}:\n"
         f"    sys.argv = ['memory-pipeline', *command, '--home', {str(tmp_path / 'data')!r}]\n"
         "    try:\n        main()\n    except SystemExit as end:\n        assert not end.code\n"
-        "    heavy = {name.partition('.')[0] for name in sys.modules} & {'dagster', 'scipy', 'duckdb', 'hnswlib'}\n"
+        f"    heavy = {{'dagster', 'scipy', 'duckdb', 'hnswlib', *{web!r}}}\n"
+        "    heavy &= {name.partition('.')[0] for name in sys.modules}\n"
         "    assert not heavy, (command, heavy)"
     )
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, env=environment())

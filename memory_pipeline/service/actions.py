@@ -64,6 +64,26 @@ class Consolidation(BaseModel):
         """The job to run: a task, lightweight or full."""
         return "lightweight" if self.lightweight else self.task.value if self.task else "full"
 
+    def config(self) -> dict[str, Any]:
+        """Return the configuration of the run, as `assets.resources.Run` takes it."""
+        profiles = [self.profile_id] if self.profile_id else []
+        return {"profiles": profiles, "task": self.kind, "scope": self.scope.value}
+
+
+class Approval(Consolidation):
+    """A request to commit exactly a plan that a dry run made and that somebody has read."""
+
+    plan_file: Path
+
+    @property
+    def kind(self) -> str:
+        """The job to run."""
+        return "apply"
+
+    def config(self) -> dict[str, Any]:
+        """Return the configuration of the run: the plan has the rest."""
+        return {"plan_file": str(self.plan_file)}
+
 
 def remember(
     home: Path,
@@ -133,15 +153,14 @@ def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str 
     from memory_pipeline.service import report_runs  # noqa: PLC0415
 
     settings = load(home)
-    profiles = [wanted.profile_id] if wanted.profile_id else []
     if wanted.dry_run:
-        planned = dry_run(settings, profiles=profiles, task=wanted.kind, scope=wanted.scope.value, trigger=trigger)
+        planned = dry_run(settings, **wanted.config(), trigger=trigger)
         return report_runs.plan_document(planned)
 
     from memory_pipeline.assets.resources import Run  # noqa: PLC0415
     from memory_pipeline.service import launch  # noqa: PLC0415
 
-    run = Run(profiles=profiles, task=wanted.kind, scope=wanted.scope.value, trigger=trigger)
+    run = Run(**wanted.config(), trigger=trigger)
     launched = launch.execute(settings, wanted.kind, run, run_id=run_id)
     with Lake(home) as lake:
         return report_runs.run_document(lake, launched.run_id)

@@ -10,6 +10,7 @@ import signal
 import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
@@ -108,6 +109,18 @@ class Runs:
             while len(self._requested) > REMEMBERED and self._requested[0].result.done():
                 self._requested.popleft()
             return run
+
+    def start_holding(self, request: Consolidation, held: ExitStack, *, trigger: str) -> RequestedRun:
+        """Put a run into the queue; what is `held` is let go when it has ended, or at once if it is refused.
+
+        Raises:
+            AlreadyQueued: see `start`.
+        """
+        with held:
+            run = self.start(request, trigger=trigger)
+            kept = held.pop_all()
+        run.result.add_done_callback(lambda _: kept.close())
+        return run
 
     def plan(self, request: Consolidation, *, trigger: str) -> dict[str, Any]:
         """Wait for a dry run and return its plan.

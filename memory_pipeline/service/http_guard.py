@@ -22,6 +22,8 @@ from memory_pipeline.service.profile_choice import stored_profiles
 
 OPEN: Final = frozenset({"/health", "/openapi.json", "/docs"})
 """Paths that need no token."""
+PAGES: Final = "/ui"
+"""Path of the pages for people, where they are served; a browser signs in there (`ui/sign_in`)."""
 
 SINGLE: Final = "object"
 SEVERAL: Final = "array"
@@ -45,7 +47,8 @@ Authorized = Annotated[Grant, Depends(_granted)]
 
 async def guard(request: Request, proceed: Callable[[Request], Awaitable[Response]]) -> Response:
     """Reject a request without a valid token before reading anything of it; the answer never says what was wrong."""
-    if request.url.path not in OPEN:
+    pages = request.app.state.pages and f"{request.url.path}/".startswith(f"{PAGES}/")
+    if request.url.path not in OPEN and not pages:
         try:
             grant = auth_tokens.identify_header(request.app.state.home, request.headers.get("authorization", ""))
         except LakeError as error:

@@ -1,8 +1,8 @@
 """The HTTP service: the application, and the routes for runs: consolidate, status, health and metrics.
 
 Not here: the routes for memories (`http_memories`), authorisation and error answers (`http_guard`), the documentation
-page (`docs_page`), the queue of runs (`background_runs`), and what the answers contain (`runs/status`, `runs/metrics`,
-`docs/json.md`).
+page (`docs_page`), the pages for people (`ui`), the queue of runs (`background_runs`), and what the answers contain
+(`runs/status`, `runs/metrics`, `docs/json.md`).
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -30,6 +30,7 @@ from memory_pipeline.service.background_runs import AlreadyQueued, Ended, Refuse
 from memory_pipeline.service.body_limit import BodyLimit
 from memory_pipeline.service.host_check import LOOPBACK, HostCheck
 from memory_pipeline.service.http_guard import (
+    PAGES,
     Authorized,
     Problem,
     authorized_profile,
@@ -77,13 +78,14 @@ class Health(BaseModel):
     lag_seconds: float = Field(description="Age of the oldest event not yet projected, in seconds; 0 if none waits.")
 
 
-def application(home: Path, runs: Runs, names: Sequence[str] = LOOPBACK) -> FastAPI:
+def application(home: Path, runs: Runs, names: Sequence[str] = LOOPBACK, *, pages: bool = False) -> FastAPI:
     """Build the application over a data folder.
 
     Args:
         home: data folder; created if it does not exist.
         runs: queue of runs; closed with the application.
         names: names by which clients may call the server (`host_check`).
+        pages: whether to serve the pages for people, too (`ui`).
     """
 
     @asynccontextmanager
@@ -104,7 +106,7 @@ def application(home: Path, runs: Runs, names: Sequence[str] = LOOPBACK) -> Fast
         dependencies=[Depends(known_parameters)],
     )
     app.state.home, app.state.runs, app.state.slots = home, runs, Slots(home)
-    app.state.times = RequestTimes()
+    app.state.times, app.state.pages = RequestTimes(), pages
     app.add_middleware(BodyLimit, limits=partial(limits, home))
     app.middleware("http")(guard)
     app.add_middleware(HostCheck, names=names)
@@ -118,6 +120,10 @@ def application(home: Path, runs: Runs, names: Sequence[str] = LOOPBACK) -> Fast
     app.include_router(docs_page.router)
     app.include_router(router)
     app.include_router(http_memories.router)
+    if pages:
+        from memory_pipeline.service.ui import site  # noqa: PLC0415 - `serve` needs no templates
+
+        app.mount(PAGES, site.application(app.state, _CODES))
     return app
 
 
@@ -163,11 +169,9 @@ def consolidate(
     if wanted.dry_run:
         with slots.taken(grant.token_id):
             return JSONResponse(runs.plan(wanted, trigger="http"))
-    with ExitStack() as slot:
-        slot.enter_context(slots.taken(grant.token_id))
-        queued = runs.start(wanted, trigger="http")
-        held = slot.pop_all()
-        queued.result.add_done_callback(lambda _: held.close())
+    slot = ExitStack()
+    slot.enter_context(slots.taken(grant.token_id))
+    queued = runs.start_holding(wanted, slot, trigger="http")
     return JSONResponse({"run_id": queued.run_id, "state": "queued"}, status_code=202)
 
 

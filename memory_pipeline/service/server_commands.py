@@ -1,10 +1,11 @@
-"""The commands that start a server, `serve` and `mcp`, and those that manage its tokens."""
+"""The commands that start a server, `serve`, `ui` and `mcp`, and those that manage its tokens."""
 
 import importlib.util
 import os
 import shutil
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,19 +37,37 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 mcp_app = typer.Typer()
+HostOption = Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")]
+PortOption = Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 picks a free one.")]
+HostNameOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Another host name that clients use, such as a proxy's; repeatable."),
+]
 tokens = typer.Typer(cls=Commands, help="Manage the bearer tokens of the HTTP service and of MCP over HTTP.")
 
 
 @app.command()
 def serve(
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 picks a free one.")] = 8000,
-    host_name: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Another host name that clients use, such as a proxy's; repeatable."),
-    ] = None,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8000,
+    host_name: HostNameOption = None,
 ) -> None:
     """Start the HTTP service. Its documentation opens at /docs; requests need a token (see `token create`)."""
+    _serve_http(host, port, host_name or (), pages=False)
+
+
+@app.command("ui")
+def pages(
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8000,
+    host_name: HostNameOption = None,
+) -> None:
+    """Start the HTTP service with pages for people. Search, explanations, plans and runs; sign in with a token."""
+    _serve_http(host, port, host_name or (), pages=True)
+
+
+def _serve_http(host: str, port: int, host_names: Sequence[str], *, pages: bool) -> None:
+    """Serve the HTTP service until Ctrl-C."""
     _require("fastapi", "uvicorn", extra="server")
     from memory_pipeline.service.background_runs import Runs  # noqa: PLC0415
     from memory_pipeline.service.host_check import Address  # noqa: PLC0415
@@ -59,10 +78,11 @@ def serve(
     home = settings.home
     Lake(home).close()
     listener = _listen(host, port, f"--host {host} --port {port}")
-    report.line(err(), f"listening at {_url(listener)}; documentation at {_url(listener)}/docs; stop with Ctrl-C")
+    own = f"pages at {_url(listener)}/ui" if pages else f"documentation at {_url(listener)}/docs"
+    report.line(err(), f"listening at {_url(listener)}; {own}; stop with Ctrl-C")
     _hint_at_tokens()
-    runs, names = Runs(home), Address(host, port).names(host_name or ())
-    listen(application(home, runs, names), listener, runs, settings, log_level="info")
+    runs, names = Runs(home), Address(host, port).names(host_names)
+    listen(application(home, runs, names, pages=pages), listener, runs, settings, log_level="info")
 
 
 @mcp_app.callback(invoke_without_command=True)

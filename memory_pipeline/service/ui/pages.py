@@ -1,0 +1,194 @@
+"""What each page shows: one function a page, which returns the values of its template.
+
+Not here: who may see it and how it is answered (`site`), the plan as a diff (`plan_diff`), and charts (`charts`).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from itertools import islice
+from typing import Any, Final
+
+import polars as pl
+from starlette.datastructures import State
+
+from memory_pipeline.consolidation.state.decision_json import LEAVES
+from memory_pipeline.ledger.database import UnknownMemory
+from memory_pipeline.recall.client.explanation import Explanation
+from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.recall.models import Part
+from memory_pipeline.runs import metrics, status
+from memory_pipeline.schemas import LIVE, Action
+from memory_pipeline.service.profile_choice import stored_profiles
+from memory_pipeline.service.ui import charts, plan_diff
+from memory_pipeline.service.ui.sign_in import SignedIn
+from memory_pipeline.settings import load
+
+NEWEST: Final = 30
+"""Memories that the search page lists before anything is searched."""
+SHOWN: Final = 50
+"""Rows that a list of a page shows."""
+NIGHTS: Final = 60
+"""Runs that the chart of what faded shows."""
+FADING: Final = (*LEAVES, Action.SUPERSEDE.value, Action.CLOSE.value, Action.TRIM.value)
+"""Decisions after which a recall no longer returns a memory, or all of it."""
+RANKINGS: Final = ("default", "engram", "automem", "cognitive", "cosine", "lexical")
+GONE: Final = "(erased or deleted)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visit:
+    """A request of a browser that has signed in, about one profile."""
+
+    state: State
+    """What the application keeps: the lake, the clients, the runs, the slots."""
+    signed_in: SignedIn
+    profile_id: str
+    asked: Mapping[str, str]
+    """Query parameters, or fields of the form, without those left blank."""
+
+    @property
+    def admin(self) -> bool:
+        """Whether the token is an administrator's."""
+        return self.signed_in.grant.profile_id is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """A part of a score, and what it contributes."""
+
+    part: Part
+    share: float
+    """0..1, of all that is contributed."""
+
+
+def search(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
+    """Show the answer to a query with the parts of each score, or the newest memories. Records no access."""
+    asked = visit.asked
+    options: dict[str, Any] = {
+        "k": _count("k", asked.get("k", "10")),
+        "deep": "deep" in asked,
+        "ranking": asked.get("ranking", RANKINGS[0]),
+        "as_of": asked.get("as_of"),
+    }
+    shown = {"query": asked.get("q", ""), "options": options, "rankings": RANKINGS}
+    if "q" not in asked:
+        return shown | {"answer": None, "newest": memory.list(limit=NEWEST, deep=bool(options["deep"]))}
+    answer = memory.recall(asked["q"], **options, record=False)
+    return shown | {"answer": [(hit, _shares(hit.parts)) for hit in answer], "newest": ()}
+
+
+def memory(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
+    """Explain one memory: its state, scores, links, decisions, recalls and origin."""
+    if "id" not in visit.asked:
+        raise ValueError("id is missing; open a memory from the search")
+    explanation = memory.explain(visit.asked["id"], visit.asked.get("as_of"))
+    return {"it": explanation, "shown": SHOWN, "texts": _texts_about(memory, explanation)}
+
+
+def core(_: Visit, memory: MemoryClient) -> dict[str, Any]:
+    """Show the blocks of core memory."""
+    return {"blocks": memory.core_memory()}
+
+
+def plan(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
+    """Show the plan that this browser asked for last, as a diff."""
+    document = visit.signed_in.plan
+    if document is None or [row["profile_id"] for row in document["profiles"]] != [visit.profile_id]:
+        return {"plan": None}
+    blocks = {block.name: block.content for block in memory.core_memory()}
+    groups = plan_diff.groups(document["plan"], text_of(memory), lambda name: blocks.get(name, ""))
+    held = sum(row["status"] == plan_diff.HELD for row in document["plan"])
+    return {"plan": document, "groups": groups, "held": held}
+
+
+def runs(visit: Visit, _: MemoryClient) -> dict[str, Any]:
+    """Show what runs did, and what was requested from this server."""
+    requests = [row for row in visit.state.runs.statuses() if row["profile_id"] in {visit.profile_id, None}]
+    waiting = any(row["state"] in {"queued", "running"} for row in requests)
+    return {"summary": _summary(visit), "requests": requests, "waiting": waiting, "undone": visit.asked.get("undone")}
+
+
+def faded(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
+    """Show what left, was replaced, ended or was trimmed, last first."""
+    ledger, profiles = visit.state.lake.ledger, [visit.profile_id]
+    undone = ledger.reverted().select("profile_id", "decision_id", reverted=True)
+    rows = (
+        ledger.decisions(profiles=profiles)
+        .filter(pl.col("action").is_in(FADING))
+        .join(undone, on=["profile_id", "decision_id"], how="left")
+        .with_columns(pl.col("reverted").fill_null(value=False))
+        .sort("seq", "ordinal", descending=[True, False])
+    )
+    nights = rows.filter(~pl.col("reverted")).group_by(day=pl.col("as_of").dt.strftime("%Y-%m-%d")).len().sort("day")
+    return {
+        "rows": rows.head(SHOWN).to_dicts(),
+        "count": rows.height,
+        "text": text_of(memory),
+        "bars": charts.bars(list(nights.tail(NIGHTS).iter_rows())),
+        "days": nights.tail(NIGHTS)["day"].to_list(),
+    }
+
+
+def health(visit: Visit, _: MemoryClient) -> dict[str, Any]:
+    """Show how the profile grows, its energy, what is due; to administrators the whole store, and its doctor."""
+    lake, profiles, key = visit.state.lake, [visit.profile_id], ["profile_id", "memory_id"]
+    memories = lake.read("memories", profiles=profiles)
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(*key, "tier")
+    scored = lake.read("scored_memories", profiles=profiles, columns=[*key, "energy"])
+    return {
+        "summary": _summary(visit),
+        "growth": charts.growth(memories),
+        "tiers": metrics.health(live.join(scored, on=key)).to_dicts(),
+        "findings": _findings(visit) if visit.admin and "doctor" in visit.asked else None,
+    }
+
+
+def text_of(memory: MemoryClient) -> Callable[[str], str]:
+    """Return a function that returns the text of a memory, whatever has become of it; it reads each once."""
+
+    @cache
+    def text(memory_id: str) -> str:
+        try:
+            return memory.get(memory_id).text
+        except UnknownMemory:
+            return GONE
+
+    return text
+
+
+def _texts_about(memory: MemoryClient, explanation: Explanation) -> dict[str, str]:
+    """Return the texts of the memories that the shown rows of an explanation name."""
+    text = text_of(memory)
+    rows = (islice(rows, SHOWN) for rows in (explanation.edges, explanation.facts, explanation.refusals))
+    return {row["other"]: text(row["other"]) for named in rows for row in named}
+
+
+def _shares(parts: tuple[Part, ...]) -> list[Share]:
+    """Return the parts of a score, what contributes most first."""
+    total = sum(max(0.0, part.value * part.weight) for part in parts) or 1.0
+    shares = [Share(part=part, share=max(0.0, part.value * part.weight) / total) for part in parts]
+    return sorted(shares, key=lambda one: -one.share)
+
+
+def _summary(visit: Visit) -> dict[str, Any] | None:
+    """Return the status of the profile, or of the store where that is asked for; None before the first memory."""
+    lake = visit.state.lake
+    if visit.profile_id not in stored_profiles(lake):
+        return None
+    return status.summary(lake, load(visit.state.home), now=datetime.now(UTC), profile_id=visit.profile_id)
+
+
+def _findings(visit: Visit) -> list[Any]:
+    from memory_pipeline.service import doctor  # noqa: PLC0415
+
+    with visit.state.slots.taken(visit.signed_in.grant.token_id):
+        return doctor.examine(load(visit.state.home), repair=False)
+
+
+def _count(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{name} is {text!r}; give a whole number") from None

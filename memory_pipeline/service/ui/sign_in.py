@@ -1,0 +1,92 @@
+"""Who has signed in to the pages: a browser gives its token once, and then holds a cookie that ends with the server.
+
+The cookie is no token: browsers send it to every port of a host, and it is worth nothing after some hours. Not here:
+tokens (`service/auth_tokens`).
+"""
+
+import hmac
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from memory_pipeline.service import auth_tokens
+from memory_pipeline.service.auth_tokens import Grant
+
+LIFETIME_SECONDS: Final = 12 * 3600
+"""Seconds after which a browser must sign in again."""
+MOST: Final = 256
+"""Browsers that may be signed in at once; the oldest is signed out first."""
+
+
+@dataclass(kw_only=True)
+class SignedIn:
+    """One browser."""
+
+    key: str
+    """What its cookie holds."""
+    grant: Grant
+    """What its token allows, as of the request in progress."""
+    since: float
+    plan: dict[str, Any] | None = None
+    """The last plan that it asked for."""
+
+    @property
+    def form_key(self) -> str:
+        """What its forms carry, so that a page of another site cannot send them."""
+        return hmac.digest(self.key.encode(), b"form", "sha256").hex()
+
+    def sent(self, form_key: str) -> bool:
+        """Whether a form with this key is its own."""
+        return hmac.compare_digest(form_key.encode(), self.form_key.encode())
+
+
+class SignIns:
+    """The browsers that have signed in to a server; thread-safe."""
+
+    def __init__(self, home: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin with none; `clock` returns seconds."""
+        self._home = home
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._open: OrderedDict[str, SignedIn] = OrderedDict()
+
+    def enter(self, token: str) -> SignedIn | None:
+        """Sign in with a token; None if it is not valid.
+
+        Raises:
+            LakeError: the tokens cannot be read.
+        """
+        if (grant := auth_tokens.identify(self._home, token.strip())) is None:
+            return None
+        entered = SignedIn(key=secrets.token_urlsafe(32), grant=grant, since=self._clock())
+        with self._lock:
+            self._open[entered.key] = entered
+            while len(self._open) > MOST:
+                self._open.popitem(last=False)
+        return entered
+
+    def find(self, key: str) -> SignedIn | None:
+        """Return who holds a cookie; None if it is unknown or too old, or if the token was revoked.
+
+        Raises:
+            LakeError: the tokens cannot be read.
+        """
+        with self._lock:
+            found = self._open.get(key)
+        if found is None:
+            return None
+        stands = any(grant.token_id == found.grant.token_id for grant in auth_tokens.listing(self._home))
+        if not stands or self._clock() - found.since > LIFETIME_SECONDS:
+            self.leave(key)
+            return None
+        return found
+
+    def leave(self, key: str) -> None:
+        """Sign out."""
+        with self._lock:
+            self._open.pop(key, None)

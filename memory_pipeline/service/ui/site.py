@@ -1,0 +1,297 @@
+"""The pages as an application of their own, mounted in the HTTP service: signing in, forms, errors.
+
+Not here: what a page shows (`pages`), and the checks of hosts, origins and sizes, which the service makes for both.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
+from functools import cache, partial
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import State
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from memory_pipeline.ledger.event import DEFAULT_PROFILE
+from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.service import auth_tokens
+from memory_pipeline.service.actions import Approval, Consolidation
+from memory_pipeline.service.http_guard import PAGES, authorized_profile, require_memories
+from memory_pipeline.service.limits import RETRY_SECONDS, Busy
+from memory_pipeline.service.profile_choice import stored_profiles
+from memory_pipeline.service.report import figure, when
+from memory_pipeline.service.ui import charts, pages
+from memory_pipeline.service.ui.pages import Visit
+from memory_pipeline.service.ui.sign_in import SignedIn, SignIns
+
+Show = Callable[[Visit, MemoryClient], dict[str, Any]]
+Act = Callable[[Visit, MemoryClient], str]
+
+MENU: Final[dict[str, tuple[str, Show]]] = {
+    "search": ("Search", pages.search),
+    "core": ("Core memory", pages.core),
+    "plan": ("Next plan", pages.plan),
+    "runs": ("Runs", pages.runs),
+    "faded": ("What faded", pages.faded),
+    "health": ("Growth and health", pages.health),
+}
+"""Pages of the menu: path, title, and what they show."""
+
+SIGN_IN: Final = "sign-in"
+_SEE_OTHER: Final = 303
+_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # with no-referrer a browser would send forms from the origin `null`
+    "Cache-Control": "no-store",
+}
+
+
+def application(state: State, codes: Mapping[type[Exception], int]) -> Starlette:
+    """Build the pages.
+
+    Args:
+        state: state of the HTTP service: `home`, `lake`, `clients`, `runs`, `slots`.
+        codes: status by class of error.
+    """
+    state.sign_ins = SignIns(state.home)
+    site = Starlette(
+        routes=[
+            Route("/", _to("search")),
+            Route("/style.css", _style),
+            Route(f"/{SIGN_IN}", _ask_token, methods=["GET"]),
+            Route(f"/{SIGN_IN}", _sign_in, methods=["POST"]),
+            Route("/sign-out", _form(_sign_out), methods=["POST"]),
+            *(Route(f"/{path}", _page(path, title, show), methods=["GET"]) for path, (title, show) in MENU.items()),
+            Route("/memory", _page("memory", "Memory", pages.memory), methods=["GET"]),
+            Route("/plan", _form(_make_plan), methods=["POST"]),
+            Route("/apply", _form(_apply), methods=["POST"]),
+            Route("/undo", _form(_undo), methods=["POST"]),
+        ],
+        exception_handlers={
+            **{kind: partial(_problem, code) for kind, code in codes.items()},
+            HTTPException: _refused,
+            Busy: _busy,
+            Exception: _fault,
+        },
+    )
+    site.state = state
+    return site
+
+
+def _page(path: str, title: str, show: Show) -> Callable[[Request], Response]:
+    """Return the endpoint of a page."""
+
+    def endpoint(request: Request) -> Response:
+        if (signed_in := _signed_in(request)) is None:
+            return _away(SIGN_IN)
+        visit = _visit(request, signed_in, request.query_params)
+        with visit.state.clients.of(visit.profile_id) as memory:
+            return _shown(path, request, visit, title=title, **show(visit, memory))
+
+    return endpoint
+
+
+def _form(act: Act) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint of a form: it does what is asked, and goes on to a page, whose path `act` returns."""
+
+    async def endpoint(request: Request) -> Response:
+        return await run_in_threadpool(_done, act, request, await _fields(request))
+
+    return endpoint
+
+
+def _done(act: Act, request: Request, fields: Mapping[str, str]) -> Response:
+    if (signed_in := _signed_in(request)) is None:
+        return _away(SIGN_IN)
+    if not signed_in.sent(fields.get("form_key", "")):
+        raise HTTPException(403, "this form is not of this sign-in; open the page again")
+    visit = _visit(request, signed_in, fields)
+    with visit.state.clients.of(visit.profile_id) as memory:
+        return _away(act(visit, memory))
+
+
+def _make_plan(visit: Visit, _: MemoryClient) -> str:
+    require_memories(visit.state.lake, visit.profile_id)
+    wanted = Consolidation(profile_id=visit.profile_id, dry_run=True)
+    with visit.state.slots.taken(visit.signed_in.grant.token_id):
+        visit.signed_in.plan = visit.state.runs.plan(wanted, trigger="http")
+    return _path("plan", profile=visit.profile_id)
+
+
+def _apply(visit: Visit, _: MemoryClient) -> str:
+    """Queue the run that commits the plan of this browser exactly as it was shown."""
+    document = visit.signed_in.plan
+    if document is None or document["sha256"] != visit.asked.get("plan"):
+        raise HTTPException(409, "this is not the plan that was made last; make the plan again")
+    held = ExitStack()
+    held.enter_context(visit.state.slots.taken(visit.signed_in.grant.token_id))
+    with held:
+        wanted = Approval(profile_id=visit.profile_id, plan_file=_written(document, held))
+        visit.state.runs.start_holding(wanted, held.pop_all(), trigger="http")
+    visit.signed_in.plan = None
+    return _path("runs", profile=visit.profile_id)
+
+
+def _written(document: Mapping[str, Any], held: ExitStack) -> Path:
+    """Write a plan to a file of its own, which only its owner can read and which goes with `held`."""
+    handle, name = tempfile.mkstemp(prefix="memory-pipeline-plan-", suffix=".json")
+    held.callback(Path(name).unlink, missing_ok=True)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(document, file)
+    return Path(name)
+
+
+def _undo(visit: Visit, memory: MemoryClient) -> str:
+    with visit.state.slots.taken(visit.signed_in.grant.token_id):
+        undone = memory.undo(visit.asked.get("target", ""), "cascade" in visit.asked)
+    return _path("runs", profile=visit.profile_id, undone=str(undone.height))
+
+
+def _sign_out(visit: Visit, _: MemoryClient) -> str:
+    visit.state.sign_ins.leave(visit.signed_in.key)
+    return SIGN_IN
+
+
+def _ask_token(request: Request) -> Response:
+    return _shown("sign_in", request, None, title="Sign in", wrong=None)
+
+
+async def _sign_in(request: Request) -> Response:
+    fields = await _fields(request)
+    entered = await run_in_threadpool(request.app.state.sign_ins.enter, fields.get("token", ""))
+    if entered is None:
+        return _shown("sign_in", request, None, 401, title="Sign in", wrong=auth_tokens.REFUSED)
+    answer = _away("search")
+    secure = request.url.scheme == "https"
+    answer.set_cookie(_cookie(request), entered.key, path=PAGES, httponly=True, samesite="strict", secure=secure)
+    return answer
+
+
+def _to(path: str) -> Callable[[Request], Response]:
+    return lambda _: _away(path)
+
+
+@cache
+def _sheet() -> bytes:
+    return (resources.files("memory_pipeline.service.ui") / "style.css").read_bytes()
+
+
+def _style(_: Request) -> Response:
+    return Response(_sheet(), media_type="text/css", headers={"X-Content-Type-Options": "nosniff"})
+
+
+async def _fields(request: Request) -> dict[str, str]:
+    """Return the fields of a form, without those left blank; only a page of this very server may send one.
+
+    Raises:
+        HTTPException: a page of another site or port sends it, or it is no form.
+    """
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        raise HTTPException(403, f"Origin is {origin!r}, which is not this server")
+    try:
+        return dict(parse_qsl((await request.body()).decode(), max_num_fields=100))
+    except ValueError as error:
+        raise HTTPException(422, f"the form cannot be read: {error}") from error
+
+
+def _signed_in(request: Request) -> SignedIn | None:
+    """Return who holds the cookie of a request."""
+    found: SignedIn | None = request.app.state.sign_ins.find(request.cookies.get(_cookie(request), ""))
+    return found
+
+
+def _cookie(request: Request) -> str:
+    """Return the name of the cookie: browsers share cookies among the ports of a host, so it has the port."""
+    return f"memory_pipeline_{request.url.port or request.url.scheme}"
+
+
+def _visit(request: Request, signed_in: SignedIn, asked: Mapping[str, str]) -> Visit:
+    """Say what is asked, of which profile.
+
+    Raises:
+        HTTPException: the token is for another profile, or an administrator names one that has no memories.
+    """
+    given = {name: value for name, value in asked.items() if value.strip()}
+    named, lake = given.get("profile"), request.app.state.lake
+    owner = authorized_profile(signed_in.grant, named)
+    if owner is None:
+        owner = next(iter(stored_profiles(lake)), DEFAULT_PROFILE)
+    elif signed_in.grant.profile_id is None:
+        require_memories(lake, owner)
+    return Visit(state=request.app.state, signed_in=signed_in, profile_id=owner, asked=given)
+
+
+def _shown(name: str, request: Request, visit: Visit | None, code: int = 200, **values: Any) -> HTMLResponse:
+    """Render a template."""
+    path = request.url.path.removeprefix(f"{request.scope.get('root_path', '')}/")
+    profiles = stored_profiles(visit.state.lake) if visit and visit.admin else []
+    html = (
+        _templates()
+        .get_template(f"{name}.html")
+        .render(visit=visit, path=path, menu=MENU, profiles=profiles, link=partial(_link, visit), **values)
+    )
+    return HTMLResponse(html, code, _HEADERS)
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("memory_pipeline.service.ui"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"when": when, "figure": figure}
+    made.globals |= {"chart_width": charts.WIDTH, "chart_height": charts.HEIGHT}
+    return made
+
+
+def _link(visit: Visit | None, page: str, **parameters: str) -> str:
+    """Return the address of a page about the profile of a visit."""
+    return _path(page, **({"profile": visit.profile_id} if visit else {}), **parameters)
+
+
+def _path(page: str, **parameters: str) -> str:
+    return f"{page}?{urlencode(parameters)}"
+
+
+def _away(path: str) -> RedirectResponse:
+    return RedirectResponse(path, _SEE_OTHER, {"Cache-Control": "no-store"})
+
+
+async def _problem(code: int, request: Request, error: Exception) -> Response:
+    return _told(request, code, " ".join(str(error).split()))
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    code, detail = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, str(error))
+    return _told(request, code, detail)
+
+
+async def _busy(request: Request, error: Exception) -> Response:
+    answer = _told(request, error.status if isinstance(error, Busy) else 503, str(error))
+    answer.headers["Retry-After"] = str(RETRY_SECONDS)
+    return answer
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    return _told(request, 500, f"{type(error).__name__}: a bug in memory-pipeline; the server's log shows where")
+
+
+def _told(request: Request, code: int, detail: str) -> HTMLResponse:
+    return _shown("problem", request, None, code, title="That did not work", detail=detail)

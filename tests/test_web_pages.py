@@ -1,0 +1,360 @@
+"""The pages for people: what each shows, what its forms do, and who may see it."""
+
+import json
+import re
+import shutil
+from concurrent.futures import Future
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+import homes
+import polars as pl
+import pytest
+from markupsafe import escape
+from playwright.sync_api import expect, sync_playwright
+from serving import listening, within
+
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.service import actions, auth_tokens
+from memory_pipeline.service.auth_tokens import Role
+from memory_pipeline.service.background_runs import RequestedRun, Runs
+from memory_pipeline.service.ui import charts
+from memory_pipeline.service.ui.sign_in import LIFETIME_SECONDS, MOST, SignIns
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+OWN, OTHER = "sample-1", "sample-2"
+SCRIPT = "<script>alert('memory')</script> & \"quotes\" of the launch"
+MENU = ("search", "core", "plan", "runs", "faded", "health")
+
+
+class Here(Runs):
+    """Plans in this process; of what is applied it keeps the plan, and runs nothing."""
+
+    made: ClassVar[list[dict]] = []
+    applied: ClassVar[list[Path]] = []
+
+    def plan(self, request, *, trigger):
+        self.made.append(actions.consolidate(self._home, request, trigger=trigger))
+        return self.made[-1]
+
+    def start(self, request, *, trigger) -> RequestedRun:
+        assert (trigger, request.kind, request.profile_id) == ("http", "apply", OWN)
+        assert json.loads(request.plan_file.read_text("utf-8")) == self.made[-1]
+        assert request.plan_file.stat().st_mode & 0o077 == 0
+        self.applied.append(request.plan_file)
+        result = Future()
+        result.set_result({"run_id": "r"})
+        return RequestedRun("r", request, homes.NIGHT, result)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A store after two runs, one of them a year later, with a memory that is HTML."""
+    folder = tmp_path_factory.mktemp("pages") / "data"
+    with homes.filled(folder, homes.events(memories=60)) as lake:
+        homes.night(lake)
+        homes.night(lake, as_of=homes.NIGHT + homes.days(400), run_id="later")
+    with MemoryClient(folder, profile_id=OWN) as memory:
+        memory.remember(SCRIPT, memory_id="script", tags=["<b>"], session_id="<i>")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tokens(home):
+    return {
+        "admin": auth_tokens.create(home, Role.ADMIN)[0],
+        "agent": auth_tokens.create(home, Role.AGENT, profile_id=OWN)[0],
+    }
+
+
+@pytest.fixture(scope="module")
+def served(home):
+    with within(home, runs=Here, pages=True) as client:
+        yield client
+
+
+@pytest.fixture
+def client(served):
+    served.cookies.clear()
+    return served
+
+
+def enter(client, token):
+    """Sign in, and return the fields that every form of the page has."""
+    answer = client.post("/ui/sign-in", data={"token": token})
+    assert answer.status_code == 200, answer.text
+    return {"form_key": re.search(r'name="form_key" value="([0-9a-f]+)"', answer.text)[1]}
+
+
+def test_nothing_is_shown_before_signing_in(client, tokens):
+    for path in (*MENU, "memory?id=script"):
+        answer = client.get(f"/ui/{path}", follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"], answer.content) == (303, "sign-in", b"")
+    for path in ("plan", "apply", "undo", "sign-out"):
+        answer = client.post(f"/ui/{path}", data={"profile": OWN, "target": "run"}, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "sign-in")
+    bearer = {"Authorization": f"Bearer {tokens['admin']}"}
+    assert client.get("/ui/core", headers=bearer, follow_redirects=False).status_code == 303
+    wrong = client.post("/ui/sign-in", data={"token": "mpt_wrong"})
+    assert (wrong.status_code, "set-cookie" in wrong.headers) == (401, False)
+    assert escape(auth_tokens.REFUSED) in wrong.text
+    assert client.get("/ui").url.path == "/ui/sign-in"
+    assert client.get("/uix").status_code == client.get("/memories").status_code == 401
+
+
+def test_the_cookie_is_out_of_reach_and_the_pages_load_nothing(client, tokens):
+    answer = client.post("/ui/sign-in", data={"token": tokens["agent"]}, follow_redirects=False)
+    cookie = answer.headers["set-cookie"]
+    assert tokens["agent"] not in cookie
+    assert all(part in cookie for part in ("HttpOnly", "SameSite=strict", "Path=/ui"))
+    assert "max-age" not in cookie.lower()
+    page = client.get("/ui/search")
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src" not in policy
+    assert page.headers["cache-control"] == "no-store"
+    for path in MENU:
+        text = client.get(f"/ui/{path}").text
+        assert not [place for place in re.findall(r'(?:src|href|action)="([^"]*)', text) if "//" in place], path
+        assert not re.search(r"<script|\sstyle=|\son[a-z]+=", text), path
+    assert client.get("/ui/style.css").headers["content-type"].startswith("text/css")
+
+
+def test_search_shows_the_parts_of_each_score_and_records_no_access(client, tokens, home):
+    enter(client, tokens["agent"])
+    assert escape(SCRIPT) in client.get("/ui/search").text  # among the newest
+    with Lake(home) as lake:
+        before = lake.ledger.position()
+    found = client.get("/ui/search", params={"q": "launch", "k": "3", "deep": "yes", "ranking": "default"})
+    assert found.status_code == 200
+    assert escape(SCRIPT) in found.text
+    assert SCRIPT not in found.text
+    assert found.text.count("<li>") == 3
+    with MemoryClient(home, profile_id=OWN) as memory:
+        best = memory.recall("launch", 3, deep=True, record=False)[0]
+    assert f"score {best.score:.3f}" in found.text
+    for part in best.parts:
+        assert f'<th scope="row">{part.name}</th>' in found.text
+    with Lake(home) as lake:
+        assert lake.ledger.position() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "params", "code", "said"),
+    [
+        ("search", {"q": "x", "k": "many"}, 422, "k is 'many'; give a whole number"),
+        ("search", {"q": "x", "ranking": "<b>"}, 422, "ranking is '<b>'"),
+        ("search", {"q": "x", "as_of": "soon"}, 422, "as_of is 'soon'"),
+        ("memory", {"id": "<b>nobody"}, 404, "memory '<b>nobody' is unknown"),
+        ("memory", {}, 422, "id is missing"),
+        ("core", {"profile": "<b>"}, 404, "profile '<b>' has no memory"),
+        ("nothing", {}, 404, "Not Found"),
+    ],
+)
+def test_what_cannot_be_shown_is_a_page_that_says_why(client, tokens, path, params, code, said):
+    enter(client, tokens["admin"])
+    answer = client.get(f"/ui/{path}", params=params)
+    assert (answer.status_code, answer.headers["content-type"]) == (code, "text/html; charset=utf-8")
+    assert escape(said) in answer.text
+    assert "<b>" not in answer.text
+
+
+def test_a_memory_has_its_history_its_links_and_why_it_stands(client, tokens, home):
+    enter(client, tokens["agent"])
+    page = client.get("/ui/memory", params={"id": "script"})
+    assert f"<blockquote>{escape(SCRIPT)}</blockquote>" in page.text
+    assert "No run has seen it yet" in page.text
+    assert "&lt;i&gt;" in page.text
+    with MemoryClient(home, profile_id=OWN) as memory:
+        summary = next(row for row in memory.list(limit=1000, deep=True) if row.members)
+        edge = memory.explain(summary.memory_id).edges[0]
+        linked = memory.get(edge["other"]).text
+        member = memory.explain(summary.members[0])
+    page = client.get("/ui/memory", params={"id": summary.memory_id})
+    assert edge["edge_type"] in page.text
+    assert escape(linked) in page.text
+    page = client.get("/ui/memory", params={"id": member.memory_id})
+    for decision in member.decisions:
+        assert escape(decision["reason"]) in page.text
+    for event in member.events:
+        assert event["event_type"] in page.text
+    for access in member.accesses:
+        assert escape(access["query"] or "") in page.text
+    assert escape(member.text()) in page.text
+
+
+def test_core_memory_what_faded_and_health(client, tokens, home):
+    enter(client, tokens["agent"])
+    with MemoryClient(home, profile_id=OWN) as memory:
+        blocks = memory.core_memory()
+        members = [row for row in memory.list(limit=1000, deep=True) if row.superseded_kind == "summary"]
+    core = client.get("/ui/core").text
+    assert blocks
+    assert all(escape(block.content) in core for block in blocks)
+    faded = client.get("/ui/faded").text
+    assert members
+    assert all(escape(row.text) in faded for row in members)
+    assert '<svg class="chart"' in faded
+    health = client.get("/ui/health").text
+    assert re.search(r"<polyline[^>]+points=\"0\.0,", health)
+    assert "Energy of live memories" in health
+    assert "Dead letters" not in health
+    assert str(home) not in client.get("/ui/health", params={"doctor": "yes"}).text
+    enter(client, tokens["admin"])
+    assert str(home) in client.get("/ui/health").text
+    examined = client.get("/ui/health", params={"doctor": "yes"}).text
+    assert "every file is present and intact" in examined
+
+
+def test_an_agent_sees_and_changes_its_own_profile_alone(client, tokens):
+    keys = enter(client, tokens["agent"])
+    for path in (*MENU, "memory?id=script"):
+        answer = client.get(f"/ui/{path}{'&' if '?' in path else '?'}profile={OTHER}")
+        assert answer.status_code == 403
+        assert escape(f"the token is only for profile '{OWN}'") in answer.text
+    for path in ("plan", "apply", "undo"):
+        assert client.post(f"/ui/{path}", data=keys | {"profile": OTHER, "target": "run"}).status_code == 403
+    assert OTHER not in client.get("/ui/search").text
+    enter(client, tokens["admin"])
+    assert f"<option selected>{OTHER}</option>" in client.get("/ui/core", params={"profile": OTHER}).text
+
+
+def test_a_form_of_another_page_does_nothing(client, tokens):
+    keys = enter(client, tokens["agent"]) | {"profile": OWN, "target": "later"}
+    refused = [
+        client.post("/ui/undo", data=keys | {"form_key": "0" * 64}),
+        client.post("/ui/undo", data={"profile": OWN, "target": "later"}),
+        client.post("/ui/undo", data=keys, headers={"Origin": "http://127.0.0.1:1"}),
+        client.post("/ui/undo", data=keys, headers={"Origin": "http://elsewhere.example"}),
+        client.post("/ui/undo", data=keys, headers={"Origin": "null"}),
+        client.post("/ui/sign-in", data={"token": tokens["agent"]}, headers={"Origin": "http://127.0.0.1:1"}),
+        client.post("/ui/apply", data=keys | {"plan": "0" * 64}),
+        client.post("/ui/undo", content=b"\xff"),
+    ]
+    assert [answer.status_code for answer in refused] == [403] * 6 + [409, 422]
+    assert "(undone)" not in client.get("/ui/memory", params={"id": "script"}).text
+    assert client.post("/ui/sign-out", data=keys, headers={"Origin": "http://127.0.0.1"}).url.path == "/ui/sign-in"
+    assert client.get("/ui/core").url.path == "/ui/sign-in"
+
+
+def test_a_run_is_undone_and_the_plan_read_and_applied_once(tokens, tmp_path, home):
+    shutil.copytree(home, tmp_path, symlinks=True, dirs_exist_ok=True)
+    with within(tmp_path, runs=Here, pages=True) as client:
+        keys = enter(client, tokens["agent"]) | {"profile": OWN}
+        assert "Apply" not in client.get("/ui/plan").text
+        runs = client.get("/ui/runs").text
+        assert runs.count('action="undo"') == 2
+        undone = client.post("/ui/undo", data=keys | {"target": "later"})
+        assert (undone.status_code, undone.url.path) == (200, "/ui/runs")
+        assert re.search(r"Undone: \d+ decision", undone.text)
+        assert undone.text.count('action="undo"') == 1
+        again = client.post("/ui/undo", data=keys | {"target": "later"})
+        assert again.status_code == 422
+        planned = client.post("/ui/plan", data=keys)
+        assert (planned.status_code, planned.url.path) == (200, "/ui/plan")
+        document = Here.made[-1]["plan"]
+        assert document
+        for row in document:
+            assert escape(row["reason"]) in planned.text
+        assert re.search(r"<button class=\"main\">Apply \d+ decision", planned.text)
+        assert "<ins>+ " in planned.text
+        stale = client.post("/ui/apply", data=keys | {"plan": "0" * 64})
+        assert (stale.status_code, Here.applied) == (409, [])
+        applied = client.post("/ui/apply", data=keys | {"plan": Here.made[-1]["sha256"]})
+        assert (applied.status_code, applied.url.path) == (200, "/ui/runs")
+        assert not Here.applied[-1].exists()
+        assert "Apply" not in client.get("/ui/plan").text, "it is applied once"
+
+
+def test_signing_in_ends_with_time_revocation_and_too_many_others(home):
+    now = [0.0]
+    sign_ins = SignIns(home, clock=lambda: now[0])
+    token, grant = auth_tokens.create(home, Role.ADMIN)
+    assert sign_ins.enter("mpt_x") is None
+    entered = sign_ins.enter(token)
+    assert sign_ins.find(entered.key).grant == grant
+    assert entered.sent(entered.form_key)
+    assert not entered.sent("ä")
+    now[0] += LIFETIME_SECONDS + 1
+    assert sign_ins.find(entered.key) is None
+    first, *_ = [sign_ins.enter(token) for _ in range(MOST + 1)]
+    assert sign_ins.find(first.key) is None
+    entered = sign_ins.enter(token)
+    auth_tokens.revoke(home, grant.token_id)
+    assert sign_ins.find(entered.key) is None
+
+
+def test_an_empty_store_has_every_page(tmp_path):
+    Lake(tmp_path).close()
+    token, _ = auth_tokens.create(tmp_path, Role.ADMIN)
+    with within(tmp_path, pages=True) as client:
+        keys = enter(client, token)
+        assert {client.get(f"/ui/{path}").status_code for path in MENU} == {200}
+        assert client.get("/ui/search", params={"q": "anything"}).status_code == 200
+        planned = client.post("/ui/plan", data=keys | {"profile": "default"})
+        assert planned.status_code == 404
+
+
+def test_charts_lay_out_their_marks():
+    assert charts.bars([]) == []
+    assert [(bar.y, bar.height, bar.label) for bar in charts.bars([("a", 1), ("b", 0), ("c", 4)])] == [
+        (charts.HEIGHT * 0.75, charts.HEIGHT * 0.25, "a: 1"),
+        (0, charts.HEIGHT, "c: 4"),
+    ]
+    rows = {
+        "created_at": [homes.START, homes.START + homes.days(5)],
+        "lifecycle": ["active", "active"],
+        "lifecycle_since": [homes.START] * 2,
+    }
+    whole = charts.growth(pl.DataFrame(rows))
+    assert whole.stored == whole.live
+    assert (whole.first, whole.last) == (rows["created_at"][0], rows["created_at"][1])
+    rows |= {"lifecycle": ["archived", "active"], "lifecycle_since": [homes.START + homes.days(10), homes.START]}
+    left = charts.growth(pl.DataFrame(rows))
+    assert (left.stored_now, left.live_now, left.last) == (2, 1, homes.START + homes.days(10))
+    assert left.stored.split()[0] == left.live.split()[0] == f"0.0,{charts.HEIGHT / 2}"
+    assert (left.stored.split()[-1], left.live.split()[-1]) == ("640.0,0.0", f"640.0,{charts.HEIGHT / 2}")
+    assert charts.growth(pl.DataFrame(rows).clear()) is None
+
+
+def test_without_being_asked_for_there_are_no_pages(home):
+    with within(home) as client:
+        assert client.get("/ui/sign-in").status_code == 401
+
+
+@pytest.mark.drill
+@pytest.mark.skipif(BROWSER is None, reason="no browser; install one with `apt-get install chromium`, or Google Chrome")
+def test_a_person_searches_applies_a_plan_and_undoes_it(tmp_path):
+    homes.filled(tmp_path, homes.events(profiles=1, memories=60)).close()
+    token, _ = auth_tokens.create(tmp_path, Role.ADMIN)
+    problems, asked = [], []
+    with listening("--home", tmp_path, "ui", "--port", "0") as (address, _), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_context(java_script_enabled=False).new_page()
+        page.set_default_timeout(60_000)
+        expect.set_options(timeout=60_000)
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{address}/ui")
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_label("Question or words").fill("lunch box")
+        page.get_by_role("button", name="Search").click()
+        expect(page.get_by_text("Parts of the score").first).to_be_visible()
+        page.locator(".answer a").first.click()
+        expect(page.get_by_role("heading", name="Why it stands")).to_be_visible()
+        page.get_by_role("link", name="Next plan").click()
+        page.get_by_role("button", name="Make the plan").click()
+        expect(page.locator("ins").first).to_be_visible()
+        page.get_by_role("button", name="Apply").click()
+        expect(page.get_by_role("cell", name="succeeded")).to_be_visible()  # the page looks again by itself
+        page.get_by_role("button", name="Undo the run").click()
+        expect(page.get_by_role("status")).to_contain_text("Undone")
+        for name in ("Core memory", "What faded", "Growth and health"):
+            page.get_by_role("link", name=name).click()
+            expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+        browser.close()
+    assert problems == []
+    assert {urlsplit(url).netloc for url in asked} == {urlsplit(address).netloc}
