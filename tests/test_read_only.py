@@ -48,6 +48,8 @@ def test_a_read_only_folder_is_looked_at_and_named_where_writing_is_needed(tmp_p
         path = text("snapshot", "open", home=home).strip()
         with duckdb.connect(path, read_only=True) as connection:
             assert connection.execute("SELECT count(*) FROM memories").fetchone() != (0,)
+        everything = told("export", "parquet", tmp_path / "tables", home=home)["tables"]
+        assert (everything["memories"], everything["events"]) > (20, 20)
         assert "cannot be written" in refused("remember", "A new fact.", home=home)
         assert "make the folder and its files writable" in refused("erase", answer[0].memory_id, "--yes", home=home)
     assert told("status", home=home)["position"] == position

@@ -78,12 +78,11 @@ def state(lake: Lake, *, as_of: datetime | None = None, run: str | None = None, 
     owners = None if profile_id is None else (profile_id,)
     names = tuple(name for name in NAMES if profile_id is None or name not in WITHOUT_OWNER)
     past = tuple(name for name in names if name not in OF_NOW)
-    complete = lake.project()
     if as_of is not None:
         remade = rebuild.past_state(lake, as_of, profiles=owners)
-        return State(names=past, seq=complete, as_of=as_of, profiles=owners, remade=remade)
+        return State(names=past, seq=remade.seq, as_of=as_of, profiles=owners, remade=remade)
     if run is None:
-        return State(names=names, seq=complete, profiles=owners)
+        return State(names=names, seq=lake.ledger.position(), profiles=owners)
     made = lake.ledger.runs(owners).filter((pl.col("run_id") == run) | (pl.col("plan_id") == run)).sort("commit_seq")
     if made.is_empty():
         raise ValueError(f"run {run!r} is unknown; the table consolidation_runs lists the runs")
@@ -124,6 +123,7 @@ def read(lake: Lake, chosen: State, name: str) -> pl.DataFrame:
         LakeError: a file is missing or damaged.
     """
     if name == "events":
+        lake.project()
         counted = lake.read(name, profiles=chosen.profiles).filter(pl.col("seq") <= chosen.seq)
         return counted if chosen.remade is None else _only(counted, chosen.remade.events, TABLES[name].key)
     if name in _OF_TEXTS and chosen.is_past:
