@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ import pytest
 from markupsafe import escape
 from playwright.sync_api import expect, sync_playwright
 from serving import listening, within
+from waiting import PATIENCE
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.client.memory_client import MemoryClient
@@ -42,7 +44,7 @@ class Here(Runs):
     def start(self, request, *, trigger) -> RequestedRun:
         assert (trigger, request.kind, request.profile_id) == ("http", "apply", OWN)
         assert json.loads(request.plan_file.read_text("utf-8")) == self.made[-1]
-        assert request.plan_file.stat().st_mode & 0o077 == 0
+        assert request.plan_file.is_relative_to(self._home)
         self.applied.append(request.plan_file)
         result = Future()
         result.set_result({"run_id": "r"})
@@ -139,6 +141,30 @@ def test_search_shows_the_parts_of_each_score_and_records_no_access(client, toke
         assert f'<th scope="row">{part.name}</th>' in found.text
     with Lake(home) as lake:
         assert lake.ledger.position() == before
+
+
+def test_a_search_of_two_profiles_says_whose_each_memory_is(client, tokens, home):
+    reader, _ = auth_tokens.create(home, Role.AGENT, profile_id=OWN, reads=[OTHER])
+    with MemoryClient(home, profile_id=OTHER) as memory:
+        text = memory.list(limit=1)[0].text
+    asked = {"q": text, "also": OTHER, "profile": OWN}
+    enter(client, reader)
+    found = client.get("/ui/search", params=asked).text
+    assert f"· of {OTHER}" in found
+    assert f"<p>{escape(text)}</p>" in found, "an agent that may only recall it has no link to it"
+    assert f"profile={OTHER}" not in found
+    enter(client, tokens["agent"])
+    assert client.get("/ui/search", params=asked).status_code == 403
+    enter(client, tokens["admin"])
+    assert f"profile={OTHER}" in client.get("/ui/search", params=asked).text
+
+
+def test_a_bug_is_told_without_a_traceback(client, tokens, monkeypatch):
+    enter(client, tokens["agent"])
+    monkeypatch.setattr(MemoryClient, "core_memory", lambda _: {}["secret"])
+    answer = client.get("/ui/core")
+    assert (answer.status_code, "KeyError: a bug in memory-pipeline" in answer.text) == (500, True)
+    assert "secret" not in answer.text
 
 
 @pytest.mark.parametrize(
@@ -324,27 +350,48 @@ def test_without_being_asked_for_there_are_no_pages(home):
         assert client.get("/ui/sign-in").status_code == 401
 
 
-@pytest.mark.drill
-@pytest.mark.skipif(BROWSER is None, reason="no browser; install one with `apt-get install chromium`, or Google Chrome")
-def test_a_person_searches_applies_a_plan_and_undoes_it(tmp_path):
-    homes.filled(tmp_path, homes.events(profiles=1, memories=60)).close()
-    token, _ = auth_tokens.create(tmp_path, Role.ADMIN)
+@contextmanager
+def browsing(home, *, switches=("--no-sandbox", "--disable-gpu")):
+    """Serve a home, and yield a page of a browser without JavaScript; it may complain of nothing and load nothing."""
+    token, _ = auth_tokens.create(home, Role.ADMIN)
     problems, asked = [], []
-    with listening("--home", tmp_path, "ui", "--port", "0") as (address, _), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+    with listening("--home", home, "ui", "--port", "0") as (address, _), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=switches)
         page = browser.new_context(java_script_enabled=False).new_page()
-        page.set_default_timeout(60_000)
-        expect.set_options(timeout=60_000)
+        page.set_default_timeout(PATIENCE * 1000)
+        expect.set_options(timeout=PATIENCE * 1000)
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
         page.on("request", lambda request: asked.append(request.url))
         page.goto(f"{address}/ui")
         page.get_by_label("Token").fill(token)
         page.get_by_role("button", name="Sign in").click()
-        page.get_by_label("Question or words").fill("lunch box")
-        page.get_by_role("button", name="Search").click()
+        yield page
+        browser.close()
+    assert problems == []
+    assert {urlsplit(url).netloc for url in asked} == {urlsplit(address).netloc}
+
+
+needs_browser = pytest.mark.skipif(
+    BROWSER is None, reason="no browser; install one with `apt-get install chromium`, or Google Chrome"
+)
+
+
+@needs_browser
+def test_a_person_searches_and_reads_why_a_memory_stands(home):
+    with browsing(home) as page:
+        page.get_by_label("Question or words").fill("launch")
+        page.get_by_label("Question or words").press("Enter")
         expect(page.get_by_text("Parts of the score").first).to_be_visible()
-        page.locator(".answer a").first.click()
+        page.get_by_text(SCRIPT).first.click()
         expect(page.get_by_role("heading", name="Why it stands")).to_be_visible()
+        expect(page.locator("blockquote")).to_have_text(SCRIPT)
+
+
+@pytest.mark.drill
+@needs_browser
+def test_a_person_applies_a_plan_and_undoes_it(tmp_path):
+    homes.filled(tmp_path, homes.events(profiles=1, memories=60)).close()
+    with browsing(tmp_path) as page:
         page.get_by_role("link", name="Next plan").click()
         page.get_by_role("button", name="Make the plan").click()
         expect(page.locator("ins").first).to_be_visible()
@@ -355,6 +402,3 @@ def test_a_person_searches_applies_a_plan_and_undoes_it(tmp_path):
         for name in ("Core memory", "What faded", "Growth and health"):
             page.get_by_role("link", name=name).click()
             expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
-        browser.close()
-    assert problems == []
-    assert {urlsplit(url).netloc for url in asked} == {urlsplit(address).netloc}

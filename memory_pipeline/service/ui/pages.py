@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import polars as pl
 from starlette.datastructures import State
+from starlette.exceptions import HTTPException
 
 from memory_pipeline.consolidation.state.decision_json import LEAVES
 from memory_pipeline.ledger.database import UnknownMemory
@@ -72,11 +73,14 @@ def search(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
         "ranking": asked.get("ranking", RANKINGS[0]),
         "as_of": asked.get("as_of"),
     }
-    shown = {"query": asked.get("q", ""), "options": options, "rankings": RANKINGS}
+    shown: dict[str, Any] = {"query": asked.get("q", ""), "options": options, "rankings": RANKINGS}
+    shown |= {"others": _others(visit), "also": asked.get("also")}
     if "q" not in asked:
-        return shown | {"answer": None, "newest": memory.list(limit=NEWEST, deep=bool(options["deep"]))}
-    answer = memory.recall(asked["q"], **options, record=False)
-    return shown | {"answer": [(hit, _shares(hit.parts)) for hit in answer], "newest": ()}
+        newest = memory.list(limit=NEWEST, deep=options["deep"])
+        return shown | {"answer": None, "newest": newest, "confident": None}
+    answer = memory.recall(asked["q"], **options, profiles=_searched(visit), record=False)
+    hits = [(hit, _shares(hit.parts), visit.signed_in.grant.allows(hit.profile_id)) for hit in answer]
+    return shown | {"answer": hits, "newest": (), "confident": answer.confident}
 
 
 def memory(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
@@ -105,7 +109,8 @@ def plan(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
 
 def runs(visit: Visit, _: MemoryClient) -> dict[str, Any]:
     """Show what runs did, and what was requested from this server."""
-    requests = [row for row in visit.state.runs.statuses() if row["profile_id"] in {visit.profile_id, None}]
+    mine = {visit.profile_id, *([None] if visit.admin else [])}
+    requests = [row for row in visit.state.runs.statuses() if row["profile_id"] in mine]
     waiting = any(row["state"] in {"queued", "running"} for row in requests)
     return {"summary": _summary(visit), "requests": requests, "waiting": waiting, "undone": visit.asked.get("undone")}
 
@@ -163,6 +168,24 @@ def _texts_about(memory: MemoryClient, explanation: Explanation) -> dict[str, st
     text = text_of(memory)
     rows = (islice(rows, SHOWN) for rows in (explanation.edges, explanation.facts, explanation.refusals))
     return {row["other"]: text(row["other"]) for named in rows for row in named}
+
+
+def _others(visit: Visit) -> list[str]:
+    """Return the profiles that the token may recall besides."""
+    known = stored_profiles(visit.state.lake) if visit.admin else visit.signed_in.grant.reads
+    return [name for name in known if name != visit.profile_id]
+
+
+def _searched(visit: Visit) -> list[str]:
+    """Return the profiles that a search is about.
+
+    Raises:
+        HTTPException: the token may not recall the other one.
+    """
+    also = visit.asked.get("also")
+    if also is not None and not visit.signed_in.grant.recalls(also):
+        raise HTTPException(403, f"the token may not read profile {also!r}; give it that with --reads")
+    return [visit.profile_id, *([also] if also else [])]
 
 
 def _shares(parts: tuple[Part, ...]) -> list[Share]:

@@ -4,8 +4,7 @@ Not here: what a page shows (`pages`), and the checks of hosts, origins and size
 """
 
 import json
-import os
-import tempfile
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
 from functools import cache, partial
@@ -23,6 +22,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from memory_pipeline.lake.files import TABLES_PREFIX
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import DEFAULT_PROFILE
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.service import auth_tokens
@@ -139,19 +140,18 @@ def _apply(visit: Visit, _: MemoryClient) -> str:
     held = ExitStack()
     held.enter_context(visit.state.slots.taken(visit.signed_in.grant.token_id))
     with held:
-        wanted = Approval(profile_id=visit.profile_id, plan_file=_written(document, held))
+        wanted = Approval(profile_id=visit.profile_id, plan_file=_written(document, visit.state.lake, held))
         visit.state.runs.start_holding(wanted, held.pop_all(), trigger="http")
     visit.signed_in.plan = None
     return _path("runs", profile=visit.profile_id)
 
 
-def _written(document: Mapping[str, Any], held: ExitStack) -> Path:
-    """Write a plan to a file of its own, which only its owner can read and which goes with `held`."""
-    handle, name = tempfile.mkstemp(prefix="memory-pipeline-plan-", suffix=".json")
-    held.callback(Path(name).unlink, missing_ok=True)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(document, file)
-    return Path(name)
+def _written(document: Mapping[str, Any], lake: Lake, held: ExitStack) -> Path:
+    """Write a plan to a file that goes with `held`; where a server is killed, sweeps and erasures remove it."""
+    key = f"{TABLES_PREFIX}{secrets.token_hex(8)}.plan.json"
+    held.callback(lake.store.delete, key)
+    lake.store.put(key, json.dumps(document).encode())
+    return Path(lake.store.uri(key))
 
 
 def _undo(visit: Visit, memory: MemoryClient) -> str:
@@ -263,7 +263,7 @@ def _templates() -> Environment:
 
 def _link(visit: Visit | None, page: str, **parameters: str) -> str:
     """Return the address of a page about the profile of a visit."""
-    return _path(page, **({"profile": visit.profile_id} if visit else {}), **parameters)
+    return _path(page, **({"profile": visit.profile_id} if visit else {}) | parameters)
 
 
 def _path(page: str, **parameters: str) -> str:
