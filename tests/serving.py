@@ -2,11 +2,13 @@
 
 import re
 import signal
+import socket
 import subprocess
 import threading
 from contextlib import contextmanager
 
 import httpx
+import uvicorn
 from commands import COMMAND, environment
 from starlette.testclient import TestClient
 from waiting import PATIENCE, until
@@ -37,6 +39,21 @@ def within(home, *, runs=Runs, pages=False):
     app = application(home, runs(home), pages=pages)
     with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
+
+
+@contextmanager
+def beside(home):
+    """Run the HTTP service with its pages in a thread, on a free port; yields the address. For what needs a socket."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        app = application(home, Runs(home), pages=True)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 @contextmanager

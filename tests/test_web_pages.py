@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from markupsafe import escape
 from playwright.sync_api import expect, sync_playwright
-from serving import listening, within
+from serving import beside, listening, within
 from waiting import PATIENCE
 
 from memory_pipeline.lake.tables import Lake
@@ -351,12 +351,12 @@ def test_without_being_asked_for_there_are_no_pages(home):
 
 
 @contextmanager
-def browsing(home, *, switches=("--no-sandbox", "--disable-gpu")):
-    """Serve a home, and yield a page of a browser without JavaScript; it may complain of nothing and load nothing."""
+def browsing(home, address):
+    """Yield a page of a browser without JavaScript, signed in; it may complain of nothing and load nothing else."""
     token, _ = auth_tokens.create(home, Role.ADMIN)
     problems, asked = [], []
-    with listening("--home", home, "ui", "--port", "0") as (address, _), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=switches)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_context(java_script_enabled=False).new_page()
         page.set_default_timeout(PATIENCE * 1000)
         expect.set_options(timeout=PATIENCE * 1000)
@@ -378,7 +378,7 @@ needs_browser = pytest.mark.skipif(
 
 @needs_browser
 def test_a_person_searches_and_reads_why_a_memory_stands(home):
-    with browsing(home) as page:
+    with beside(home) as address, browsing(home, address) as page:
         page.get_by_label("Question or words").fill("launch")
         page.get_by_label("Question or words").press("Enter")
         expect(page.get_by_text("Parts of the score").first).to_be_visible()
@@ -391,7 +391,7 @@ def test_a_person_searches_and_reads_why_a_memory_stands(home):
 @needs_browser
 def test_a_person_applies_a_plan_and_undoes_it(tmp_path):
     homes.filled(tmp_path, homes.events(profiles=1, memories=60)).close()
-    with browsing(tmp_path) as page:
+    with listening("--home", tmp_path, "ui", "--port", "0") as (address, _), browsing(tmp_path, address) as page:
         page.get_by_role("link", name="Next plan").click()
         page.get_by_role("button", name="Make the plan").click()
         expect(page.locator("ins").first).to_be_visible()
@@ -402,3 +402,4 @@ def test_a_person_applies_a_plan_and_undoes_it(tmp_path):
         for name in ("Core memory", "What faded", "Growth and health"):
             page.get_by_role("link", name=name).click()
             expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+    assert not list(tmp_path.rglob("*.plan.json"))
