@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from memory_pipeline.consolidation import scoring
 from memory_pipeline.consolidation.groups import clustering, lineage, strategies
+from memory_pipeline.consolidation.state import derived_ids
 from memory_pipeline.consolidation.summaries import extracts, prompting, summarising
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
@@ -528,7 +529,7 @@ def test_the_id_follows_from_members_and_their_texts():
     other = summarised(store(), clusters(ids(0, 1, 2), kind="compression"))
     assert other["summary_id"][0] != first["summary_id"][0]
     hashes = sorted(store().head(3)["content_hash"])
-    expected = lineage.summary_id("similarity_components", "meta_pattern", ids(0, 1, 2), hashes)
+    expected = derived_ids.summary_id("similarity_components", "meta_pattern", ids(0, 1, 2), hashes)
     assert first["summary_id"][0] == expected
 
 

@@ -18,6 +18,7 @@ from memory_pipeline.consolidation import model_prompts
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.groups import lineage
 from memory_pipeline.consolidation.model_prompts import NOT_ASKED, NOT_JSON, REQUESTS
+from memory_pipeline.consolidation.state import derived_ids
 from memory_pipeline.consolidation.state.folding import FACT, ORIGINAL
 from memory_pipeline.consolidation.summaries import faithfulness, support
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
@@ -368,10 +369,7 @@ def _named(accepted: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 def _grouped(entries_: pl.DataFrame) -> pl.DataFrame:
     """Return the id under which the facts of each entry stand together: KEY and cluster_id."""
-    ids = [
-        model_prompts.digest("\x1f".join((FACT, *row)))[:_ID_DIGITS]
-        for row in entries_.select("memory_id", "content_hash").iter_rows()
-    ]
+    ids = [derived_ids.entry_id(*row) for row in entries_.select("memory_id", "content_hash").iter_rows()]
     return entries_.select(KEY).with_columns(pl.Series("cluster_id", ids, dtype=pl.String))
 
 

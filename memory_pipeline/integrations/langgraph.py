@@ -35,7 +35,6 @@ from langgraph.store.base import (
 )
 from uuid6 import uuid7
 
-from memory_pipeline.integrations.withdrawal import undo_summaries
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.payloads import canonical_json
@@ -276,18 +275,9 @@ class MemoryPipelineStore(BaseStore):
                     if not isinstance(error.__cause__, KnownMemory):
                         raise
                     client.append(partial(self._events, client, own, now, before, new_ids=True))
-                self._withdraw(client, ops, before)
-
-    def _withdraw(self, client: MemoryClient, ops: Mapping[PutKey, PutOp], before: Mapping[PutKey, _Entry]) -> None:
-        """Let no summary say what was deleted or overwritten."""
-        changed = list[str]()
-        for place, entry in before.items():
-            op = ops[place]
-            if op.value is None and self._erase:
-                client.erase(entry.memory.memory_id)
-            elif op.value != entry.value:
-                changed.append(entry.memory.memory_id)
-        undo_summaries(client, changed)
+                deleted = [entry for place, entry in before.items() if ops[place].value is None]
+                for entry in deleted if self._erase else ():
+                    client.erase(entry.memory.memory_id)
 
     def _events(
         self,

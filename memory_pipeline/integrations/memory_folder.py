@@ -11,13 +11,12 @@ What a run decides about a part does not change the file: files are the agent's 
 import difflib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Final
 
-from memory_pipeline.integrations.withdrawal import undo_summaries
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.models import Memory
 from memory_pipeline.schemas import EventType
@@ -60,20 +59,7 @@ class MemoryFolder:
             ValueError: the path is no tag, or a part of the text is longer than a memory may be; names it.
             LakeError: the store cannot be written.
         """
-        self._change(lambda: self._written(path, text))
-
-    def _change(self, events: Callable[[], Iterable[dict[str, Any]]]) -> None:
-        """Write changes of parts; no summary says any longer what they do not."""
-        written = list[dict[str, Any]]()
-
-        def kept() -> list[dict[str, Any]]:
-            written.extend(events())
-            return written
-
-        self._client.append(kept)
-        reworded = {"content", "valid_until"}
-        changed = (event for event in written if reworded & event["payload"].keys())
-        undo_summaries(self._client, [event["memory_id"] for event in changed if "memory_id" in event])
+        self._client.append(lambda: self._written(path, text))
 
     def _written(self, path: str, text: str) -> Iterator[dict[str, Any]]:
         """Yield the events that make a file this text."""
@@ -93,7 +79,7 @@ class MemoryFolder:
         Raises:
             LakeError: the store cannot be written.
         """
-        self._change(lambda: self._removals(paths, datetime.now(UTC)))
+        self._client.append(lambda: self._removals(paths, datetime.now(UTC)))
 
     def _removals(self, paths: Collection[str], now: datetime) -> Iterator[dict[str, Any]]:
         parts = self._parts()
@@ -105,7 +91,7 @@ class MemoryFolder:
         Raises:
             LakeError: the store cannot be written.
         """
-        self._change(lambda: self._moves(moves))
+        self._client.append(lambda: self._moves(moves))
 
     def _moves(self, moves: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         parts = self._parts()

@@ -1,18 +1,16 @@
 """Determines which summaries are due, who their members are, and what a summary inherits from them.
 
-A summary is made of originals only, never of other summaries, and its id follows from its members and their texts: the
-same group gives the same summary at any instant. Not here: which memories belong together (`clustering`), and how a
-summary is worded (`extracts`, `prompting`).
+A summary is made of originals only, never of other summaries. Not here: its id (`state.derived_ids`), which memories
+belong together (`clustering`), and how a summary is worded (`extracts`, `prompting`).
 """
 
-import hashlib
-from collections.abc import Iterable
 from typing import Final
 
 import polars as pl
 
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING, summary_kind
+from memory_pipeline.consolidation.state.derived_ids import summary_id
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.score import commands, importance
@@ -108,12 +106,6 @@ def _speaking(members: pl.DataFrame, policy: Policy, outdated: pl.DataFrame | No
         return members
     says = pl.col("rule_importance").fill_null(importance.UNKNOWN) >= LEAST_SAID
     return members.filter(~beside | says).filter(~beside | (pl.len().over(CLUSTER) >= LEAST_MEMBERS))
-
-
-def summary_id(method: str, kind: str, members: Iterable[str], content_hashes: Iterable[str]) -> str:
-    """Return the id of a summary: 32 hex digits of the SHA-256 of method, kind, and members' sorted ids and texts."""
-    parts = ["\x1f".join(part) for part in ((method, kind), members, content_hashes)]
-    return hashlib.sha256("\x1e".join(parts).encode()).hexdigest()[:32]
 
 
 def inherited(members: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,8 @@ import polars as pl
 
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import decision_json
-from memory_pipeline.consolidation.state.folding import ORIGINAL, complete
+from memory_pipeline.consolidation.state.derived_ids import SUPERSEDING, made_of
+from memory_pipeline.consolidation.state.folding import FACT, ORIGINAL, complete
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
 
 STUB_MARK: Final = "[archived] "
@@ -33,6 +34,8 @@ MOVES: Final = (
 _ABOUT: Final = (*MOVES, Action.CLOSE.value, Action.TRIM.value, Action.PROMOTE.value)
 _STATEMENTS: Final = TABLES["memories"].empty().schema["closed_statements"]
 _NONE: Final = pl.lit(-1, pl.Int64)
+_LAST: Final = pl.lit(2**62, pl.Int64)
+_MADE_OF: Final = ("memory_id", "cluster_id", "kind", "members", "content_hash")
 
 
 def made(ordered: pl.DataFrame) -> pl.DataFrame:
@@ -66,6 +69,7 @@ def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFram
     """Return memories as the decisions leave them.
 
     - The last move of a memory sets its lifecycle.
+    - A summary holds while its members state what they stated when it was made; then it is archived.
     - A supersession by a summary holds for what the original stated when it was merged, and while the summary is live:
       an original that an agent changed since, or whose summary left the live set, is live again.
     - Expired, cold and stub memories are active again from the moment an agent uses or changes them, unless a summary
@@ -80,7 +84,8 @@ def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFram
         ordered: decisions in force.
         accesses: table `accesses`.
     """
-    restored = _restored(_moved(_closed(memories, ordered), ordered))
+    moved = _moved(_closed(memories, ordered), ordered)
+    restored = _restored(_withdrawn(moved))
     ended = _ended(_shown(restored, accesses))
     return _with_category(_trimmed(ended, ordered), ordered).select(memories.columns)
 
@@ -108,6 +113,7 @@ def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
         summarised=pl.col("turn").filter(_is(Action.SUMMARISE)).max(),
         deleted=pl.col("turn").filter(_is(Action.DELETE)).max(),
         said=pl.col("content_after").filter(_is(Action.SUMMARISE)).first(),
+        ends=pl.col("valid_until_after").filter(_is(Action.SUMMARISE)).last(),
     )
     latest = ordered.filter(pl.col("action").is_in(_ABOUT)).unique(KEY, keep="last", maintain_order=True)
     rows = memories.with_columns(was_stub=pl.col("lifecycle") == Lifecycle.STUB.value)
@@ -120,18 +126,73 @@ def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
             pl.when(merged).then(pl.when(moved).then(f"{name}_after").otherwise(name)).alias(name)
             for name in ("superseded_by", "superseded_kind")
         ),
+        valid_until_given=pl.when(pl.col("summarised").is_not_null() & pl.col("updated_at").is_null())
+        .then("ends")
+        .otherwise("valid_until_given"),
         lifecycle=pl.coalesce("lifecycle_after", "lifecycle"),
         lifecycle_since=pl.coalesce("moved_at", "lifecycle_since"),
         plan_id=pl.coalesce("moved_by", "plan_id"),
     )
 
 
+def _withdrawn(moved: pl.DataFrame) -> pl.DataFrame:
+    """Archive the summaries that no longer say what their members say; `untrue_at` is when the last of these changed.
+
+    A member that was only tagged, rated or protected since says what it said.
+    """
+    rows = moved.join(_untrue(moved), on=KEY, how="left", maintain_order="left")
+    falls = pl.col("lifecycle").is_in(LIVE) & pl.col("untrue_at").is_not_null()
+    return rows.with_columns(
+        lifecycle=pl.when(falls).then(pl.lit(Lifecycle.ARCHIVED.value)).otherwise("lifecycle"),
+        lifecycle_since=pl.when(falls)
+        .then(pl.max_horizontal("lifecycle_since", "untrue_at"))
+        .otherwise("lifecycle_since"),
+    )
+
+
+def _untrue(moved: pl.DataFrame) -> pl.DataFrame:
+    """Return summaries and facts with a member of another text or, if they stand for it, another end: KEY, untrue_at.
+
+    This depends on the memories as they are, and not on when that was decided.
+    """
+    made = moved.filter(pl.col("kind") != ORIGINAL).select(
+        *(*KEY, "kind", "members", "cluster_id"),
+        end=pl.when(pl.col("kind").is_in([FACT, *SUPERSEDING])).then("valid_until_given"),
+        bound=pl.col("kind").is_in([FACT, *SUPERSEDING]) & pl.col("updated_at").is_null(),
+    )
+    stated = pl.col("valid_until_given")
+    ends = {"stated": stated, "shortened": pl.min_horizontal(stated, "closed_until")}
+    said = moved.select("profile_id", "content_hash", "updated_at", member="memory_id", **ends)
+    told = made.with_columns(member="members").explode("member").join(said, on=["profile_id", "member"])
+    touched = told.drop_nulls("updated_at").select(KEY).unique()
+    other_end = pl.col("end").ne_missing(pl.col("stated")) & pl.col("end").ne_missing(pl.col("shortened"))
+    rows = (
+        told.join(touched, on=KEY, how="semi")
+        .group_by(KEY, maintain_order=True)
+        .agg(
+            pl.col("kind", "members", "cluster_id").first(),
+            pl.col("content_hash").sort(),
+            untrue_at=pl.col("updated_at").max(),
+            ended=(other_end & pl.col("bound") & pl.col("updated_at").is_not_null()).any(),
+        )
+        .filter(pl.col("content_hash").list.len() == pl.col("members").list.len())
+    )
+    held = [made_of(**one) for one in rows.select(_MADE_OF).iter_rows(named=True)]
+    return rows.filter(~pl.Series(held, dtype=pl.Boolean) | pl.col("ended")).select(*KEY, "untrue_at")
+
+
 def _restored(moved: pl.DataFrame) -> pl.DataFrame:
     """Find originals whose supersession no longer holds (`back`), and resting memories used since (`woken`)."""
     inactive = ~pl.col("lifecycle").is_in(LIVE) & ~_woken("moved_at")
-    departed = moved.filter(pl.col("turn").is_not_null() & inactive)
+    untrue = pl.col("untrue_at").is_not_null()
+    departed = moved.filter((pl.col("turn").is_not_null() & inactive) | untrue)
     rows = moved.join(
-        departed.select("profile_id", superseded_by="memory_id", departed="turn", departed_at="moved_at"),
+        departed.select(
+            "profile_id",
+            superseded_by="memory_id",
+            departed=pl.when(untrue).then(_LAST).otherwise("turn"),
+            departed_at=pl.when(untrue).then("untrue_at").otherwise("moved_at"),
+        ),
         on=["profile_id", "superseded_by"],
         how="left",
         maintain_order="left",
@@ -150,7 +211,7 @@ def _restored(moved: pl.DataFrame) -> pl.DataFrame:
             *(pl.when(~pl.col("back")).then(name).alias(name) for name in ("superseded_by", "superseded_kind")),
             slept_at=pl.when("back").then(pl.max_horizontal("moved_at", "departed_at")).otherwise("moved_at"),
         )
-        .with_columns(woken=_woken("slept_at"))
+        .with_columns(woken=_woken("slept_at") & ~untrue)
     )
 
 

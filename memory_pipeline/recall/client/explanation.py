@@ -123,6 +123,8 @@ class Explanation:
         moves = [row for row in self.decisions if row["after"].get("lifecycle") == memory["lifecycle"]]
         if memory["lifecycle"] not in LIVE and moves and not moves[-1]["reverted"]:
             yield f"  by {_decision(moves[-1])}"
+        elif memory["lifecycle"] not in LIVE and memory["members"]:
+            yield "  because a member of it says something else now"
         if memory["superseded_by"]:
             yield f"superseded by: {memory['superseded_by']} ({memory['superseded_kind']})"
         for one in memory.get("closed_statements") or ():

@@ -1,8 +1,8 @@
 """The tail of the ledger: events of a profile that its published tables lack, and the memories they change.
 
 Affected memories are folded again from all their events by the same fold that a run uses. The state of a memory also
-depends on others, on the summary that replaced it and on the newer memory that ended its validity; those are folded
-with it, and nothing else.
+depends on others, on the summary that replaced it and on the newer memory that ended its validity, and that of a
+summary on the texts of its members; those are folded with it, and nothing else.
 
 Not here: the fold (`consolidation/state/projection`) and the state that recall searches (`state`).
 """
@@ -16,7 +16,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation.edges import associations, edge_rows
-from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.consolidation.state.folding import WRONG_TO_NOTHING
 from memory_pipeline.consolidation.state.lifecycle import MOVES
 from memory_pipeline.lake.tables import Lake
@@ -72,6 +72,7 @@ class LedgerTail:
         self._frame = TABLES["events"].empty()
         self._framed = 0
         self._decisions: pl.DataFrame | None = None
+        self._told: pl.DataFrame | None = None
         self._summaries: frozenset[str] | None = None
         self._edges: pl.DataFrame | None = None
         self._mentions: Counter[str] = Counter()
@@ -109,10 +110,13 @@ class LedgerTail:
             events = self._events().filter(pl.col("memory_id").is_in(sorted(names)))
             return projection.project(events).memories, set(names)
         decisions = self._in_force()
+        told = self._members()
         closure = _connected(decisions, names)
+        closure |= set(told.filter(pl.col("member").is_in(sorted(names)))["memory_id"])
         ends = sorted(closure)
         related = decisions.filter(pl.col("memory_id").is_in(ends) | pl.col("target_id").is_in(ends))
         context = closure | set(related["memory_id"]) | set(related["target_id"].drop_nulls())
+        context |= set(told.filter(pl.col("memory_id").is_in(ends))["member"])
         folded = projection.fold(self._history(context), related).memories
         return folded.filter(pl.col("memory_id").is_in(ends)), closure
 
@@ -178,6 +182,14 @@ class LedgerTail:
             decisions = self._lake.ledger.decisions(seq=self._position, profiles=[self._profile])
             self._decisions = projection.unmasked(decisions, self._lake.ledger.reverted(seq=self._position))
         return self._decisions
+
+    def _members(self) -> pl.DataFrame:
+        """Return the summaries that runs made, each with its members: memory_id and member, read on demand."""
+        if self._told is None:
+            made = self._in_force().filter(pl.col("action") == Action.SUMMARISE.value)
+            listed = decision_json.read("after", {"members": decision_json.SUMMARY["members"]})
+            self._told = made.select("memory_id", *listed).explode("members").rename({"members": "member"}).unique()
+        return self._told
 
     def _has_history(self, names: Collection[str]) -> bool:
         """Tell whether any of these memories has events before the tail or was made by a run."""
