@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from memory_pipeline.consolidation.edges import co_recall, coactivation, links
+from memory_pipeline.consolidation.edges import co_recall, coactivation, links, neighbours
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
@@ -131,9 +131,9 @@ def linked(count):
     """Return the seconds of ours and of the peer for auto-links and reinforcements together."""
     live = memories(count)
     embedded, points = vectors(count)
-    none = TABLES["association_edges"].empty(), embedded, TABLES["tier_changes"].empty()
-    policy = Policy(associations=("auto_link", "reinforcement"))
-    found, seconds = timed(lambda: links.propose(live, *none, policy))
+    edges, risen = TABLES["association_edges"].empty(), TABLES["tier_changes"].empty()
+    policy = Policy(associations=("auto_link", "reinforcement"), similar_edges=False)
+    found, seconds = timed(lambda: links.propose(live, edges, neighbours.find(live, embedded, policy), risen, policy))
     lists = points[:NAIVE_ROWS].tolist()
 
     def naive():

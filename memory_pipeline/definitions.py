@@ -35,7 +35,7 @@ GROUPS: Final = {
         *("enrichment", "vectors"),
     ),
     "associations": (
-        *("derived_edges", "memory_importance", "scored_memories", "deferred"),
+        *("neighbours", "derived_edges", "memory_importance", "scored_memories", "deferred"),
         *("fact_changes", "verdicts", "proposed_edges", "association_edges"),
     ),
     "proposals": (
@@ -53,6 +53,7 @@ KINDS: Final = {
     "reverted": {"sqlite"},
     "vectors": {"numpy", "parquet"},
     "enrichment": {"polars", "parquet"},
+    "neighbours": {"numpy"},
     "memory_importance": {"scipy"},
     "clusters": {"scipy"},
     "completions": {"openai"},

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation.edges import associations
+from memory_pipeline.consolidation.edges import associations, neighbours
 from memory_pipeline.consolidation.state.folding import UNDIRECTED
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
@@ -20,14 +20,15 @@ CREATIVE = Policy(associations=("creative",))
 
 def derive_from(memories, vectors, policy):
     none = TABLES["accesses"].empty(), TABLES["decided_edges"].empty()
-    return associations.derive(memories, frames.enrichment({}, of=memories), vectors, *none, policy, as_of=AS_OF)
+    known, near = frames.enrichment({}, of=memories), neighbours.find(memories, vectors, policy)
+    return associations.derive(memories, known, near, *none, policy, as_of=AS_OF)
 
 
 def derive(memories, *, vectors=None, entities=None, policy=TEXT, as_of=AS_OF):
     return associations.derive(
         memories,
         frames.enrichment(entities or {}, of=memories),
-        frames.vectors(vectors or {}, of=memories),
+        neighbours.find(memories, frames.vectors(vectors or {}, of=memories), policy),
         TABLES["accesses"].empty(),
         TABLES["decided_edges"].empty(),
         policy,
@@ -49,6 +50,7 @@ def discover(memories, *, vectors, edges=None, policy=CREATIVE, as_of=AS_OF, rel
         memories.select("profile_id", "memory_id", relevance=pl.lit(relevance)),
         frames.edges([]) if edges is None else edges,
         frames.vectors(vectors, of=memories),
+        neighbours.find(memories, frames.vectors(vectors, of=memories), policy),
         TABLES["accesses"].empty(),
         TABLES["tier_changes"].empty(),
         TABLES["fact_changes"].empty(),

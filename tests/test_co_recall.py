@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation.edges import associations, co_recall
+from memory_pipeline.consolidation.edges import associations, co_recall, neighbours
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
@@ -40,7 +40,7 @@ def alone(accesses, *, names="ab", decided=None, policy=LIFETIME, as_of=AS_OF):
     return associations.derive(
         memories,
         frames.enrichment({}, of=memories),
-        frames.vectors({}, of=memories),
+        neighbours.find(memories, frames.vectors({}, of=memories), policy),
         accesses,
         frames.edges([]) if decided is None else decided,
         policy,

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation.edges import associations, co_occurrence, coactivation
+from memory_pipeline.consolidation.edges import associations, co_occurrence, coactivation, neighbours
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
@@ -26,7 +26,7 @@ def derive(memories, accesses, *, decided=(), policy=USED, vectors=None, as_of=A
     return associations.derive(
         memories,
         frames.enrichment({}, of=memories),
-        frames.vectors(vectors or {}, of=memories),
+        neighbours.find(memories, frames.vectors(vectors or {}, of=memories), policy),
         accesses,
         frames.edges(decided),
         policy,

@@ -196,10 +196,10 @@ def test_a_shortcut_does_not_walk_over_a_link():
     memories = frames.memories([{"memory_id": name} for name in "ab"])
     four = uses.accesses([{"ids": ["a", "b"], "at": ago(10 - n), "session": f"s{n}"} for n in range(4)])
     policy = Policy(associations=("shortcut",))
-    empty = {name: TABLES[name].empty() for name in ("enrichment", "vectors")}
+    empty = {name: TABLES[name].empty() for name in ("enrichment", "neighbours")}
     for decided, many in ((frames.edges([]), 1), (frames.edges([edge("update")]), 1)):
         derived = associations.derive(
-            memories, empty["enrichment"], empty["vectors"], four, decided, policy, as_of=AS_OF
+            memories, empty["enrichment"], empty["neighbours"], four, decided, policy, as_of=AS_OF
         )
         assert derived.filter(edge_type="SHORTCUT").height == many
 

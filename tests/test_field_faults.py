@@ -15,7 +15,7 @@ import pytest
 from frames import AS_OF, ago
 
 from memory_pipeline.consolidation import core_memory
-from memory_pipeline.consolidation.edges import associations
+from memory_pipeline.consolidation.edges import associations, neighbours
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.interop import jsonl
 from memory_pipeline.interop.importing import import_events
@@ -87,6 +87,7 @@ def creative(days, vectors):
         memories.select("profile_id", "memory_id", relevance=pl.lit(0.5)),
         frames.edges([]),
         frames.vectors(vectors, of=memories),
+        neighbours.find(memories, frames.vectors(vectors, of=memories), Policy(**preset("automem"))),
         *(TABLES[name].empty() for name in ("accesses", "tier_changes", "fact_changes")),
         Policy(**preset("automem")),
         as_of=AS_OF,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation.edges import associations
+from memory_pipeline.consolidation.edges import associations, neighbours
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
@@ -36,6 +36,7 @@ def discover(memories, vectors, *, edges=(), accesses=None, tiers=None, changes=
         memories.select("profile_id", "memory_id", relevance=pl.lit(0.5)),
         frames.edges(edges) if not isinstance(edges, pl.DataFrame) else edges,
         frames.vectors(vectors, of=memories),
+        neighbours.find(memories, frames.vectors(vectors, of=memories), policy),
         uses.accesses([]) if accesses is None else accesses,
         uses.risen({}) if tiers is None else tiers,
         TABLES["fact_changes"].empty() if changes is None else changes,

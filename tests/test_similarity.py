@@ -157,6 +157,15 @@ def test_the_rows_of_a_large_group_are_joined_alike_whatever_is_added():
     assert same(old, Pairs(whole.left[kept], whole.right[kept], whole.similarity[kept]))
 
 
+def test_fresh_rows_are_compared_with_all_others_and_these_not_again():
+    vectors, groups = clustered(3000, 40, seed=5), np.r_[np.zeros(2800, np.int64), np.arange(200) // 3 + 1]
+    whole = similarity.threshold_join(vectors, groups, 0.8)
+    for fresh in (np.arange(3000) % 11 == 5, np.arange(3000) == 2999, np.zeros(3000, dtype=np.bool_)):
+        kept = fresh[whole.left] | fresh[whole.right]
+        found = similarity.threshold_join(vectors, groups, 0.8, fresh=fresh, memory_budget_mb=8)
+        assert same(found, Pairs(whole.left[kept], whole.right[kept], whole.similarity[kept]))
+
+
 CHILD = """
 import hashlib, sys
 import numpy as np

@@ -58,7 +58,7 @@ SOURCES: Final = tuple(
 RECORDED: Final = tuple(name for stage in ORDER for name in stage.recorded)
 """Tables that stages add to: what was read out of texts, or asked about them, once."""
 
-DESCRIBING: Final = tuple(STAGES[name] for name in ("memories", "enrichment", "derived_edges"))
+DESCRIBING: Final = tuple(STAGES[name] for name in ("memories", "enrichment", "neighbours", "derived_edges"))
 """Stages that fold the ledger into memories and describe them, without deciding anything."""
 
 

@@ -144,6 +144,7 @@ def threshold_join(
     groups: NDArray[np.integer[Any]],
     minimum: float,
     *,
+    fresh: NDArray[np.bool_] | None = None,
     memory_budget_mb: int = 1024,
 ) -> Pairs:
     """Return all pairs of rows within a group whose stored similarity reaches `minimum`; exact.
@@ -157,6 +158,8 @@ def threshold_join(
         vectors: rows to compare, float32 [n, d].
         groups: integer code of each row [n]; only rows with the same code are compared.
         minimum: smallest cosine, -1 to 1, inclusive.
+        fresh: mask of rows [n], of which at least one must be in a pair, so that rows compared before are not compared
+            again; default: all.
         memory_budget_mb: bound on scratch memory; input and result come on top.
 
     Returns:
@@ -171,9 +174,13 @@ def threshold_join(
         raise ValueError(message)
     rows = _Rows(vectors, lengths(vectors))
     segments = _segments(groups, rows)
-    joined = [_join_small(rows, [places for places in segments if len(places) <= _SMALL], minimum)]
+    new = np.ones(len(vectors), dtype=np.bool_) if fresh is None else fresh
+    small = _join_small(rows, [places for places in segments if len(places) <= _SMALL], minimum)
+    joined = [_take(small, np.flatnonzero(new[small.left] | new[small.right]))]
     joined += [
-        _join_group(rows, places, minimum, memory_budget_mb << 20) for places in segments if len(places) > _SMALL
+        _join_group(rows, places[new[places]], places[~new[places]], minimum, memory_budget_mb << 20)
+        for places in segments
+        if len(places) > _SMALL
     ]
     pairs = _concatenate(joined)
     return _take(pairs, np.argsort(pairs.left * len(vectors) + pairs.right))
@@ -281,9 +288,12 @@ def _join_small(rows: _Rows, segments: list[NDArray[np.int64]], minimum: float) 
     return _concatenate(joined)
 
 
-def _join_group(rows: _Rows, places: NDArray[np.int64], minimum: float, budget: int) -> Pairs:
-    """Join one large group, given as ascending row numbers."""
-    prefix = _prefix(rows, places, minimum, budget // 2)
+def _join_group(rows: _Rows, fresh: NDArray[np.int64], others: NDArray[np.int64], minimum: float, budget: int) -> Pairs:
+    """Join the fresh rows of one large group with one another and with its other rows, both ascending row numbers."""
+    if not len(fresh):
+        return _concatenate([])
+    places = np.concatenate([fresh, others])
+    prefix = _prefix(rows, places, minimum, len(fresh) * (len(places) - len(fresh) / 2), budget // 2)
     edge = min(_TILE, len(places), isqrt(budget // 2 // _CELL_BYTES))
     limit = np.float32(minimum - _margin(rows.dimension if prefix is None else prefix.shape[1]))
     cells, mask = np.empty(edge * edge, dtype=np.float32), np.empty(edge * edge, dtype=np.bool_)
@@ -292,8 +302,8 @@ def _join_group(rows: _Rows, places: NDArray[np.int64], minimum: float, budget: 
     def block(part: slice) -> NDArray[np.float32]:
         return rows.units(places[part]).astype(np.float32) if prefix is None else prefix[part]
 
-    for low in range(0, len(places), edge):
-        lefts = slice(low, low + edge)
+    for low in range(0, len(fresh), edge):
+        lefts = slice(low, min(low + edge, len(fresh)))
         left_block = block(lefts)
         for start in range(low, len(places), edge):
             rights = slice(start, start + edge)
@@ -303,9 +313,10 @@ def _join_group(rows: _Rows, places: NDArray[np.int64], minimum: float, budget: 
             tile = np.matmul(left_block, right_block.T, out=cells[:size].reshape(shape))
             hits = np.greater_equal(tile, limit, out=mask[:size].reshape(shape))
             if start == low:
-                hits &= places[lefts, None] < places[rights]
+                hits &= np.arange(shape[0])[:, None] < np.arange(shape[1])
             joined.append(_verified(rows, places[lefts], places[rights], hits, minimum))
-    return _concatenate(joined)
+    pairs = _concatenate(joined)
+    return Pairs(np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right), pairs.similarity)
 
 
 def _verified(
@@ -343,12 +354,14 @@ def _nearest(rows: _Rows, queried: NDArray[np.int64], places: NDArray[np.int64],
     return best
 
 
-def _prefix(rows: _Rows, places: NDArray[np.int64], minimum: float, budget: int) -> NDArray[np.float32] | None:
+def _prefix(
+    rows: _Rows, places: NDArray[np.int64], minimum: float, cells: float, budget: int
+) -> NDArray[np.float32] | None:
     """Return leading principal coordinates per row and the length of the remainder; None if whole rows are cheaper.
 
-    By the Cauchy-Schwarz inequality, the product of two such rows is at least the cosine of the whole rows.
+    By the Cauchy-Schwarz inequality, the product of two such rows is at least the cosine of the whole rows. `cells` is
+    the number of pairs that will be compared.
     """
-    cells = len(places) ** 2 / 2
     if cells < max(16 * _SAMPLE**2, 64 * rows.dimension**2):
         return None
     moment = np.zeros((rows.dimension, rows.dimension))

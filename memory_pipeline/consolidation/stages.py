@@ -30,6 +30,7 @@ from memory_pipeline.consolidation import (
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.edges import associations, centrality, links
+from memory_pipeline.consolidation.edges import neighbours as near
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING
 from memory_pipeline.consolidation.plans import invariants, planning
@@ -61,6 +62,7 @@ from memory_pipeline.schemas import (
     Memories,
     MemoryImportance,
     MergeRefusals,
+    Neighbours,
     Profiles,
     Promotions,
     ProposedBlocks,
@@ -172,11 +174,17 @@ def mask_disabled(context: Context, enrichment: pl.DataFrame) -> pl.DataFrame:
 
 
 @stage(serves=EDGES)
+def find_neighbours(context: Context, memories: Frame[Memories], vectors: Frame[Vectors]) -> Frame[Neighbours]:
+    """Find the pairs of live memories that say nearly the same: compared once, for all edges of the run."""
+    return conform(Neighbours, near.find(memories, vectors, context.policy))
+
+
+@stage(serves=EDGES)
 def derive_edges(
     context: Context,
     memories: Frame[Memories],
     enrichment: Frame[Enrichment],
-    vectors: Frame[Vectors],
+    neighbours: Frame[Neighbours],
     accesses: Frame[Accesses],
     decided_edges: Frame[DecidedEdges],
 ) -> Frame[DerivedEdges]:
@@ -185,7 +193,7 @@ def derive_edges(
     edges = associations.derive(
         memories=memories,
         enrichment=enabled,
-        vectors=vectors,
+        neighbours=neighbours,
         accesses=accesses,
         decided=decided_edges,
         policy=context.policy,
@@ -306,6 +314,7 @@ def propose_edges(
     decided_edges: Frame[DecidedEdges],
     derived_edges: Frame[DerivedEdges],
     vectors: Frame[Vectors],
+    neighbours: Frame[Neighbours],
     accesses: Frame[Accesses],
     tier_changes: Frame[TierChanges],
     fact_changes: Frame[FactChanges],
@@ -318,6 +327,7 @@ def propose_edges(
         scored=scored_memories,
         edges=associations.union(decided_edges, derived_edges),
         vectors=vectors,
+        neighbours=neighbours,
         accesses=accesses,
         tier_changes=tier_changes,
         fact_changes=fact_changes,
@@ -857,11 +867,12 @@ def settle(
     vectors: Frame[Vectors],
     decisions: Frame[Decisions],
     reverted: Frame[Reverted],
+    neighbours: Frame[Neighbours],
     derived_edges: Frame[DerivedEdges],
 ) -> Settled:
     """Apply the plan, and describe the state after it by the same stages.
 
-    Derived edges are recomputed only if the plan changes what they derive from.
+    Derived edges are recomputed only if the plan changes what they derive from; then only new texts are compared.
     """
     before = State(
         memories=memories, edges=decided_edges, accesses=accesses, tier_changes=tier_changes, blocks=core_memory_blocks
@@ -884,7 +895,12 @@ def settle(
             context=context,
             memories=settled_memories,
             enrichment=words,
-            vectors=points,
+            neighbours=conform(
+                Neighbours,
+                near.brought_up_to(
+                    settled_memories, neighbours, before=memories, vectors=points, policy=context.policy
+                ),
+            ),
             accesses=settled_accesses,
             decided_edges=settled_edges,
         )

@@ -37,6 +37,15 @@ class Edges(dy.Schema):
     plan_id = text("Plan that decided it; empty for derived and asserted edges.")
 
 
+class Neighbours(dy.Schema):
+    """Pairs of live memories that say nearly the same, as far as a rule of edges asks for them; found once a run."""
+
+    profile_id = profile()
+    memory_id = text("The memory with the smaller id.", key=True)
+    other_id = text("The other memory.", key=True)
+    similarity = dy.Float32(description="Cosine of the two, float64 dot rounded to float32.")
+
+
 class DecidedEdges(Edges):
     """Edges that agents asserted or earlier runs decided, at the weight last given."""
 

@@ -13,7 +13,7 @@ import pytest
 from frames import AS_OF, ago
 
 from memory_pipeline.consolidation import forgetting, scoring
-from memory_pipeline.consolidation.edges import associations, centrality
+from memory_pipeline.consolidation.edges import associations, centrality, neighbours
 from memory_pipeline.ledger.event import InvalidEvent, parse
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
@@ -54,6 +54,7 @@ def creative(memories, vectors, edges=(), relevance=None):
         live.with_columns(pl.Series("relevance", relevance or [0.5] * len(live), dtype=pl.Float64)),
         frames.edges(edges),
         frames.vectors(vectors, of=memories),
+        neighbours.find(memories, frames.vectors(vectors, of=memories), RELEASE),
         TABLES["accesses"].empty(),
         TABLES["tier_changes"].empty(),
         TABLES["fact_changes"].empty(),

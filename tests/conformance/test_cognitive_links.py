@@ -7,7 +7,7 @@ import pytest
 import uses
 from frames import AS_OF, ago
 
-from memory_pipeline.consolidation.edges import associations
+from memory_pipeline.consolidation.edges import associations, neighbours
 from memory_pipeline.settings import Policy, preset
 
 COGNITIVE = Policy(**preset("cognitive"))
@@ -24,7 +24,7 @@ def retrieved(times):
     return associations.derive(
         memories,
         frames.enrichment({}, of=memories),
-        frames.vectors({}, of=memories),
+        neighbours.find(memories, frames.vectors({}, of=memories), COGNITIVE),
         uses.accesses([{"ids": ["b", "a"], "at": AS_OF}] * times),
         frames.edges([]),
         COGNITIVE,

@@ -7,7 +7,7 @@ import polars as pl
 from frames import AS_OF, ago
 
 from memory_pipeline.consolidation import forgetting, scoring
-from memory_pipeline.consolidation.edges import associations
+from memory_pipeline.consolidation.edges import associations, neighbours
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 
@@ -78,6 +78,7 @@ def test_edges_of_the_real_system(real_system):
         points = {row["id"]: [1.0, 0.0], "other": [row["similarity"], math.sqrt(1 - row["similarity"] ** 2)]}
         vectors = frames.vectors(points, of=memories)
         known, accesses, decided = frames.enrichment({}, of=memories), TABLES["accesses"].empty(), frames.edges([])
-        edges = associations.derive(memories, known, vectors, accesses, decided, policy, as_of=AS_OF)
+        near = neighbours.find(memories, vectors, policy)
+        edges = associations.derive(memories, known, near, accesses, decided, policy, as_of=AS_OF)
         kept += [row["id"]] * edges.filter(pl.col("edge_type") == "SIMILAR_TO").height
     assert sorted({row["id"] for row in case["input"]["events"]} - set(kept)) == case["expected"]["delete_edges"]

@@ -7,7 +7,7 @@ import pytest
 import uses
 from frames import AS_OF, ago
 
-from memory_pipeline.consolidation.edges import associations
+from memory_pipeline.consolidation.edges import associations, neighbours
 from memory_pipeline.settings import Policy, preset
 
 ENGRAM = Policy(**(preset("engram") | {"similar_to_threshold": 0.5}))
@@ -21,7 +21,9 @@ def kept(cosine, *hours):
     edges = associations.derive(
         memories,
         frames.enrichment({}, of=memories),
-        frames.vectors({"a": [1.0, 0.0], "b": [cosine, math.sqrt(1.0 - cosine**2)]}, of=memories),
+        neighbours.find(
+            memories, frames.vectors({"a": [1.0, 0.0], "b": [cosine, math.sqrt(1.0 - cosine**2)]}, of=memories), ENGRAM
+        ),
         uses.accesses([]),
         frames.edges([]),
         ENGRAM,

@@ -10,7 +10,7 @@ import pytest
 import uses
 from frames import AS_OF, ago
 
-from memory_pipeline.consolidation.edges import associations
+from memory_pipeline.consolidation.edges import associations, neighbours
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
 
@@ -46,6 +46,7 @@ def discover(memories, vectors):
         memories.select("profile_id", "memory_id", relevance=pl.lit(0.5)),
         frames.edges([]),
         frames.vectors(vectors, of=memories),
+        neighbours.find(memories, frames.vectors(vectors, of=memories), SUPERLOCAL),
         uses.accesses([]),
         uses.risen({}),
         TABLES["fact_changes"].empty(),

@@ -6,7 +6,7 @@ CAUSED_BY its cause and REINFORCES what it resembles. Undirected edges are store
 
 This module is the entry point. The rules are in `similarity_edges` (what memories say), `coactivation` (sessions that
 accessed them), `co_recall` (answers that named them), `links` (auto-links, reinforcements, facts) and `creative`.
-Not here: the comparison of vectors (`similarity`), and graph measures of memories (`centrality`).
+Not here: the pairs that say nearly the same (`neighbours`), and graph measures of memories (`centrality`).
 """
 
 from datetime import datetime
@@ -30,7 +30,7 @@ _LINK: Final = pl.col("edge_type") == "ASSOCIATED"
 def derive(
     memories: pl.DataFrame,
     enrichment: pl.DataFrame,
-    vectors: pl.DataFrame,
+    neighbours: pl.DataFrame,
     accesses: pl.DataFrame,
     decided: pl.DataFrame,
     policy: Policy,
@@ -65,7 +65,7 @@ def derive(
     Args:
         memories: table `memories`.
         enrichment: table `enrichment`; its `entities` are read.
-        vectors: table `vectors`; rows of other models than the policy's are ignored.
+        neighbours: table `neighbours`.
         accesses: table `accesses`; those after `as_of` do not count.
         decided: table `decided_edges`: edges that agents asserted and runs decided.
         policy: which associations are enabled, their thresholds, and how edges decay.
@@ -74,7 +74,7 @@ def derive(
     Returns:
         Table `derived_edges`, independent of earlier runs.
 
-    Cost: the exact join of similar memories and a sort of the pairs that were used together; the rest is linear.
+    Cost: a sort of the neighbours and of the pairs that were used together; the rest is linear.
     """
     present = memories.filter(pl.col("lifecycle") != Lifecycle.DELETED.value)
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).sort(KEY)
@@ -82,7 +82,7 @@ def derive(
     derived = [
         _follows(present),
         _caused_by(present),
-        similarity_edges.derive(live, enrichment, vectors, policy, as_of=as_of),
+        similarity_edges.derive(live, enrichment, neighbours, policy, as_of=as_of),
         _recalled_together(live, past_accesses, decided, policy),
     ]
     edges = _not_faded(edge_rows.complete(pl.concat(derived, how="diagonal")), policy, as_of=as_of)
@@ -95,6 +95,7 @@ def discover(
     scored: pl.DataFrame,
     edges: pl.DataFrame,
     vectors: pl.DataFrame,
+    neighbours: pl.DataFrame,
     accesses: pl.DataFrame,
     tier_changes: pl.DataFrame,
     fact_changes: pl.DataFrame,
@@ -117,6 +118,7 @@ def discover(
         scored: table `scored_memories`, of the same memories.
         edges: all edges.
         vectors: table `vectors`; rows of other models than the policy's are ignored.
+        neighbours: table `neighbours`.
         accesses: table `accesses`; those after `as_of` do not count.
         tier_changes: table `tier_changes`.
         fact_changes: table `fact_changes`.
@@ -127,11 +129,11 @@ def discover(
     Returns:
         Table `proposed_edges`, at the weight with which the edges begin.
 
-    Cost: one exact join of the live memories for auto-links and reinforcements, and the square of the creative sample.
+    Cost: a sort of the neighbours for auto-links and reinforcements, and the square of the creative sample.
     """
     parts = [
         links.about_facts(fact_changes, memories, as_of=as_of),
-        links.propose(memories, edges, vectors, tier_changes, policy),
+        links.propose(memories, edges, neighbours, tier_changes, policy),
     ]
     if "creative" in policy.associations:
         joined = edges.filter(~edge_rows.is_fact_link())

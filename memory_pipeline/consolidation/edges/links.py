@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.consolidation.edges import edge_rows
+from memory_pipeline.consolidation.edges import edge_rows, neighbours
 from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
@@ -24,7 +24,7 @@ RISEN: Final = ("short_term", "long_term")
 
 
 def propose(
-    memories: pl.DataFrame, edges: pl.DataFrame, vectors: pl.DataFrame, tier_changes: pl.DataFrame, policy: Policy
+    memories: pl.DataFrame, edges: pl.DataFrame, near: pl.DataFrame, tier_changes: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
     """Propose auto-links and reinforcements among live memories, each once, whether or not it exists already.
 
@@ -39,12 +39,11 @@ def propose(
     Args:
         memories: table `memories`.
         edges: all edges; SUMMARIZES is read.
-        vectors: table `vectors`; rows of other models than the policy's are ignored.
+        near: table `neighbours`.
         tier_changes: table `tier_changes`.
         policy: which of the two are enabled, and their thresholds.
 
-    Cost: one exact join for both, and a sort of its pairs; no join if only reinforcement is enabled and no memory has
-    risen.
+    Cost: a sort of the neighbours.
     """
     minima = {}
     if "auto_link" in policy.associations:
@@ -54,8 +53,7 @@ def propose(
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).sort(KEY)
     if not minima or live.is_empty():
         return edge_rows.between(live, np.empty(0, np.int64), np.empty(0, np.int64))
-    points, profiles = edge_rows.matrix(live, vectors, policy), edge_rows.profiles(live)
-    pairs = similarity.threshold_join(points, profiles, min(minima.values()))
+    pairs = neighbours.pairs(near, live, min(minima.values()))
     age = live.with_row_index("row").sort("profile_id", "created_at", "memory_id")["row"].to_numpy()
     rank = np.empty(len(live), dtype=np.int64)
     rank[age] = np.arange(len(live))

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.columns import KEY, days_between
-from memory_pipeline.consolidation.edges import co_occurrence, edge_rows
+from memory_pipeline.consolidation.edges import co_occurrence, edge_rows, neighbours
 from memory_pipeline.consolidation.scoring import AGE_TIERS
 from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.schemas import INSTANT
@@ -29,11 +29,11 @@ ROUNDING: Final = 1e-9
 
 
 def derive(
-    live: pl.DataFrame, enrichment: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, *, as_of: datetime
+    live: pl.DataFrame, enrichment: pl.DataFrame, near: pl.DataFrame, policy: Policy, *, as_of: datetime
 ) -> pl.DataFrame:
     """Return SIMILAR_TO and REFERENCES edges between live memories; see `associations.derive`.
 
-    One exact join finds the pairs of all rules that need a similarity.
+    `near` is table `neighbours`, of which each rule takes what reaches its threshold.
     """
     across = "cross_session" in policy.associations
     rows, entities = _mentions(live, enrichment, policy)
@@ -43,8 +43,7 @@ def derive(
     minima = [policy.similar_to_threshold] if policy.similar_edges else []
     minima += [policy.auto_link_similarity] if across else []
     if minima:
-        points, profiles = edge_rows.matrix(live, vectors, policy), edge_rows.profiles(live)
-        pairs = similarity.threshold_join(points, profiles, min(minima))
+        pairs = neighbours.pairs(near, live, min(minima))
     if policy.similar_edges:
         found.append(_similar(live, pairs, policy, as_of=as_of))
     if across:

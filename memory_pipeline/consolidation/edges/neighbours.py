@@ -1,0 +1,108 @@
+"""Neighbours: pairs of live memories that say nearly the same, found by one exact join a run.
+
+Every rule of edges takes its pairs from this table instead of joining again. Not here: the comparison of vectors
+(`similarity`), what follows from a pair (`similarity_edges`, `links`), and groups of memories, whose thresholds lie
+elsewhere (`groups`).
+"""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.edges import edge_rows
+from memory_pipeline.consolidation.similarity import Pairs
+from memory_pipeline.schemas import LIVE, TABLES
+from memory_pipeline.settings import Policy
+
+
+def minimum(policy: Policy) -> float | None:
+    """Return the lowest cosine that any rule of edges asks for; None if no rule compares vectors."""
+    rules = set(policy.associations)
+    asked = (
+        (policy.similar_to_threshold, policy.similar_edges),
+        (policy.auto_link_similarity, rules & {"auto_link", "cross_session"}),
+        (policy.reinforcement_similarity, "reinforcement" in rules),
+    )
+    return min((cosine for cosine, wanted in asked if wanted), default=None)
+
+
+def find(memories: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return table `neighbours`: the pairs of live memories of a profile whose cosine reaches `minimum`.
+
+    Args:
+        memories: table `memories`.
+        vectors: table `vectors`; rows of other models than the policy's are ignored.
+        policy: rules and their thresholds.
+
+    Cost: one exact join.
+    """
+    live = _live(memories)
+    return _joined(live, vectors, policy, fresh=np.ones(len(live), dtype=np.bool_))
+
+
+def brought_up_to(
+    memories: pl.DataFrame, known: pl.DataFrame, *, before: pl.DataFrame, vectors: pl.DataFrame, policy: Policy
+) -> pl.DataFrame:
+    """Return what `find` would for `memories`, comparing only those that were not live with the same text `before`.
+
+    Args:
+        memories: table `memories` of the state that is described.
+        known: table `neighbours` of the state `before`.
+        before: table `memories` of that state.
+        vectors: table `vectors` of both states.
+        policy: rules and their thresholds.
+
+    Cost: one exact join of what is new with all live memories of its profile.
+    """
+    text = [*KEY, "content_hash"]
+    live = _live(memories)
+    kept = live.join(_live(before), on=text, how="semi").select(KEY)
+    fresh = live.join(kept, on=KEY, how="anti").select(KEY)
+    touched = live.join(fresh, on="profile_id", how="semi", maintain_order="left")
+    is_fresh = touched.join(fresh.with_columns(new=True), on=KEY, how="left", maintain_order="left")["new"]
+    found = _joined(touched, vectors, policy, fresh=is_fresh.fill_null(value=False).to_numpy())
+    standing = known.join(kept, on=KEY, how="semi").join(
+        kept, left_on=["profile_id", "other_id"], right_on=KEY, how="semi"
+    )
+    return TABLES["neighbours"].conform(pl.concat([standing, found]))
+
+
+def pairs(neighbours: pl.DataFrame, live: pl.DataFrame, least: float) -> Pairs:
+    """Return neighbours whose cosine reaches `least` as pairs of rows of `live`; other memories are left out.
+
+    Args:
+        neighbours: table `neighbours`.
+        live: live memories by profile and id.
+        least: smallest cosine, inclusive; at least `minimum` of the policy that the table was made with.
+
+    Returns:
+        Each pair once, left < right, sorted by (left, right): what `similarity.threshold_join` returns.
+    """
+    rows = live.select(*KEY, row=pl.int_range(pl.len(), dtype=pl.Int64))
+    near = (
+        neighbours.filter(pl.col("similarity") >= pl.lit(least, pl.Float32))
+        .join(rows.rename({"row": "left"}), on=KEY)
+        .join(rows.rename({"row": "right"}), left_on=["profile_id", "other_id"], right_on=KEY)
+        .sort("left", "right")
+    )
+    return Pairs(near["left"].to_numpy(), near["right"].to_numpy(), near["similarity"].to_numpy())
+
+
+def _live(memories: pl.DataFrame) -> pl.DataFrame:
+    return memories.filter(pl.col("lifecycle").is_in(LIVE)).select(*KEY, "content_hash").sort(KEY)
+
+
+def _joined(live: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, *, fresh: NDArray[np.bool_]) -> pl.DataFrame:
+    """Return table `neighbours` of live memories, by profile and id, as far as one of the two is `fresh`."""
+    least = minimum(policy)
+    if least is None or live.is_empty():
+        return TABLES["neighbours"].empty()
+    points, profiles = edge_rows.matrix(live, vectors, policy), edge_rows.profiles(live)
+    near = similarity.threshold_join(points, profiles, least, fresh=fresh)
+    return TABLES["neighbours"].conform(
+        live.select(KEY)[near.left].with_columns(
+            other_id=live["memory_id"].gather(near.right), similarity=pl.Series(near.similarity)
+        )
+    )

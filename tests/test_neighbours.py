@@ -1,0 +1,71 @@
+"""Neighbours: found once a run, and of the state after it only what is new is compared."""
+
+import frames
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation.edges import edge_rows, neighbours
+from memory_pipeline.schemas import LIVE, TABLES
+from memory_pipeline.settings import Policy
+
+POLICY = Policy(similar_to_threshold=0.5)
+
+
+def told(count, profiles=2):
+    """Memories of some profiles with vectors about five directions, a few unknown, some memories not live."""
+    lifecycles = np.where(np.arange(count) % 7 == 3, "archived", "active")
+    memories = frames.memories(
+        {"memory_id": f"m{n:03}", "profile_id": f"p{n % profiles}", "content": f"t{n}", "lifecycle": str(lifecycles[n])}
+        for n in range(count)
+    )
+    random = np.random.default_rng(1)
+    points = np.eye(5)[np.arange(count) // 2 % 5] + 0.4 * random.normal(size=(count, 5))
+    points[::13] = 0.0
+    column = pl.Series("vector", points.tolist(), dtype=pl.List(pl.Float32))
+    vectors = memories.sort("memory_id").select("profile_id", "content_hash", column, model=pl.lit("hashing"))
+    return memories, TABLES["vectors"].conform(vectors)
+
+
+def test_the_pairs_are_those_of_a_join_at_any_threshold_from_the_lowest_on():
+    memories, vectors = told(120)
+    near = neighbours.find(memories, vectors, POLICY)
+    assert TABLES["neighbours"].violations(near).is_empty()
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).sort("profile_id", "memory_id")[::2]
+    points, profiles = edge_rows.matrix(live, vectors, POLICY), edge_rows.profiles(live)
+    for least in (0.5, 0.8, 0.97):
+        pairs, joined = neighbours.pairs(near, live, least), similarity.threshold_join(points, profiles, least)
+        for part in ("left", "right", "similarity"):
+            assert np.array_equal(getattr(pairs, part), getattr(joined, part))
+    assert len(joined) > 0
+
+
+def test_of_another_state_only_what_is_new_is_compared_and_the_table_is_the_same():
+    after, vectors = told(120)
+    name = pl.col("memory_id")
+    changed = pl.when(name == "m010").then(pl.lit("other")).otherwise("content_hash").alias("content_hash")
+    revived = pl.when(name.is_in(["m020", "m022"])).then(pl.lit("cold")).otherwise("lifecycle").alias("lifecycle")
+    left = pl.when(name == "m003").then(pl.lit("active")).otherwise("lifecycle").alias("lifecycle")
+    before = after.filter(name < "m110").with_columns(changed).with_columns(revived).with_columns(left)
+    known = neighbours.find(before, vectors, POLICY)
+    found = neighbours.brought_up_to(after, known, before=before, vectors=vectors, policy=POLICY)
+    assert_frame_equal(found, neighbours.find(after, vectors, POLICY))
+    assert found.height > known.height
+    assert neighbours.brought_up_to(before, known, before=before, vectors=vectors.clear(), policy=POLICY).equals(known)
+
+
+@pytest.mark.parametrize(
+    ("policy", "lowest"),
+    [
+        (Policy(), 0.7),
+        (Policy(associations=()), 0.75),
+        (Policy(associations=("reinforcement",), reinforcement_similarity=0.6), 0.6),
+        (Policy(associations=("creative",), similar_edges=False), None),
+    ],
+)
+def test_the_lowest_threshold_in_play_decides(policy, lowest):
+    assert neighbours.minimum(policy) == lowest
+    memories, vectors = told(30)
+    assert neighbours.find(memories, vectors, policy).is_empty() == (lowest is None)
