@@ -23,9 +23,9 @@ from memory_pipeline.service import actions
 AS_OF = homes.NIGHT.isoformat()
 PUSHED = {"memories", "enrichment", "consolidation_plan", "snapshot"}
 """Assets that each push launches alone: a stage, one that records, the plan, and what comes after the commit."""
-STEPS = ("events", "memories", "enrichment", "derived_edges", "memory_importance", "scored_memories", "proposed_edges",
-         "association_edges", "clusters", "summaries", "archived_set", "consolidation_plan", "snapshot", "deferred",
-         "fact_changes", "completions", "promotions", "proposed_blocks")  # fmt: skip
+STEPS = ("events", "memories", "enrichment", "neighbours", "derived_edges", "memory_importance", "scored_memories",
+         "proposed_edges", "association_edges", "clusters", "summaries", "archived_set", "consolidation_plan",
+         "snapshot", "deferred", "fact_changes", "completions", "promotions", "proposed_blocks")  # fmt: skip
 """Every asset that can be launched alone; of those made together one."""
 NO_ASSETS = {"consolidation_runs", "dead_letters", "payloads", "score_history"}
 """Tables that no asset makes: the ledger keeps them, and commits and maintenance add to them."""

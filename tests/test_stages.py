@@ -138,7 +138,8 @@ def test_what_is_deferred_is_neither_compared_nor_linked_nor_grouped():
         late = rest(*left)
         shared = {"deferred": late, "vectors": vectors}
         facts = apply(stages.detect_changes, context(), memories=updated, enrichment=enrichment, **shared).fact_changes
-        links = apply(stages.propose_edges, context(), memories=memories, scored_memories=scored, **shared)
+        near = {"neighbours": apply(stages.find_neighbours, context(), memories=memories, vectors=vectors)}
+        links = apply(stages.propose_edges, context(), memories=memories, scored_memories=scored, **shared, **near)
         groups = apply(
             stages.cluster,
             context(cluster_min_size=2),

@@ -19,6 +19,8 @@ from memory_pipeline.schemas import TABLES
 
 _STAGED = ("replaced", "per_run")
 """Write modes of tables that a step stages; the others are read again as of the state of the run."""
+_MADE_AGAIN = dict.fromkeys(STATE, STAGES["memories"]) | {"neighbours": STAGES["neighbours"]}
+"""Stages of tables that no commit keeps and that follow from kept ones: they are made again where a run lacks them."""
 
 
 class StagedTables(dg.IOManager):
@@ -62,8 +64,8 @@ class StagedTables(dg.IOManager):
         for run_id in self._run_ids:
             if (frame := self._store.lake.staged(run_id, name)) is not None:
                 return frame
-        if name in STATE and TABLES[name].write_mode == "per_run":
-            return self._folded(name)
+        if name in _MADE_AGAIN and TABLES[name].write_mode == "per_run":
+            return self._made_again(name)
         if TABLES[name].write_mode == "per_run":
             raise dg.Failure(
                 f"this run has not made {name}, which lasts only as long as a run; launch the job {self._job}, or "
@@ -72,11 +74,11 @@ class StagedTables(dg.IOManager):
             )
         return self._store.lake.read(name)
 
-    def _folded(self, name: str) -> pl.DataFrame:
-        """Fold a table of the state that no commit keeps from the ledger again."""
-        profiles, fold = self._table("profiles"), STAGES["memories"]
-        tables = {table: self._table(table) for table in fold.takes}
-        return pipeline.run_stage(fold, {"profiles": profiles, **tables}, self._store.policies(profiles))[name]
+    def _made_again(self, name: str) -> pl.DataFrame:
+        """Make a table that no commit keeps from the tables that its stage takes."""
+        profiles, stage = self._table("profiles"), _MADE_AGAIN[name]
+        tables = {table: self._table(table) for table in stage.takes}
+        return pipeline.run_stage(stage, {"profiles": profiles, **tables}, self._store.policies(profiles))[name]
 
 
 def io_manager(names: Namespace) -> dg.IOManagerDefinition:

@@ -129,12 +129,9 @@ def run_stage(
         computed = profiles
         if last_run and not context.actions & stage.serves:
             reused = profiles.filter(pl.col("profile_id").is_in(list(last_run.profiles)))
-            kept = reused["profile_id"].to_list()
+            own = reused["profile_id"].to_list()
             parts.append(
-                {
-                    name: TABLES[name].empty() if name in stage.recorded else last_run.read(name, kept)
-                    for name in stage.gives
-                }
+                {name: last_run.read(name, own) if name in stage.kept else TABLES[name].empty() for name in stage.gives}
             )
             computed = profiles.join(reused, on="profile_id", how="anti")
         if computed.height:

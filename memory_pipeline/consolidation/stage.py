@@ -42,6 +42,11 @@ class Stage:
         """Tables that it both takes and gives: it takes the rows recorded so far, and gives the rows to add."""
         return tuple(name for name in self.gives if name in self.takes)
 
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Tables that stand as the last run left them where nothing needs the stage; what no commit keeps is empty."""
+        return tuple(name for name in self.gives if name not in self.takes and TABLES[name].write_mode != "per_run")
+
     def tables(self, result: Any) -> dict[str, pl.DataFrame]:
         """Return what the function returned, by table name."""
         frames = (result,) if isinstance(result, pl.DataFrame) else result
