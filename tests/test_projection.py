@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.state import derived_ids, projection
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.text import content_hash
 
@@ -602,6 +602,13 @@ def test_what_a_summary_stands_for_is_not_brought_back_by_use():
     changed = [*rows, updated("a", ago(8), content="new")]
     assert stands(state_of(changed, *merge, stub)) == ("active", ago(8), None, None)
     assert memory(state_of(changed, *merge, stub))["content"] == "new"
+
+
+def test_a_fact_stands_while_its_entry_has_the_text_and_the_end_that_it_had():
+    fact = summarised("f", ago(30), members=("a",), kind="fact", cluster_id=derived_ids.entry_id("a", digest("note a")))
+    changes = [{"content": "new"}, {"valid_until": ago(9)}, {"importance": 0.9}]
+    found = [stands(state_of([stored("a"), updated("a", ago(8), **change)], fact), "f")[:2] for change in changes]
+    assert found == [("archived", ago(8)), ("archived", ago(8)), ("active", ago(30))]
 
 
 def test_a_stub_without_its_summary_waits_to_be_used():
