@@ -73,7 +73,7 @@ def test_a_summary_is_never_the_newest():
 
 def test_a_summary_comes_behind_its_members_and_those_that_it_does_not_repeat_stay_where_they_were():
     rows = told(BOOKED)
-    question = "Which rooms of the hotel are booked for guests 3, 4 and 5?"
+    question = "Which rooms of the hotel were booked for guests 3, 4 and 5?"
     whole = [*rows, summary("s", rows)]
     assert ids(question, whole, k=4) == [*ids(question, rows, k=3), "s"]
     assert sorted(ids(question, whole, k=13)) == sorted(["s", *(row["memory_id"] for row in rows)])

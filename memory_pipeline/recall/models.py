@@ -186,7 +186,7 @@ class Answer(Sequence[Recalled]):
     ranking: str
     """Name of the ranking."""
     recalled: tuple[Recalled, ...]
-    confident: bool | None
+    confident: bool | None = None
     """False where probably none of the memories answers the query; None where the ranking does not know."""
 
     @property
