@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.evaluation.compare_cost import compared, memories, texts
-from memory_pipeline.text.compare import relation_features
+from memory_pipeline.text.compare import relation_reading
 from memory_pipeline.text.compare.relation_model import RelationModel
 
 
@@ -38,7 +38,7 @@ def main() -> None:
     older, newer = np.array(list(itertools.combinations(range(1_000), 2))).T
     began = time.process_time()
     points = memories(said).with_columns(since=pl.col("created_at"))
-    reading = relation_features.read(points.select(list(relation_features.MEMORY_COLUMNS)))
+    reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
     RelationModel().judge(reading, older, newer)
     print(f"every pair of 1000: {(time.process_time() - began) / ours:.1f} times the CPU time of candidates only")
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from memory_pipeline.interop import sample
-from memory_pipeline.text.compare import relation_features
+from memory_pipeline.text.compare import relation_candidates, relation_features, relation_reading
 from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.compare.relation_model import LEAST_CONFIDENCE, probabilities, screened
 
@@ -24,12 +24,12 @@ def reading():
         session_id=pl.lit(None, pl.String),
         since=pl.lit(datetime(2026, 1, 1, tzinfo=UTC)).dt.offset_by(pl.format("{}h", pl.int_range(pl.len()))),
     )
-    return relation_features.read(memories.select(list(relation_features.MEMORY_COLUMNS)))
+    return relation_reading.read(memories.select(list(relation_reading.MEMORY_COLUMNS)))
 
 
 @pytest.mark.parametrize("needed", [LEAST_CONFIDENCE, 0.9])
 def test_a_pair_whose_clauses_are_not_read_is_related_by_none(reading, needed):
-    older, newer = relation_features.candidates(reading)
+    older, newer = relation_candidates.candidates(reading)
     pair, left, right = relation_features.statement_pairs(reading, older, newer)
     in_full = probabilities(*relation_features.features(reading, left, right))
     found = screened(reading, pair, left, right, np.full(len(RELATIONS) - 1, needed))

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from frames import ago
 
-from memory_pipeline.text.compare import relation_features, stances, standing
+from memory_pipeline.text.compare import relation_reading, stances, standing
 from memory_pipeline.text.compare.relation_model import RelationModel
 from memory_pipeline.text.parse.tokens import fold
 
@@ -63,7 +63,7 @@ def relation(older, newer, *, days=3):
         {"memory_id": "b", "content": newer, "speaker": "ida", "created_at": ago(20) + timedelta(days=days)},
     ]
     memories = frames.memories(rows).with_columns(since="created_at")
-    reading = relation_features.read(memories.select(list(relation_features.MEMORY_COLUMNS)))
+    reading = relation_reading.read(memories.select(list(relation_reading.MEMORY_COLUMNS)))
     return RelationModel().judge(reading, np.array([0]), np.array([1]))["relation"][0]
 
 

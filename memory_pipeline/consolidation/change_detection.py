@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation import languages, similarity
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.compare import relation_features
+from memory_pipeline.text.compare import relation_candidates, relation_reading
 from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.parse.speakers import by_assistant
 
@@ -64,7 +64,7 @@ def compare(
     points = _points(memories, enrichment, as_of)
     if not policy.fact_changes or len(points) < 2:  # noqa: PLR2004
         return TABLES["fact_changes"].empty()
-    reading = relation_features.read(points.select(list(relation_features.MEMORY_COLUMNS)))
+    reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
     older, newer = _candidates(reading, points, edges)
     judged = JUDGES[policy.judge].judge(reading, older, newer, least=_least(policy))
     pairs = judged.with_columns(older=pl.Series(older, dtype=pl.Int64), newer=pl.Series(newer, dtype=pl.Int64))
@@ -115,10 +115,10 @@ def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, as_of: datetime) -
     )
 
 
-def _candidates(reading: relation_features.Reading, points: pl.DataFrame, edges: pl.DataFrame) -> tuple[Rows, Rows]:
+def _candidates(reading: relation_reading.Reading, points: pl.DataFrame, edges: pl.DataFrame) -> tuple[Rows, Rows]:
     """Return pairs worth comparing, (older, newer) rows, each once."""
-    sharing = np.stack(relation_features.candidates(reading), axis=1)
-    return relation_features.each_once(np.concatenate([sharing, _similar(points, edges)]), len(points))
+    sharing = np.stack(relation_candidates.candidates(reading), axis=1)
+    return relation_candidates.each_once(np.concatenate([sharing, _similar(points, edges)]), len(points))
 
 
 def _similar(points: pl.DataFrame, edges: pl.DataFrame) -> Rows:

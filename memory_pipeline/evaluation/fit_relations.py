@@ -22,7 +22,9 @@ from scipy.optimize import minimize
 from memory_pipeline.evaluation.labelled_stores import LabelledStore
 from memory_pipeline.evaluation.made_up_stores import stores
 from memory_pipeline.text.compare.judge import RELATIONS
-from memory_pipeline.text.compare.relation_features import MEMORY_COLUMNS, candidates, features, read
+from memory_pipeline.text.compare.relation_candidates import candidates
+from memory_pipeline.text.compare.relation_features import features
+from memory_pipeline.text.compare.relation_reading import MEMORY_COLUMNS, read
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]

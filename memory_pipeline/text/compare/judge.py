@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.text.compare.relation_features import Reading
+from memory_pipeline.text.compare.relation_reading import Reading
 
 Rows = NDArray[np.int64]
 
@@ -60,7 +60,7 @@ class RelationJudge(Protocol):
 
         Args:
             reading: all memories of the store that are compared, as read; `reading.memories` has
-                `relation_features.MEMORY_COLUMNS`.
+                `relation_reading.MEMORY_COLUMNS`.
             older: index of the older memory of each pair.
             newer: index of the newer one, as many.
             least: confidence by relation below which nothing follows from it: such a pair may be called unrelated,

@@ -21,12 +21,12 @@ from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 from memory_pipeline.text.compare.numbered_things import are_others
 from memory_pipeline.text.compare.relation_features import (
     OF_CLAUSES,
-    Reading,
     columns,
     parts,
     ranks,
     statement_pairs,
 )
+from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.parse.tokens import fold, occurrences
 
 Rows = NDArray[np.int64]

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.text.compare import standing
-from memory_pipeline.text.compare.relation_features import Reading
+from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.lang.en.stances import STANCES
 
 Rows = NDArray[np.int64]

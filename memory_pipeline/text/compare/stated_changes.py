@@ -114,7 +114,7 @@ def find(memories: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
     """Find pairs of memories of which the newer states that a sentence of the older has changed.
 
     Args:
-        memories: `relation_features.MEMORY_COLUMNS`, in the order of their validity.
+        memories: `relation_reading.MEMORY_COLUMNS`, in the order of their validity.
         older: index of the older memory of each pair.
         newer: index of the newer one.
 

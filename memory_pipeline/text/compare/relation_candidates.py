@@ -1,0 +1,96 @@
+"""Pairs of memories worth judging: those that share rare words, and the latest before that share frequent ones.
+
+Not here: how memories are read (`relation_reading`), pairs whose vectors are near
+(`consolidation/change_detection`), and what the two of a pair share (`relation_features`).
+"""
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+
+from memory_pipeline.text.compare.relation_reading import LEAST_WEIGHT, Reading
+
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+MOST_SHARED: Final = 128
+"""Statements up to which a word pairs all of them."""
+NEAREST_BEFORE: Final = 12
+"""Earlier statements that a more frequent word pairs a statement with."""
+MOST_CANDIDATES: Final = 24
+"""Older memories that a memory is compared with."""
+_LEAST_SIMILARITY: Final = 0.03
+_CONTEXT_WEIGHT: Final = 0.3
+_ROWS_AT_ONCE: Final = 2048
+
+
+def candidates(reading: Reading) -> tuple[Rows, Rows]:
+    """Return pairs of memories worth judging, (older, newer): for each memory the older ones that share most with it.
+
+    A word in more than `MOST_SHARED` statements pairs each of them only with the `NEAREST_BEFORE` statements before it,
+    so that the cost is linear: about 0.1 ms per memory.
+    """
+    keys = _keys(reading)
+    counts = np.bincount(keys.indices, minlength=keys.shape[1])
+    rare = sparse.csr_array(keys @ sparse.diags_array((counts <= MOST_SHARED).astype(np.float64)))
+    rare.eliminate_zeros()
+    latest = _latest(keys, counts)
+    memory = reading.statements["memory"].to_numpy()
+    found = [np.empty((0, 2), dtype=np.int64)]
+    for low in range(0, len(memory), _ROWS_AT_ONCE):
+        part = slice(low, min(low + _ROWS_AT_ONCE, len(memory)))
+        block = (rare[part] @ rare[: part.stop].T + latest[part, : part.stop]).tocoo()
+        near = block.data >= _LEAST_SIMILARITY
+        older, newer = memory[block.col[near]], memory[block.row[near] + low]
+        earlier = older < newer
+        found.append(_nearest(older[earlier], newer[earlier], block.data[near][earlier]))
+    return each_once(np.concatenate(found), len(reading.memories))
+
+
+def each_once(pairs: Rows, count: int) -> tuple[Rows, Rows]:
+    """Return pairs of rows, [n, 2], each once and in order, as two columns; there are so many rows."""
+    older, newer = np.divmod(np.unique(pairs[:, 0] * count + pairs[:, 1]), max(count, 1))
+    return older, newer
+
+
+def _keys(reading: Reading) -> sparse.csr_array:
+    """Return [statements, words and words of the context, by store]; a product of two rows is how much they share."""
+    profile = reading.statements["profile_id"].to_numpy()
+    parts = []
+    for matrix, weight in ((reading.weighted, 1.0), (reading.context, _CONTEXT_WEIGHT)):
+        total = np.maximum(np.asarray(matrix.sum(axis=1)).ravel(), LEAST_WEIGHT)
+        scaled = matrix.tocoo()
+        column = np.unique(profile[scaled.row] * matrix.shape[1] + scaled.col, return_inverse=True)[1]
+        data = np.sqrt(weight * scaled.data / total[scaled.row])
+        width = int(column.max(initial=0)) + 1
+        parts.append(sparse.csr_array((data, (scaled.row, column)), shape=(matrix.shape[0], width)))
+    return sparse.csr_array(sparse.hstack(parts))
+
+
+def _latest(keys: sparse.csr_array, counts: Rows) -> sparse.csr_array:
+    """Return what statements share by frequent words, each with the latest statements before it."""
+    often = sparse.csc_array(keys @ sparse.diags_array((counts > MOST_SHARED).astype(np.float64)))
+    often.eliminate_zeros()
+    column = np.repeat(np.arange(often.shape[1]), np.diff(often.indptr))
+    rows, data = often.indices, often.data
+    size = (keys.shape[0],) * 2
+    shared = sparse.csr_array(size)
+    for lag in range(1, NEAREST_BEFORE + 1):
+        same = column[lag:] == column[:-lag]
+        cells = data[lag:][same] * data[:-lag][same], (rows[lag:][same], rows[:-lag][same])
+        shared = shared + sparse.csr_array(cells, shape=size)
+    return sparse.csr_array(shared)
+
+
+def _nearest(older: Rows, newer: Rows, similarity: Floats) -> Rows:
+    """Return the `MOST_CANDIDATES` nearest older memories of each newer one, [n, 2]; ties go to the later one."""
+    order = np.lexsort((-older, -similarity, newer))
+    pairs = np.stack([older[order], newer[order]], axis=1)
+    numbers = pl.Series(pairs @ np.array([1, int(newer.max(initial=0)) + 1]))
+    pairs = pairs[numbers.is_first_distinct().to_numpy()]
+    rank = np.arange(len(pairs)) - np.searchsorted(pairs[:, 1], pairs[:, 1])
+    nearest: Rows = pairs[rank < MOST_CANDIDATES]
+    return nearest
