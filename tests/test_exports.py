@@ -110,7 +110,7 @@ def test_the_index_has_the_best_first_and_fits_what_agents_load(home):
     many = held(stored([{"memory_id": f"m{n}", "content": f"{'ä' * n} [x](y) <!-- z"} for n in range(300)]))
     index = markdown.files(many)[markdown.INDEX]
     assert (len(index.splitlines()) <= 200, len(index.encode()) <= 25_000) == (True, True)
-    assert index.endswith(f"- and {300 - index.count('](notes/')} more files\n{markdown.INDEX_ENDS}\n")
+    assert index.endswith(f"- and {300 - index.count('](notes/')} more files\n{markdown_notes.INDEX_ENDS}\n")
 
 
 def test_a_folder_is_written_once_and_what_others_changed_is_not_overwritten(tmp_path):

@@ -26,8 +26,8 @@ from memory_pipeline.interop.records import Source, identifier, instant, listed,
 from memory_pipeline.interop.sampling import Sample
 
 FORMAT: Final = "chatgpt"
-FILE: Final = re.compile(r"conversations(?:[-_]\d+)?\.json")
 
+_FILE: Final = re.compile(r"conversations(?:[-_]\d+)?\.json")
 _FEEDBACK: Final = "message_feedback.json"
 _TEXTS: Final = ("text", "multimodal_text")
 _INSTRUCTIONS: Final = ("about_user_message", "about_model_message", "user_profile", "user_instructions")
@@ -35,7 +35,7 @@ _INSTRUCTIONS: Final = ("about_user_message", "about_model_message", "user_profi
 
 def detect(seen: Sample) -> bool:
     """Tell whether a path is such an export."""
-    return any(FILE.fullmatch(Path(one.name).name) and one.has("mapping") for one in seen.heads)
+    return any(_FILE.fullmatch(Path(one.name).name) and one.has("mapping") for one in seen.heads)
 
 
 def events(path: Path, *, recorded_at: datetime, profile: str | None = None, assistant: bool = False) -> Iterator[Item]:
@@ -51,7 +51,7 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
     ratings = _ratings(path)
     instructed = set[str]()
     for member in members(path):
-        if not FILE.fullmatch(member.base):
+        if not _FILE.fullmatch(member.base):
             continue
         try:
             for place, read in enumerate(member.elements("item", "conversations.item")):

@@ -1,7 +1,7 @@
 """Imports the data export of claude.ai: conversations, what Claude remembers of the person, and project instructions.
 
 Reads a ZIP file, a folder of such, or the JSON files themselves. Not here: transcripts of Claude Code
-(`claude_code.py`).
+(`transcripts.py`).
 """
 
 import re

@@ -66,8 +66,6 @@ OPTIONS: Final[Mapping[str, str]] = {
 
 FLAGS: Final = frozenset({"assistant", "episodes", "observations"})
 """Options without a value."""
-OPTION_TYPES: Final[Mapping[str, type]] = dict.fromkeys(OPTIONS, str) | {}
-
 
 FORMATS: Final[Mapping[str, Format]] = {
     one.name: one

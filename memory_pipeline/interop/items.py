@@ -25,7 +25,7 @@ class Taking(Enum):
     STATE = "state"
     """The memory is so in the source now: if the ledger has it otherwise, what differs becomes an update."""
     IF_NEW = "if new"
-    """The source has the memory as it was exported from here: only a ledger that lacks it takes it."""
+    """The memory was so at first, and its changes follow as events: only a ledger that lacks it takes it."""
 
 
 class Imported(Event):

@@ -292,7 +292,8 @@ def _aligned(places: list[_Place], before: Mapping[str, Mapping[str, Any]], take
             candidates = by_key.get(tuple(key[part] for part in parts))
             if candidates and id(place.unit) not in found:
                 found[id(place.unit)] = candidates.popleft()
-        left = {memory_id: key for memory_id, key in left.items() if memory_id not in set(found.values())}
+        matched = set(found.values())
+        left = {memory_id: key for memory_id, key in left.items() if memory_id not in matched}
     left = {memory_id: key for memory_id, key in left.items() if memory_id not in taken}
     for file in sorted({key[0] for key in left.values()}):
         old = [(memory_id, key[2]) for memory_id, key in left.items() if key[0] == file]

@@ -17,6 +17,10 @@ from memory_pipeline.ledger.payloads import written
 
 READ_ONLY: Final = frozenset({"name", "description", "inferred", "kind", "members", "outdated"})
 """Keys that describe a memory to readers and that nobody reads back."""
+INDEX_BEGINS: Final = "<!-- index by memory-pipeline -->"
+"""Line before what an import of the index skips."""
+INDEX_ENDS: Final = "<!-- end of index -->"
+"""Line after it."""
 
 _FENCE: Final = "---\n"
 _ITEM: Final = "- "

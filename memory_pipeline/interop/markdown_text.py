@@ -13,12 +13,11 @@ from typing import Any, Final
 import yaml
 
 from memory_pipeline.interop import markdown_notes
+from memory_pipeline.interop.markdown_notes import INDEX_BEGINS, INDEX_ENDS
 from memory_pipeline.interop.records import labels, mapping
 
 WHOLE: Final = 2000
 """Most characters of a note with name and description that is one memory."""
-BEGIN_INDEX: Final = "<!-- index by memory-pipeline -->"
-END_INDEX: Final = "<!-- end of index -->"
 
 _FRONT: Final = re.compile(r"---\n(?:.*?\n)??---(?:\n|\Z)", re.DOTALL)
 _MOST_FRONT: Final = 65_536
@@ -90,7 +89,7 @@ def read(text: str) -> Note:
     for note in ours:
         lines = "\n" * whole.count("\n", note.start, note.end)
         rest = rest[: note.start - start] + lines.rjust(note.end - note.start) + rest[note.end - start :]
-    if len(rest) < WHOLE and front.get("name") and front.get("description") and not ours and BEGIN_INDEX not in rest:
+    if len(rest) < WHOLE and front.get("name") and front.get("description") and not ours and INDEX_BEGINS not in rest:
         content = rest.strip()
         end = _line(whole, len(whole))
         units += [_described(Unit(content, _line(whole, start), end), front)] if content else []
@@ -143,8 +142,8 @@ def _blocks(lines: list[str], first: int) -> Iterator[Unit]:
     while place < len(lines):
         line, number = lines[place], first + place
         above = tuple(title for _, title in headings)
-        if line.strip() == BEGIN_INDEX:
-            place = next((at for at in range(place, len(lines)) if lines[at].strip() == END_INDEX), len(lines)) + 1
+        if line.strip() == INDEX_BEGINS:
+            place = next((at for at in range(place, len(lines)) if lines[at].strip() == INDEX_ENDS), len(lines)) + 1
         elif match := _HEADING.fullmatch(line):
             level = len(match[1])
             headings = [(depth, title) for depth, title in headings if depth < level]
@@ -221,7 +220,7 @@ def _paragraph_end(lines: list[str], place: int) -> int:
         if (
             fence is None
             and end > place
-            and (not line.strip() or _ITEM.fullmatch(line) or _HEADING.fullmatch(line) or line.strip() == BEGIN_INDEX)
+            and (not line.strip() or _ITEM.fullmatch(line) or _HEADING.fullmatch(line) or line.strip() == INDEX_BEGINS)
         ):
             break
         if fenced:

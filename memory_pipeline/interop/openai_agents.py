@@ -56,6 +56,7 @@ def events(
     """
     by = scopes.pattern(scope)
     source = Source(FORMAT, recorded_at, profile)
+    branches = _branches(path)
     return (
         item
         for table, columns in foreign_sqlite.tables(path).items()
@@ -63,7 +64,7 @@ def events(
         for session, rows in groupby(
             foreign_sqlite.rows(path, table, order=("session_id", "id")), key=lambda row: str(row["session_id"])
         )
-        for item in _session(source, session, rows, _branches(path), f"{file_name(path)}:{table}", assistant, by)
+        for item in _session(source, session, rows, branches, f"{file_name(path)}:{table}", assistant, by)
     )
 
 

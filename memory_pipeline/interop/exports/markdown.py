@@ -17,10 +17,6 @@ from memory_pipeline.interop.exports.current import Current, fields, inferred
 
 INDEX: Final = "MEMORY.md"
 """Name of the index."""
-INDEX_BEGINS: Final = "<!-- index by memory-pipeline -->"
-"""Line before what an import of the index skips."""
-INDEX_ENDS: Final = "<!-- end of index -->"
-"""Line after it."""
 
 _LINES: Final = 200
 _BYTES: Final = 25_000
@@ -111,12 +107,12 @@ def _topic(label: str, description: str, rows: Sequence[dict[str, Any]]) -> str:
 
 def _index(current: Current, entries: Sequence[tuple[str, str]]) -> str:
     """Return the index: core memory, then a line a file, best first, as far as lines and bytes allow."""
-    head = [f"# Memory of {line_of(current.profile_id)}", "", INDEX_BEGINS]
+    head = [f"# Memory of {line_of(current.profile_id)}", "", markdown_notes.INDEX_BEGINS]
     lines = [*head, *_fitting(head, _core(current.blocks), share=_CORE_SHARE), "## Index"]
     links = [f"- [{_escaped(title, brackets=True)}]({path})" for path, title in entries]
-    shown = _fitting([*lines, f"- and {len(links)} more files", INDEX_ENDS], links)
+    shown = _fitting([*lines, f"- and {len(links)} more files", markdown_notes.INDEX_ENDS], links)
     more = [f"- and {len(links) - len(shown)} more files"] if len(shown) < len(links) else []
-    return "\n".join([*lines, *shown, *more, INDEX_ENDS, ""])
+    return "\n".join([*lines, *shown, *more, markdown_notes.INDEX_ENDS, ""])
 
 
 def _fitting(before: Sequence[str], lines: Sequence[str], *, share: float = 1.0) -> list[str]:
