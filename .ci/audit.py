@@ -6,6 +6,7 @@ nothing was looked up, and does not fail.
 
 import json
 import os
+import re
 import sys
 import urllib.request
 from collections.abc import Collection
@@ -30,7 +31,7 @@ class Finding(NamedTuple):
 
 def main() -> int:
     """Print what was found; return 1 if an update would mend any of it."""
-    packages = sorted({(one.name, one.version) for one in metadata.distributions()})
+    packages = sorted({(normalized(one.name), one.version) for one in metadata.distributions()})
     try:
         found = findings(packages)
     except (OSError, HTTPException, ValueError, LookupError) as error:
@@ -44,7 +45,7 @@ def main() -> int:
 
 
 def findings(packages: Collection[tuple[str, str]]) -> list[Finding]:
-    """Return the known vulnerabilities of packages, given as names with their versions."""
+    """Return the known vulnerabilities of packages, given as normalized names with their versions."""
     queries = [{"package": {"name": name, "ecosystem": "PyPI"}, "version": version} for name, version in packages]
     results = ask("querybatch", {"queries": queries})["results"]
     known = [
@@ -62,10 +63,15 @@ def findings(packages: Collection[tuple[str, str]]) -> list[Finding]:
 
 
 def mended_in(record: dict[str, Any], name: str) -> list[str]:
-    """Return the versions of a package that mend a vulnerability."""
-    own = [one for one in record.get("affected", ()) if one["package"]["name"].lower() == name.lower()]
+    """Return the versions of a package, given by its normalized name, that mend a vulnerability."""
+    own = [one for one in record.get("affected", ()) if normalized(one["package"]["name"]) == name]
     spans = [span for one in own for span in one.get("ranges", ()) if span["type"] == "ECOSYSTEM"]
     return [event["fixed"] for span in spans for event in span["events"] if "fixed" in event]
+
+
+def normalized(name: str) -> str:
+    """Return a name as the service writes it, by PEP 503: a distribution may call itself `typing_extensions`."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def ask(path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:

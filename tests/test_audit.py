@@ -12,7 +12,7 @@ SCRIPT = Path(__file__).parent.parent / ".ci" / "audit.py"
 
 
 class Service(BaseHTTPRequestHandler):
-    """Knows one vulnerability of pytest."""
+    """Knows one vulnerability of what is installed as `typing_extensions`."""
 
     events = ({"introduced": "0"},)
 
@@ -22,14 +22,15 @@ class Service(BaseHTTPRequestHandler):
         self.answer(
             {
                 "results": [
-                    {"vulns": [{"id": "V-1"}]} if query["package"]["name"] == "pytest" else {} for query in queries
+                    {"vulns": [{"id": "V-1"}]} if query["package"]["name"] == "typing-extensions" else {}
+                    for query in queries
                 ]
             }
         )
 
     def do_GET(self):
         assert self.path == "/v1/vulns/V-1"
-        affected = {"package": {"name": "PyTest"}, "ranges": [{"type": "ECOSYSTEM", "events": self.events}]}
+        affected = {"package": {"name": "Typing.Extensions"}, "ranges": [{"type": "ECOSYSTEM", "events": self.events}]}
         self.answer({"affected": [affected]})
 
     def answer(self, document):
