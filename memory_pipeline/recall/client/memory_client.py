@@ -575,17 +575,17 @@ class MemoryClient:
         if names == (self._profile,):
             state = self._state_cache.current() if past is None else self._state_cache.past(past)
             return Alone(self._state_cache, state)
-        if names not in self._together:
+        together = self._together.get(names)
+        if together is None:
             policies = {name: self._settings.policy_of(name) for name in (*names, self._profile)}
             validation.check_embedders(policies)
             caches = {
                 name: self._state_cache if name == self._profile else StateCache(self._lake, name, policies[name])
                 for name in names
             }
-            if len(self._together) == _TOGETHER:
-                self._together.pop(next(iter(self._together)), None)
-            self._together[names] = TogetherCache(caches)
-        together = self._together[names]
+            together = self._together[names] = TogetherCache(caches)
+            for oldest in [*self._together][:-_TOGETHER]:
+                self._together.pop(oldest, None)
         return together.current() if past is None else together.past(past)
 
     def _record(self, answer: Answer, asker: Mapping[str, str | None], now: datetime) -> None:
