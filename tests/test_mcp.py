@@ -116,7 +116,7 @@ def test_answers_have_the_fields_that_their_schemas_tell(tmp_path):
 
     schemas, answers = talk(tmp_path, conversation, profile_id="ana")
     assert schemas.keys() == answers.keys() | {"restore"}
-    kinds = {"string": str, "array": list, "integer": int}
+    kinds = {"string": str, "array": list, "integer": int, "boolean": bool}
     for name, answer in answers.items():
         for field, schema in schemas[name]["properties"].items():
             assert isinstance(answer[field], kinds[schema["type"]]), (name, field)

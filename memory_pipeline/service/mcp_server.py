@@ -57,7 +57,7 @@ _OFFERS: Final = (
         "recall",
         "recall before answering anything earlier talk may have settled",
         reads=True,
-        returns=("memories array", "tokens integer"),
+        returns=("memories array", "tokens integer", "confident boolean"),
     ),
     _Offer("get", "get_memory", reads=True, idempotent=True, returns=_MEMORY),
     _Offer("list", "list_memories", reads=True, idempotent=True, returns=("memories array",)),

@@ -78,9 +78,9 @@ class MemoryTools:
         self,
         query: Annotated[str, Field(min_length=1, description="A plain question.")],
         profile_id: Profile = None,
-        k: Annotated[int, Field(ge=1, le=100, description="Most memories to return.")] = 10,
-        token_budget: Annotated[int | None, Field(ge=1, description="Most tokens to return.")] = None,
-        min_score: Annotated[float | None, Field(ge=0, le=1, description="Lowest score to return.")] = None,
+        k: Annotated[int, Field(ge=1, le=100, description="Most memories.")] = 10,
+        token_budget: Annotated[int | None, Field(ge=1, description="Most tokens.")] = None,
+        min_score: Annotated[float | None, Field(ge=0, le=1, description="Lowest score.")] = None,
         as_of: AsOf = None,
         deep: Deep = False,
         filters: Filters = None,
@@ -126,7 +126,7 @@ class MemoryTools:
         self,
         profile_id: Profile = None,
         filters: Filters = None,
-        limit: Annotated[int, Field(ge=1, le=1000, description="Most memories to list.")] = 20,
+        limit: Annotated[int, Field(ge=1, le=1000, description="Most memories.")] = 20,
         deep: Deep = False,
     ) -> dict[str, Any]:
         """List memories by filters, newest first. Not recorded as an access."""
