@@ -19,6 +19,7 @@ from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.recall.client.explanation import Explanation
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.models import Part
+from memory_pipeline.recall.rank.ranking import RANKINGS
 from memory_pipeline.runs import metrics, status
 from memory_pipeline.schemas import LIVE, Action
 from memory_pipeline.service.profile_choice import stored_profiles
@@ -34,7 +35,6 @@ NIGHTS: Final = 60
 """Runs that the chart of what faded shows."""
 FADING: Final = (*LEAVES, Action.SUPERSEDE.value, Action.CLOSE.value, Action.TRIM.value)
 """Decisions after which a recall no longer returns a memory, or all of it."""
-RANKINGS: Final = ("default", "engram", "automem", "cognitive", "cosine", "lexical")
 GONE: Final = "(erased or deleted)"
 
 
