@@ -139,6 +139,9 @@ def test_search_shows_the_parts_of_each_score_and_records_no_access(client, toke
     assert f"score {best.score:.3f}" in found.text
     for part in best.parts:
         assert f'<th scope="row">{part.name}</th>' in found.text
+    unsure = "Perhaps none of them answers this."
+    assert unsure not in client.get("/ui/search", params={"q": best.content}).text
+    assert unsure in client.get("/ui/search", params={"q": "Who tuned the zeppelin?"}).text
     with Lake(home) as lake:
         assert lake.ledger.position() == before
 

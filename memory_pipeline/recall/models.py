@@ -187,7 +187,7 @@ class Answer(Sequence[Recalled]):
     """Name of the ranking."""
     recalled: tuple[Recalled, ...]
     confident: bool | None = None
-    """False where probably none of the memories answers the query; None where the ranking does not know."""
+    """False where perhaps none of the memories answers the query; None where the ranking does not know."""
 
     @property
     def tokens(self) -> int:

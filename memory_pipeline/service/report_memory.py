@@ -28,7 +28,7 @@ def answer(console: Console, hits: Answer, *, home: Path, profile: str) -> None:
         recalled(console, hit, hits, whose=f" · {hit.profile_id}" if several else "")
     line(console)
     if hits.confident is False:
-        line(console, "Probably none of them answers this.")
+        line(console, "Perhaps none of them answers this.")
     line(console, f"{many(len(hits), 'memory')}, {many(hits.tokens, 'token')}, as of {when(hits.as_of)} UTC")
     explain = command(home, "explain", hits[0].memory_id, "--profile", hits[0].profile_id, "--query", hits.query)
     line(console, f"why the first: {explain}")
