@@ -64,9 +64,8 @@ def facts(
     outdated while the rest of their memory stands, what an assistant said, commands that people give each other in a
     chat, statements whose subject is said elsewhere, a job, couple or home that its speaker ended later, what others
     undertake, and deadlines that have passed. What others want is a preference, no instruction. Of facts about the same
-    thing the newest stands. Facts are
-    ranked by use (accesses, helpful feedback), then those about the person whom the profile is about, then by
-    importance, then the newest.
+    thing the newest stands. Facts are ranked by use (accesses, helpful feedback), then those about the person whom the
+    profile is about, then by importance, then the newest.
 
     Args:
         memories: rows of `memories` that are live, valid and no repetition of others.

@@ -130,7 +130,7 @@ class Together:
     def of(cls, caches: Mapping[str, StateCache], states: Sequence[State], previous: SearchPool | None = None) -> Self:
         """Return what is searched of some states: the previous pool with the differences, if there is one."""
         memories = pl.concat([_rows(place, state, caches) for place, state in enumerate(states)])
-        if previous is None or not set(previous.index.memories["memory_id"]) <= set(memories["memory_id"]):
+        if previous is None or previous.index.memories.join(memories, on="memory_id", how="anti").height:
             # Built anew too where a memory is gone: nothing of an erased one may stay.
             model = states[0].pool.index.model
             pool = SearchPool.of(Index.build(memories, _vectors(caches, states, memories), model=model))

@@ -41,8 +41,7 @@ def core_facts(texts: pl.Series) -> pl.DataFrame:
         row (index of the text), place (of the sentence in it), sentence (on one line, as written), section (one of the
         kinds above), lasting (it tells what a body has for good, or a name), commands (it is an imperative), leans
         (nothing before it says whom its first words mean), of_user (whoever speaks undertakes or wants it; true but for
-        projects and wishes of others). Sorted by row and place. Cost: about 30 s for a million
-        sentences.
+        projects and wishes of others). Sorted by row and place. Cost: about 30 s for a million sentences.
     """
     said = _sentences(texts)
     low = tokens.fold(said["sentence"])
