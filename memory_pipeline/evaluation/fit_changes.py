@@ -22,13 +22,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from memory_pipeline.evaluation.conversations import Chat, chat, load
-from memory_pipeline.evaluation.fit_ranking import SEEDS, index_of
+from memory_pipeline.evaluation.fit_ranking import SEEDS, asked, index_of
 from memory_pipeline.evaluation.made_up_stores import stores
 from memory_pipeline.evaluation.synthetic_chats.chats import generate
 from memory_pipeline.recall.index.memory_index import Index
-from memory_pipeline.recall.index.queries import parse
 from memory_pipeline.recall.rank.changes import CHANGES, COMPARED, change_features
-from memory_pipeline.recall.rank.features import select_candidates
 from memory_pipeline.recall.rank.ranking import weights
 from memory_pipeline.text.embed.embedding import embedder
 
@@ -83,9 +81,7 @@ def example(
         source: as in `Example`.
         group: as in `Example`.
     """
-    language = index.passages.language_of(row["text"])
-    question = parse(row["text"], now=row["at"], speakers=index.speakers, language=language)
-    candidates = select_candidates(index, question, index.live, vector)
+    question, candidates = asked(index, row["text"], row["at"], vector)
     scores = candidates.scored(weights(index.model))[0]
     head = np.argsort(-scores, kind="stable")[:COMPARED]
     if not len(head):

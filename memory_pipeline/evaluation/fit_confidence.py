@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from memory_pipeline.evaluation.conversations import chat
-from memory_pipeline.evaluation.fit_ranking import index_of
+from memory_pipeline.evaluation.fit_ranking import asked, index_of
 from memory_pipeline.evaluation.labelled_stores import DEPTH, LabelledStore
 from memory_pipeline.evaluation.made_up_stores import stores
-from memory_pipeline.recall.index.queries import parse
 from memory_pipeline.recall.rank.confidence import CONFIDENCE, confidence_features
-from memory_pipeline.recall.rank.features import select_candidates
 from memory_pipeline.recall.rank.ranking import weights
 from memory_pipeline.text.embed.embedding import embedder
 
@@ -39,14 +37,12 @@ def examples(store: LabelledStore) -> tuple[Floats, Marks]:
     vectors = embedder(index.model).embed([question["question"] for question in store.questions])
     ids = index.memories["memory_id"]
     rows, answered = [], []
-    for asked, vector in zip(store.questions, vectors, strict=True):
-        language = index.passages.language_of(asked["question"])
-        question = parse(asked["question"], now=asked["at"], speakers=index.speakers, language=language)
-        candidates = select_candidates(index, question, index.live, vector)
+    for row, vector in zip(store.questions, vectors, strict=True):
+        question, candidates = asked(index, row["question"], row["at"], vector)
         scores = candidates.scored(weights(index.model))[0]
         first = ids.gather(candidates.rows[np.argsort(-scores, kind="stable")[:DEPTH]])
         rows.append(confidence_features(index, question, candidates, scores))
-        answered.append(bool(first.is_in([name for group in asked["gold"] for name in group]).any()))
+        answered.append(bool(first.is_in([name for group in row["gold"] for name in group]).any()))
     return np.array(rows), np.array(answered, dtype=np.bool_)
 
 

@@ -28,7 +28,7 @@ from scipy.optimize import minimize
 from memory_pipeline.evaluation.conversations import Chat, load
 from memory_pipeline.evaluation.synthetic_chats.chats import generate
 from memory_pipeline.recall.index.memory_index import Index
-from memory_pipeline.recall.index.queries import parse
+from memory_pipeline.recall.index.queries import Question, parse
 from memory_pipeline.recall.rank.features import FEATURES, Candidates, select_candidates
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.text.embed.embedding import embed_texts, embedder
@@ -94,18 +94,22 @@ def index_of(chat: Chat, *, model: str = "hashing") -> Index:
     return Index.build(memories, embed_texts(memories.unique("content_hash"), model), model=model)
 
 
+def asked(index: Index, text: str, at: datetime, vector: NDArray[np.float32]) -> tuple[Question, Candidates]:
+    """Return a question of a given vector as parsed for an index, and its candidates."""
+    question = parse(text, now=at, speakers=index.speakers, language=index.passages.language_of(text))
+    return question, select_candidates(index, question, index.live, vector)
+
+
 def examples(chat: Chat, source: str, *, model: str = "hashing") -> list[Example]:
     """Return the questions of a chat with evidence, asked a day after its end."""
     index = index_of(chat, model=model)
     now = chat.turns["at"].to_list()[-1] + timedelta(days=1)
     ids = index.memories["memory_id"]
-    asked = chat.questions.filter(pl.col("evidence").list.len() > 0)
-    vectors = embedder(index.model).embed(asked["text"].to_list())
+    questions = chat.questions.filter(pl.col("evidence").list.len() > 0)
+    vectors = embedder(index.model).embed(questions["text"].to_list())
     result = []
-    for row, vector in zip(asked.iter_rows(named=True), vectors, strict=True):
-        language = index.passages.language_of(row["text"])
-        question = parse(row["text"], now=now, speakers=index.speakers, language=language)
-        candidates = select_candidates(index, question, index.live, vector)
+    for row, vector in zip(questions.iter_rows(named=True), vectors, strict=True):
+        candidates = asked(index, row["text"], now, vector)[1]
         gold = ids.gather(candidates.rows).is_in(row["evidence"]).to_numpy()
         result.append(Example(chat.chat_id, source, row["kind"], candidates, gold))
     return result

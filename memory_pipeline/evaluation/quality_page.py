@@ -76,8 +76,8 @@ _OWN: Final = """
 ## What the default decides wrongly
 
 Decisions of one run of `default`, and of one at half the tokens, that the labels call wrong, verbatim, at most twenty,
-some of every kind. They come from stores made up for this project: `examples/labelled_store`, notes that no model was
-fitted on and no rule was made for, then some that `relations` is fitted on, where fewer are wrong than elsewhere.
+some of every kind. They come from stores made up for this project: `examples/labelled_store`, then those of the table
+above; `relations` was fitted on none of them and no rule was made for them.
 
 """
 _MISSED: Final = """

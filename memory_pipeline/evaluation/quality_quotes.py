@@ -16,7 +16,6 @@ from memory_pipeline.schemas import LIVE
 
 MOST: Final = 20
 """Most quotes of a table of the page."""
-_MADE_UP: Final = 12
 QUOTES: Final = {"what": pl.String(), "older": pl.String(), "newer": pl.String()}
 
 
@@ -44,8 +43,8 @@ def chosen(found: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 
 def own(folder: Path) -> list[LabelledStore]:
-    """Return the stores to quote from: the example, which nothing was fitted on, then some of the made-up ones."""
-    return [*labelled_stores.load(folder), *stores.load()[:_MADE_UP]]
+    """Return the stores to quote from, on which no link was fitted: the example, then made-up ones with questions."""
+    return [*labelled_stores.load(folder), *(store for store in stores.load() if store.questions)]
 
 
 def _wrong(kept: Outcome, half: Outcome) -> list[tuple[str, set[Pair]]]:
