@@ -62,8 +62,9 @@ class LostPayloads(LakeError):
     def __init__(self, home: Path, positions: Sequence[int], remedy: str = "restore") -> None:
         """Name the positions; the remedy ends with the files of the payloads."""
         self.positions = positions
-        few = ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in _runs(positions)[:_SHOWN])
-        more = ", ..." if len(_runs(positions)) > _SHOWN else ""
+        ranges = _ranges(positions)
+        few = ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in ranges[:_SHOWN])
+        more = ", ..." if len(ranges) > _SHOWN else ""
         super().__init__(
             f"{home}: the payloads of {len(positions)} events (position {few}{more}) are in neither the ledger nor its "
             f"files; {remedy} lake/payloads or archive/ from a backup"
@@ -471,15 +472,15 @@ def _payloads_at(transaction: Transaction, seqs: Collection[int]) -> dict[int, s
     return {row[0]: row[1] for row in rows if row is not None}
 
 
-def _runs(positions: Iterable[int]) -> list[tuple[int, int]]:
-    """Return the first and last of each run of consecutive positions, which are in order."""
-    runs = list[tuple[int, int]]()
+def _ranges(positions: Iterable[int]) -> list[tuple[int, int]]:
+    """Return the first and last of each range of consecutive positions, which are in order."""
+    ranges = list[tuple[int, int]]()
     for position in positions:
-        if runs and position == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], position)
+        if ranges and position == ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], position)
         else:
-            runs.append((position, position))
-    return runs
+            ranges.append((position, position))
+    return ranges
 
 
 def position_in(transaction: Transaction) -> int:
