@@ -1,9 +1,12 @@
 """What a run changes of a folder of Markdown: only the lines that it replaces or lets go."""
 
+import zipfile
+
 import commands
 import json_page
 
 from memory_pipeline import MemoryClient
+from memory_pipeline.interop import markdown
 from memory_pipeline.interop.dreaming import Place, Summary, changes, diff
 
 LIST = """---
@@ -87,6 +90,22 @@ def test_files_that_are_one_memory_each_become_one_file():
     assert changes({"n/b.md": "Tea!\n"}, both[1:], leaving={"b"}, summaries=two[:1]) == {
         "n/b.md": '---\nmemory_id: "s"\n---\n\nTea, twice.\n'
     }
+
+
+def test_files_of_any_system_keep_their_front_matter(tmp_path):
+    written = {
+        "a.MD": "\ufeff---\r\nname: a\r\n---\r\n\r\nTea.\r\n",
+        "b.md": "\ufeff---\r\nname: b\r\n---\r\n\r\n- Tea!\r\n",
+    }
+    for name, text in written.items():
+        (tmp_path / name).write_bytes(text.encode())
+    (tmp_path / "latin.md").write_bytes(b"- caf\xe9\n")
+    with zipfile.ZipFile(tmp_path / "old.zip", "w") as archive:
+        archive.writestr("c.md", "- Tea?\n")
+    assert markdown.texts(tmp_path) == written
+    both = places("a.MD", ("a", 0, 5), whole=True) + places("b.md", ("b", 4, 5))
+    made = changes(written, both, leaving={"a", "b"}, summaries=[Summary("s", "Tea, twice.", ["a", "b"])])
+    assert made == {"a.MD": '---\nmemory_id: "s"\nname: a\n---\n\nTea, twice.\n', "b.md": None}
 
 
 def test_a_folder_is_dreamt_written_and_taken_back(tmp_path):

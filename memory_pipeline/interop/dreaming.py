@@ -78,7 +78,8 @@ def changes(
             removed.add(place.file)
     for file, edited in edits.items():
         text = _edited(texts[file], edited)
-        if all(_BARE.fullmatch(line) for line in text[markdown_notes.read_front_matter(text)[1] :].split("\n")):
+        plain = _plain(text)
+        if all(_BARE.fullmatch(line) for line in plain[markdown_notes.read_front_matter(plain)[1] :].split("\n")):
             removed.add(file)
         else:
             made[file] = text
@@ -118,10 +119,16 @@ def _id(summary: Summary) -> dict[str, str]:
 
 def _in_place(text: str, summary: Summary) -> str:
     """Return a file that is one memory with a summary as its text; the rest of its front matter stays."""
-    _, body = markdown_notes.read_front_matter(text)
-    kept = [line for line in text[:body].split("\n")[1:-2] if not line.startswith("memory_id:")]
+    plain = _plain(text)
+    _, body = markdown_notes.read_front_matter(plain)
+    kept = [line for line in plain[:body].split("\n")[1:-2] if not line.startswith("memory_id:")]
     own = markdown_notes.front_matter(_id(summary)).split("\n")
     return "\n".join([*own[:-2], *kept, *own[-2:], summary.content, ""])
+
+
+def _plain(text: str) -> str:
+    """Return a text without the byte order mark and the carriage returns of other systems."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 def _note(summary: Summary) -> str:

@@ -8,6 +8,7 @@ import json
 import subprocess
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
@@ -141,6 +142,19 @@ def places(path: Path, *, profile: str, ledger: Ledger, name: str | None = None)
         Place(one.memory_id, one.file, one.unit.line - 1, one.unit.after - 1, one.note.whole)
         for one in _named(_Folder.of(path).places, before, source, ledger, _taken_out(ledger, profile))
     ]
+
+
+def texts(path: Path) -> dict[str, str]:
+    """Return the exact text of each file of Markdown in a folder by its path in the folder.
+
+    Files that cannot be read are left out, and so are those in archives, which nobody edits in their place.
+    """
+    found = dict[str, str]()
+    for member in members(path):
+        if member.path is not None and member.name.lower().endswith(SUFFIXES):
+            with suppress(OSError, UnicodeDecodeError):
+                found[member.name] = member.path.read_bytes().decode()
+    return found
 
 
 def _source(path: Path, recorded_at: datetime, profile: str | None, name: str | None) -> Source:

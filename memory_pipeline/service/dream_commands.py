@@ -17,7 +17,6 @@ from memory_pipeline.interop import dreaming, formats, importing
 from memory_pipeline.interop import markdown as folders
 from memory_pipeline.interop.exports import current, dream_record, folder
 from memory_pipeline.interop.exports.dream_record import DreamRecord
-from memory_pipeline.interop.files import members
 from memory_pipeline.interop.importing import ImportReport
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.schemas import Action
@@ -79,9 +78,10 @@ def _dreamt(lake: Lake, settings: Settings, directory: Path, owner: str, *, appl
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
     from memory_pipeline.runs import consolidate, inputs  # noqa: PLC0415
 
-    texts = {member.name: member.text() for member in members(directory) if member.name.endswith(folders.SUFFIXES)}
+    texts = folders.texts(directory)
     taken = _imported(lake, settings, directory, owner)
-    places = folders.places(directory, profile=owner, ledger=lake.ledger)
+    standing = folders.places(directory, profile=owner, ledger=lake.ledger)
+    places = [place for place in standing if place.file in texts]
     now = datetime.now(UTC)
     profiles = inputs.select_profiles(lake, settings, as_of=now, profiles=[owner], trigger="cli")
     run_id = str(uuid7()) if apply else None
