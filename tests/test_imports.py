@@ -415,6 +415,17 @@ def test_a_path_of_another_format_is_refused_and_its_own_named():
         read("letta", REAL / "nowhere.af")
 
 
+def test_checkpoints_beside_a_store_are_counted(ledger, tmp_path):
+    database = shutil.copy(REAL / "langgraph.sqlite", tmp_path)
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE checkpoints (checkpoint BLOB)")
+        connection.executemany("INSERT INTO checkpoints VALUES (?)", [(b"x",)] * 3)
+    connection.close()
+    report, _ = taken(ledger, "langgraph", Path(database))
+    assert report.skipped["checkpoints of threads"] == 3
+    assert report.accepted
+
+
 def test_an_export_that_breaks_off_gives_what_comes_before(ledger, tmp_path):
     text = json.dumps(foreign_stores.CHATGPT)
     (tmp_path / "conversations.json").write_text(text[: text.index('"c3"')], "utf-8")

@@ -122,7 +122,7 @@ def _fact(record: Record, read: Mapping[str, Any], names: Mapping[str, str]) -> 
             {**ends, **mapping(read.get("attributes")), "reference_time": read.get("reference_time")}
         ),
     }
-    yield from record.stored(read.get("uuid"), read.get("fact"), {k: v for k, v in payload.items() if v is not None})
+    yield from record.stored(read.get("uuid"), read.get("fact"), payload)
 
 
 def _episode(record: Record, read: Mapping[str, Any]) -> Iterator[Item]:

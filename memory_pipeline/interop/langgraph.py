@@ -69,8 +69,8 @@ def _rows(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
         name = file_name(path)
         for row in foreign_sqlite.rows(path, _TABLE):
             yield f"{name}:{row['prefix']}/{row['key']}", row
-        for _ in foreign_sqlite.rows(path, _CHECKPOINTS):
-            yield name, Skipped("checkpoints of threads")
+        if checkpoints := foreign_sqlite.count(path, _CHECKPOINTS):
+            yield name, Skipped("checkpoints of threads", checkpoints)
         return
     for member in members(path):
         try:

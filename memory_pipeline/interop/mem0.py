@@ -239,10 +239,11 @@ def _links(
     source: Source, entities: list[tuple[str, Mapping[str, Any]]], found: Mapping[str, Record]
 ) -> Iterator[Item]:
     for origin, entity in entities:
-        names = [name for name in map(identifier, listed(entity.get("linked_memory_ids"))) if name in found]
+        linked = set(map(identifier, listed(entity.get("linked_memory_ids"))))
+        names = sorted(name for name in linked if name is not None and name in found)
         if len(names) > _SHARED:
             yield Skipped("entities that too many memories name")
             continue
-        for one, other in combinations(sorted({name for name in names if name}), 2):
+        for one, other in combinations(names, 2):
             record = source.record(dict(entity), origin, at=entity.get("created_at")).of(found[one])
             yield from record.linked(one, other, "RELATES_TO", kind="shared_entity")

@@ -91,8 +91,7 @@ def share(value: object) -> float | None:
 
 def times(value: object) -> int:
     """Return a count; 0 if it is none or negative."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return min(value, 10**9) if isinstance(value, int) and whole and value > 0 else 0
+    return min(max(value, 0), 10**9) if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def mapping(value: object) -> Mapping[str, Any]:

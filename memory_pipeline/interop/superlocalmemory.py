@@ -4,7 +4,6 @@ The database is opened for reading only. Not here: links that it derives itself,
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -122,14 +121,10 @@ class _Store:
                 yield from self._link(row, "source_fact_id", "target_fact_id", "RELATES_TO")
             else:
                 yield Skipped(_DERIVED)
-        merged = defaultdict[str, list[str]](list)
         for row in self._rows(_FACTS):
-            if row.get("merged_into"):
-                merged[str(row["merged_into"])].append(str(row.get("fact_id")))
-        for newer, older in merged.items():
-            for name in older:
-                if record := self._records.get(newer):
-                    yield from record.linked(newer, name, "SUPERSEDES")
+            newer = row.get("merged_into")
+            if newer and (record := self._records.get(str(newer))):
+                yield from record.linked(str(newer), str(row.get("fact_id")), "SUPERSEDES")
 
     def _link(self, row: Mapping[str, Any], one: str, other: str, kind: str) -> Iterator[Item]:
         record = self._records.get(str(row.get(one)))

@@ -65,6 +65,22 @@ def rows(path: Path, table: str, *, order: Sequence[str] = ()) -> Iterator[dict[
             raise _unreadable(path, error) from error
 
 
+def count(path: Path, table: str) -> int:
+    """Return how many rows a table has, without reading them; 0 if there is no such table.
+
+    Raises:
+        Unreadable: it is no database, damaged, or in use for too long.
+    """
+    if table not in tables(path):
+        return 0
+    with closing(_opened(path)) as connection:
+        try:
+            (found,) = connection.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()  # noqa: S608 - quoted name
+        except sqlite3.Error as error:
+            raise _unreadable(path, error) from error
+    return int(found)
+
+
 def _opened(path: Path) -> sqlite3.Connection:
     try:
         # A database with a write-ahead log and no such file beside it is in use by nobody; opened as usual, it would
