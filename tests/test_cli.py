@@ -202,6 +202,7 @@ def test_a_plan_is_applied_exactly_and_once(plan, fresh, night, tmp_path):
     assert "has changed since the plan was made; plan again" in refused("apply", file, home=tmp_path / "data")
 
 
+@pytest.mark.drill
 def test_a_plan_of_another_preset_is_applied_under_that_preset(fresh, tmp_path):
     shutil.copytree(fresh, tmp_path / "data")
     file = tmp_path / "plan.json"
@@ -217,6 +218,7 @@ def test_the_second_plan_of_an_instant_is_empty(night):
     assert "The plan is empty" in text("consolidate", "--dry-run", "--as-of", NIGHT, home=night[0])
 
 
+@pytest.mark.drill
 def test_presets_are_compared_without_a_trace(copy):
     before = contents(copy)
     chosen = ("--preset", "superlocal", "--preset", "three_tier", "--nights", "2", "--as-of", NIGHT)
@@ -228,6 +230,7 @@ def test_presets_are_compared_without_a_trace(copy):
     assert (wrong.returncode, "did you mean 'superlocal'?" in wrong.stderr) == (1, True)
 
 
+@pytest.mark.drill
 def test_only_the_profile_that_is_named_takes_part(copy):
     run = told("consolidate", "-p", "sample-2", "--as-of", "2026-05-03", "--lightweight", home=copy)
     assert [(row["profile_id"], row["task"]) for row in run["profiles"]] == [("sample-2", "lightweight")]
@@ -283,6 +286,7 @@ def test_the_report_says_what_was_found_merged_kept_apart_and_kept(reported):
     assert max(len(line) for line in shown.splitlines() if line.startswith(" sample")) <= 80
 
 
+@pytest.mark.drill
 def test_a_quota_holds_back_and_can_be_released_for_one_run(copy):
     (copy / "memory_pipeline.toml").write_text(
         "[profiles.sample-1]\narchive_threshold = 1.0\ngrace_period_days = 0\nprotected_importance = ''\n"
@@ -333,6 +337,7 @@ def test_an_event_that_waits_shows_in_status(copy):
     assert "oldest event has waited" in text("status", home=copy)
 
 
+@pytest.mark.drill
 def test_undo_takes_back_a_merge_and_then_the_run(copy):
     with Lake(copy) as lake:
         merged = lake.read("memories", profiles=["sample-1"]).filter(kind="compression").row(0, named=True)

@@ -63,6 +63,7 @@ def test_files_are_what_is_evaluated_where_no_other_word_stands_first(conversati
     assert "script" not in page.read_text("utf-8")
 
 
+@pytest.mark.drill
 def test_presets_and_budgets_are_tried_together_and_compared_with_keeping_everything(conversation):
     found = told(
         "evaluate",

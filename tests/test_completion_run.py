@@ -205,6 +205,7 @@ def test_a_missing_package_stops_the_run_with_one_sentence(lake, instance, monke
     assert "pip install 'memory-pipeline[llm]'" in launches.why(result)["fact_changes"]
 
 
+@pytest.mark.drill
 def test_a_client_asks_too_and_a_second_run_asks_nothing_new(lake):
     profile = lake.ledger.profiles()["profile_id"][0]
     with serving(faithful) as server:

@@ -438,6 +438,7 @@ def test_an_agent_lists_changes_protects_and_erases_as_over_the_other_faces(tmp_
         assert lake.events().filter(session_id="s1")["event_type"].to_list()[-1] == "session.ended"
 
 
+@pytest.mark.drill
 def test_an_agent_ticks_restores_and_takes_back(consolidated, tmp_path):
     folder = tmp_path / "data"
     with homes.copied(consolidated, folder) as lake:

@@ -141,6 +141,7 @@ def standing(published: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {name: published[name].drop("plan_id", strict=False) for name in names}
 
 
+@pytest.mark.drill
 def test_hours_later_only_time_and_new_summaries_call_for_more(nights, own):
     five = nights.end + timedelta(hours=5)
     later = homes.night(own, as_of=five, policy=nights.settings, run_id="later")["consolidation_plan"]
@@ -153,6 +154,7 @@ def test_hours_later_only_time_and_new_summaries_call_for_more(nights, own):
     assert set(nights.planned(own, 10)["action"]) <= BY_TIME
 
 
+@pytest.mark.drill
 def test_undo_of_the_run_restores_the_former_tables_and_a_rebuild_makes_the_latter(nights, own):
     runs = rebuild.runs_in_force(own)
     last = runs.unique("profile_id", keep="last", maintain_order=True)

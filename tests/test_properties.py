@@ -8,6 +8,7 @@ from typing import Any
 
 import homes
 import polars as pl
+import pytest
 from example_counts import examples
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -148,6 +149,7 @@ USE = ("access_count", "last_accessed_at", "access_sessions", "stability_gain")
 SCORES = ("retention", "stability", "floored_at", "recency", "energy", "age_tier", "idle_days")
 
 
+@pytest.mark.drill
 @examples(0, drill=120)
 @example(life=FULL, looks=[20.0, 45.0], cognitive=True)
 @given(lives, st.lists(days, max_size=3), st.booleans())

@@ -44,6 +44,7 @@ def blocks(lake: Lake) -> dict[str, tuple[str, int]]:
     return {row["block"]: (row["content"], row["version"]) for row in shown.iter_rows(named=True)}
 
 
+@pytest.mark.drill
 def test_versions_of_a_block_only_rise_even_if_it_was_empty_between(lake):
     lake.ledger.append([happened(1, "stored", "a", content="Ada lives in Bath.", category="semantic")])
     homes.night(lake, as_of=START + DAY, run_id="one")

@@ -9,6 +9,7 @@ import frames
 import homes
 import polars as pl
 import pytest
+import sampling
 from planned import commit, memory, profiles, propose, revert, said, state
 from rich.console import Console
 
@@ -155,6 +156,7 @@ def test_a_preview_is_what_is_then_committed_and_the_second_run_decides_nothing(
     assert planned(lake).is_empty()
 
 
+@pytest.mark.drill
 def test_a_narrower_budget_is_met_at_once_without_quota_and_undo_restores_the_one_before_and_then_the_texts(lake, made):
     first = lake.read("memories")
     homes.settings(lake.home, token_budget=SMALL)
@@ -363,7 +365,7 @@ def bread(tmp_path_factory):
     return home
 
 
-@pytest.mark.parametrize("back", ["restore", "undo"])
+@pytest.mark.parametrize("back", sampling.first("undo", "restore"))
 def test_a_text_that_several_nights_have_cut_comes_back_whole_and_stays(bread, tmp_path, back):
     with homes.copied(bread, tmp_path) as lake:
         if back == "restore":
