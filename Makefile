@@ -6,12 +6,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 HOME_FOLDER ?= data
 SHARED ?= ../shared
-# A file stays on one worker, for the stores that its tests share; four keep two cores busy while servers and disks are waited for.
-WORKERS := -n 4 --dist loadfile --no-loadscope-reorder
+# A file stays on one worker, for the stores that its tests share; more workers than cores cost more than they gain.
+WORKERS := -n logical --dist loadfile --no-loadscope-reorder
 # Files with drills of which a short case stays on each push: crashes, crowds, erasures, breakers, bad input, access.
 SHORT_DRILL := $(wildcard $(addprefix tests/test_,crash_*.py busy_*.py erasure*.py starving.py client_writing.py breakers.py \
 	backup.py bad_input.py access.py isolation.py long_texts.py))
 export MEMORY_PIPELINE_HOME := $(HOME_FOLDER)
+# Where it is set, each process would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help check style types suite demo test quick drill drill-short integrations ui docs site bench quality lint install dev clean
 
