@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 
 import polars as pl
@@ -43,10 +44,10 @@ def settings(home: Path, **policy) -> Settings:
 
 
 def night(lake: Lake, *, as_of: datetime = NIGHT, run_id: str = "run", policy: Settings | None = None, **options):
-    """Consolidate in this process; returns the tables of the run."""
+    """Consolidate in this process; returns all tables of the run."""
     chosen = policy or settings(lake.home)
     profiles = inputs.select_profiles(lake, chosen, as_of=as_of, **options)
-    return consolidate.consolidate(lake, chosen, profiles, run_id=run_id)
+    return consolidate.consolidate(lake, chosen, profiles, run_id=run_id, keep=None)
 
 
 def enriched(lake: Lake, *, as_of: datetime = NIGHT) -> None:
@@ -71,7 +72,7 @@ def published(lake: Lake, *, but: tuple[str, ...] = ()) -> dict[str, pl.DataFram
 
 
 def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> None:
-    """Both hold the same tables, to the byte of their Arrow form."""
+    """Both hold the same tables, to the byte of the files that hold them; what lies under a null is in no file."""
     assert one.keys() == other.keys()
     for name, frame in one.items():
         assert frame.equals(other[name]), f"table {name} differs"
@@ -79,7 +80,9 @@ def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> None:
 
 
 def _bytes(frame: pl.DataFrame) -> bytes:
-    return frame.rechunk().write_ipc(None, compat_level=pl.CompatLevel.oldest()).getvalue()
+    buffer = BytesIO()
+    frame.rechunk().write_parquet(buffer)
+    return buffer.getvalue()
 
 
 def days(number: float) -> timedelta:

@@ -4,14 +4,13 @@ Not here: the stages themselves (`stages`), reading and keeping tables (`lake/`)
 `sensors/`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import scope as scopes
 from memory_pipeline.consolidation.context import TASKS, Complete, Context, recorded_only
 from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.stage import Stage, tables_taken
@@ -59,6 +58,9 @@ SOURCES: Final = tuple(
 RECORDED: Final = tuple(name for stage in ORDER for name in stage.recorded)
 """Tables that stages add to: what was read out of texts, or asked about them, once."""
 
+ROWS_AT_ONCE: Final = 25_000
+"""Rows of the largest table of a stage that it is given at once, unless one profile has more; bounds the memory."""
+
 DESCRIBING: Final = tuple(STAGES[name] for name in ("memories", "enrichment", "neighbours", "derived_edges"))
 """Stages that fold the ledger into memories and describe them, without deciding anything."""
 
@@ -83,26 +85,36 @@ def run(
     policies: Mapping[str, Policy],
     *,
     stages: Sequence[Stage] = ORDER,
+    keep: Collection[str] | None = None,
     last_run: LastRun | None = None,
     complete: Complete = recorded_only,
 ) -> dict[str, pl.DataFrame]:
     """Run stages in order: what a run, a preview, a rebuild, an undo and a look at a past state do.
 
+    All stages are run for one group of profiles after the other (see `ROWS_AT_ONCE`), so that beside the tables that
+    are kept, only those of one group are in memory.
+
     Args:
         tables: the tables of `SOURCES`.
         policies: the policies in play, by hash.
         stages: which stages, in order.
+        keep: tables to return; default: the given ones, and all that the stages make.
         last_run: stands in for stages that the task does not need; default: every stage runs.
         complete: answers requests to a language model.
 
     Returns:
-        The given tables, and all that the stages make. A table that a stage adds to holds all its rows.
+        The tables. One that a stage adds to holds all its rows.
     """
-    result = dict(tables)
-    for stage in stages:
-        made = run_stage(stage, result, policies, last_run=last_run, complete=complete)
-        result |= with_recorded(stage, result, made)
-    return result
+    gives = dict.fromkeys(name for stage in stages for name in stage.gives if keep is None or name in keep)
+    parts: dict[str, list[pl.DataFrame]] = {name: [] for name in gives}
+    for context, profiles in _groups(tables, tables, policies):
+        made = {name: _of(profiles, table) for name, table in tables.items()}
+        for stage in stages:
+            made |= with_recorded(stage, made, _made(stage, context, made, last_run=last_run, complete=complete))
+        for name, rows in parts.items():
+            rows.append(made[name])
+    given = {name: table for name, table in tables.items() if name not in parts and (keep is None or name in keep)}
+    return given | {name: TABLES[name].conform(pl.concat(parts.pop(name))) for name in gives}
 
 
 def run_stage(
@@ -113,7 +125,7 @@ def run_stage(
     last_run: LastRun | None = None,
     complete: Complete = recorded_only,
 ) -> dict[str, pl.DataFrame]:
-    """Apply one stage under each policy in play, and unite the results.
+    """Apply one stage, group of profiles by group, under the policy of each.
 
     Args:
         stage: the stage.
@@ -125,21 +137,34 @@ def run_stage(
     Returns:
         The tables that the stage gives, in canonical order; of one that it adds to, the rows to add.
     """
-    parts: list[dict[str, pl.DataFrame]] = []
-    for context, profiles in _contexts(tables["profiles"], policies):
-        computed = profiles
-        if last_run and not context.actions & stage.serves:
-            reused = profiles.filter(pl.col("profile_id").is_in(list(last_run.profiles)))
-            own = reused["profile_id"].to_list()
-            parts.append(
-                {name: last_run.read(name, own) if name in stage.kept else TABLES[name].empty() for name in stage.gives}
-            )
-            computed = profiles.join(reused, on="profile_id", how="anti")
-        if computed.height:
-            given = {name: tables[name].join(computed, on="profile_id", how="semi") for name in stage.takes}
-            parts.append(stage.tables(stage.function(replace(context, complete=complete), **given)))
-    if not parts:
-        parts.append(stage.tables(stage.function(_NOBODY, **{name: tables[name].clear() for name in stage.takes})))
+    parts = [
+        _made(
+            stage,
+            context,
+            {name: _of(profiles, tables[name]) for name in ("profiles", *stage.takes)},
+            last_run=last_run,
+            complete=complete,
+        )
+        for context, profiles in _groups(tables, stage.takes, policies)
+    ]
+    return {name: TABLES[name].conform(pl.concat([part[name] for part in parts])) for name in stage.gives}
+
+
+def _made(
+    stage: Stage, context: Context, tables: Tables, *, last_run: LastRun | None, complete: Complete
+) -> dict[str, pl.DataFrame]:
+    """Return what a stage makes of the tables of some profiles under one policy (see `run_stage`)."""
+    computed, parts = tables["profiles"].select("profile_id"), list[dict[str, pl.DataFrame]]()
+    if last_run and not context.actions & stage.serves:
+        reused = computed.filter(pl.col("profile_id").is_in(list(last_run.profiles)))
+        own = reused["profile_id"].to_list()
+        parts.append(
+            {name: last_run.read(name, own) if name in stage.kept else TABLES[name].empty() for name in stage.gives}
+        )
+        computed = computed.join(reused, on="profile_id", how="anti", maintain_order="left")
+    if computed.height or not parts:
+        given = {name: _of(computed, tables[name]) for name in stage.takes}
+        parts.append(stage.tables(stage.function(replace(context, complete=complete), **given)))
     return {name: TABLES[name].conform(pl.concat([part[name] for part in parts])) for name in stage.gives}
 
 
@@ -178,15 +203,47 @@ def by_policy(function: Callable[..., pl.DataFrame], tables: Tables, policies: M
         policies: the policies in play, by hash.
     """
     takes = tables_taken(function)
-    parts = [
-        function(context, **{name: tables[name].join(profiles, on="profile_id", how="semi") for name in takes})
-        for context, profiles in _contexts(tables["profiles"], policies)
-    ]
-    return pl.concat(parts) if parts else function(_NOBODY, **{name: tables[name].clear() for name in takes})
+    return pl.concat(
+        [
+            function(context, **{name: _of(profiles, tables[name]) for name in takes})
+            for context, profiles in _groups(tables, takes, policies)
+        ]
+    )
 
 
 _NOBODY: Final = Context(policy=Policy(), as_of=datetime.min.replace(tzinfo=UTC), plan_id="")
 """The context of a run over no profile, in which every table is empty."""
+
+
+def _groups(
+    tables: Tables, takes: Iterable[str], policies: Mapping[str, Policy]
+) -> Iterator[tuple[Context, pl.DataFrame]]:
+    """Yield profiles under one policy in groups; if there is no profile, one empty group.
+
+    A group ends with the profile that brings its rows of the largest table to `ROWS_AT_ONCE`. Profiles never meet, so
+    the tables are the same whatever the groups.
+    """
+    if tables["profiles"].is_empty():
+        yield _NOBODY, tables["profiles"].select("profile_id")
+    largest = max((tables[name] for name in takes), key=lambda table: table.height)
+    rows = largest.group_by("profile_id").agg(rows=pl.len())
+    for context, profiles in _contexts(tables["profiles"], policies):
+        counted = profiles.join(rows, on="profile_id", how="left", maintain_order="left")
+        before = pl.col("rows").fill_null(0).cum_sum().shift(1, fill_value=0)
+        for _, group in counted.group_by(before // ROWS_AT_ONCE, maintain_order=True):
+            yield context, group.select("profile_id")
+
+
+def _of(profiles: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of some profiles, in order; of a table that is sorted by profile without a copy."""
+    owners = table["profile_id"]
+    if profiles.height and owners.is_sorted():
+        first, last = profiles["profile_id"].sort()[[0, -1]]
+        start, end = owners.search_sorted(first, side="left"), owners.search_sorted(last, side="right")
+        table = table.slice(start, end - start)
+        if table["profile_id"].unique().is_in(profiles["profile_id"].implode()).all():
+            return table
+    return table.join(profiles, on="profile_id", how="semi", maintain_order="left")
 
 
 def _contexts(profiles: pl.DataFrame, policies: Mapping[str, Policy]) -> Iterator[tuple[Context, pl.DataFrame]]:
@@ -198,7 +255,7 @@ def _contexts(profiles: pl.DataFrame, policies: Mapping[str, Policy]) -> Iterato
             policy=policies[row["policy_hash"]],
             as_of=row["as_of"],
             plan_id=row["plan_id"],
-            actions=TASKS[row["task"]] - (scopes.WHOLE if scopes.part(row["scope"]) else frozenset()),
+            actions=TASKS[row["task"]],
             scope=row["scope"],
         )
         yield context, group.select("profile_id")
@@ -230,7 +287,7 @@ def participants(
         heads: position of the last commit of each profile.
         since: position of the last reflection of each profile.
         task: what may be decided.
-        scope: which memories the run may decide about (see `scope`).
+        scope: all, or recent: only what concerns sessions touched since the last reflection.
         trigger: what started the run.
         caught_up: position of the last commit that deferred no memory of a profile; read with row limits.
         row_limits: most memories of a profile that the run compares and groups; default: all.

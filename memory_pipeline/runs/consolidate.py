@@ -27,7 +27,18 @@ _ATTEMPTS: Final = 4
 """Attempts to commit; only erasures, undos and other runs can prevent the later ones."""
 
 
-def consolidate(lake: Lake, settings: Settings, profiles: pl.DataFrame, *, run_id: str) -> dict[str, pl.DataFrame]:
+KEPT: Final = frozenset({*commit.COMMITTED_FROM, *pipeline.RECORDED})
+"""Tables that a run keeps in memory up to its end: what its commit reads, and what is recorded."""
+
+
+def consolidate(
+    lake: Lake,
+    settings: Settings,
+    profiles: pl.DataFrame,
+    *,
+    run_id: str,
+    keep: Collection[str] | None = KEPT,
+) -> dict[str, pl.DataFrame]:
     """Run every stage and commit.
 
     Profiles of which others changed meanwhile what the plan rests on are planned again (see `commit_all`). What a
@@ -38,9 +49,10 @@ def consolidate(lake: Lake, settings: Settings, profiles: pl.DataFrame, *, run_i
         settings: policy of each profile, and where a language model answers.
         profiles: who takes part (see `inputs.select_profiles`).
         run_id: id of the run.
+        keep: tables to return, those of `KEPT` among them; default: only these; None: all.
 
     Returns:
-        All tables of the run, `consolidation_plan` among them.
+        The tables as they were committed, `consolidation_plan` among them.
 
     Raises:
         CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.
@@ -51,7 +63,7 @@ def consolidate(lake: Lake, settings: Settings, profiles: pl.DataFrame, *, run_i
     started_at = datetime.now(UTC)
     lake.refuse_stale(profiles)
     lake.project()
-    tables = _planned(lake, settings, profiles)
+    tables = _planned(lake, settings, profiles, keep)
     _, committed = commit_all(lake, settings, tables, run_id=run_id, started_at=started_at)
     return committed
 
@@ -73,7 +85,7 @@ def commit_all(
     Args:
         lake: the store.
         settings: as for `consolidate`.
-        tables: all tables of the run.
+        tables: the tables of the run (`commit.COMMITTED_FROM`).
         run_id: id of the run.
         started_at: when the run started; default: now.
         say: takes each line of the log.
@@ -91,7 +103,7 @@ def commit_all(
         owners = left["profiles"]["profile_id"].to_list()
         with lake.ledger.holding(owners) if number > _CONFLICTS else nullcontext():
             if number > 1:
-                left = _planned(lake, settings, inputs.select_again(lake, settings, left["profiles"]))
+                left = _planned(lake, settings, inputs.select_again(lake, settings, left["profiles"]), committed)
                 committed = _replaced(committed, left, owners)
             policies = inputs.policies(settings, left["profiles"])
             try:
@@ -113,14 +125,18 @@ def _replaced(tables: pipeline.Tables, again: pipeline.Tables, owners: Collectio
     return {name: TABLES[name].conform(pl.concat([rows.filter(others), again[name]])) for name, rows in tables.items()}
 
 
-def _planned(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Run every stage, and keep what was read out of texts or asked about them."""
-    tables = preview(lake, settings, profiles)
+def _planned(
+    lake: Lake, settings: Settings, profiles: pl.DataFrame, keep: Collection[str] | None
+) -> dict[str, pl.DataFrame]:
+    """Run every stage, and record what was read out of texts or asked about them."""
+    tables = preview(lake, settings, profiles, keep=keep)
     commit.record(lake, profiles, {name: tables[name] for name in pipeline.RECORDED})
     return tables
 
 
-def preview(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def preview(
+    lake: Lake, settings: Settings, profiles: pl.DataFrame, *, keep: Collection[str] | None = KEPT
+) -> dict[str, pl.DataFrame]:
     """Run every stage, up to the state after the plan, and write nothing.
 
     Arguments and errors as for `consolidate`; a preview breaks no invariant and meets no conflict, it only shows.
@@ -130,7 +146,11 @@ def preview(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str,
         name: inputs.read_table(lake, name, profiles) for name in pipeline.SOURCES if name != "profiles"
     }
     return pipeline.run(
-        tables, policies, last_run=last_run(lake, profiles), complete=completer(settings, policies.values())
+        tables,
+        policies,
+        keep=keep,
+        last_run=last_run(lake, profiles),
+        complete=completer(settings, policies.values()),
     )
 
 
