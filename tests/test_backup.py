@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import re
 import shutil
 from datetime import UTC, datetime
 
@@ -10,7 +12,7 @@ import pytest
 from commands import refused, told
 
 from memory_pipeline.erasure.erase import erase_memories
-from memory_pipeline.lake import backup, identity, snapshot
+from memory_pipeline.lake import backup, identity, object_store, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.service import doctor
@@ -75,6 +77,45 @@ def test_a_restored_store_takes_nothing_of_its_lost_future(store, tmp_path):
     shutil.copy(tmp_path / "lost.sqlite", tmp_path / "data/ledger.sqlite")
     with pytest.raises(LakeError, match="is older than the lake"):
         Lake(tmp_path / "data")
+
+
+def test_nobody_begins_a_store_where_one_is_being_restored(store, tmp_path, monkeypatch):
+    put, tried = object_store.LocalObjectStore.put, []
+
+    def meanwhile(self, key, data):
+        if not (tmp_path / "data/ledger.sqlite").exists():
+            with pytest.raises(LakeError, match=r"stayed locked|ledger\.sqlite is missing, but its lake is there"):
+                Lake(tmp_path / "data", timeout=0)
+            tried.append(key)
+        return put(self, key, data)
+
+    monkeypatch.setattr(object_store.LocalObjectStore, "put", meanwhile)
+    made = backup.restore(store[0] / "backup", tmp_path / "data")
+    assert sorted(tried) == sorted(made.files), "at any time"
+    with Lake(tmp_path / "data") as lake:
+        assert lake.ledger.position() == made.position
+
+
+@pytest.mark.parametrize(("name", "reason"), [(b"what?", "cannot have ?"), (b"caf\xe9", "must be UTF-8; rename")])
+def test_a_folder_whose_name_duckdb_cannot_read_is_refused(store, tmp_path, name, reason):
+    home = tmp_path / os.fsdecode(name)
+    with pytest.raises(LakeError, match=re.escape(reason)):
+        backup.restore(store[0] / "backup", home)
+    with pytest.raises(LakeError, match=re.escape(reason)):
+        Lake(home)
+    assert not home.exists()
+
+
+def test_a_store_that_was_begun_before_the_restore_had_its_turn_is_left_alone(store, tmp_path, monkeypatch):
+    def begun_meanwhile(*_):
+        with Lake(tmp_path / "data") as lake:
+            lake.ledger.append([stored(7)])
+
+    monkeypatch.setattr(backup, "_check", begun_meanwhile)
+    with pytest.raises(ValueError, match="holds a store"):
+        backup.restore(store[0] / "backup", tmp_path / "data")
+    with Lake(tmp_path / "data") as lake:
+        assert lake.ledger.append([stored(7)]).duplicates == 1
 
 
 def test_a_backup_that_is_not_complete_or_damaged_is_refused(store, tmp_path):

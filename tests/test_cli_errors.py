@@ -37,7 +37,7 @@ def copy(home, tmp_path):
         ("remember", ("Missing argument 'TEXT'",)),
         ("--home", ("'--home' requires an argument",)),
         ("consolidate --task fly", ("--task", "'decay', 'creative', 'cluster', 'forget', 'promote'", "given: fly")),
-        ("consolidate --scope some", ("--scope", "'all', 'recent'", "given: some")),
+        ("consolidate --scope some", ("--scope", "scope is 'some'; give one of all, recent, user:NAME")),
         ("consolidate --max-archived-share 7", ("--max-archived-share", "less than or equal to 1", "given: 7")),
         ("consolidate --task decay --lightweight", ("--lightweight and --task exclude each other",)),
         ("consolidate --out plan.json", ("--out goes with --dry-run",)),

@@ -1,5 +1,6 @@
 import gzip
 import json
+import os
 import shutil
 import sqlite3
 from contextlib import closing, contextmanager
@@ -27,6 +28,7 @@ from memory_pipeline.settings import load
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
+LATIN = os.fsdecode(b"caf\xe9.json")
 TOLD = "Ana met Doctor Zwirblquax in Lyon on 3 May 2025 about her knee."
 ALL = ["a", "a2", "a3", "a4"]
 WORDS = ("zwirblquax", "köppelfritz", "about her knee")
@@ -197,17 +199,19 @@ def erased(template, home, told=(), **scope):
         if told:
             lake.ledger.append(told)
             run(lake, NOW)
-        (home / "plan.json").write_text(json.dumps({"reason": TOLD}))
+        for name in ("plan.json", LATIN):
+            (home / name).write_text(json.dumps({"reason": TOLD}))
         settings = load(home, environment={})
         profiles = inputs.select_profiles(lake, settings, as_of=LATER)
         planned = consolidate.preview(lake, settings, profiles)
         before = lake.read("memories", profiles=["p"])
-        for name, owner in (("letters.jsonl", None), ("gone.jsonl", "p"), ("other.jsonl", "q")):
+        for name, owner in (("letters.jsonl", None), ("gone.jsonl", "p"), ("other.jsonl", "q"), (LATIN, "p")):
             lake.ledger.note_export(home.parent / name, at=NOW, profile_id=owner)
-        for name in ("letters.jsonl", "other.jsonl"):
+        for name in ("letters.jsonl", "other.jsonl", LATIN):
             (home.parent / name).touch()
         receipt = erase_memories(lake, profile_id="p", now=LATER, reason="asked for", **scope)
-    (home / "plan.json").unlink()
+    for name in ("plan.json", LATIN):
+        (home / name).unlink()
     return Erased(home, receipt, before, profiles, planned)
 
 
@@ -478,6 +482,8 @@ def test_the_receipt_reads_as_text_and_json_and_names_no_words_but_a_file_that_h
     assert len(receipt.dead_letters) == 3
     assert {"logs/http.log", "dagster/storage/1/compute_logs/step.err", "runs/run-7"} <= set(receipt.caches)
     assert "plan.json, which holds words of it" in receipt.not_covered
+    assert r"caf\xe9.json, which holds words of it" in receipt.not_covered, "a name that is no UTF-8"
+    assert any(rf"caf\xe9.json, written from this store at {NOW.year}" in one for one in receipt.not_covered)
     letters = f"{without_ana.home.parent / 'letters.jsonl'}, written from this store at 2026-03-01T00:00:00"
     assert any(one.startswith(letters) for one in receipt.not_covered)
     assert not any(name in one for one in receipt.not_covered for name in ("gone.jsonl", "other.jsonl"))

@@ -119,7 +119,7 @@ def test_an_administrator_sees_every_profile(client, granted, home):
             422,
             ("task is 'fly'; give one of decay, creative, cluster, forget, promote, or leave it out",),
         ),
-        ({"scope": "some"}, 422, ("scope is 'some'; give one of all, recent, or leave it out",)),
+        ({"scope": "some"}, 422, ("scope is 'some'; give one of all, recent, user:NAME",)),
         ({"dry_run": "perhaps"}, 422, ("dry_run is 'perhaps'; give true or false, or leave it out",)),
         ({"dry_run": "yes"}, 422, ("dry_run is 'yes'; give true or false",)),
         ({"profile_id": ""}, 422, ("profile_id is ''; give a text that is not blank",)),

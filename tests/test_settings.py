@@ -353,6 +353,8 @@ def test_a_variable_that_names_no_setting_is_refused(tmp_path, variable, nearest
         ("embedder = 'minilm'", ("embedder = 'minilm'", "use hashing, local")),
         ("history_limit = 0", ("history_limit = 0", "greater than or equal to 1")),
         ("token_budget = true", ("token_budget = True", "takes a number above 0, or unset, not true or false")),
+        ("decay_interval_seconds = 31536000001", ("31536000001", "less than or equal to 31536000000")),
+        ("episode_gap_minutes = 1e18", ("episode_gap_minutes = 1e+18", "less than or equal to 525600000")),
         ("linkage = false", ("linkage = False", "takes `single`, `average`, not true or false")),
     ],
 )

@@ -1,11 +1,11 @@
 """A simulated year of nights with their maintenance: an idle store stays flat, a busy one grows with its events."""
 
-import sys
 from datetime import timedelta
 from pathlib import Path
 
 import homes
 import pytest
+import reliability
 
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.jobs.maintenance import oldest_kept
@@ -54,31 +54,37 @@ def noted(night, number, at):
     return parse(stored, recorded_at=at - timedelta(hours=3), origin="made up", future=None)
 
 
-def rows(name, grown):
-    """The table of a drill: sizes in MB after some nights."""
-    at = [night for night in (10, 30, 90, 180, 365) if night <= len(grown)]
-    return [f"| {name} | {night} | {sum(grown[night - 1].values()) / 1e6:.2f} |" for night in at]
-
-
-def told(capsys, name, grown):
-    """Show the rows of a drill, whatever pytest captures."""
-    with capsys.disabled():
-        sys.stdout.write("\n".join(["", *rows(name, grown), ""]))
-
-
 @pytest.mark.drill
-def test_an_idle_store_stays_flat(tmp_path, capsys):
+def test_an_idle_store_stays_flat(tmp_path, request):
+    """Only a night in which time alone decides something, such as to let a faded link go, publishes anything."""
     grown = year(tmp_path, nights=365, a_day=0)
-    told(capsys, "idle", grown)
-    settled, last = grown[29], grown[-1]
-    assert last["snapshots"] == settled["snapshots"]
-    assert last["lake"] < 2 * settled["lake"], "the log of events has one row a night"
-    assert last["ledger"] - settled["ledger"] < 2_000 * 335, "the ledger has one event a night"
+    with Lake(tmp_path) as lake:
+        runs = lake.ledger.runs().sort("as_of")
+    at = [night for night, outcome in enumerate(runs["outcome"]) if outcome != "unchanged"]
+    assert runs.height == 365
+    assert len(at) <= 8, "nights that published anything"
+    assert len({parts["snapshots"] for parts in grown[at[-1] :]}) == 1
+    assert grown[-1]["snapshots"] <= 1.1 * KEPT * grown[0]["snapshots"]
+    assert most(grown[-60:], "lake") < 2 * most(grown[:60], "lake"), "the log of events has one row a night"
+    assert grown[-1]["ledger"] - grown[29]["ledger"] < 2_000 * 335, "the ledger has one event a night"
+    record(request, "an idle year of nights and maintenance", grown, nights_that_published=len(at))
 
 
 @pytest.mark.drill
-def test_a_busy_store_grows_with_its_events(tmp_path, capsys):
-    grown = [sum(parts.values()) for parts in year(tmp_path, nights=120, a_day=2)]
-    told(capsys, "busy", [{"all": size} for size in grown])
-    first, second = grown[79] - grown[39], grown[119] - grown[79]
+def test_a_busy_store_grows_with_its_events(tmp_path, request):
+    grown = year(tmp_path, nights=120, a_day=2)
+    sizes = [sum(parts.values()) for parts in grown]
+    first, second = sizes[79] - sizes[39], sizes[119] - sizes[79]
     assert second < 1.5 * first
+    record(request, "120 nights of two notes each, and maintenance", grown)
+
+
+def most(grown, part):
+    return max(parts[part] for parts in grown)
+
+
+def record(request, name, grown, **figures):
+    """Note the sizes after some nights."""
+    at = [night for night in (30, 120, 365) if night <= len(grown)]
+    megabytes = {f"after_{night}": f"{sum(grown[night - 1].values()) / 1e6:.1f} MB" for night in at}
+    reliability.record(request, name, **figures, **megabytes)

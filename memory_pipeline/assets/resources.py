@@ -20,6 +20,7 @@ from memory_pipeline.consolidation import model_requests
 from memory_pipeline.consolidation.context import Complete
 from memory_pipeline.consolidation.pipeline import LastRun
 from memory_pipeline.consolidation.plans import plan_document
+from memory_pipeline.consolidation.scope import KNOWN
 from memory_pipeline.lake.tables import Conflict, Lake, LakeError
 from memory_pipeline.ledger.event import CLOCK_SKEW
 from memory_pipeline.runs import consolidate, inputs
@@ -38,7 +39,10 @@ class Run(dg.ConfigurableResource[None]):
         default="full",
         description="full, reflect, lightweight, decay, creative, cluster, forget, promote, reembed or tick.",
     )
-    scope: str = Field(default="all", description="all, or recent: sessions touched since the last reflection.")
+    scope: str = Field(
+        default="all",
+        description=f"What may be decided about: {KNOWN}; recent: sessions touched since the last reflection.",
+    )
     trigger: str = Field(default="manual", description="What started the run: schedule, sensor, manual or cli.")
     preset: str = Field(default="", description="Preset to use instead of each profile's own.")
     retry_reverted: bool = Field(default=False, description="Propose again what was undone.")

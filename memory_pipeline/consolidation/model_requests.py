@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import atomic_facts, core_memory, model_judge
+from memory_pipeline.consolidation import atomic_facts, core_memory, model_judge, scope
 from memory_pipeline.consolidation.columns import KEY as MEMORY
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.groups import lineage
@@ -94,7 +94,12 @@ def requests(
 
 
 def judged(
-    changes: pl.DataFrame, pairs: pl.DataFrame, verdicts: pl.DataFrame, context: Context
+    changes: pl.DataFrame,
+    pairs: pl.DataFrame,
+    verdicts: pl.DataFrame,
+    context: Context,
+    *,
+    within: pl.DataFrame | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Ask a model about pairs of memories, and lay what it says over what the rules found.
 
@@ -105,12 +110,15 @@ def judged(
         pairs: as `model_judge.pairs` returns it.
         verdicts: table `verdicts` so far.
         context: the policy, and what answers.
+        within: `profile_id` and `memory_id` of the memories that the run may decide about; default: all. Nothing is
+            asked about others.
 
     Returns:
         Table `fact_changes`, and the rows to add to `verdicts`.
     """
     table = TABLES["verdicts"]
-    asked = model_judge.requests(pairs, verdicts, context.policy)
+    wanted = pairs if within is None else scope.touching(within, pairs, "memory_id", "other_id")
+    asked = model_judge.requests(wanted, verdicts, context.policy)
     if asked.is_empty():
         new = table.empty()
     else:

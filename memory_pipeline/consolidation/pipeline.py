@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from memory_pipeline.consolidation import scope as scopes
 from memory_pipeline.consolidation.context import TASKS, Complete, Context, recorded_only
 from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.stage import Stage, tables_taken
@@ -255,7 +256,7 @@ def _contexts(profiles: pl.DataFrame, policies: Mapping[str, Policy]) -> Iterato
             policy=policies[row["policy_hash"]],
             as_of=row["as_of"],
             plan_id=row["plan_id"],
-            actions=TASKS[row["task"]],
+            actions=TASKS[row["task"]] - (scopes.WHOLE if scopes.part(row["scope"]) else frozenset()),
             scope=row["scope"],
         )
         yield context, group.select("profile_id")
@@ -287,7 +288,7 @@ def participants(
         heads: position of the last commit of each profile.
         since: position of the last reflection of each profile.
         task: what may be decided.
-        scope: all, or recent: only what concerns sessions touched since the last reflection.
+        scope: which memories the run may decide about (see `scope`).
         trigger: what started the run.
         caught_up: position of the last commit that deferred no memory of a profile; read with row limits.
         row_limits: most memories of a profile that the run compares and groups; default: all.

@@ -301,7 +301,9 @@ def detect_changes(
         policy=context.policy,
         as_of=context.as_of,
     )
-    judged, asked = model_requests.judged(changes=changes, pairs=pairs, verdicts=verdicts, context=context)
+    judged, asked = model_requests.judged(
+        changes=changes, pairs=pairs, verdicts=verdicts, context=context, within=scope.inside(context.scope, memories)
+    )
     return Changes(conform(FactChanges, judged), conform(Verdicts, asked))
 
 
@@ -380,20 +382,24 @@ def cluster(
     association_edges: Frame[AssociationEdges],
 ) -> Groups:
     """Group memories by each method of the policy."""
-    groups = clustering.cluster(
-        memories=_not_deferred(memories, deferred),
-        scored=scored_memories,
-        enrichment=mask_disabled(context, enrichment),
-        vectors=vectors,
-        edges=association_edges,
-        policy=context.policy,
-        as_of=context.as_of,
-        plan_id=context.plan_id,
-    )
+    enabled = mask_disabled(context, enrichment)
+    groups = [
+        clustering.cluster(
+            memories=side,
+            scored=scored_memories,
+            enrichment=enabled,
+            vectors=vectors,
+            edges=association_edges,
+            policy=context.policy,
+            as_of=context.as_of,
+            plan_id=context.plan_id,
+        )
+        for side in scope.sides(context.scope, _not_deferred(memories, deferred))
+    ]
     return Groups(
-        clusters=conform(Clusters, groups.clusters),
-        cluster_members=conform(ClusterMembers, groups.cluster_members),
-        merge_refusals=conform(MergeRefusals, groups.merge_refusals),
+        clusters=conform(Clusters, pl.concat([one.clusters for one in groups])),
+        cluster_members=conform(ClusterMembers, pl.concat([one.cluster_members for one in groups])),
+        merge_refusals=conform(MergeRefusals, pl.concat([one.merge_refusals for one in groups])),
     )
 
 
@@ -426,6 +432,9 @@ def complete(
         outdated=_outdated(context=context, memories=memories, edges=association_edges, fact_changes=fact_changes),
         changes=fact_changes,
     )
+    within = scope.inside(context.scope, memories)
+    if within is not None:
+        requests = scope.requested(within, requests, memories=memories, cluster_members=cluster_members)
     if requests.is_empty():
         return empty(Completions)
     share = model_requests.words_share(context.policy)
@@ -794,7 +803,12 @@ def _proposal(
     **proposals: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return the decisions that follow from the proposals of a run (arguments of `planning.propose`)."""
-    if context.scope == "recent":
+    within = scope.inside(context.scope, state.memories, proposals["summaries"])
+    if within is not None:
+        proposals["summaries"], proposals["archived_set"] = scope.without_partial(
+            within, summaries=proposals["summaries"], archived=proposals["archived_set"]
+        )
+    elif context.scope == "recent":
         recent = scope.recent(profiles, state.memories)
         proposals["summaries"], proposals["archived_set"] = scope.about(
             recent_memories=recent, summaries=proposals["summaries"], archived=proposals["archived_set"]
@@ -811,6 +825,7 @@ def _proposal(
         reverted=reverted,
         actions=context.actions,
         superseded_lifecycle=context.policy.superseded_lifecycle,
+        within=within,
     )
 
 
@@ -965,6 +980,7 @@ def violations(
         policy=context.policy,
         scored=scored_memories,
         post=State(settled_memories, settled_decided_edges),
+        within=scope.inside(context.scope, settled_memories),
         retrievable=invariants.retrievable(
             memories=settled_memories, vectors=pl.concat([vectors, settled_vectors]), model=context.policy.embedder
         ),

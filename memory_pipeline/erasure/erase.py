@@ -27,7 +27,7 @@ from memory_pipeline.erasure.receipt import NOT_COVERED, Receipt, other_question
 from memory_pipeline.lake import publishing, snapshot
 from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger import commits, exports, payloads, redaction, references
+from memory_pipeline.ledger import commits, disk, exports, payloads, redaction, references
 from memory_pipeline.ledger.commits import Conflict
 from memory_pipeline.ledger.database import LakeError, UnknownMemory
 from memory_pipeline.ledger.event import COLUMNS, DEFAULT_PROFILE, Event
@@ -529,4 +529,4 @@ def _rows_without(which: pl.Expr, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _names(lake: Lake, paths: Collection[Path]) -> list[str]:
-    return [path.relative_to(lake.home).as_posix() for path in paths]
+    return [disk.named(path.relative_to(lake.home)) for path in paths]

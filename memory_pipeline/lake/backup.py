@@ -22,7 +22,7 @@ from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore
 from memory_pipeline.lake.tables import Lake, check_path
 from memory_pipeline.ledger import catalog, disk
 from memory_pipeline.ledger.commits import VERSION
-from memory_pipeline.ledger.database import FILE_NAME, Database, LakeError, explained
+from memory_pipeline.ledger.database import FILE_NAME, Database, LakeError, beginning, explained
 from memory_pipeline.ledger.sqlite_file import BESIDE
 from memory_pipeline.ledger.store_identity import Identity, of_ledger
 from memory_pipeline.ledger.validation_errors import shown
@@ -96,22 +96,18 @@ def restore(folder: Path, home: Path) -> Backup:
     Raises:
         ValueError: there is no complete backup in `folder`, its list names what no backup holds, or there is a store in
             `home`; nothing is written then.
-        LakeError: a file of the backup is missing or damaged, or `home` has a question mark in its path; there is no
-            store in `home` then.
+        LakeError: a file of the backup is missing or damaged, the disk is full, or `home` has a path as `check_path`
+            refuses; there is no store in `home` then, unless the message says that only its snapshot is missing.
     """
     folder, home = folder.resolve(), home.resolve()
     backup = _read_list(folder)
     check_path(home)
-    if (home / FILE_NAME).exists() or any(home.glob("snapshots/*.duckdb")):
-        raise ValueError(
-            f"{home} holds a store or its snapshots: restore into another folder, or move {FILE_NAME}, lake/, runs/, "
-            "snapshots/ and archive/ away first"
-        )
+    _check_free(home)
     source, target = LocalObjectStore(folder), LocalObjectStore(home)
     with explained(folder):
         _check(backup, folder, source)
-    with explained(home):
-        disk.private(home)
+    with beginning(home), explained(home):
+        _check_free(home)  # again: until now somebody else could begin a store there
         for suffix in BESIDE:  # SQLite would take the log of a lost ledger for that of the restored one
             (home / f"{FILE_NAME}{suffix}").unlink(missing_ok=True)
         kept = {SETTINGS_FILE} if target.exists(SETTINGS_FILE) else set()
@@ -121,8 +117,27 @@ def restore(folder: Path, home: Path) -> Backup:
         _copied(source, target, FILE_NAME, backup.files[FILE_NAME])
     with Lake(home, checked=False) as lake:
         identity.accept_older(lake.ledger, lake.store)
-        snapshot.publish(lake)
+        try:
+            snapshot.publish(lake)
+        except LakeError as error:
+            raise LakeError(
+                f"{home} is restored, only its snapshot is missing ({error}); make it with: "
+                "memory-pipeline doctor --repair"
+            ) from error
     return backup
+
+
+def _check_free(home: Path) -> None:
+    """Check that nothing of a store is in a folder that what is restored could be mixed with.
+
+    Raises:
+        ValueError: there is.
+    """
+    if (home / FILE_NAME).exists() or any(home.glob("snapshots/*.duckdb")):
+        raise ValueError(
+            f"{home} holds a store or its snapshots: restore into another folder, or move {FILE_NAME}, lake/, runs/, "
+            "snapshots/ and archive/ away first"
+        )
 
 
 def _listed(folder: Path) -> tuple[Identity, dict[str, str]]:

@@ -17,7 +17,7 @@ import polars as pl
 
 from memory_pipeline.lake import compaction, files, identity, publishing
 from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore, StoredObject
-from memory_pipeline.ledger import catalog, commits, database, event, redaction
+from memory_pipeline.ledger import catalog, commits, database, disk, event, redaction
 from memory_pipeline.ledger.catalog import File, Mark
 from memory_pipeline.ledger.commits import Commit, Conflict, StaleInstant
 from memory_pipeline.ledger.database import LakeError, MissingFile, explained
@@ -35,13 +35,16 @@ STAGING_PREFIX: Final = "runs/"
 
 
 def check_path(home: Path) -> None:
-    """Refuse a data folder with a question mark in its path: DuckDB ends the path of a snapshot there.
+    """Refuse a data folder whose files DuckDB could not open: it ends a path at a question mark, and reads UTF-8 alone.
 
     Raises:
-        LakeError: there is one.
+        LakeError: there is a question mark in the path, or bytes that are no UTF-8.
     """
-    if "?" in str(home):
-        raise LakeError(f"{home}: a data folder cannot have ? in its path; rename the folder, or choose another")
+    path = disk.named(home)
+    if "?" in path:
+        raise LakeError(f"{path}: a data folder cannot have ? in its path; rename the folder, or choose another")
+    if path != str(home):
+        raise LakeError(f"{path}: the path of a data folder must be UTF-8; rename the folder, or choose another")
 
 
 class Lake:
@@ -57,7 +60,7 @@ class Lake:
 
         Raises:
             Mismatch: the ledger is missing beside the files of its lake, or another one, or an older state of it.
-            LakeError: it cannot be opened, was written by a newer version, or has a question mark in its path.
+            LakeError: it cannot be opened, was written by a newer version, or has a path as `check_path` refuses.
         """
         self.home = home.resolve()
         check_path(self.home)

@@ -48,12 +48,13 @@ class Seen:
 
 
 def last_runs(transaction: Transaction) -> pl.DataFrame:
-    """Return the last run of each task of each profile, undone ones included.
+    """Return the last run of each task of each profile, undone ones included, those about a part of it left out.
 
     Returns:
         `profile_id`, `task`, `as_of`, `base_seq`. Cost: one pass over the runs.
     """
     query = sa.select(RUNS.c.profile_id, RUNS.c.task, sa.func.max(RUNS.c.as_of), sa.func.max(RUNS.c.base_seq))
+    query = query.where(~RUNS.c.scope.contains(":"))
     rows = transaction.connection.execute(query.group_by(RUNS.c.profile_id, RUNS.c.task)).all()
     types = {**_PROFILE, "task": pl.String(), "as_of": INSTANT, "base_seq": pl.Int64()}
     return _frame(rows, types).sort("profile_id", "task")

@@ -61,6 +61,9 @@ WRITE_SECONDS: Final = 120.0
 FILE_NAME: Final = "ledger.sqlite"
 """Name of the database's file in the data folder."""
 
+_LOCK: Final = "ledger.lock"
+"""Name of the file in the data folder whose lock serialises writers."""
+
 _UNFINISHED: Final = ".ledger-"
 """How the names of folders begin in which a database is created."""
 
@@ -498,7 +501,7 @@ class Database:
         """Connections and lock of this process: a child must neither use nor close those of its parent."""
         handle = self._handles.get(os.getpid())
         if handle is None:
-            lock = self._lock(self.home / "ledger.lock")
+            lock = self._lock(self.home / _LOCK)
             handle = self._handles.setdefault(os.getpid(), _Handle(_engine(self.file), lock, {}))
         return handle
 
@@ -570,6 +573,20 @@ def _url(file: Path) -> sa.URL:
     log = file.with_name(f"{file.name}-wal")
     mode = {"mode": "ro"} if log.exists() and log.stat().st_size else {"immutable": "1"}
     return sa.URL.create("sqlite", database=file.as_uri(), query={**mode, "uri": "true"})
+
+
+@contextmanager
+def beginning(home: Path) -> Iterator[None]:
+    """Keep others from beginning a ledger in a folder that has none; they go on with the one that is there then.
+
+    Raises:
+        LakeError: see `explained`.
+    """
+    with ExitStack() as held:
+        with explained(home):
+            private(home)
+            held.enter_context(filelock.FileLock(home / _LOCK, timeout=WRITE_SECONDS, poll_interval=_POLL_SECONDS))
+        yield
 
 
 def _create(file: Path) -> None:

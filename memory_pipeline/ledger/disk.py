@@ -33,6 +33,11 @@ def writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
+def named(path: Path) -> str:
+    """Return a path as text that can be written anywhere: bytes of its name that are no UTF-8 as escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
 def without_zeros(path: Path) -> None:
     """Free the disk space of pages of zeros, where the file system can; the file reads as before.
 

@@ -1,17 +1,22 @@
 """Where copies of the store's texts were written, so that the receipt of an erasure can name them."""
 
 import json
+import os
 from datetime import datetime
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 import sqlalchemy as sa
 
 from memory_pipeline.ledger.database import META, Transaction
+from memory_pipeline.ledger.disk import named
 from memory_pipeline.ledger.payloads import canonical_json, written
 
 _PREFIX: Final = "export "
 """Beginning of the keys in the table `meta`; the rest is the path."""
+
+_URI: Final = "file://"
 
 
 def note(transaction: Transaction, path: Path, *, at: datetime, profile_id: str | None = None) -> None:
@@ -23,15 +28,25 @@ def note(transaction: Transaction, path: Path, *, at: datetime, profile_id: str 
         at: when it was written.
         profile_id: whose texts it holds; None: everybody's.
     """
-    key = f"{_PREFIX}{path.resolve()}"
+    key = f"{_PREFIX}{_as_text(path.resolve())}"
     transaction.connection.execute(META.delete().where(META.c.key == key))
     transaction.connection.execute(META.insert().values(key=key, value=canonical_json([written(at), profile_id])))
 
 
-def noted(transaction: Transaction, profile_id: str) -> list[tuple[Path, str]]:
+def noted(transaction: Transaction, profile_id: str) -> list[tuple[str, str]]:
     """Return the paths of copies that may hold texts of a profile and are still there, and when they were written."""
     query = sa.select(META.c.key, META.c.value).where(META.c.key.startswith(_PREFIX)).order_by(META.c.key)
     found = [
-        (Path(key.removeprefix(_PREFIX)), *json.loads(value)) for key, value in transaction.connection.execute(query)
+        (_as_path(key.removeprefix(_PREFIX)), *json.loads(value))
+        for key, value in transaction.connection.execute(query)
     ]
-    return [(path, at) for path, at, owner in found if owner in {None, profile_id} and path.exists()]
+    return [(named(path), at) for path, at, owner in found if owner in {None, profile_id} and path.exists()]
+
+
+def _as_text(path: Path) -> str:
+    """Return an absolute path as text of whole letters: one whose bytes are no UTF-8 as a URI."""
+    return str(path) if str(path).isprintable() else path.as_uri()
+
+
+def _as_path(text: str) -> Path:
+    return Path(os.fsdecode(unquote_to_bytes(text.removeprefix(_URI)))) if text.startswith(_URI) else Path(text)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.consolidation import pipeline, triggers
+from memory_pipeline.consolidation import scope as scopes
 from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.consolidation.plans import plan_document, planning
 from memory_pipeline.consolidation.state import decision_json
@@ -27,6 +28,9 @@ AUTOMATIC: Final = frozenset({"schedule", "sensor"})
 
 _AHEAD: Final = timedelta(days=1)
 """How far a profile's last run may lie after a scheduled one before somebody should look at the clock."""
+
+_LISTED: Final = 20
+"""Known users, agents, sessions or tags that a message names."""
 
 
 def select_profiles(
@@ -51,19 +55,18 @@ def select_profiles(
         seq: ledger position to read up to; 0: the head.
         profiles: ids of the profiles; empty: all.
         task: task of the run, which limits what it may decide.
-        scope: `all`, or `recent`: only decisions about sessions with new memories since the last reflection.
+        scope: `all`; `recent`: only decisions about sessions with new memories since the last reflection; or a part of
+            each profile, such as `user:ana` (see `consolidation.scope`).
         trigger: what started the run.
         max_archived_share: quota that replaces the policy's.
         retry_reverted: whether decisions that were undone may be proposed again.
 
     Raises:
-        ValueError: task or scope is unknown, or a named profile has no memory.
+        ValueError: task or scope is unknown, or a named profile has no memory, or none of that user, agent, session or
+            tag.
         Conflict: an erasure in a named profile was interrupted; of all profiles, that one is left out.
     """
-    if task not in tuple(TASKS):  # a tuple compares what cannot be hashed, too
-        raise ValueError(f"task {shown(task)} is unknown; known are {', '.join(TASKS)}")
-    if scope not in ("all", "recent"):
-        raise ValueError(f"scope {shown(scope)} is unknown; known are all, recent")
+    part = _part(task, scope)
     ledger = lake.ledger
     known = ledger.profiles().filter(pl.col("memories") > 0)
     stored = dict(known.select("profile_id", "memories").iter_rows())
@@ -78,6 +81,8 @@ def select_profiles(
                 log.LOGGER.warning(log.ahead_notice(profile_id, last))
         selected = [profile_id for profile_id in selected if profile_id not in later]
     position = seq or ledger.position()
+    if part:
+        selected = _having(lake, part, selected, asked=profiles, as_of=as_of, seq=position)
     lake.half_erased(selected)  # an erasure that is going on would move a head
     heads = ledger.heads(selected)
     half = lake.half_erased(selected)
@@ -111,6 +116,50 @@ def select_profiles(
     return chosen.with_columns(max_archived_share=share)
 
 
+def _part(task: Any, scope: Any) -> tuple[str, str] | None:
+    """Return the part of a profile that a run is about (see `scope.part`).
+
+    Raises:
+        ValueError: task or scope is unknown, or they exclude each other.
+    """
+    if task not in tuple(TASKS):  # a tuple compares what cannot be hashed, too
+        raise ValueError(f"task {shown(task)} is unknown; known are {', '.join(TASKS)}")
+    part = scopes.part(scope)
+    if part and task == "reflect":
+        raise ValueError(f"scope is {scope!r}, and a reflection is about recent sessions; leave one of the two out")
+    return part
+
+
+def _having(
+    lake: Lake, part: tuple[str, str], selected: list[str], *, asked: Collection[str], as_of: datetime, seq: int
+) -> list[str]:
+    """Return the profiles of which a memory has such a user, agent, session or tag.
+
+    Args:
+        lake: the store.
+        part: kind and name (see `scope.part`).
+        selected: the profiles to look at.
+        asked: profiles that must have it; without any, one must.
+        as_of: instant of the run.
+        seq: position that the run reads up to.
+
+    Raises:
+        ValueError: it is not known; names those that are.
+
+    Cost: linear in the events of the profiles, which the run reads anyway.
+    """
+    kind, name = part
+    known = scopes.names(kind, lake.events(as_of=as_of, seq=seq, profiles=selected))
+    having = known.filter(name=name)["profile_id"].to_list()
+    if lacking := sorted(set(asked) - set(having)) or ([] if having else selected):
+        place = f"profile {lacking[0]!r}" if asked or len(selected) == 1 else "the store"
+        others = known.filter(pl.col("profile_id").is_in(lacking[:1] if asked else selected))["name"].unique().sort()
+        more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
+        named = f"known are {', '.join(others[:_LISTED])}{more}" if len(others) else "none is known"
+        raise ValueError(f"scope is '{kind}:{name}', and no memory of {place} has it; {named}")
+    return having
+
+
 def _idle(ledger: Ledger, known: pl.DataFrame, *, as_of: datetime, most: int) -> list[str]:
     """Return the profiles whose last run that could remove memories lies more than so many days before a new one.
 
@@ -124,7 +173,7 @@ def _idle(ledger: Ledger, known: pl.DataFrame, *, as_of: datetime, most: int) ->
         most: days.
     """
     tasks = [task for task, actions in TASKS.items() if decision_json.LEAVES.keys() & {*actions}]
-    whole = pl.col("task").is_in(tasks) & (pl.col("held") == 0) & (pl.col("outcome") == "committed")
+    whole = pl.col("task").is_in(tasks) & (pl.col("held") == 0) & (pl.col("outcome") == "committed") & ~scopes.NARROW
     last = ledger.runs().filter(whole).group_by("profile_id").agg(ran_at=pl.col("as_of").max())
     seen = known.join(last, on="profile_id", how="left").with_columns(pl.coalesce("ran_at", "last_recorded_at"))
     return seen.filter(pl.col("ran_at") < as_of - timedelta(days=most))["profile_id"].sort().to_list()
@@ -164,7 +213,7 @@ def select_again(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> pl.D
 
 def _row_limits(settings: Settings, runs: pl.DataFrame, stored: Mapping[str, int]) -> dict[str, int]:
     """Return how many memories of each profile the time budget allows; empty if it allows all."""
-    limit = triggers.row_limit(settings.time_budget_seconds, runs)
+    limit = triggers.row_limit(settings.time_budget_seconds, runs.filter(~scopes.NARROW))
     total = sum(stored.values())
     if limit is None or total <= limit:
         return {}

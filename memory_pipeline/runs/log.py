@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation.context import TASKS
+from memory_pipeline.consolidation.scope import NARROW
 from memory_pipeline.schemas import Action
 from memory_pipeline.settings import Policy
 
@@ -77,6 +78,8 @@ def lines(
             if skipped := switched_off(policies[str(policy_hash)], str(task)):
                 names = ", ".join(same_policy["profile_id"])
                 messages.append(f"Skipped for {names}: {', '.join(skipped)} switched off")
+        for scope, profile_id in group.filter(NARROW).select("scope", "profile_id").iter_rows():
+            messages.append(f"Scope {scope} of {profile_id}: every other memory stays as it is")
         messages.append(f"{str(task).capitalize()} complete: {processed} processed, {seconds:.1f}s elapsed")
     return [f"{PREFIX} {message}" for message in messages]
 

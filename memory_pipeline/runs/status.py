@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import triggers
+from memory_pipeline.consolidation import scope, triggers
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import activity
 from memory_pipeline.ledger.validation_errors import CORRECT_PROFILE
@@ -30,7 +30,7 @@ def progress(lake: Lake) -> pl.DataFrame:
         `profile_id`, `last_as_of`, `commit_seq`, and `reflected_seq`, the position that its last reflection read up to.
     """
     runs = lake.ledger.runs().filter(pl.col("outcome") != "reverted")
-    reflected = pl.col("base_seq").filter(pl.col("task").is_in(REFLECTING))
+    reflected = pl.col("base_seq").filter(pl.col("task").is_in(REFLECTING) & ~scope.NARROW)
     return (
         runs.group_by("profile_id")
         .agg(
@@ -72,7 +72,7 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
         if profiles.is_empty():
             raise ValueError(f"profile {profile_id!r} has no memory; {CORRECT_PROFILE}")
     runs = lake.ledger.runs(profiles["profile_id"].to_list()).sort("commit_seq", descending=True)
-    standing = runs.filter(pl.col("outcome") != "reverted")
+    standing = runs.filter((pl.col("outcome") != "reverted") & ~scope.NARROW)
     due = due_work.due(lake, settings, now=now)
     held_back = dict(held(lake, profile_id).select("profile_id", "held").iter_rows())
     rows = [
@@ -152,6 +152,7 @@ def _tasks(runs: pl.DataFrame, settings: Settings, policy: Policy, now: datetime
 
     An undone run is not the last one, but still counts for what is due: an undo is no reason to run again.
     """
+    runs = runs.filter(~scope.NARROW)
     standing = runs.filter(pl.col("outcome") != "reverted")
     return [
         {"task": task, "last": _last(standing, task), "next_due": _next_due(task, runs, settings, policy, now)}

@@ -4,6 +4,11 @@ import dataframely as dy
 
 from memory_pipeline.schemas._columns import count, instant, number, profile, share, text
 
+_SCOPE = (
+    "What the run could decide about: all; recent: only sessions touched since the last reflection; or one user, "
+    "agent, session or tag, such as user:ana."
+)
+
 
 class Events(dy.Schema):
     """Typed copy of the ledger, one row per event and memory that it names."""
@@ -80,7 +85,7 @@ class Profiles(dy.Schema):
     task = text(
         "Task of the run: full, lightweight, reflect, decay, creative, cluster, forget, promote, reembed or tick."
     )
-    scope = text("all, or recent: only sessions touched since the last reflection.")
+    scope = text(_SCOPE)
     since = count("Ledger position of the last committed reflection; later events are recent.")
     caught_up = count("Ledger position of the last commit that deferred no memory; 0 without a row limit.")
     row_limit = count("Maximum number of memories that the run compares and groups, from its time budget; 0: no limit.")
@@ -125,7 +130,7 @@ class Runs(dy.Schema):
     plan_id = text("Plan that was committed.", key=True)
     run_id = text("Run that computed it.")
     task = text("full, lightweight, reflect, decay, creative, cluster, forget, promote, reembed or tick.")
-    scope = text("all, or recent: only sessions touched since the last reflection.")
+    scope = text(_SCOPE)
     trigger = text("schedule, sensor, manual or cli.")
     preset = text("Preset of the profile.")
     policy_hash = text("Hash of the policy.")

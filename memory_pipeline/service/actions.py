@@ -11,6 +11,7 @@ from typing import Any, Self
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from memory_pipeline.consolidation.scope import part
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event, parse
 from memory_pipeline.schemas import EventType
@@ -27,13 +28,6 @@ class Task(StrEnum):
     PROMOTE = "promote"
 
 
-class Scope(StrEnum):
-    """Which memories a consolidation may decide about."""
-
-    ALL = "all"
-    RECENT = "recent"
-
-
 class Consolidation(BaseModel):
     """A request to consolidate."""
 
@@ -48,13 +42,16 @@ class Consolidation(BaseModel):
         strict=False,
         description="Run only this task; default: all, which under the preset automem are its four, in order.",
     )
-    scope: Scope = Field(
-        Scope.ALL, strict=False, description="all, or recent: only sessions touched since the last reflection."
+    scope: str = Field(
+        "all",
+        description="all; recent: only sessions touched since the last reflection; or one user, agent, session or tag, "
+        "such as user:ana.",
     )
     dry_run: bool = Field(False, description="Return the plan and write nothing.")
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Self:
+    def _sensible(self) -> Self:
+        part(self.scope)
         if self.lightweight and self.task:
             raise ValueError("lightweight and task exclude each other; give one of them")
         return self
@@ -67,7 +64,7 @@ class Consolidation(BaseModel):
     def config(self) -> dict[str, Any]:
         """Return the configuration of the run, as `assets.resources.Run` takes it."""
         profiles = [self.profile_id] if self.profile_id else []
-        return {"profiles": profiles, "task": self.kind, "scope": self.scope.value}
+        return {"profiles": profiles, "task": self.kind, "scope": self.scope}
 
 
 class Approval(Consolidation):

@@ -67,7 +67,7 @@ class RequestedRun:
             "run_id": self.run_id,
             "state": state,
             "task": self.request.kind,
-            "scope": self.request.scope.value,
+            "scope": self.request.scope,
             "profile_id": self.request.profile_id,
             "asked_at": self.asked_at,
             "committed_run_id": committed,

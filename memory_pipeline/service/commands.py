@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
+from memory_pipeline.consolidation.scope import part
 from memory_pipeline.interop import sample as generator
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service import (
@@ -33,7 +34,7 @@ from memory_pipeline.service import (
     report_runs,
     server_commands,
 )
-from memory_pipeline.service.actions import Scope, Task
+from memory_pipeline.service.actions import Task
 from memory_pipeline.service.options import (
     Commands,
     InstantOption,
@@ -130,6 +131,14 @@ def sample(
     out().print(f"next: memory-pipeline import jsonl {path}", soft_wrap=True)
 
 
+def _scope(scope: str) -> str:
+    try:
+        part(scope)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return scope
+
+
 @app.command()
 def consolidate(
     profile: Annotated[
@@ -144,8 +153,14 @@ def consolidate(
     ] = False,
     task: Annotated[Task | None, typer.Option(help="Run only this task.")] = None,
     scope: Annotated[
-        Scope, typer.Option(help="all, or recent: only sessions touched since the last reflection.")
-    ] = Scope.ALL,
+        str,
+        typer.Option(
+            metavar="SCOPE",
+            help="all; recent: only sessions touched since the last reflection; or one user:NAME, agent:NAME, "
+            "session:NAME or tag:NAME.",
+            callback=_scope,
+        ),
+    ] = "all",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; write nothing.")] = False,
     plan_out: Annotated[
         Path | None,
@@ -177,7 +192,7 @@ def consolidate(
     asked = {
         "profiles": profile or [],
         "task": chosen,
-        "scope": scope.value,
+        "scope": scope,
         "retry_reverted": retry_reverted,
         "trigger": "cli",
     }
@@ -213,7 +228,9 @@ def show_plan(preset: str | None, asked: dict[str, Any], *, plan_out: Path | Non
     if as_json:
         show_json(document)
     else:
-        report_runs.plan(out(), tables["consolidation_plan"], home=settings.home, written=plan_out)
+        report_runs.plan(
+            out(), tables["consolidation_plan"], profiles=tables["profiles"], home=settings.home, written=plan_out
+        )
 
 
 @app.command("apply")

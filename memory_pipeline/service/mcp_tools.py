@@ -286,7 +286,7 @@ class MemoryTools:
             Field(description="Only this task; not with lightweight."),
         ] = None,
         scope: Annotated[
-            Literal["all", "recent"], Field(description="recent: sessions since the last reflection.")
+            str, Field(description="all, recent, or one user:NAME, agent:NAME, session:NAME or tag:NAME.")
         ] = "all",
         dry_run: Annotated[bool, Field(description="Return the plan; change nothing.")] = False,
     ) -> dict[str, Any]:

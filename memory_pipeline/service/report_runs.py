@@ -4,7 +4,7 @@ Not here: how a run is started (`launch`), and how lines and tables are printed 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,11 @@ def planned_profiles(file: Path) -> pl.DataFrame:
         raise ValueError(f"{file}: {error}") from error
 
 
-def plan(console: Console, decisions: pl.DataFrame, *, home: Path, written: Path | None) -> None:
+def plan(
+    console: Console, decisions: pl.DataFrame, *, profiles: pl.DataFrame, home: Path, written: Path | None
+) -> None:
     """Print a plan: counts by action and rule, then examples of each kind with their reasons."""
+    scoped(console, profiles.to_dicts())
     if decisions.is_empty():
         line(console, "The plan is empty; there is nothing to change.")
     else:
@@ -64,6 +67,16 @@ def plan(console: Console, decisions: pl.DataFrame, *, home: Path, written: Path
     line(console, "Nothing was written to ledger, lake or snapshots.")
     if written:
         line(console, f"Plan written to {written}; apply it with: {command(home, 'apply', str(written))}")
+
+
+def scoped(console: Console, profiles: Iterable[Mapping[str, Any]]) -> None:
+    """Print which part of the profiles a run was about, if it was about a part."""
+    named = [(row["scope"], row["profile_id"]) for row in profiles if ":" in row["scope"]]
+    for scope, profile_id in named:
+        prose(
+            console,
+            f"scope: {scope} of {profile_id}; every other memory, core memory and the token budget stay as they are",
+        )
 
 
 def run_document(lake: Lake, run_id: str) -> dict[str, Any]:
@@ -124,6 +137,7 @@ def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.D
         f"Consolidated {many(len(done['profiles']), 'profile')} as of {when(first['as_of'])} UTC "
         f"in {first['duration_seconds']:.1f} s",
     )
+    scoped(console, done["profiles"])
     rows = []
     for row in done["profiles"]:
         frames = {name: frame.filter(profile_id=row["profile_id"]) for name, frame in tables.items()}

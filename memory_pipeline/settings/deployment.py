@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memory_pipeline.settings.language_model import LanguageModel
 from memory_pipeline.settings.policy import Policy
-from memory_pipeline.settings.values import Cron, Zone
+from memory_pipeline.settings.values import Cron, Days, Seconds, Zone
 
 STRUCTURE: Final = frozenset({"home", "policy", "profiles", "origins"})
 """Fields of `Settings` that are not settings of the file: its location and its parsed tables."""
@@ -36,13 +36,13 @@ class Settings(LanguageModel):
     start_automation: bool = Field(
         False, description="Start schedules and sensors when Dagster loads them; otherwise a person switches them on."
     )
-    sensor_seconds: int = Field(30, ge=1, description="Interval of the sensors, in seconds.")
+    sensor_seconds: Seconds = Field(30, ge=1, description="Interval of the sensors, in seconds.")
     keep_snapshots: int = Field(30, ge=1, description="Snapshots that maintenance keeps.")
-    keep_runs_days: int = Field(90, ge=1, description="Days of Dagster run history that maintenance keeps.")
-    ledger_days: int = Field(
+    keep_runs_days: Days = Field(90, ge=1, description="Days of Dagster run history that maintenance keeps.")
+    ledger_days: Days = Field(
         7, ge=0, description="Days after which event payloads move from the ledger database to files; 0: never."
     )
-    ledger_archive_days: int = Field(
+    ledger_archive_days: Days = Field(
         0, ge=0, description="Days after which events are archived and their payloads leave the store; 0: never."
     )
     time_budget_seconds: int = Field(
@@ -50,7 +50,7 @@ class Settings(LanguageModel):
         ge=0,
         description="Maximum duration of a run; memories that it leaves out come first in the next run. 0: no limit.",
     )
-    max_idle_days: int = Field(
+    max_idle_days: Days = Field(
         365,
         ge=1,
         description="Days without any event or run of a profile after which a run removes no memories for their age: "

@@ -17,6 +17,7 @@ from memory_pipeline.settings.values import (
     Method,
     NotNegative,
     Positive,
+    Seconds,
     Share,
     Values,
 )
@@ -154,7 +155,7 @@ class Policy(Values):
     coactivation_min: int = Field(
         3, ge=1, description="Two memories form a unit when they share more sessions than this."
     )
-    episode_gap_minutes: Positive = Field(30.0, description="A longer pause ends an episode.")
+    episode_gap_minutes: Positive = Field(30.0, le=525_600_000, description="A longer pause ends an episode.")
     episode_levels: tuple[Literal["episode", "session", "agent"], ...] = Field(
         ("episode",), description="Levels at which episodes are formed."
     )
@@ -271,18 +272,20 @@ class Policy(Values):
     step_count_trigger: int = Field(
         50, ge=0, description="New memories after which a lightweight run is triggered; 0: never."
     )
-    idle_timeout_seconds: int = Field(
+    idle_timeout_seconds: Seconds = Field(
         300, ge=0, description="Idle seconds after which a lightweight run is triggered; 0: never."
     )
     ingestion_cycles: int = Field(
         0, ge=0, description="Batches after which fading memories are merged and moved; 0: never."
     )
-    decay_interval_seconds: int = Field(86_400, ge=0, description="Interval of the decay task; 0: never.")
-    creative_interval_seconds: int = Field(604_800, ge=0, description="Interval of the creative task; 0: never.")
-    cluster_interval_seconds: int = Field(2_592_000, ge=0, description="Interval of the cluster task; 0: never.")
-    forget_interval_seconds: int = Field(0, ge=0, description="Interval of the forget task; 0: never.")
-    promote_interval_seconds: int = Field(0, ge=0, description="Interval of tier promotion; 0: with full runs only.")
-    reconsolidate_interval_seconds: int = Field(0, ge=0, description="Interval of full runs; 0: nightly only.")
+    decay_interval_seconds: Seconds = Field(86_400, ge=0, description="Interval of the decay task; 0: never.")
+    creative_interval_seconds: Seconds = Field(604_800, ge=0, description="Interval of the creative task; 0: never.")
+    cluster_interval_seconds: Seconds = Field(2_592_000, ge=0, description="Interval of the cluster task; 0: never.")
+    forget_interval_seconds: Seconds = Field(0, ge=0, description="Interval of the forget task; 0: never.")
+    promote_interval_seconds: Seconds = Field(
+        0, ge=0, description="Interval of tier promotion; 0: with full runs only."
+    )
+    reconsolidate_interval_seconds: Seconds = Field(0, ge=0, description="Interval of full runs; 0: nightly only.")
     history_limit: int = Field(20, ge=1, description="Maximum number of runs listed by status.")
 
     @cached_property

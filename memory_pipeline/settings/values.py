@@ -145,6 +145,10 @@ def _plain_zero(number: float) -> float:
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False), AfterValidator(_plain_zero)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False), AfterValidator(_plain_zero)]
+Days = Annotated[int, Field(le=365_000)]
+"""Whole days, at most a thousand years: the calendar holds no instant so long before or after some others."""
+Seconds = Annotated[int, Field(le=31_536_000_000)]
+"""Whole seconds, at most a thousand years."""
 Cron = Annotated[str, AfterValidator(cron), Field(examples=["0 2 * * *", "*/30 6-22 * * 1-5"])]
 Zone = Annotated[str, AfterValidator(_zone), Field(examples=["Europe/Zurich"])]
 Method = Annotated[str, AfterValidator(_method), Field(json_schema_extra={"enum": list(clustering_methods())})]

@@ -7,7 +7,7 @@ Not here: what a plan proposes and how the quota holds it back (`planning`), and
 import polars as pl
 import polars.selectors as cs
 
-from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation import scope, similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state import decision_json, projection
@@ -25,6 +25,7 @@ def violations(
     scored: pl.DataFrame,
     post: State,
     retrievable: pl.DataFrame,
+    within: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the rows that would break an invariant if `plan` were committed.
 
@@ -38,6 +39,7 @@ def violations(
     - `finite`: a number is NaN, infinite, or null although it is required.
     - `conservation`: a memory is lost, duplicated, in no lifecycle, created from nothing, or has no text left.
     - `decided_twice`: two decisions move the same memory.
+    - `scope`: a run about a part of a profile changes a memory outside it.
 
     Args:
         plan: table `consolidation_plan`.
@@ -47,6 +49,7 @@ def violations(
         scored: table `scored_memories` of `state`.
         post: the state after the plan (see `post_state`).
         retrievable: `profile_id`, `memory_id` of the memories that a search of `post` finds.
+        within: `profile_id`, `memory_id` of the only memories that may change; default: all.
 
     Returns:
         `profile_id`, `check`, `memory_id`, `detail` (a sentence), one row per violation; empty if there are none.
@@ -59,6 +62,7 @@ def violations(
         *_not_finite(plan, scored, post),
         *_not_conserved(plan, state.memories, post.memories),
         _decided_twice(plan),
+        *([] if within is None else [_beyond(plan, within)]),
     ]
     return pl.concat(violating).sort("profile_id", "check", "memory_id", "detail")
 
@@ -203,3 +207,10 @@ def _decided_twice(plan: pl.DataFrame) -> pl.DataFrame:
     return _bad(
         twice, "decided_twice", pl.format("It is decided more than once: {}.", pl.col("action").list.join(", "))
     )
+
+
+def _beyond(plan: pl.DataFrame, within: pl.DataFrame) -> pl.DataFrame:
+    """Return decisions that change memories outside the scope of the run."""
+    changing = plan.filter(pl.col("action") != Action.WITHDRAW.value)
+    beyond = changing.join(scope.decided_about(changing, within), on=["profile_id", "decision_id"], how="anti")
+    return _bad(beyond, "scope", pl.format("{} by rule {} changes a memory outside the scope.", "action", "rule"))

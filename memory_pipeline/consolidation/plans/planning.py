@@ -13,6 +13,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation import scope
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.plans import decision_rows
@@ -63,6 +64,7 @@ def propose(
     reverted: pl.DataFrame,
     actions: frozenset[Action] = frozenset(Action),
     superseded_lifecycle: str = "archived",
+    within: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the decisions that turn the state into the desired one.
 
@@ -92,6 +94,7 @@ def propose(
         reverted: table `reverted`.
         actions: what this run may decide; without `withdraw` nothing is withdrawn.
         superseded_lifecycle: lifecycle of memories superseded by a summary.
+        within: `profile_id` and `memory_id` of the only memories that may change; default: all.
 
     Returns:
         Table `consolidation_plan`, every decision with status `proposed`.
@@ -118,6 +121,8 @@ def propose(
             decision_rows.deferrals(deferred),
         ]
     ).filter(allowed)
+    if within is not None:
+        changes, committed = scope.decided_about(changes, within), scope.decided_about(committed, within)
     signature = ["profile_id", "signature"]
     barred = _barred(profiles, decisions, reverted)
     earlier = projection.unmasked(decisions.join(committed, on=["profile_id", "decision_id"], how="anti"), reverted)

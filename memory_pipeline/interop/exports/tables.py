@@ -171,7 +171,8 @@ def export(
 def _parquet(path: Path, _: str, rows: pl.DataFrame, chosen: State) -> None:
     """Write a file, aside and renamed; its metadata say of which state it is."""
     with disk.aside(path.parent) as unfinished:
-        rows.write_parquet(unfinished, compression="zstd", metadata=chosen.labels)
+        with unfinished.open("wb") as file:  # Polars takes no path that is not UTF-8
+            rows.write_parquet(file, compression="zstd", metadata=chosen.labels)
         disk.sync(unfinished)
         unfinished.replace(path)
     disk.sync(path.parent)

@@ -443,7 +443,8 @@ class MemoryClient:
         Args:
             lightweight: only core memory blocks and faded edges, and no snapshot.
             task: only this task, such as decay, creative, cluster, forget or promote; default: all.
-            scope: all, or recent: only sessions touched since the last reflection.
+            scope: all; recent: only sessions touched since the last reflection; or one user, agent, session or tag,
+                such as `user:ana`: other memories are read and left as they are.
             dry_run: return the plan and write nothing.
 
         Raises:
