@@ -15,7 +15,7 @@ export MEMORY_PIPELINE_HOME := $(HOME_FOLDER)
 # Where it is set, each process would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help check style types suite demo test quick drill drill-short integrations ui docs site bench quality lint install dev clean
+.PHONY: help check style types suite demo test quick drill drill-short integrations inspector ui docs site bench quality lint install dev clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -75,6 +75,9 @@ lint: dev ## Format and fix what can be fixed
 
 integrations: ## Tests of docs/integrations.md with the real frameworks, in an environment of their own
 	PYTHON=$(PYTHON) .ci/integrations
+
+inspector: dev ## The MCP inspector's checks of the server over pipes and HTTP; needs npx
+	.ci/inspector $(BIN)
 
 ui: install ## Dagster UI with daemon on http://localhost:3000
 	$(BIN)/memory-pipeline init

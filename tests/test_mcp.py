@@ -9,6 +9,7 @@ import re
 import anyio
 import homes
 import httpx
+import jsonschema
 import pytest
 from commands import COMMAND, environment, refused
 from mcp import Client, StdioServerParameters, stdio_client
@@ -98,28 +99,43 @@ def test_every_tool_and_argument_is_described_for_the_agent(home):
     assert "null" not in json.dumps([tool.input_schema for tool in tools.values()])
 
 
+def fits(schema, *answers):
+    """Check that each answer is as its schema says, and that between them they have every field it names."""
+    for answer in answers:
+        jsonschema.Draft202012Validator(schema).validate(answer)
+    assert set(schema["properties"]) <= set().union(*answers), schema
+
+
 def test_answers_have_the_fields_that_their_schemas_tell(tmp_path):
     arguments = {
         "remember_many": {"memories": [{"text": "Ana likes tea.", "memory_id": "m1"}]},
-        "remember": {"text": "The launch is on 12 June."},
+        "remember": {"text": "The launch is on 12 June.", "user_id": "ana"},
+        "session_start": {},
         "recall": {"query": "tea"},
         "list": {"filters": {"since": "2020-01-01T00:00:00Z"}},
         "get": {"memory_id": "m1"},
         "update": {"memory_id": "m1", "importance": 0.5},
         "protect": {"memory_id": "m1"},
+        "feedback": {"memory_id": "m1", "helpful": True},
+        "end_session": {"session_id": "s"},
+        "tick": {},
+        "explain": {"memory_id": "m1"},
+        "status": {},
+        "forget": {"memory_id": "m1"},
+        "erase_user": {"user_id": "ana"},
+        "erase_questions": {"since": "2026-01-01T00:00:00Z"},
     }
 
     async def conversation(client):
-        schemas = {name: tool.output_schema for name, tool in (await listed(client)).items() if tool.output_schema}
-        answers = {name: (await client.call_tool(name, given)).structured_content for name, given in arguments.items()}
-        return schemas, answers
+        schemas = {name: tool.output_schema for name, tool in (await listed(client)).items()}
+        return schemas, {name: await client.call_tool(name, given) for name, given in arguments.items()}
 
-    schemas, answers = talk(tmp_path, conversation, profile_id="ana")
-    assert schemas.keys() == answers.keys() | {"restore"}
-    kinds = {"string": str, "array": list, "integer": int, "boolean": bool}
+    schemas, answers = talk(tmp_path, conversation, profile_id="ana", allow_erase=True)
+    assert schemas.keys() == TOOLS | ERASING
+    assert schemas.keys() - answers.keys() == {"restore", "undo", "consolidate"}, "asked of a store with a run below"
     for name, answer in answers.items():
-        for field, schema in schemas[name]["properties"].items():
-            assert isinstance(answer[field], kinds[schema["type"]]), (name, field)
+        assert not answer.is_error, said(answer)
+        fits(schemas[name], answer.structured_content)
 
 
 def test_the_list_of_tools_costs_an_agent_little(home):
@@ -451,9 +467,11 @@ def test_an_agent_ticks_restores_and_takes_back(consolidated, tmp_path):
         restored = await client.call_tool("restore", own | {"memory_id": copy})
         again = await client.call_tool("restore", own | {"memory_id": copy})
         undone = await client.call_tool("undo", own | {"target": "night", "cascade": True})
-        return ticked, restored, again, undone
+        return await listed(client), ticked, restored, again, undone
 
-    ticked, restored, again, undone = talk(folder, conversation)
+    tools, ticked, restored, again, undone = talk(folder, conversation)
+    fits(tools["restore"].output_schema, restored.structured_content)
+    fits(tools["undo"].output_schema, undone.structured_content)
     assert not ticked.is_error, said(ticked)
     assert (ticked.structured_content["task"], ticked.structured_content["held"]) == ("tick", 0), said(ticked)
     assert restored.structured_content["lifecycle"] == "active", said(restored)
@@ -531,9 +549,10 @@ def test_an_agent_looks_first_then_consolidates_and_asks_why(home):
         done = await client.call_tool("consolidate", {"profile_id": "sample-1"})
         ids = lake_memory(home)
         why = await client.call_tool("explain", {"profile_id": "sample-1", "memory_id": ids})
-        return planned, before, done, why
+        return await listed(client), planned, before, done, why
 
-    planned, before, done, why = talk(home, conversation)
+    tools, planned, before, done, why = talk(home, conversation)
+    fits(tools["consolidate"].output_schema, planned.structured_content, done.structured_content)
     assert not planned.is_error, said(planned)
     assert before == 0
     plan = planned.structured_content

@@ -45,37 +45,66 @@ class _Offer:
     admin: bool = False
     """Over HTTP it needs an administrator's token."""
     returns: tuple[str, ...] = ()
-    """Fields that a program looks for in an answer, each with its JSON type unless it is a string; none are published
-    for a text, nor where answers have several forms."""
+    """Fields that a program looks for in an answer, each with its JSON type unless it is a string; an answer may have
+    others, or not all of them."""
 
 
+_TEXT: Final = ("result",)
 _MEMORY: Final = ("memory_id",)
+_RECEIPT: Final = ("at", "erased array")
 _OFFERS: Final = (
-    _Offer("session_start", "session_start", "session_start when a conversation begins"),
+    _Offer("session_start", "session_start", "session_start when a conversation begins", returns=_TEXT),
     _Offer(
         "recall",
         "recall",
         "recall before answering anything earlier talk may have settled",
         reads=True,
-        returns=("memories array", "tokens integer", "confident boolean"),
+        returns=("memories array", "confident boolean"),
     ),
     _Offer("get", "get_memory", reads=True, idempotent=True, returns=_MEMORY),
     _Offer("list", "list_memories", reads=True, idempotent=True, returns=("memories array",)),
-    _Offer("remember", "remember", "remember what later conversations should know", returns=_MEMORY),
+    _Offer(
+        "remember",
+        "remember",
+        "remember what later conversations should know",
+        returns=_MEMORY,
+    ),
     _Offer("remember_many", "remember_many", returns=("memory_ids array",)),
     _Offer("update", "update", idempotent=True, returns=_MEMORY),
     _Offer("protect", "protect", idempotent=True, returns=_MEMORY),
     _Offer("restore", "restore", returns=_MEMORY),
-    _Offer("feedback", "feedback", "feedback on whether a recalled memory helped"),
-    _Offer("forget", "forget", "forget only when the user asks for it", idempotent=True, erases=True, heavy=True),
-    _Offer("erase_user", "erase_user", idempotent=True, erases=True, heavy=True, admin=True),
-    _Offer("erase_questions", "erase_questions", idempotent=True, erases=True, heavy=True, admin=True),
-    _Offer("end_session", "end_session", "end_session when it is over", idempotent=True),
-    _Offer("consolidate", "consolidate", idempotent=True, heavy=True),
-    _Offer("tick", "tick", heavy=True),
-    _Offer("undo", "undo", heavy=True),
-    _Offer("explain", "explain", reads=True, idempotent=True),
-    _Offer("status", "status", reads=True, idempotent=True),
+    _Offer("feedback", "feedback", "feedback on whether a recalled memory helped", returns=_TEXT),
+    _Offer(
+        "forget",
+        "forget",
+        "forget only when the user asks for it",
+        idempotent=True,
+        erases=True,
+        heavy=True,
+        returns=_RECEIPT,
+    ),
+    _Offer("erase_user", "erase_user", idempotent=True, erases=True, heavy=True, admin=True, returns=_RECEIPT),
+    _Offer(
+        "erase_questions", "erase_questions", idempotent=True, erases=True, heavy=True, admin=True, returns=_RECEIPT
+    ),
+    _Offer("end_session", "end_session", "end_session when it is over", idempotent=True, returns=_TEXT),
+    _Offer(
+        "consolidate",
+        "consolidate",
+        idempotent=True,
+        heavy=True,
+        returns=("run_id", "profiles array", "decisions integer"),
+    ),
+    _Offer("tick", "tick", heavy=True, returns=("run_id", "actions object")),
+    _Offer("undo", "undo", heavy=True, returns=("decisions integer",)),
+    _Offer("explain", "explain", reads=True, idempotent=True, returns=_TEXT),
+    _Offer(
+        "status",
+        "status",
+        reads=True,
+        idempotent=True,
+        returns=("profiles array",),
+    ),
 )
 
 
@@ -243,18 +272,25 @@ def _tool(tools: MemoryTools, offer: _Offer, profile_id: str | None, slots: Slot
 
 
 def _said_once(tools: list[Tool]) -> list[Tool]:
-    """Let `list` refer to the filters of `recall` where both are offered; the server validates by the full model."""
+    """Let a tool refer to the same fields of another that is offered too; the server validates by the full models."""
     offered = {tool.name: tool for tool in tools}
+    if {"remember", "remember_many"} <= offered.keys():
+        rows = offered["remember_many"].parameters["properties"]["memories"]
+        rows["items"] = {"type": "object", "required": ["text"]}
+        rows["description"] = (
+            "One fact each; fields as in remember, or memory_id, event_id (idempotency key), confidence, protected, "
+            "metadata, source."
+        )
     if {"recall", "list"} <= offered.keys():
         fields = offered["list"].parameters["properties"]
-        fields["filters"] = {"type": "object", "description": "Only these; fields as in recall."}
+        fields["filters"] = {"type": "object", "description": "Fields as in recall."}
     return tools
 
 
-def _answers(fields: Sequence[str]) -> dict[str, Any] | None:
-    """Return the schema of answers that have these fields among others; None without fields."""
+def _answers(fields: Sequence[str]) -> dict[str, Any]:
+    """Return the schema of answers that have these fields among others."""
     typed = {name: {"type": kind or "string"} for name, _, kind in (field.partition(" ") for field in fields)}
-    return {"type": "object", "properties": typed} if typed else None
+    return {"type": "object", "properties": typed}
 
 
 def compact(schema: Any, definitions: dict[str, Any], *, depth: int = 0) -> Any:

@@ -129,7 +129,7 @@ class MemoryTools:
         limit: Annotated[int, Field(ge=1, le=1000, description="Most memories.")] = 20,
         deep: Deep = False,
     ) -> dict[str, Any]:
-        """List memories by filters, newest first. Not recorded as an access."""
+        """List memories that meet filters, newest first."""
         with self._memory(profile_id) as memory:
             listed = memory.list(None if filters is None else present_fields(filters), limit, deep=deep)
         return {"memories": [_brief(row) for row in listed]}
@@ -181,7 +181,7 @@ class MemoryTools:
         ],
         profile_id: Profile = None,
     ) -> dict[str, Any]:
-        """Store several memories, all or none. Returns their ids in order."""
+        """Store several memories at once, all or none."""
         owner = self._chosen(profile_id)
         with self._memory(owner) as memory:
             return {
@@ -285,15 +285,12 @@ class MemoryTools:
             Literal["decay", "creative", "cluster", "forget", "promote"] | None,
             Field(description="Only this task; not with lightweight."),
         ] = None,
-        scope: Annotated[
-            str, Field(description="all, recent, or one user:NAME, agent:NAME, session:NAME or tag:NAME.")
-        ] = "all",
+        scope: Annotated[str, Field(description="all, recent, or a user:NAME, agent:, session: or tag:.")] = "all",
         dry_run: Annotated[bool, Field(description="Return the plan; change nothing.")] = False,
     ) -> dict[str, Any]:
         """Tidy the memories: merge duplicates, link, summarise, promote and forget, by the profile's policy.
 
-        Takes seconds to minutes. Returns counts of decisions and a run_id for undo. Use at the end of a conversation or
-        when the user asks.
+        Takes seconds to minutes. Use at the end of a conversation or when the user asks.
         """
         with _tool_errors():
             request = Consolidation.model_validate(
@@ -311,10 +308,7 @@ class MemoryTools:
         return {"run_id": done["run_id"], "profiles": [_run_overview(row) for row in done["profiles"]]}
 
     def tick(self, profile_id: Profile = None) -> dict[str, Any]:
-        """Quick pass, every few exchanges: only merge duplicates and move fading memories.
-
-        Returns counts of decisions and a run_id for undo.
-        """
+        """Quick pass, every few exchanges: only merge duplicates and move fading memories."""
         with self._memory(profile_id) as memory:
             return memory.tick().to_dict()
 
