@@ -493,6 +493,11 @@ def test_an_end_of_validity_is_inherited_if_it_is_shared(ends, expected):
     memories = frames.memories({"content": f"text {place}", "valid_until": at} for place, at in enumerate(instants))
     found = summarised(memories, clusters(["m0", "m1"], kind="compression"))["valid_until"][0]
     assert found == (None if expected is None else ago(expected))
+    beside = summarised(memories, clusters(["m0", "m1"], kind="cluster"), Policy(summaries="all"))["valid_until"][0]
+    first = max((end for end in ends if end is not None), default=None)
+    assert beside == (None if first is None else ago(first)), (
+        "one beside its members holds until the first of them ends"
+    )
 
 
 def test_members_that_are_not_live_count_by_what_the_ledger_knows():

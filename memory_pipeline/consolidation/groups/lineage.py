@@ -114,7 +114,7 @@ def inherited(members: pl.DataFrame) -> pl.DataFrame:
     The largest importance and access count, the mean stability, the smallest confidence, the earliest start of
     validity, its end if all share it, explicit protection, and the most frequent type and category (ties alphabetical);
     a meta pattern has its own type and is semantic. A superseding summary also inherits speaker, time and place (see
-    `voice`).
+    `voice`); one beside its members holds until the first of them ends.
 
     Args:
         members: as `due` returns them.
@@ -131,7 +131,9 @@ def inherited(members: pl.DataFrame) -> pl.DataFrame:
             pl.col("importance", "access_count").max(),
             pl.col("stability").mean().clip(0.0, 1.0),
             pl.col("confidence", "valid_from").min(),
-            pl.when(pl.col("valid_until").n_unique() == 1).then(pl.col("valid_until").first()).alias("valid_until"),
+            pl.when(~pl.col("supersedes").first() | (pl.col("valid_until").n_unique() == 1))
+            .then(pl.col("valid_until").min())
+            .alias("valid_until"),
             pl.col("protected").any(),
             pl.col("protected_reason").filter(pl.col("protected")).drop_nulls().first(),
             pl.col("category").mode().sort().first(),
