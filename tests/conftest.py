@@ -50,6 +50,7 @@ def consolidated(tmp_path_factory):
 
 
 LONGEST = (
+    *("test_crash_drill.py", "test_year.py", "test_erasure_properties.py", "test_busy_store.py"),  # of a drill
     *("test_daemon.py", "test_ui.py", "test_cli.py", "test_http.py", "test_mcp.py", "test_client.py"),
     *("test_assets.py", "test_trimming_runs.py", "test_upkeep.py", "test_launch.py", "test_host_project.py"),
     *("test_sensors.py", "test_evaluation_replay.py", "test_erasure_races.py", "test_erasure.py", "test_history.py"),

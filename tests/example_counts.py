@@ -29,8 +29,3 @@ def examples(count: int, *, drill: int | None = None, **options: Any) -> setting
     if not count:
         return settings(phases=(Phase.explicit,), **options)
     return settings(max_examples=count, **options)
-
-
-def fewer(count: int = 4) -> settings:
-    """Settings of a property whose examples are costly: so many in a push, and in a drill as many as of any other."""
-    return examples(count, drill=FEW * DRILL_FACTOR)

@@ -7,7 +7,7 @@ import frames
 import numpy as np
 import polars as pl
 import pytest
-from example_counts import fewer
+from example_counts import examples
 from frames import AS_OF, ago
 from hypothesis import given
 from hypothesis import strategies as st
@@ -347,7 +347,7 @@ def stores(draw):
 LOOSE = Policy(duplicate_similarity=0.5, cluster_similarity=0.3, cluster_min_size=2, cluster_max_size=4)
 
 
-@fewer()
+@examples(4)
 @given(stores(), st.randoms(use_true_random=False), st.sampled_from(["single", "average"]))
 def test_clusters_depend_on_the_set_of_memories_alone(memories, random, linkage):
     policy = LOOSE.model_copy(update={"linkage": linkage})
@@ -363,7 +363,7 @@ def test_clusters_depend_on_the_set_of_memories_alone(memories, random, linkage)
         assert getattr(found, name).drop("cohesion", strict=False).equals(apart.drop("cohesion", strict=False))
 
 
-@fewer()
+@examples(4)
 @given(stores())
 def test_groups_hold_what_they_promise(memories):
     found = clustered(memories, LOOSE)

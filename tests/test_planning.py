@@ -4,7 +4,7 @@ from datetime import timedelta
 import frames
 import polars as pl
 import pytest
-from example_counts import fewer
+from example_counts import examples
 from frames import AS_OF, ago
 from hypothesis import given
 from hypothesis import strategies as st
@@ -644,7 +644,7 @@ def same(one, other):
         assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
 
 
-@fewer()
+@examples(4)
 @given(EVENTS, RUNS)
 def test_a_history_of_runs_folds_to_what_each_run_published(rows, runs):
     stream = ledger([*STORED, *rows])
@@ -679,7 +679,7 @@ def test_a_history_of_runs_folds_to_what_each_run_published(rows, runs):
         assert TABLES["decided_edges"].violations(rebuilt.edges).is_empty()
 
 
-@fewer()
+@examples(4)
 @given(EVENTS, RUNS, st.integers(1, 2))
 def test_decisions_can_be_applied_in_two_lots(rows, runs, cut):
     start = projection.project(ledger([*STORED, *rows]))

@@ -12,7 +12,7 @@ import frames
 import numpy as np
 import polars as pl
 import pytest
-from example_counts import fewer
+from example_counts import examples
 from frames import AS_OF, ago
 from hypothesis import given
 from hypothesis import strategies as st
@@ -537,7 +537,7 @@ EVERY = Policy(
 )
 
 
-@fewer()
+@examples(4)
 @given(stores(), st.randoms(use_true_random=False))
 def test_groups_depend_on_the_set_of_rows_alone(store, random):
     memories, edges = store
@@ -558,7 +558,7 @@ def test_groups_depend_on_the_set_of_rows_alone(store, random):
             assert ours.drop("cohesion", strict=False).equals(getattr(alone, name).drop("cohesion", strict=False))
 
 
-@fewer()
+@examples(4)
 @given(stores())
 def test_members_that_leave_belong_to_one_group(store):
     memories, edges = store

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import frames
 import polars as pl
 import pytest
-from example_counts import fewer
+from example_counts import examples
 from frames import AS_OF, ago
 from hypothesis import given
 from hypothesis import strategies as st
@@ -300,7 +300,7 @@ PIECES = [
 CONTENTS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map(" ".join) | st.text(min_size=1, max_size=80)
 
 
-@fewer()
+@examples(4)
 @given(
     st.lists(st.tuples(CONTENTS, st.sampled_from([None, "Ann", "Ben Lee"])), min_size=2, max_size=8),
     st.sampled_from([*METHOD, "session", "agent"]),
@@ -650,7 +650,7 @@ def test_a_summary_is_made_of_originals_only():
 # Properties
 
 
-@fewer()
+@examples(4)
 @given(st.lists(CONTENTS, min_size=6, max_size=12), st.randoms(use_true_random=False))
 def test_summaries_depend_on_their_own_members_alone(texts, random):
     memories = frames.memories(

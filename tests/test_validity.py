@@ -6,7 +6,7 @@ from random import Random
 import frames
 import polars as pl
 import pytest
-from example_counts import examples, fewer
+from example_counts import examples
 from frames import AS_OF, ago
 from hypothesis import given
 from hypothesis import strategies as st
@@ -226,14 +226,14 @@ def test_an_old_fact_is_found_among_many_memories():
     assert ("m0000", "m1501") in pairs(compared(rows))
 
 
-@fewer()
+@examples(4)
 @given(st.permutations(range(8)), st.integers(0, 3))
 def test_the_order_of_rows_does_not_matter(order, seed):
     rows = _mixed(seed)
     assert compared([rows[place] for place in order]).equals(compared(rows))
 
 
-@fewer()
+@examples(4)
 @given(st.integers(0, 30))
 def test_no_memory_is_closed_twice_or_by_an_older_one(seed):
     found = compared(_mixed(seed))
