@@ -265,6 +265,7 @@ def test_an_item_of_langgraph_has_a_namespace_without_full_stops_and_every_field
                 "importance": 0.5,
                 "speaker": "Ana",
                 "metadata": {"colour": "green"},
+                "memory_pipeline": {"profile_id": "default"},
             },
             "created_at": "2025-12-01T10:00:00.000000Z",
             "updated_at": "2025-12-01T10:00:00.000000Z",
@@ -298,6 +299,16 @@ def test_what_other_tools_are_given_can_be_imported_again(tmp_path, name, text):
         0.5,
         datetime(2025, 12, 1, 10, tzinfo=UTC),
     )
+
+
+def test_items_of_a_database_become_the_memories_that_they_were(tmp_path):
+    langgraph.database(held(stored([MEMORY])), tmp_path / "store.db")
+    read = formats.events(FORMATS["langgraph"], tmp_path / "store.db", recorded_at=AS_OF)
+    (event,) = read
+    assert (event.memory_id, event.profile_id, event.user_id, event.session_id) == ("m1", "default", "ana.b", "s")
+    assert event.occurred_at == datetime(2025, 12, 1, 10, tzinfo=UTC)
+    payload = event.payload.model_dump(exclude_none=True)
+    assert (payload["speaker"], payload["metadata"], payload.get("tags")) == ("Ana", '{"colour":"green"}', None)
 
 
 def test_the_command_writes_every_format_and_says_what_it_left_out(home, tmp_path):

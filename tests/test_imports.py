@@ -505,3 +505,31 @@ def damage(file: Path, chance: random.Random) -> None:
                 chosen = f"abs(random()) % 3 = {chance.randrange(3)}"
                 connection.execute(f'UPDATE OR IGNORE "{table}" SET "{column}" = ? WHERE {chosen}', (junk,))  # noqa: S608
     connection.close()
+
+
+AT = "2026-11-23 11:00:00.5+00"
+DUMP = rf"""
+SET client_encoding = 'UTF8';
+CREATE TABLE public.store (
+    prefix text NOT NULL,
+    key text NOT NULL
+);
+COPY public.checkpoints (thread_id, blob) FROM stdin;
+prefix	\\x00
+\.
+
+COPY public.store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes) FROM stdin;
+memories.ana	tea	{{"content": "Ana drinks\\ttea.", "importance": 0.7}}	{AT}	{AT}	\N	\N
+memories.bob	gone	broken	{AT}	{AT}	\N	\N
+\.
+"""
+
+
+def test_a_dump_of_a_server_is_read_as_text(ledger, tmp_path):
+    (tmp_path / "store.sql").write_text(DUMP, "utf-8")
+    report, rows = taken(ledger, "langgraph", tmp_path / "store.sql", scope="memories/{user_id}")
+    assert report.dead_letters == 1, "the value of one is no JSON"
+    assert told(rows, "profile_id", "content", "importance") == [("ana", "Ana drinks\ttea.", 0.7)]
+    (tmp_path / "store.sql").write_text("CREATE TABLE notes (prefix text);", "utf-8")
+    with pytest.raises(ValueError, match="holds nothing of the format langgraph"):
+        read("langgraph", tmp_path / "store.sql")

@@ -121,7 +121,7 @@ FORMATS: Final[Mapping[str, Format]] = {
         Format(
             "langgraph",
             "Items of a LangGraph store, those of LangMem too",
-            "a database of SqliteStore, or a JSON array of items",
+            "a database of SqliteStore, the URL or a dump (.sql) of a PostgresStore, or a JSON array of items",
             langgraph.events,
             langgraph.detect,
             options=("profile", "scope"),

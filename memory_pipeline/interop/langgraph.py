@@ -1,16 +1,19 @@
-"""Imports the items of a LangGraph store: a database of SqliteStore, or a JSON array of items.
+"""Imports the items of a LangGraph store: a database of SqliteStore or PostgresStore, or a JSON array of items.
 
-Not here: checkpoints of threads, which are pickled, and PostgresStore.
+Items that our own export wrote become the memories that they were. Not here: checkpoints of threads, which are pickled.
 """
 
+import io
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.interop import scopes
-from memory_pipeline.interop.files import Broken, members
+from memory_pipeline.interop.exports.langgraph import OWN
+from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Item, Skipped, file_name
 from memory_pipeline.interop.records import (
     Source,
@@ -23,8 +26,8 @@ from memory_pipeline.interop.records import (
     metadata_of,
     text,
 )
-from memory_pipeline.interop.sampling import Sample
-from memory_pipeline.ledger import foreign_sqlite
+from memory_pipeline.interop.sampling import DUMP, Head, Sample
+from memory_pipeline.ledger import foreign_postgres, foreign_sqlite
 from memory_pipeline.ledger.payloads import canonical_json
 from memory_pipeline.ledger.sqlite_file import is_database
 
@@ -33,13 +36,18 @@ FORMAT: Final = "langgraph"
 _TABLE: Final = "store"
 _COLUMNS: Final = {"prefix", "key", "value", "created_at", "updated_at"}
 _CHECKPOINTS: Final = "checkpoints"
+_DUMPED: Final = re.compile(r"(?:CREATE TABLE|COPY) (?:\w+\.)?store \(\s*prefix\b")
 
 
 def detect(seen: Sample) -> bool:
     """Tell whether a path is such a store."""
     return set(seen.tables.get(_TABLE, ())) >= _COLUMNS or any(
-        one.is_list and one.has("namespace", "key", "value") for one in seen.heads
+        (one.is_list and one.has("namespace", "key", "value")) or _is_dump(one) for one in seen.heads
     )
+
+
+def _is_dump(head: Head) -> bool:
+    return head.name.lower().endswith(DUMP) and _DUMPED.search(head.text) is not None
 
 
 def events(
@@ -51,7 +59,7 @@ def events(
     that `scope` does not name become tags.
 
     Args:
-        path: database or file.
+        path: database, URL of a PostgreSQL server, what pg_dump wrote of one as plain text, or JSON.
         recorded_at: time of the import.
         profile: profile to import into; default the user whom `scope` finds, else `langgraph`.
         scope: where the namespace names the user, such as `memories/{user_id}`.
@@ -65,19 +73,31 @@ def events(
 
 
 def _rows(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
-    if path.is_file() and is_database(path):
+    if foreign_postgres.is_url(path):
+        yield from (_named("postgresql", row) for row in foreign_postgres.rows(path, _TABLE))
+    elif path.is_file() and is_database(path):
         name = file_name(path)
-        for row in foreign_sqlite.rows(path, _TABLE):
-            yield f"{name}:{row['prefix']}/{row['key']}", row
+        yield from (_named(name, row) for row in foreign_sqlite.rows(path, _TABLE))
         if checkpoints := foreign_sqlite.count(path, _CHECKPOINTS):
             yield name, Skipped("checkpoints of threads", checkpoints)
-        return
-    for member in members(path):
-        try:
-            for place, read in enumerate(member.elements("item")):
-                yield f"{member.name}[{place}]", read
-        except Broken as error:
-            yield member.name, source.broken(None, member.name, str(error))
+    else:
+        yield from (row for member in members(path) for row in _of_file(source, member))
+
+
+def _of_file(source: Source, member: Member) -> Iterator[tuple[str, Any]]:
+    try:
+        if member.base.lower().endswith(DUMP):
+            with member.open() as file, io.TextIOWrapper(file, "utf-8", "replace", newline="\n") as lines:
+                yield from (_named(member.name, row) for row in foreign_postgres.dumped(lines, _TABLE))
+            return
+        for place, read in enumerate(member.elements("item")):
+            yield f"{member.name}[{place}]", read
+    except Broken as error:
+        yield member.name, source.broken(None, member.name, str(error))
+
+
+def _named(place: str, row: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    return f"{place}:{row.get('prefix')}/{row.get('key')}", row
 
 
 def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
@@ -87,6 +107,9 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
     value = _value(row.get("value"))
     if value is None:
         yield source.broken(str(row), origin, "value is no JSON object; correct the item")
+        return
+    if own := mapping(value.get(OWN)):
+        yield from _own(source, row, origin, value, label(own.get("profile_id")))
         return
     namespace = listed(row.get("namespace")) or str(row.get("prefix") or "").split(".")
     known = [name for part in namespace if (name := label(part))]
@@ -111,6 +134,26 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
         f"{'.'.join(known)}/{key}" if key else None,
         content,
         {**payload, "metadata": metadata_of(metadata)},
+        changed_at=row.get("updated_at"),
+    )
+
+
+def _own(
+    source: Source, row: Mapping[str, Any], origin: str, value: Mapping[str, Any], profile: str | None
+) -> Iterator[Item]:
+    """Yield the memory that our export wrote, with what others added to its value as metadata."""
+    raw = {"key": row.get("key"), "value": value}
+    user, session_id, agent_id = (value.get(name) for name in ("user_id", "session_id", "agent_id"))
+    record = source.record(raw, origin, at=row.get("created_at"), user=user, session_id=session_id, agent_id=agent_id)
+    fields, rest = fields_of(
+        {name: part for name, part in value.items() if name not in {*scopes.FIELDS, "content", OWN}}
+    )
+    said = {name: found for name in ("speaker", "source") if (found := text(rest.pop(name, None)))}
+    metadata = {**mapping(rest.pop("metadata", None)), **rest}
+    yield from record.into(source.profile or profile).stored(
+        row.get("key"),
+        value.get("content"),
+        {**fields, **said, "metadata": metadata_of(metadata)},
         changed_at=row.get("updated_at"),
     )
 

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.interop.files import Broken, members
-from memory_pipeline.ledger import foreign_sqlite
+from memory_pipeline.ledger import foreign_postgres, foreign_sqlite
 from memory_pipeline.ledger.sqlite_file import is_database
 
+DUMP: Final = ".sql"
+"""Ending of the names of what pg_dump writes as plain text."""
 _HEAD: Final = 65_536
 """Bytes read of a file."""
 _FILES: Final = 3_000
@@ -52,7 +54,7 @@ class Sample:
     """Files of a folder or archive, or the file itself; hidden ones are left out."""
     heads: Sequence[Head]
     tables: Mapping[str, Sequence[str]]
-    """Columns by table, if it is an SQLite database."""
+    """Columns by table, if it is a database."""
 
 
 def sample(path: Path) -> Sample:
@@ -62,12 +64,14 @@ def sample(path: Path) -> Sample:
         ValueError: it cannot be read.
     """
     tables: Mapping[str, Sequence[str]] = {}
+    if foreign_postgres.is_url(path):
+        return Sample(path, (), (), foreign_postgres.tables(path))
     if path.is_file() and is_database(path):
         return Sample(path, (path.name,), (), foreign_sqlite.tables(path))
     names, heads = list[str](), list[Head]()
     for member in islice(members(path), _FILES):
         names.append(member.name)
-        if member.base.lower().endswith((".json", ".jsonl", ".af")) and len(heads) < _HEADS:
+        if member.base.lower().endswith((".json", ".jsonl", ".af", DUMP)) and len(heads) < _HEADS:
             try:
                 with member.open() as file:
                     text = file.read(_HEAD).decode("utf-8", "replace")

@@ -86,8 +86,14 @@ def export_mem0(
 def export_langgraph(
     file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
 ) -> None:
-    """Write memories as items of a LangGraph store: JSON."""
-    _export(file, profile, langgraph.text, force=force, as_json=as_json)
+    """Write items of a LangGraph store: JSON, or a database of SqliteStore if FILE ends in .db or .sqlite."""
+    if file.suffix.lower() not in langgraph.DATABASE:
+        _export(file, profile, langgraph.text, force=force, as_json=as_json)
+        return
+    new_file(file, "FILE", fresh=not force)
+    held = _current(profile)
+    langgraph.database(held, file)
+    _show(file, _counts(held), as_json=as_json)
 
 
 @app.command("jsonl")

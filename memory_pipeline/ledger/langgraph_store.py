@@ -1,0 +1,45 @@
+"""Writes items as a database of LangGraph's SqliteStore, which opens it as its own.
+
+Not here: what an item says (`interop/exports/langgraph.py`), and reading such databases (`foreign_sqlite`).
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+MIGRATION: Final = 4
+"""Last change of the layout that a database states; SqliteStore applies those after it when it is set up."""
+
+_LAYOUT: Final = """
+CREATE TABLE store_migrations (v INTEGER PRIMARY KEY);
+CREATE TABLE store (
+  prefix TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+  created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+  expires_at TIMESTAMP, ttl_minutes REAL,
+  PRIMARY KEY (prefix, key)
+);
+CREATE INDEX store_prefix_idx ON store (prefix);
+CREATE INDEX idx_store_expires_at ON store (expires_at) WHERE expires_at IS NOT NULL;
+"""
+
+Row = tuple[str, str, bytes, str, str]
+"""Prefix (the labels of the namespace joined by full stops), key, value (JSON), created and updated (UTC)."""
+
+
+def write(path: Path, rows: Iterable[Row]) -> None:
+    """Write a new database; a file of that name is replaced once all rows are in it."""
+    draft = path.with_name(f"{path.name}.tmp")
+    draft.unlink(missing_ok=True)
+    try:
+        with closing(sqlite3.connect(draft)) as connection, connection:
+            connection.executescript(_LAYOUT)
+            versions = ((version,) for version in range(MIGRATION + 1))
+            connection.executemany("INSERT INTO store_migrations (v) VALUES (?)", versions)
+            connection.executemany(
+                "INSERT INTO store (prefix, key, value, created_at, updated_at) VALUES (?, ?, ?, ?, ?)", rows
+            )
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
