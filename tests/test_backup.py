@@ -188,6 +188,14 @@ def test_a_backup_needs_an_empty_folder_outside_the_store(store, tmp_path):
                 backup.back_up(lake, folder, now=NOW)
 
 
+def test_a_backup_is_not_spoiled_by_looking_into_it(store, tmp_path):
+    before = (store[0] / "backup/ledger.sqlite").read_bytes()
+    for command in (("status",), ("recall", "harbour", "--profile", "sample-1"), ("remember", "x"), ("consolidate",)):
+        assert "is a backup" in refused(*command, home=store[0] / "backup")
+    assert (store[0] / "backup/ledger.sqlite").read_bytes() == before
+    backup.restore(store[0] / "backup", tmp_path / "data")
+
+
 def test_both_are_commands(store, tmp_path):
     made = told("backup", str(tmp_path / "backup"), home=store[0] / "data")
     assert json.loads((tmp_path / "backup" / backup.LIST).read_bytes()) == made

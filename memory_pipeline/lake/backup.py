@@ -28,7 +28,7 @@ from memory_pipeline.ledger.store_identity import Identity, of_ledger
 from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.settings import SETTINGS_FILE
 
-LIST: Final = "backup.json"
+LIST: Final = identity.BACKUP_LIST
 """Name of the file that lists what a backup holds."""
 
 

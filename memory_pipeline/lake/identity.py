@@ -19,6 +19,9 @@ from memory_pipeline.ledger.store_identity import Identity, of_ledger, record
 KEY: Final = "store.json"
 """Key of the lake's copy: beside the tables, where sweeps and erasures look for nothing."""
 
+BACKUP_LIST: Final = "backup.json"
+"""Key of the list of what a backup holds (see `lake/backup.py`); no store has one."""
+
 _PARQUET: Final = ".parquet"
 
 
@@ -50,6 +53,19 @@ def of_lake(store: ObjectStore) -> Identity | None:
         raise Mismatch(
             f"{where} is damaged ({error}): restore it from a backup, or remove it and commit again"
         ) from error
+
+
+def refuse_backup(home: object, store: ObjectStore) -> None:
+    """Refuse to open a backup: what a store notes, if only that something was recalled, would make it another one.
+
+    Raises:
+        LakeError: it is a backup.
+    """
+    if store.exists(BACKUP_LIST):
+        raise LakeError(
+            f"{home} is a backup, and no backup any more once it is used as a store: make a store of it in another "
+            f"folder with: memory-pipeline --home NEW restore-backup {home}"
+        )
 
 
 def check_ledger_there(home: object, store: ObjectStore) -> None:

@@ -60,11 +60,13 @@ class Lake:
 
         Raises:
             Mismatch: the ledger is missing beside the files of its lake, or another one, or an older state of it.
-            LakeError: it cannot be opened, was written by a newer version, or has a path as `check_path` refuses.
+            LakeError: it cannot be opened, was written by a newer version, is a backup, or has a path as `check_path`
+                refuses.
         """
         self.home = home.resolve()
         check_path(self.home)
         self.store: ObjectStore = LocalObjectStore(self.home)
+        identity.refuse_backup(self.home, self.store)
         if not (self.home / database.FILE_NAME).exists():
             identity.check_ledger_there(self.home, self.store)
         self.ledger = Ledger.at(home, timeout=timeout, moved_payloads=partial(compaction.read_payloads, self.store))
