@@ -49,6 +49,23 @@ def consolidated(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory):
+    """A PostgreSQL server, one for all workers of a test run."""
+    import postgres_server  # noqa: PLC0415 - only where a test asks for it
+
+    shared = tmp_path_factory.getbasetemp()
+    folder = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "postgres"
+    with postgres_server.running(folder) as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def home(request, tmp_path):
+    """Data folder of an empty store, whose ledger is in a file or on a server."""
+    return request.getfixturevalue("postgres").home(tmp_path) if request.param == "postgresql" else tmp_path
+
+
 LONGEST = (
     *("test_crash_drill.py", "test_year.py", "test_erasure_properties.py", "test_busy_store.py"),  # of a drill
     *("test_daemon.py", "test_ui.py", "test_cli.py", "test_http.py", "test_mcp.py", "test_client.py"),

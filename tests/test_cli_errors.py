@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from commands import NIGHT, call, process, refused, told
 
-from memory_pipeline.ledger.database import SCHEMA
+from memory_pipeline.ledger.tables import SCHEMA
 from memory_pipeline.runs import status
 from memory_pipeline.service import cli
 

@@ -9,7 +9,7 @@ import pytest
 
 from memory_pipeline.lake import compaction
 from memory_pipeline.lake.tables import Lake, LakeError
-from memory_pipeline.ledger import database
+from memory_pipeline.ledger import tables
 from memory_pipeline.runs import rebuild
 
 
@@ -42,7 +42,7 @@ def test_nothing_moves_before_its_time(lake):
 def test_payloads_move_word_for_word_and_the_ledger_still_knows_its_events(lake):
     before, rows = payloads(lake), lake.ledger.read()
     assert compaction.compact(lake.ledger, lake.store, before=later(days=7)) == len(before)
-    assert set(payloads(lake)) == {database.MOVED}
+    assert set(payloads(lake)) == {tables.MOVED}
     assert lake.ledger.read() == rows
     assert compaction.compact(lake.ledger, lake.store, before=later(days=7)) == 0
     told = homes.events(profiles=1, memories=40)

@@ -1,13 +1,12 @@
 """The ledger: exactly once, in order, for threads and processes alike, with clear words when it fails."""
 
 import hashlib
+import json
 import os
 import resource
-import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,22 +18,24 @@ from hypothesis import strategies as st
 from lake_rows import PROCESSES, T0, accessed, batch, commit_of, stored, updated
 
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import activity, commits, database, tables
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.ledger.event import COLUMNS, DeadLetter, Event
 from memory_pipeline.ledger.ledger import Appended, Ledger
+from memory_pipeline.ledger.payloads import Stored
 from memory_pipeline.ledger.references import KnownMemory
 from memory_pipeline.schemas import TABLES, EventType
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with Ledger.at(tmp_path) as opened:
+def ledger(home: Path) -> Iterator[Ledger]:
+    with Ledger.at(home) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[ProcessPoolExecutor]:
-    with ProcessPoolExecutor(3, mp_context=PROCESSES) as pool:
+    with ProcessPoolExecutor(4, mp_context=PROCESSES) as pool:
         yield pool
 
 
@@ -94,7 +95,34 @@ def test_any_interleaving_of_processes_gives_the_same_events(
         assert [one.last_seq for one in answers] == sorted(one.last_seq for one in answers)
 
 
-def test_what_was_once_seen_up_to_a_position_never_changes(tmp_path: Path) -> None:
+def append_tens(home: Path, origin: str, batches: int) -> list[int]:
+    with Ledger.at(home) as ledger:
+        tens = [
+            [stored(number, origin=origin, profile_id=origin) for number in range(n, n + 10)] for n in range(batches)
+        ]
+        return [ledger.append(ten).last_seq for ten in tens]
+
+
+@pytest.mark.parametrize("batches", [8, pytest.param(400, marks=pytest.mark.drill)])
+def test_positions_of_many_writers_have_no_gaps_and_are_in_the_order_of_commits(
+    home: Path, workers: ProcessPoolExecutor, batches: int
+) -> None:
+    names = [f"w{number}" for number in range(4)]
+    with Ledger.at(home) as ledger:
+        writing = [workers.submit(append_tens, home, name, batches) for name in names]
+        prefixes = []
+        while not all(one.done() for one in writing):
+            prefixes.append([row[:2] for row in ledger.read()])
+        rows = [row[:2] for row in ledger.read()]
+    assert [seq for seq, _ in rows] == [*range(1, 1 + 4 * (9 + batches))]
+    assert all(prefix == rows[: len(prefix)] for prefix in prefixes), "nothing comes to lie before what was seen"
+    at = {event_id: seq for seq, event_id in rows}
+    for name, answers in zip(names, (one.result() for one in writing), strict=True):
+        assert all(at[f"{name}-{name}-{n + 9}"] <= answers[n] for n in range(batches))
+        assert answers == sorted(answers)
+
+
+def test_what_was_once_seen_up_to_a_position_never_changes(home: Path) -> None:
     finished = threading.Event()
 
     def write(ledger: Ledger, origin: str) -> None:
@@ -107,7 +135,7 @@ def test_what_was_once_seen_up_to_a_position_never_changes(tmp_path: Path) -> No
             seen.append([row[1] for row in ledger.read(until=ledger.position())])
         return seen
 
-    with Ledger.at(tmp_path) as ledger, ThreadPoolExecutor(5) as threads:
+    with Ledger.at(home) as ledger, ThreadPoolExecutor(5) as threads:
         watching = threads.submit(watch, ledger)
         for writing in [threads.submit(write, ledger, origin) for origin in "abc"]:
             writing.result()
@@ -118,12 +146,12 @@ def test_what_was_once_seen_up_to_a_position_never_changes(tmp_path: Path) -> No
             assert prefix == final[: len(prefix)]
 
 
-def test_a_forked_child_may_use_the_ledger_of_its_parent(tmp_path: Path) -> None:
-    process = PROCESSES.Process(target=fork_and_append, args=(tmp_path,))
+def test_a_forked_child_may_use_the_ledger_of_its_parent(home: Path) -> None:
+    process = PROCESSES.Process(target=fork_and_append, args=(home,))
     process.start()
     process.join()
     assert process.exitcode == 0
-    with Ledger.at(tmp_path) as ledger:
+    with Ledger.at(home) as ledger:
         assert [row[1] for row in ledger.read()] == ["e-ana-0", "e-ana-1", "e-ana-2"]
 
 
@@ -139,8 +167,8 @@ def fork_and_append(home: Path) -> None:
         ledger.append([stored(2)])
 
 
-def test_heads_move_with_commits_reverts_and_updates_only(tmp_path: Path) -> None:
-    with Lake(tmp_path) as lake:
+def test_heads_move_with_commits_reverts_and_updates_only(home: Path) -> None:
+    with Lake(home) as lake:
         ledger = lake.ledger
         ledger.append([stored(0), stored(0, profile_id="bo")])
         assert ledger.heads() == {"ana": 0, "bo": 0}
@@ -228,12 +256,41 @@ def test_a_revert_masks_decisions_from_its_instant_and_position_on(ledger: Ledge
     assert ledger.reverted(seq=0).height == 0
 
 
-def test_a_ledger_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    Ledger.at(tmp_path).close()
-    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as connection, connection:
-        connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
+def test_a_ledger_of_a_newer_version_is_refused(home: Path) -> None:
+    with Ledger.at(home) as ledger, ledger.writing() as transaction:
+        transaction.connection.exec_driver_sql("UPDATE meta SET value = '99' WHERE key = 'schema'")
     with pytest.raises(LakeError, match=r"version 99.*upgrade memory-pipeline"):
-        Ledger.at(tmp_path)
+        Ledger.at(home)
+
+
+def test_a_ledger_of_an_earlier_version_is_upgraded(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Ledger.at(home).close()
+    statement = "ALTER TABLE attempts ADD COLUMN place TEXT DEFAULT 'here' NOT NULL"
+    monkeypatch.setitem(tables.UPGRADES, tables.SCHEMA + 1, (statement,))
+    monkeypatch.setattr(database, "SCHEMA", tables.SCHEMA + 1)
+    for _ in range(2):  # only once
+        with Ledger.at(home) as ledger, ledger.writing() as transaction:
+            commits.note(transaction, "run", "committed", started_at=T0)
+    with Ledger.at(home) as ledger, ledger.reading() as transaction:
+        assert transaction.connection.exec_driver_sql("SELECT place FROM attempts").scalars().all() == ["here"] * 2
+
+
+def test_any_text_comes_back_as_it_was_told(ledger: Ledger) -> None:
+    text = "a\0b \x1f \\ \\N \t\n 'q' \"q\" {1} é 日本 \U0001f600"
+    event = stored(1).model_copy(update={"payload": Stored(content=text, metadata={"\0": text})})
+    ledger.append([event])
+    (row,) = ledger.read()
+    assert row[1:] == event.row()
+    assert json.loads(row[-1])["content"] == text
+    assert ledger.append([event]).duplicates == 1
+
+
+def test_text_is_ordered_by_code_points(ledger: Ledger) -> None:
+    names = ["B", "a", "b", "\u00e4", "_", "a b"]
+    ledger.append([stored(1, profile_id=name) for name in names])
+    assert ledger.profiles()["profile_id"].to_list() == sorted(names)
+    with ledger.reading() as transaction:
+        assert activity.profiles_with_memories(transaction)["profile_id"].to_list() == sorted(names)
 
 
 def test_a_file_that_is_no_ledger_is_named_with_a_remedy(tmp_path: Path) -> None:
@@ -248,8 +305,8 @@ def test_a_home_that_is_a_file_is_named_with_a_remedy(tmp_path: Path) -> None:
         Ledger.at(tmp_path / "home")
 
 
-def test_a_writer_does_not_wait_for_ever_and_readers_do_not_wait_at_all(tmp_path: Path) -> None:
-    with Ledger.at(tmp_path) as busy, Ledger.at(tmp_path, timeout=0) as ledger, busy.writing():
+def test_a_writer_does_not_wait_for_ever_and_readers_do_not_wait_at_all(home: Path) -> None:
+    with Ledger.at(home) as busy, Ledger.at(home, timeout=0) as ledger, busy.writing():
         assert ledger.position() == 0
         with pytest.raises(LakeError, match=r"stayed locked.*try again"):
             ledger.append(batch(1))

@@ -341,11 +341,8 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pendin
     policy = _policy(lake, profile_id)
     changed = redact_decisions.redact(decisions, originals, scope.erased, scope.quotes, policy, salt=salt)
     letters = _dead_letters(lake, scope, rows)
-    ledger_files = [
-        ledger.home / name for name in ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.lock")
-    ]
     masked = redact_files.mask_logs(ledger.home, scope.quotes)
-    other = redact_files.quoting_files(ledger.home, scope.quotes, ledger_files)
+    other = redact_files.quoting_files(ledger.home, scope.quotes, ledger.files)
     members = {member for row in decisions if row["memory_id"] in changed.dropped for member in _members(row)}
     receipt = replace(
         receipt,
@@ -360,6 +357,7 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pendin
         caches=tuple(_names(lake, masked)),
         not_covered=(
             *NOT_COVERED,
+            *ledger.beyond_erasure,
             other_questions(profile_id, scope.known_since() or receipt.at, unspaced=scope.quotes.unspaced),
             *(f"{name}, which holds words of it" for name in _names(lake, other)),
             *(f"{path}, written from this store at {at}, which may hold it" for path, at in copies),
@@ -457,7 +455,7 @@ def _finish(lake: Lake, pending: _Pending) -> Receipt:
         caches = redact_files.drop_caches(home, lake.store, profile_id)
         snapshots = redact_files.drop_snapshots(home)
     rebuild.enrich_missing(lake, _policy(lake, profile_id), profiles=[profile_id])
-    if not ledger.shrink():
+    if not ledger.purge():
         raise LakeError(
             f"{home}: the ledger is redacted, but other programs still read pages of its old state; let them "
             "finish, then run `memory-pipeline doctor --repair`"

@@ -19,7 +19,9 @@ from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.snapshot_schemas import RECALLS, RELATIONS
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import databases
 from memory_pipeline.schemas import EventType
+from memory_pipeline.settings import SQLITE
 
 _MEMORY_COLUMNS: Final = (
     "profile_id", "memory_id", "kind", "lifecycle", "created_at", "seq", "session_id", "speaker", "content",
@@ -76,11 +78,10 @@ def read(path: Path) -> list[Chat]:
 
 def _imported(path: Path) -> tuple[_StoreData, tuple[str, ...]]:
     """Read an event file through a temporary store; also return a note on unreadable lines."""
-    with TemporaryDirectory(prefix="memory-pipeline-") as home:
-        with Lake(Path(home)) as lake:
-            import_events(lake.ledger, jsonl.events(path, recorded_at=READ))
-            refused = lake.ledger.dead_letters().select("origin", "reason")
-        found = _folder(Path(home))
+    with TemporaryDirectory(prefix="memory-pipeline-") as home, Lake(Path(home), ledger=SQLITE) as lake:
+        import_events(lake.ledger, jsonl.events(path, recorded_at=READ))
+        refused = lake.ledger.dead_letters().select("origin", "reason")
+        found = _read_store(lake)
     line = pl.col("origin").str.extract(r"(\d+)$").cast(pl.Int64)
     letters = refused.sort(line).rows()
     if found[0].is_empty():
@@ -90,10 +91,15 @@ def _imported(path: Path) -> tuple[_StoreData, tuple[str, ...]]:
 
 def _folder(home: Path) -> _StoreData:
     """Read a data folder."""
-    if not (home / "ledger.sqlite").is_file():
+    if not databases.exists(home):
         raise ValueError(f"{home}: is a folder without memories; give a data folder or a file")
     with Lake(home) as lake:
-        events, memories = lake.events(), lake.read("memories", columns=["memory_id", "members"])
+        return _read_store(lake)
+
+
+def _read_store(lake: Lake) -> _StoreData:
+    """Read an open store."""
+    events, memories = lake.events(), lake.read("memories", columns=["memory_id", "members"])
     kind = pl.col("event_type")
     stored_memories = events.filter(kind == EventType.STORED.value).rename({"memory_id": "id", "occurred_at": "at"})
     return stored_memories, events.filter(kind.is_in(recall_log.USES)), _members(memories)

@@ -20,13 +20,13 @@ from memory_pipeline.lake import files, identity, snapshot
 from memory_pipeline.lake.compaction import ARCHIVE_PREFIX, archives
 from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore
 from memory_pipeline.lake.tables import Lake, check_path
-from memory_pipeline.ledger import catalog, disk
+from memory_pipeline.ledger import catalog, databases, disk
 from memory_pipeline.ledger.commits import VERSION
-from memory_pipeline.ledger.database import FILE_NAME, Database, LakeError, beginning, explained
-from memory_pipeline.ledger.sqlite_file import BESIDE
+from memory_pipeline.ledger.database import LakeError, explained
+from memory_pipeline.ledger.sqlite_database import FILE_NAME, SQLiteDatabase, beginning
 from memory_pipeline.ledger.store_identity import Identity, of_ledger
 from memory_pipeline.ledger.validation_errors import shown
-from memory_pipeline.settings import SETTINGS_FILE
+from memory_pipeline.settings import SETTINGS_FILE, SQLITE, ledger_address
 
 LIST: Final = identity.BACKUP_LIST
 """Name of the file that lists what a backup holds."""
@@ -86,7 +86,8 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
 def restore(folder: Path, home: Path) -> Backup:
     """Make a store from a backup, with every event up to its position, and publish its snapshot.
 
-    A new epoch begins, so that files or a ledger of what came after the backup are never taken for those of this store.
+    The ledger is made where the settings say: those of `home`, which stay, or if it has none those of the backup. A new
+    epoch begins, so that files or a ledger of what came after the backup are never taken for those of this store.
     The ledger comes last: a restore that was interrupted can be done again.
 
     Args:
@@ -102,19 +103,18 @@ def restore(folder: Path, home: Path) -> Backup:
     folder, home = folder.resolve(), home.resolve()
     backup = _read_list(folder)
     check_path(home)
-    _check_free(home)
+    address = ledger_address(home if (home / SETTINGS_FILE).exists() else folder)
+    _check_free(home, address)
     source, target = LocalObjectStore(folder), LocalObjectStore(home)
     with explained(folder):
         _check(backup, folder, source)
     with beginning(home), explained(home):
-        _check_free(home)  # again: until now somebody else could begin a store there
-        for suffix in BESIDE:  # SQLite would take the log of a lost ledger for that of the restored one
-            (home / f"{FILE_NAME}{suffix}").unlink(missing_ok=True)
+        _check_free(home, address)  # again: until now somebody else could begin a store there
         kept = {SETTINGS_FILE} if target.exists(SETTINGS_FILE) else set()
         for key, checksum in backup.files.items():
             if key not in {FILE_NAME, *kept}:
                 _copied(source, target, key, checksum)
-        _copied(source, target, FILE_NAME, backup.files[FILE_NAME])
+        databases.restore(home, folder / FILE_NAME)
     with Lake(home, checked=False) as lake:
         identity.accept_older(lake.ledger, lake.store)
         try:
@@ -127,22 +127,23 @@ def restore(folder: Path, home: Path) -> Backup:
     return backup
 
 
-def _check_free(home: Path) -> None:
-    """Check that nothing of a store is in a folder that what is restored could be mixed with.
+def _check_free(home: Path, address: str) -> None:
+    """Check that nothing of a store is in a folder, or in the ledger's database, that a restore could mix with its own.
 
     Raises:
         ValueError: there is.
     """
-    if (home / FILE_NAME).exists() or any(home.glob("snapshots/*.duckdb")):
+    if databases.exists(home, address) or any(home.glob("snapshots/*.duckdb")):
         raise ValueError(
-            f"{home} holds a store or its snapshots: restore into another folder, or move {FILE_NAME}, lake/, runs/, "
-            "snapshots/ and archive/ away first"
+            f"{home} holds a store or its snapshots: restore into another folder, or move {databases.name(address)}, "
+            "lake/, runs/, snapshots/ and archive/ away first"
+            + ("" if address == SQLITE else f"; another ledger can be named in {home / SETTINGS_FILE}")
         )
 
 
 def _listed(folder: Path) -> tuple[Identity, dict[str, str]]:
     """Return identity and catalogued files, with their checksums, of the ledger in a folder."""
-    database = Database(folder)
+    database = SQLiteDatabase(folder)
     try:
         with database.reading() as transaction:
             return of_ledger(transaction), {file.key: file.sha256 for file in catalog.every(transaction)}

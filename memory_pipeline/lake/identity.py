@@ -8,13 +8,16 @@ Not here: what `doctor` makes of it.
 import json
 import secrets
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Final
 
 from memory_pipeline.lake.files import TABLES_PREFIX
 from memory_pipeline.lake.object_store import ObjectStore
+from memory_pipeline.ledger import databases
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.store_identity import Identity, of_ledger, record
+from memory_pipeline.settings import ledger_address
 
 KEY: Final = "store.json"
 """Key of the lake's copy: beside the tables, where sweeps and erasures look for nothing."""
@@ -55,7 +58,7 @@ def of_lake(store: ObjectStore) -> Identity | None:
         ) from error
 
 
-def refuse_backup(home: object, store: ObjectStore) -> None:
+def refuse_backup(home: Path, store: ObjectStore) -> None:
     """Refuse to open a backup: what a store notes, if only that something was recalled, would make it another one.
 
     Raises:
@@ -68,16 +71,17 @@ def refuse_backup(home: object, store: ObjectStore) -> None:
         )
 
 
-def check_ledger_there(home: object, store: ObjectStore) -> None:
+def check_ledger_there(home: Path, store: ObjectStore) -> None:
     """Refuse to begin a new ledger beside the files of a lost one.
 
     Raises:
         Mismatch: there are files of a lake.
     """
     if store.exists(KEY) or any(stored.key.endswith(_PARQUET) for stored in store.list(TABLES_PREFIX)):
+        name = databases.name(ledger_address(home))
         raise Mismatch(
-            f"{home}: ledger.sqlite is missing, but its lake is there: restore ledger.sqlite from a backup, or move "
-            "lake/, runs/ and snapshots/ away to begin anew"
+            f"{home}: {name} is missing, but its lake is there: restore {name} from a backup, or move lake/, runs/ and "
+            "snapshots/ away to begin anew"
         )
 
 
@@ -89,21 +93,41 @@ def check(home: object, ledger: Ledger, store: ObjectStore) -> None:
     """
     lake = of_lake(store)
     if lake is None:
+        if not ledger.files:
+            _claim(home, ledger, store)
         return
     with ledger.reading() as transaction:
         own = of_ledger(transaction)
     if own.store != lake.store:
         raise Mismatch(
-            f"{home}: ledger.sqlite and lake/ belong to different stores: restore the ledger of this lake, or move "
+            f"{home}: {ledger.name} and lake/ belong to different stores: restore the ledger of this lake, or move "
             "lake/, runs/ and snapshots/ away; `memory-pipeline doctor` looks again"
         )
     if own.epoch < lake.epoch or own.position < lake.position:
         raise Mismatch(
-            f"{home}: ledger.sqlite is older than the lake (position {own.position}, the lake has {lake.position}), as "
+            f"{home}: {ledger.name} is older than the lake (position {own.position}, the lake has {lake.position}), as "
             "after restoring a backup of it alone: restore the newer one, or accept this one with "
             "`memory-pipeline doctor --repair`, which drops what is newer",
             repairable=True,
         )
+
+
+def _claim(home: object, ledger: Ledger, store: ObjectStore) -> None:
+    """Bind a ledger outside the data folder to it at once, so that no other folder is ever taken for its lake.
+
+    Raises:
+        Mismatch: it is bound to another one.
+    """
+    with ledger.writing() as transaction:
+        own = of_ledger(transaction)
+        if own.store:
+            raise Mismatch(
+                f"{home}: {ledger.name} belongs to another data folder, whose store.json says so; open that folder, or "
+                "give this one a ledger of its own"
+            )
+        own = replace(own, store=secrets.token_hex(16))
+        record(transaction, own)
+        _put(store, own)
 
 
 def note(ledger: Ledger, store: ObjectStore, *, position: int) -> None:

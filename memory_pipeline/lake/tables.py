@@ -17,7 +17,7 @@ import polars as pl
 
 from memory_pipeline.lake import compaction, files, identity, publishing
 from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore, StoredObject
-from memory_pipeline.ledger import catalog, commits, database, disk, event, redaction
+from memory_pipeline.ledger import catalog, commits, database, databases, disk, event, redaction
 from memory_pipeline.ledger.catalog import File, Mark
 from memory_pipeline.ledger.commits import Commit, Conflict, StaleInstant
 from memory_pipeline.ledger.database import LakeError, MissingFile, explained
@@ -50,11 +50,19 @@ def check_path(home: Path) -> None:
 class Lake:
     """The tables of a data folder. Threads and processes may share it; readers never wait."""
 
-    def __init__(self, home: Path, *, timeout: float = database.WRITE_SECONDS, checked: bool = True) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *,
+        ledger: str | None = None,
+        timeout: float = database.WRITE_SECONDS,
+        checked: bool = True,
+    ) -> None:
         """Open the lake of a data folder, creating it if it is missing.
 
         Args:
             home: data folder.
+            ledger: value of the setting `ledger`; default: what environment and settings file of the folder say.
             timeout: seconds that a writer waits for its turn.
             checked: refuse a ledger that is not the one of these files; only `doctor` looks at such a store.
 
@@ -67,9 +75,11 @@ class Lake:
         check_path(self.home)
         self.store: ObjectStore = LocalObjectStore(self.home)
         identity.refuse_backup(self.home, self.store)
-        if not (self.home / database.FILE_NAME).exists():
+        if not databases.exists(self.home, ledger):
             identity.check_ledger_there(self.home, self.store)
-        self.ledger = Ledger.at(home, timeout=timeout, moved_payloads=partial(compaction.read_payloads, self.store))
+        self.ledger = Ledger.at(
+            home, address=ledger, timeout=timeout, moved_payloads=partial(compaction.read_payloads, self.store)
+        )
         try:
             if checked:
                 identity.check(self.home, self.ledger, self.store)

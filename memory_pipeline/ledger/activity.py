@@ -14,8 +14,9 @@ import sqlalchemy as sa
 
 from memory_pipeline.ledger import catalog
 from memory_pipeline.ledger.catalog import Mark
-from memory_pipeline.ledger.database import ATTEMPTS, DEAD_LETTERS, DECISIONS, EVENTS, RUNS, Transaction
+from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.event import COLUMNS, PIPELINE, instant
+from memory_pipeline.ledger.tables import ATTEMPTS, DEAD_LETTERS, DECISIONS, EVENTS, RUNS
 from memory_pipeline.schemas import INSTANT, EventType
 
 AGENT_EVENTS: Final = tuple(kind.value for kind in EventType if kind.value not in PIPELINE)

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from memory_pipeline.ledger.database import FILES, META, LakeError, Transaction
+from memory_pipeline.ledger.database import LakeError, Transaction
+from memory_pipeline.ledger.tables import FILES, META
 
 
 class Mark(StrEnum):

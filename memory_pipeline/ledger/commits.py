@@ -17,9 +17,10 @@ from typing import Any, Final
 import polars as pl
 import sqlalchemy as sa
 
-from memory_pipeline.ledger.database import ATTEMPTS, DECISIONS, EVENTS, RUNS, Transaction
+from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.event import PIPELINE, Event, micros
 from memory_pipeline.ledger.ledger import HEAD_EVENTS, Revert, heads_in, insert_event, reverts_in
+from memory_pipeline.ledger.tables import ATTEMPTS, DECISIONS, EVENTS, RUNS
 from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.settings import POLICY_VERSION, Policy
 

@@ -9,9 +9,10 @@ from urllib.parse import unquote_to_bytes
 
 import sqlalchemy as sa
 
-from memory_pipeline.ledger.database import META, Transaction
+from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.disk import named
 from memory_pipeline.ledger.payloads import canonical_json, written
+from memory_pipeline.ledger.tables import META
 
 _PREFIX: Final = "export "
 """Beginning of the keys in the table `meta`; the rest is the path."""

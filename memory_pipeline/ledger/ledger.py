@@ -19,25 +19,13 @@ import polars as pl
 import sqlalchemy as sa
 from uuid6 import uuid7
 
-from memory_pipeline.ledger import database, exports, references
-from memory_pipeline.ledger.database import (
-    ATTEMPTS,
-    DEAD_LETTERS,
-    DECISIONS,
-    DIGESTS,
-    EVENTS,
-    MOVED,
-    REVERTED,
-    RUNS,
-    Database,
-    LakeError,
-    Transaction,
-    among,
-    insert_new,
-)
+from memory_pipeline.ledger import database, databases, exports, references
+from memory_pipeline.ledger.database import Database, LakeError, LostConnection, Transaction, among
 from memory_pipeline.ledger.disk import writable
 from memory_pipeline.ledger.event import COLUMNS, PIPELINE, DeadLetter, Event, instant, micros
 from memory_pipeline.ledger.payloads import SALT_BYTES, redacted
+from memory_pipeline.ledger.statements import add_events, insert_new
+from memory_pipeline.ledger.tables import ATTEMPTS, DEAD_LETTERS, DECISIONS, DIGESTS, EVENTS, MOVED, REVERTED, RUNS
 from memory_pipeline.schemas import INSTANT, TABLES, EventType
 
 HEAD_EVENTS: Final = (*PIPELINE, EventType.UPDATED.value)
@@ -127,19 +115,25 @@ class Ledger:
 
     @classmethod
     def at(
-        cls, home: Path, *, timeout: float = database.WRITE_SECONDS, moved_payloads: PayloadReader | None = None
+        cls,
+        home: Path,
+        *,
+        address: str | None = None,
+        timeout: float = database.WRITE_SECONDS,
+        moved_payloads: PayloadReader | None = None,
     ) -> Self:
         """Open the ledger of a data folder, creating it if it is missing.
 
         Args:
             home: data folder.
+            address: value of the setting `ledger`; default: what environment and settings file of the folder say.
             timeout: seconds that a writer waits for its turn.
             moved_payloads: reads the payloads that compaction moved to files; by default none can be read.
 
         Raises:
             LakeError: it cannot be opened, or was written by a newer version.
         """
-        return cls(Database(home, timeout=timeout), moved_payloads or _no_payload_files)
+        return cls(databases.opened(home, address=address, timeout=timeout), moved_payloads or _no_payload_files)
 
     def __enter__(self) -> Self:
         return self
@@ -155,6 +149,21 @@ class Ledger:
     def home(self) -> Path:
         """The data folder."""
         return self._database.home
+
+    @property
+    def name(self) -> str:
+        """What people call it: the name of its file, or the address of its database without a password."""
+        return self._database.name
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Paths of the files in the data folder that belong to its database."""
+        return self._database.files
+
+    @property
+    def beyond_erasure(self) -> tuple[str, ...]:
+        """Where the server of its database may keep erased texts that no statement reaches."""
+        return self._database.beyond_erasure
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """Open a transaction that sees one state (see `Database.reading`)."""
@@ -177,8 +186,12 @@ class Ledger:
         return self._database.erasing()
 
     def shrink(self) -> bool:
-        """Return free pages to the disk, unless the ledger is in use (see `Database.shrink`)."""
+        """Reclaim the space of removed rows, unless the ledger is in use (see `Database.shrink`)."""
         return self._database.shrink()
+
+    def purge(self) -> bool:
+        """Leave nothing of removed rows in the database's files, unless it is in use (see `Database.purge`)."""
+        return self._database.purge()
 
     def copy(self, file: Path) -> None:
         """Copy the database to a new file as it is at one moment (see `Database.copy`)."""
@@ -210,6 +223,13 @@ class Ledger:
             raise ValueError(f"event_type is {kind!r}, which only the pipeline writes; leave it out of the batch")
         rows = [dict(zip(COLUMNS, event.row(), strict=True)) for event in events]
         updated = {event.profile_id for event in events if event.event_type == EventType.UPDATED}
+        try:
+            return self._append(rows, updated)
+        except LostConnection:
+            return self._append(rows, updated)  # each id counts once, so it does not matter whether they were written
+
+    def _append(self, rows: Sequence[dict[str, Any]], updated: Collection[str]) -> Appended:
+        """Append rows of events, of which some change memories of the profiles `updated`."""
         with self.holding(updated), self.writing() as transaction:
             before = position_in(transaction)
             if rows:
@@ -218,7 +238,7 @@ class Ledger:
                 without_erased = [
                     _redacted(row) if (row["profile_id"], row["memory_id"]) in memories.erased else row for row in rows
                 ]
-                transaction.connection.execute(insert_new(transaction, EVENTS), without_erased)
+                add_events(transaction, without_erased)
             accepted = transaction.connection.scalars(sa.select(sa.func.count()).where(EVENTS.c.seq > before)).one()
             if accepted < len(rows):
                 references.check_stored(transaction, rows)
@@ -527,8 +547,10 @@ def reverts_in(
 
 def insert_event(transaction: Transaction, event: Event) -> int:
     """Append an event of the pipeline and return its position; 0 if its id exists."""
-    row = dict(zip(COLUMNS, event.row(), strict=True))
-    return transaction.connection.scalar(insert_new(transaction, EVENTS).values(row).returning(EVENTS.c.seq)) or 0
+    before = position_in(transaction)
+    add_events(transaction, [dict(zip(COLUMNS, event.row(), strict=True))])
+    after = position_in(transaction)
+    return after if after > before else 0
 
 
 def _frame(rows: Iterable[Sequence[Any]], types: dict[str, Any]) -> pl.DataFrame:

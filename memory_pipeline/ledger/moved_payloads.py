@@ -10,8 +10,9 @@ import sqlalchemy as sa
 
 from memory_pipeline.ledger import catalog
 from memory_pipeline.ledger.catalog import Mark
-from memory_pipeline.ledger.database import EVENTS, MOVED, Transaction
+from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.event import PIPELINE, micros
+from memory_pipeline.ledger.tables import EVENTS, MOVED
 
 
 def due(transaction: Transaction, *, before: datetime, limit: int) -> list[tuple[str, int, str]]:

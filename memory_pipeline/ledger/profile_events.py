@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from memory_pipeline.ledger.database import DECISIONS, EVENTS, Transaction
+from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.event import COLUMNS
+from memory_pipeline.ledger.tables import DECISIONS, EVENTS
 from memory_pipeline.schemas import Action, EventType
 
 Row = tuple[Any, ...]

@@ -13,10 +13,12 @@ import sqlalchemy as sa
 
 from memory_pipeline.ledger import catalog
 from memory_pipeline.ledger.catalog import Mark
-from memory_pipeline.ledger.database import DEAD_LETTERS, DECISIONS, EVENTS, META, Transaction
+from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.event import COLUMNS, PIPELINE, Event
 from memory_pipeline.ledger.ledger import position_in
 from memory_pipeline.ledger.payloads import ERASED
+from memory_pipeline.ledger.statements import add_events
+from memory_pipeline.ledger.tables import DEAD_LETTERS, DECISIONS, EVENTS, META
 from memory_pipeline.schemas import EventType
 
 DOCUMENTS: Final = ("factors", "before", "after")
@@ -54,7 +56,7 @@ def apply(transaction: Transaction, redaction: Redaction) -> None:
         connection.execute(DEAD_LETTERS.delete().where(DEAD_LETTERS.c.letter_id == letter_id))
     if redaction.events:
         rows = [dict(zip(COLUMNS, event.row(), strict=True)) for event in redaction.events]
-        connection.execute(EVENTS.insert(), rows)
+        add_events(transaction, rows)
     catalog.set_mark(transaction, Mark.ERASED, position_in(transaction))
     connection.execute(META.insert().values(key=_PENDING, value=redaction.pending))
 

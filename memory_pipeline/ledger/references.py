@@ -7,13 +7,15 @@ an id. Not here: checks of later events about a memory.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import sqlalchemy as sa
 
-from memory_pipeline.ledger.database import EVENTS, Transaction
+from memory_pipeline.ledger.database import Transaction
+from memory_pipeline.ledger.statements import batched, rows_at
+from memory_pipeline.ledger.tables import EVENTS
 from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.schemas import EventType
 
@@ -21,9 +23,6 @@ Memory = tuple[str, str]
 """Profile and memory id."""
 Row = Mapping[str, Any]
 """An event's row in the ledger, by column."""
-
-_AT_ONCE: Final = 500
-"""Parameters of one query."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +63,13 @@ def look_up(transaction: Transaction, rows: Sequence[Row]) -> StoredMemories:
     """
     named = {(row["profile_id"], row["memory_id"]) for row in rows if row["memory_id"] is not None}
     erased, stored = set[Memory](), dict[Memory, list[int]]()
-    for profile_id in sorted({profile_id for profile_id, _ in named}):
-        for memory_ids in _batches(sorted(memory_id for owner, memory_id in named if owner == profile_id)):
-            # Types are filtered here: given them too, SQLite might read all events of one type of the profile.
-            query = sa.select(EVENTS.c.memory_id, EVENTS.c.event_type, EVENTS.c.seq)
-            condition = (EVENTS.c.profile_id == profile_id, EVENTS.c.memory_id.in_(memory_ids))
-            for memory_id, event_type, seq in transaction.connection.execute(query.where(*condition)):
-                if event_type == EventType.STORED.value:
-                    stored.setdefault((profile_id, memory_id), []).append(seq)
-                elif event_type == EventType.ERASED.value:
-                    erased.add((profile_id, memory_id))
+    # Types are filtered here: given them too, SQLite might read all events of one type of the profile.
+    columns = [EVENTS.c[name] for name in ("profile_id", "memory_id", "event_type", "seq")]
+    for profile_id, memory_id, event_type, seq in rows_at(transaction, EVENTS.c.memory_id, named, columns):
+        if event_type == EventType.STORED.value:
+            stored.setdefault((profile_id, memory_id), []).append(seq)
+        elif event_type == EventType.ERASED.value:
+            erased.add((profile_id, memory_id))
     return StoredMemories(erased, stored)
 
 
@@ -99,7 +95,7 @@ def check(
     columns = [EVENTS.c[name] for name in ("seq", "event_id", "profile_id", "memory_id", "payload")]
     before = [
         tuple(row)
-        for batch in _batches(sorted(seqs))
+        for batch in batched(sorted(seqs))
         for row in transaction.connection.execute(
             sa.select(*columns).where(EVENTS.c.seq.in_(batch)).order_by(EVENTS.c.seq)
         )
@@ -164,7 +160,3 @@ def _erased(row: Row) -> Refusal:
         f"{about(*_memory(row))}had a memory that was erased; give this one another memory_id",
         erased=True,
     )
-
-
-def _batches(values: list[Any]) -> Iterator[list[Any]]:
-    return (values[start : start + _AT_ONCE] for start in range(0, len(values), _AT_ONCE))

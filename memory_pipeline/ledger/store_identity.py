@@ -8,14 +8,15 @@ from enum import StrEnum
 
 import sqlalchemy as sa
 
-from memory_pipeline.ledger.database import META, Transaction
+from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.ledger import position_in
+from memory_pipeline.ledger.tables import META, STORE_KEY
 
 
 class _Key(StrEnum):
     """Keys in the table `meta`."""
 
-    STORE = "store"
+    STORE = STORE_KEY
     EPOCH = "epoch"
 
 

@@ -23,7 +23,7 @@ from memory_pipeline.erasure.survivors import remove_survivors, survivors
 from memory_pipeline.lake import identity, publishing, snapshot
 from memory_pipeline.lake.object_store import LocalObjectStore
 from memory_pipeline.lake.tables import Lake, LakeError
-from memory_pipeline.ledger import commits
+from memory_pipeline.ledger import commits, databases
 from memory_pipeline.ledger.event import CLOCK_SKEW
 from memory_pipeline.runs import commit, rebuild, status
 from memory_pipeline.schemas import TABLES
@@ -60,10 +60,10 @@ def _installation() -> Iterator[Finding]:
 
 def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
     home = settings.home
-    if not (home / "ledger.sqlite").is_file():
-        yield Finding("ledger", well=False, detail=_no_ledger(home))
-        return
     try:
+        if not databases.exists(home):
+            yield Finding("ledger", well=False, detail=_no_ledger(home))
+            return
         with Lake(home, checked=False) as lake:
             store = _store(lake, repair=repair)
             if store:
@@ -106,7 +106,7 @@ def _access(home: Path) -> Finding:
 
 def _ledger(lake: Lake) -> Finding:
     if problem := lake.ledger.problem():
-        remedy = "replace ledger.sqlite with a backup"
+        remedy = f"replace {lake.ledger.name} with a backup"
         return Finding("ledger", well=False, detail=f"damaged: {problem}; {remedy}")
     profiles = lake.ledger.profiles().height
     return Finding("ledger", well=True, detail=f"position {lake.ledger.position()}, {many(profiles, 'profile')}")

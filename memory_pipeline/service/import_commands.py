@@ -16,6 +16,7 @@ from memory_pipeline.interop import formats, importing
 from memory_pipeline.interop.exports import folder
 from memory_pipeline.interop.formats import FLAGS, FORMATS, OPTIONS, Format
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import databases
 from memory_pipeline.service import report, report_import
 from memory_pipeline.service.options import (
     Commands,
@@ -93,7 +94,7 @@ def show_preview(form: Format, paths: list[Path], *, as_json: bool, **options: A
     """Print what an import would store; nothing is written."""
     now = datetime.now(UTC)
     settings = settings_in_force()
-    lake = existing_lake(settings) if (settings.home / "ledger.sqlite").is_file() else None
+    lake = existing_lake(settings) if databases.exists(settings.home) else None
     ledger = lake.ledger if lake else None
     try:
         previews = {

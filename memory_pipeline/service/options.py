@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from memory_pipeline.lake import identity
 from memory_pipeline.lake.object_store import LocalObjectStore
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import databases
 from memory_pipeline.service.profile_choice import choose_profile
 from memory_pipeline.settings import Settings, load, loading
 
@@ -132,7 +133,7 @@ def existing_home(settings: Settings) -> Path:
         ValueError: it does not.
         LakeError: its ledger is missing.
     """
-    if not (settings.home / "ledger.sqlite").is_file():
+    if not databases.exists(settings.home):
         identity.check_ledger_there(settings.home, LocalObjectStore(settings.home))
         raise ValueError(f"no memories in {settings.home}; import some, or name the data folder with --home")
     return settings.home

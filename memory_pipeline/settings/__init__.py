@@ -8,12 +8,19 @@ the default. Not here: the behaviour of each setting (`consolidation/`) and the 
 from memory_pipeline.settings.aliases import ALIASES, Alias
 from memory_pipeline.settings.deployment import Origin, Settings
 from memory_pipeline.settings.language_model import LanguageModel
-from memory_pipeline.settings.loading import ENVIRONMENT_PREFIX, HOME_VARIABLE, SETTINGS_FILE, load, under_preset
+from memory_pipeline.settings.loading import (
+    ENVIRONMENT_PREFIX,
+    HOME_VARIABLE,
+    SETTINGS_FILE,
+    ledger_address,
+    load,
+    under_preset,
+)
 from memory_pipeline.settings.policy import Policy
 from memory_pipeline.settings.policy_versions import POLICY_VERSION, read_policy
 from memory_pipeline.settings.presets import preset, preset_names, preset_text
 from memory_pipeline.settings.schedule import cron, next_tick
-from memory_pipeline.settings.values import MEMORY_TYPES, SettingsError
+from memory_pipeline.settings.values import MEMORY_TYPES, SQLITE, SettingsError
 
 __all__ = [
     "ALIASES",
@@ -22,6 +29,7 @@ __all__ = [
     "MEMORY_TYPES",
     "POLICY_VERSION",
     "SETTINGS_FILE",
+    "SQLITE",
     "Alias",
     "LanguageModel",
     "Origin",
@@ -29,6 +37,7 @@ __all__ = [
     "Settings",
     "SettingsError",
     "cron",
+    "ledger_address",
     "load",
     "next_tick",
     "preset",

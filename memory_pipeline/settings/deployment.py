@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memory_pipeline.settings.language_model import LanguageModel
 from memory_pipeline.settings.policy import Policy
-from memory_pipeline.settings.values import Cron, Days, Seconds, Zone
+from memory_pipeline.settings.values import SQLITE, Cron, Days, LedgerAddress, Seconds, Zone
 
 STRUCTURE: Final = frozenset({"home", "policy", "profiles", "origins"})
 """Fields of `Settings` that are not settings of the file: its location and its parsed tables."""
@@ -27,6 +27,11 @@ class Settings(LanguageModel):
     """Settings of the deployment: folders, schedules, retention, and the policy of each profile."""
 
     home: Path = Field(Path("data"), description="Folder of ledger, lake and snapshots.")
+    ledger: LedgerAddress = Field(
+        SQLITE,
+        description="Where the ledger is: in a SQLite file of the data folder, or in a PostgreSQL database. A password "
+        "does not belong into the settings file: name it in the variable, in PGPASSWORD or in a password file.",
+    )
     timezone: Zone = Field("UTC", description="Time zone of the schedules.")
     nightly: Cron = Field(
         "0 2 * * *",

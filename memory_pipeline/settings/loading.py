@@ -17,10 +17,11 @@ from memory_pipeline.settings import aliases
 from memory_pipeline.settings.deployment import STRUCTURE, Origin, Settings
 from memory_pipeline.settings.policy import Policy
 from memory_pipeline.settings.presets import embedder_values, preset, unset
-from memory_pipeline.settings.values import SettingsError, nearest
+from memory_pipeline.settings.values import SQLITE, SettingsError, check_ledger, masked, nearest
 
 ENVIRONMENT_PREFIX: Final = "MEMORY_PIPELINE_"
 HOME_VARIABLE: Final = f"{ENVIRONMENT_PREFIX}HOME"
+LEDGER_VARIABLE: Final = f"{ENVIRONMENT_PREFIX}LEDGER"
 SETTINGS_FILE: Final = "memory_pipeline.toml"
 
 POLICY_NAMES: Final = (*Policy.model_fields, *(alias.name for alias in aliases.ALIASES if alias.setting is None))
@@ -61,7 +62,10 @@ def load(
     file = folder[0] / SETTINGS_FILE
     in_force = overrides.get("preset", ("default", ""))[0]
     below = _from_file(Path("component"), unset(dict(component or {})), in_force=in_force)
+    if "ledger" in below[0]:
+        raise SettingsError("component: ledger stands in it, where commands do not look; set it in the settings file")
     top, common, own = _layered(below, _from_file(file, _parsed(file, text), in_force=in_force))
+    _refuse_password(top)
     settings = _validated(Settings, {"home": folder} | top | _only(Settings, overrides), "")
     deployment = _origins(settings, {"home": folder} | top | _only(Settings, overrides), "")
     policies: dict[str, Policy] = {}
@@ -72,6 +76,28 @@ def load(
         policies[profile_id] = _validated(Policy, known, "policy.")
         origins[profile_id] = (*deployment, *_origins(policies[profile_id], known, "policy."), *_idle(given))
     return settings.model_copy(update={"policy": policies.pop(""), "profiles": policies, "origins": origins})
+
+
+def ledger_address(home: Path, *, environment: Mapping[str, str] | None = None) -> str:
+    """Return where the ledger of a data folder is, with its password: the setting `ledger`, which masks it elsewhere.
+
+    Args:
+        home: data folder.
+        environment: variables to use instead of those of the process.
+
+    Raises:
+        SettingsError: the settings file cannot be read, or the setting is invalid.
+    """
+    variables = os.environ if environment is None else environment
+    given = literal(variables.get(LEDGER_VARIABLE, ""), "ledger")
+    origin = f"environment {LEDGER_VARIABLE}"
+    if given is None:
+        file = home / SETTINGS_FILE
+        given, origin = _parsed(file, None).get("ledger", SQLITE), file.name
+    try:
+        return check_ledger(str(given))
+    except ValueError as error:
+        raise SettingsError(f"{origin}: ledger = {masked(str(given))!r}: {error}; correct the value") from None
 
 
 def under_preset(settings: Settings, preset_name: str) -> Settings:
@@ -89,6 +115,20 @@ def under_preset(settings: Settings, preset_name: str) -> Settings:
         given = _set_in(policy, settings.origins.get(profile_id, ())) | {"preset": (preset_name, "--preset")}
         policies[profile_id] = _validated(Policy, _only(Policy, _with_layers_below(given)), "policy.")
     return settings.model_copy(update={"policy": policies.pop(""), "profiles": policies})
+
+
+def _refuse_password(given: Given) -> None:
+    """Refuse a password in the settings file, which backups copy.
+
+    Raises:
+        SettingsError: the address of the ledger has one.
+    """
+    address, origin = given.get("ledger", ("", ""))
+    if masked(str(address)) != address:
+        raise SettingsError(
+            f"{origin} ledger: a password must not stand in the settings file, which backups copy; name it in the "
+            f"variable {LEDGER_VARIABLE}, in PGPASSWORD or in a password file"
+        )
 
 
 def _set_in(policy: Policy, origins: Iterable[Origin]) -> Given:
@@ -244,9 +284,10 @@ def _validated(model: type[M], given: Given, prefix: str) -> M:
         if not first["loc"]:  # two settings that conflict
             raise SettingsError(message) from error
         name = str(first["loc"][0])
+        value = masked(repr(first["input"]))
         raise SettingsError(
-            f"{given[name][1]}: {prefix}{name} = {first['input']!r}: {message}; correct the value or remove it"
-        ) from error
+            f"{given[name][1]}: {prefix}{name} = {value}: {message}; correct the value or remove it"
+        ) from None  # pydantic's error quotes the input, which may hold a password
 
 
 def _origins(model: BaseModel, given: Given, prefix: str) -> tuple[Origin, ...]:

@@ -1,9 +1,11 @@
 """Types of setting values, their descriptions, and suggestions for misspelled names."""
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Annotated, Any, Final
+from urllib.parse import parse_qs, urlsplit
 from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
@@ -22,6 +24,9 @@ MEMORY_TYPES: Final = (
     "MetaPattern",
 )
 """Types of a memory; MetaPattern is the type of summaries."""
+
+SQLITE: Final = "sqlite"
+"""Value of the setting `ledger` for a SQLite file in the data folder."""
 
 _FEW: Final = 20
 """Most names that are listed when none is similar."""
@@ -137,6 +142,28 @@ def _embedder(name: str) -> str:
     return name
 
 
+def check_ledger(address: str) -> str:
+    """Return the value of the setting `ledger`, if it is valid.
+
+    Raises:
+        ValueError: it is not; the message does not quote it.
+    """
+    if address == SQLITE:
+        return address
+    parts = urlsplit(address)
+    if parts.scheme != "postgresql" or len(parts.path) <= 1:
+        raise ValueError("not a ledger; write sqlite, or an address like postgresql://USER@HOST:5432/DATABASE")
+    if "password" in parse_qs(parts.query):
+        raise ValueError("the password stands in the query; write it before the @, or use PGPASSWORD or ~/.pgpass")
+    return address
+
+
+def masked(text: str) -> str:
+    """Return a text with the passwords of the addresses in it masked."""
+    masked_users = re.sub(r"(://[^:/@\s]*:)[^\s]*@", r"\1***@", text)
+    return re.sub(r"(password=)[^&\s'\"]*", r"\1***", masked_users)
+
+
 def _plain_zero(number: float) -> float:
     """Normalise negative zero, so that equal policies have equal digests."""
     return number + 0.0
@@ -155,3 +182,9 @@ Method = Annotated[str, AfterValidator(_method), Field(json_schema_extra={"enum"
 Judge = Annotated[str, AfterValidator(_judge), Field(json_schema_extra={"enum": list(judges())})]
 MemoryType = Annotated[str, AfterValidator(_memory_type), Field(json_schema_extra={"enum": list(MEMORY_TYPES)})]
 EmbedderName = Annotated[str, AfterValidator(_embedder), Field(examples=["hashing", "local", "local:/models/minilm"])]
+LedgerAddress = Annotated[
+    str,
+    AfterValidator(check_ledger),
+    AfterValidator(masked),  # so that no settings object holds a password: see `loading.ledger_address`
+    Field(examples=["sqlite", "postgresql://memory@db.internal:5432/memory"]),
+]
