@@ -339,7 +339,10 @@ def withdrawn(accepted: pl.DataFrame, memories: pl.DataFrame, changes: pl.DataFr
     """
     live = memories.filter(pl.col("lifecycle").is_in(LIVE))
     made = live.filter(pl.col("kind") == FACT).with_columns(entry=pl.col("members").list.first())
-    groups = _grouped(live.filter(pl.col("kind") == ORIGINAL)).select(*lineage.CLUSTER)
+    entries_ = live.filter(pl.col("kind") == ORIGINAL).join(
+        made.select("profile_id", memory_id="entry"), on=KEY, how="semi"
+    )
+    groups = _grouped(entries_).select(*lineage.CLUSTER)
     named = _named(accepted, memories)
     unknown = made.join(named, left_on=KEY, right_on=["profile_id", "fact_id"], how="anti").select(
         "profile_id", fact_id="memory_id", memory_id="entry", sentences=pl.lit([], pl.List(pl.String))
@@ -357,9 +360,9 @@ def withdrawn(accepted: pl.DataFrame, memories: pl.DataFrame, changes: pl.DataFr
 
 def _named(accepted: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     """Return the accepted facts with `fact_id` (hash of the entry, its text and the fact) and `cluster_id`."""
-    stated = accepted.filter(pl.col("refused").is_null()).join(
-        _grouped(memories), on=KEY, how="left", maintain_order="left"
-    )
+    facts = accepted.filter(pl.col("refused").is_null())
+    groups = _grouped(memories.join(facts, on=KEY, how="semi"))
+    stated = facts.join(groups, on=KEY, how="left", maintain_order="left")
     ids = [
         model_prompts.digest(f"{cluster_id}\x1f{fact}")[:_ID_DIGITS]
         for cluster_id, fact in stated.select("cluster_id", "fact").iter_rows()
