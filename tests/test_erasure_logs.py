@@ -14,7 +14,7 @@ from leftovers import found
 
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger import sqlite_file
+from memory_pipeline.ledger import dagster_postgres, sqlite_file
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.service import launch
@@ -145,3 +145,29 @@ def test_a_run_that_goes_on_in_another_process_disturbs_nothing(home):
     assert len(ids) < len(TEXTS)
     erased(home, *ids)
     assert found(home, *WORDS) == []
+
+
+@pytest.mark.parametrize(
+    ("storage", "where"),
+    [
+        ("sqlite: {base_dir: x}", None),
+        ("postgres: {postgres_url: 'postgresql+psycopg2://dagster:x@db/history'}", ("db", None, "history")),
+        ("postgres: {postgres_url: {env: HISTORY}}", ("other", 5433, "runs")),
+        ("postgres: {postgres_db: {username: d, password: x, hostname: db, db_name: h}}", ("db", 5432, "h")),
+    ],
+)
+def test_the_history_is_where_the_file_says(tmp_path, monkeypatch, storage, where):
+    monkeypatch.setenv("HISTORY", "postgresql+psycopg2://dagster:x@other:5433/runs")
+    assert dagster_postgres.url_of(tmp_path) is None
+    (tmp_path / "dagster").mkdir()
+    (tmp_path / "dagster" / "dagster.yaml").write_text(f"storage:\n  {storage}\n", "utf-8")
+    url = dagster_postgres.url_of(tmp_path)
+    assert (url and (url.host, url.port, url.database)) == where
+
+
+@pytest.mark.parametrize("wrong", ["storage: {postgres: {postgres_url: {env: NOT_SET}}}", "storage: 3", "storage: ["])
+def test_a_history_that_cannot_be_found_is_not_passed_over(tmp_path, wrong):
+    (tmp_path / "dagster").mkdir()
+    (tmp_path / "dagster" / "dagster.yaml").write_text(wrong, "utf-8")
+    with pytest.raises(LakeError, match=r"dagster\.yaml: .* nothing was erased"):
+        dagster_postgres.url_of(tmp_path)

@@ -19,7 +19,7 @@ from memory_pipeline.erasure.quotes import Quotes
 from memory_pipeline.lake import compaction, files, publishing
 from memory_pipeline.lake.object_store import ObjectStore
 from memory_pipeline.lake.tables import STAGING_PREFIX
-from memory_pipeline.ledger import catalog, event, profile_events, sqlite_file
+from memory_pipeline.ledger import catalog, dagster_postgres, event, profile_events, sqlite_file
 from memory_pipeline.ledger.database import MissingFile, explained
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.payloads import ERASED
@@ -189,11 +189,13 @@ def removed(path: Path) -> Path:
 def mask_logs(home: Path, quotes: Quotes) -> list[Path]:
     """Mask phrases of erased texts in Dagster's storage and in logs, which should contain none; return changed files.
 
+    A history that Dagster keeps in PostgreSQL counts as the file `dagster.yaml` that says so.
+
     Other programs may keep using the files. A database is treated as one with the files that SQLite keeps beside it; a
     file that disappears meanwhile is skipped.
 
     Raises:
-        LakeError: a database with such phrases is damaged, or was in use for too long.
+        LakeError: a database with such phrases is damaged, or was in use for too long, or PostgreSQL is not there.
 
     Cost: reads everything once, databases twice.
     """
@@ -202,7 +204,9 @@ def mask_logs(home: Path, quotes: Quotes) -> list[Path]:
     paths = [path for name in _LOGS for path in _files(home / name)]
     databases = {path for path in paths if sqlite_file.is_database(path)}
     beside = {path.with_name(path.name + suffix) for path in databases for suffix in sqlite_file.BESIDE}
-    return [
+    url = dagster_postgres.url_of(home)
+    elsewhere = url is not None and dagster_postgres.rewrite_texts(url, lambda cell: _masked(cell, quotes))
+    return [home / "dagster" / "dagster.yaml"] * elsewhere + [
         path
         for path in paths
         if path not in beside and (_mask_database if path in databases else _mask_file)(path, quotes)
