@@ -134,7 +134,7 @@ def test_every_kind_of_trigger_fires_when_it_should_and_stays_quiet_when_not(lak
         wait(lambda: runs(instance, success))  # a failed reflection fires again
         assert committed(lake, "reflect") == [("sample-1", "sensor"), ("sample-2", "sensor")]
         wait(lambda: len(quiet_ticks(instance)) == 2)  # and once for one crossing
-        assert [run.job_name for run in runs(instance, success) if run.job_name != "promote"] == ["reflect"]
+        assert len(runs(instance, success)) == 1
 
         wait(lambda: committed(lake, "promote"))  # by the schedule of its interval, for the one who asks for it
         assert set(committed(lake, "promote")) == {("sample-2", "schedule")}
