@@ -1,10 +1,12 @@
-"""Texts are cut into parts that join to the text again."""
+"""Texts are cut into parts that join to the text again, and files survive an export and import as notes."""
 
+import commands
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory_pipeline.integrations.memory_folder import parts_of, words_of
+from memory_pipeline import MemoryClient
+from memory_pipeline.integrations.memory_folder import MemoryFolder, parts_of, words_of
 
 LINES = st.sampled_from(
     ["# Head", "## ", "- item", "* [x] done", "  more", "", " ", "words here", "1. one", "---", "\t"]
@@ -32,3 +34,22 @@ def test_the_parts_of_a_text_are_the_text(text):
 )
 def test_each_list_item_and_paragraph_is_a_part(text, words):
     assert [words_of(part) for part in parts_of(text)] == words
+
+
+def test_files_survive_the_way_out_and_in_as_notes(tmp_path):
+    texts = {
+        "/memories/project.md": "# Project\n\n- The launch is on 12 June.\n- Ana prefers tea.\n\nThe budget is 300.\n",
+        "/memories/sub/todo.txt": "Notes\n\n1. First thing to do\n2. Second thing\n",
+    }
+    with MemoryClient(tmp_path / "old", profile_id="ana") as client:
+        for path, text in texts.items():
+            MemoryFolder(client).write(path, text)
+    commands.text("export", "markdown", tmp_path / "notes", home=tmp_path / "old")
+    commands.text("import", "markdown", tmp_path / "notes", "--profile", "ana", home=tmp_path / "new")
+    with MemoryClient(tmp_path / "new", profile_id="ana") as client:
+        assert MemoryFolder(client).files() == texts
+    edited = next((tmp_path / "notes").rglob("ana-prefers-tea*.md"))
+    edited.write_text(edited.read_text("utf-8").replace("Ana prefers tea", "Ana prefers coffee"), "utf-8")
+    commands.text("import", "markdown", tmp_path / "notes", "--profile", "ana", home=tmp_path / "old")
+    with MemoryClient(tmp_path / "old", profile_id="ana") as client:
+        assert "- Ana prefers coffee.\n" in MemoryFolder(client).files()["/memories/project.md"]
