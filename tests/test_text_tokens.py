@@ -4,7 +4,7 @@ import hashlib
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory_pipeline.text.content_hash import content_hash, content_hashes
@@ -120,6 +120,7 @@ def test_a_stem_is_no_longer_than_its_word_and_is_the_same_without_the_possessiv
     assert stem(f"{word}'s") == root
 
 
+@example("'")
 @given(st.text(min_size=1, max_size=12))
 def test_words_of_other_languages_have_a_stem(text):
-    assert stem(text) or text in {"'s", "'d", "'m", "'re", "'ve", "'ll"}
+    assert stem(text) or text in {"'", "'s", "'d", "'m", "'re", "'ve", "'ll"}
