@@ -107,15 +107,16 @@ def run(
         The tables. One that a stage adds to holds all its rows.
     """
     gives = dict.fromkeys(name for stage in stages for name in stage.gives if keep is None or name in keep)
-    parts: dict[str, list[pl.DataFrame]] = {name: [] for name in gives}
+    parts = {name: [tables[name]] if name in RECORDED else [] for name in gives}
     for context, profiles in _groups(tables, tables, policies):
         made = {name: _of(profiles, table) for name, table in tables.items()}
         for stage in stages:
-            made |= with_recorded(stage, made, _made(stage, context, made, last_run=last_run, complete=complete))
-        for name, rows in parts.items():
-            rows.append(made[name])
-    given = {name: table for name, table in tables.items() if name not in parts and (keep is None or name in keep)}
-    return given | {name: TABLES[name].conform(pl.concat(parts.pop(name))) for name in gives}
+            rows = _made(stage, context, made, last_run=last_run, complete=complete)
+            made |= with_recorded(stage, made, rows)
+            for name in gives.keys() & rows.keys():
+                parts[name].append(rows[name])
+    given = {name: table for name, table in tables.items() if keep is None or name in keep}
+    return given | {name: _united(name, parts.pop(name)) for name in gives}
 
 
 def run_stage(
@@ -148,7 +149,13 @@ def run_stage(
         )
         for context, profiles in _groups(tables, stage.takes, policies)
     ]
-    return {name: TABLES[name].conform(pl.concat([part[name] for part in parts])) for name in stage.gives}
+    return {name: _united(name, [part[name] for part in parts]) for name in stage.gives}
+
+
+def _united(name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return rows of one table, each part in canonical order, as one table; without a copy if only one has rows."""
+    filled = [part for part in parts if part.height] or parts[:1]
+    return filled[0] if len(filled) == 1 else TABLES[name].conform(pl.concat(filled))
 
 
 def _made(
@@ -166,14 +173,13 @@ def _made(
     if computed.height or not parts:
         given = {name: _of(computed, tables[name]) for name in stage.takes}
         parts.append(stage.tables(stage.function(replace(context, complete=complete), **given)))
-    return {name: TABLES[name].conform(pl.concat([part[name] for part in parts])) for name in stage.gives}
+    return {name: _united(name, [part[name] for part in parts]) for name in stage.gives}
 
 
 def with_recorded(stage: Stage, tables: Tables, made: Tables) -> dict[str, pl.DataFrame]:
     """Return what a stage made; tables that it adds to with the rows recorded before."""
     return {
-        name: TABLES[name].conform(pl.concat([tables[name], frame])) if name in stage.recorded else frame
-        for name, frame in made.items()
+        name: _united(name, [tables[name], frame]) if name in stage.recorded else frame for name, frame in made.items()
     }
 
 
