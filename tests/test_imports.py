@@ -409,7 +409,7 @@ def test_reading_a_database_leaves_nothing_beside_it(tmp_path):
 def test_a_path_of_another_format_is_refused_and_its_own_named():
     with pytest.raises(ValueError, match="it looks like langgraph"):
         read("mem0", REAL / "langgraph.sqlite")
-    with pytest.raises(ValueError, match=r"make\.py: holds nothing of the format chatgpt; give its ZIP file"):
+    with pytest.raises(ValueError, match=r"make\.py: holds no data in the format chatgpt; give its ZIP file"):
         read("chatgpt", REAL / "make.py")
     with pytest.raises(ValueError, match="cannot be read"):
         read("letta", REAL / "nowhere.af")

@@ -396,7 +396,7 @@ def test_tables_must_fit_the_profiles(lake: Lake) -> None:
         changed(tables={**good.tables, "vectors": rows("vectors", "ana", "p")})
     with pytest.raises(ValueError, match="'memories' has rows of profile 'bo'"):
         changed(tables={**good.tables, "memories": rows("memories", "bo", "p")})
-    with pytest.raises(ValueError, match="is no plan of this commit"):
+    with pytest.raises(ValueError, match="is not part of this commit"):
         changed(decisions=commit_of(lake, ["ana"], "q").decisions)
     assert lake.ledger.position() == 0
 

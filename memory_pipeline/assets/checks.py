@@ -15,13 +15,13 @@ SHOWN: Final = 20
 
 
 def schema_and_grain(key: dg.AssetKey) -> dg.AssetCheckSpec:
-    """Describe the blocking check that a table has its columns, types and ranges, and one row a key."""
+    """Describe the blocking check that a table has its columns, types and ranges, and one row per key."""
     name = key.path[-1]
     return dg.AssetCheckSpec(
         name="schema_and_grain",
         asset=key,
         blocking=True,
-        description=f"Every column of {name} has its type and range; one row a {', '.join(TABLES[name].key)}.",
+        description=f"Every column of {name} has its type and range; one row per {', '.join(TABLES[name].key)}.",
     )
 
 

@@ -83,7 +83,9 @@ def lengths(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
         ValueError: `vectors` is not a float32 matrix.
     """
     if vectors.ndim != 2 or vectors.dtype != np.float32:  # noqa: PLR2004
-        message = f"vectors are {vectors.dtype} with shape {vectors.shape}; pass a float32 matrix, one row a memory"
+        message = (
+            f"vectors are {vectors.dtype} with shape {vectors.shape}; pass a float32 matrix with one row per memory"
+        )
         raise ValueError(message)
     result = np.empty(len(vectors))
     for part in _chunks(len(vectors), vectors.shape[1]):

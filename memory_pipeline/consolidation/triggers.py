@@ -277,7 +277,7 @@ def _timed(present: pl.Expr, night: datetime | None) -> Iterable[_Rule]:
         tick = pl.lit(night, INSTANT)
         missed = pl.coalesce(_last("full"), "first_event_at") < tick
         late = pl.col("nightly_run") & missed & (present - tick >= NIGHT_GRACE)
-        yield _Rule("nightly", "full", late, pl.lit(f"the nightly run of {night:%Y-%m-%d %H:%M} UTC is not made"))
+        yield _Rule("nightly", "full", late, pl.lit(f"the nightly run of {night:%Y-%m-%d %H:%M} UTC has not run yet"))
     for task in INTERVALS:
         seconds, last = pl.col(f"{task}_interval"), _last(task)
         over = last.is_null() | (present - last >= pl.duration(seconds=seconds))

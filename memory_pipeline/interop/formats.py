@@ -244,6 +244,6 @@ def events(
     if not form.checks and not form.detect(sample(path)):
         likely = next(iter(detect(path)), None)
         remedy = f"it looks like {likely.name}" if likely else f"give {form.reads}"
-        raise ValueError(f"{path}: holds nothing of the format {form.name}; {remedy}")
+        raise ValueError(f"{path}: holds no data in the format {form.name}; {remedy}")
     known = {"ledger": ledger} if form.asks_ledger else {}
     return form.events(path, recorded_at=recorded_at, **known, **options)

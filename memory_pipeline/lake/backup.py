@@ -51,7 +51,7 @@ class Backup:
 def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
     """Copy a store, as of one ledger position, into a new folder; others may read, write and run meanwhile.
 
-    Erasures wait until it is done. What a backup holds, no erasure reaches: remove backups that are older.
+    Erasures wait until it is done. Erasures do not reach backups: delete those made earlier.
 
     Args:
         lake: the store.

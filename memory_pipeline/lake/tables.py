@@ -272,7 +272,7 @@ class Lake:
         return complete
 
     def stage(self, run_id: str, table: str, frame: pl.DataFrame, *, since: int | None = None) -> None:
-        """Store a table of a run that no other run sees.
+        """Store a table that only this run can see.
 
         Args:
             run_id: the run.
@@ -282,7 +282,7 @@ class Lake:
                 left out. Default: the head.
 
         Raises:
-            ValueError: the run's id is no plain name, or the frame does not fit the table.
+            ValueError: the run's id is not a plain name, or the frame does not fit the table.
             LakeError: the store cannot be written.
         """
         key, rows = _staging_key(run_id, table), TABLES[table].conform(frame)
@@ -352,7 +352,7 @@ class Lake:
         Args:
             profiles: whose tables change, and the head from which they were computed (the table `profiles`).
             tables: for every replaced table the new rows of those profiles.
-            revert: what is undone, one a profile.
+            revert: what is undone, one per profile.
 
         Returns:
             Ledger position of the undo of each profile.

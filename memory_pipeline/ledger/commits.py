@@ -92,7 +92,9 @@ def check(profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], decisions:
     stray = None if decisions is None else decisions.join(profiles, on=["profile_id", "plan_id"], how="anti")
     if stray is not None and stray.height:
         decision, plan = stray.select("decision_id", "plan_id").row(0)
-        raise ValueError(f"decision {decision!r} is of plan {plan!r}, which is no plan of this commit; leave it out")
+        raise ValueError(
+            f"decision {decision!r} belongs to plan {plan!r}, which is not part of this commit; leave it out"
+        )
 
 
 def check_order(transaction: Transaction, profiles: pl.DataFrame) -> None:

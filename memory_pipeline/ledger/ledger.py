@@ -426,7 +426,7 @@ class Ledger:
     def runs(
         self, profiles: Collection[str] | None = None, *, as_of: datetime | None = None, seq: int | None = None
     ) -> pl.DataFrame:
-        """Return the committed runs, one row a run and profile (the table `consolidation_runs`).
+        """Return the committed runs, one row per run and profile (the table `consolidation_runs`).
 
         Args:
             profiles: whose; default all.

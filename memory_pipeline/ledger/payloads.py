@@ -155,7 +155,7 @@ class Accessed(Noted):
             if each is not None and len(each) != len(self.memory_ids):
                 raise ValueError(
                     f"payload.{name} has {len(each)} entries for {len(self.memory_ids)} memory_ids; "
-                    "give one a memory or leave it out"
+                    "give one per memory or leave it out"
                 )
         if strangers := sorted(set(self.expanded or ()) - set(self.memory_ids)):
             raise ValueError(

@@ -266,7 +266,7 @@ def check_agreed(plan: pl.DataFrame, document: Mapping[str, Any]) -> None:
     """
     written, _ = plan_document.read(document)
     if not TABLES["consolidation_plan"].conform(plan).equals(TABLES["consolidation_plan"].conform(written)):
-        raise ValueError("the plan is not what would be decided now; plan again")
+        raise ValueError("the plan is no longer what would be decided now; make a new plan")
 
 
 def policies(settings: Settings, profiles: pl.DataFrame) -> dict[str, Policy]:

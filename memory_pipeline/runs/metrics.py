@@ -126,7 +126,7 @@ def health(memories: pl.DataFrame) -> pl.DataFrame:
         memories: `tier` and `energy`.
 
     Returns:
-        `tier`, `count`, `mean`, `max`, `min` (null without a memory), one row a tier, lowest first.
+        `tier`, `count`, `mean`, `max`, `min` (null without a memory), one row per tier, lowest first.
     """
     energy = pl.col("energy")
     figures = (

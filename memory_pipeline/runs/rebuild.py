@@ -86,7 +86,7 @@ def as_committed(
 
     Args:
         lake: the store.
-        runs: rows of `consolidation_runs`, one a profile.
+        runs: rows of `consolidation_runs`, one per profile.
         reverted: decisions that do not count.
         earlier: every run in force, by profile and position.
     """
@@ -102,7 +102,7 @@ def as_stored(lake: Lake, runs: pl.DataFrame, *, reverted: pl.DataFrame) -> dict
 
     Args:
         lake: the store.
-        runs: rows of `consolidation_runs`, one a profile: at whose state the memories are described.
+        runs: rows of `consolidation_runs`, one per profile: at whose state the memories are described.
         reverted: decisions that do not count.
     """
     parts = [{name: TABLES[name].empty() for name in PUBLISHED}]
@@ -178,7 +178,7 @@ def past_state(lake: Lake, as_of: datetime, *, profiles: Collection[str] | None 
         chosen[profile_id] = committed_policy(lake.ledger, run[0]) if run else Policy()
         policies[chosen[profile_id].digest] = chosen[profile_id]
     if not chosen:
-        raise ValueError(f"nothing was remembered by {as_of.isoformat()}; choose a later instant")
+        raise ValueError(f"no memory had been stored by {as_of.isoformat()}; choose a later instant")
     participants = pipeline.participants(
         chosen,
         ledger_digest=lake.ledger.digest(seq),

@@ -24,7 +24,7 @@ REFLECTING: Final = ("full", "reflect")
 
 
 def progress(lake: Lake) -> pl.DataFrame:
-    """Return how far runs have come, one row a profile with a committed run.
+    """Return how far runs have come, one row per profile with a committed run.
 
     Returns:
         `profile_id`, `last_as_of`, `commit_seq`, and `reflected_seq`, the position that its last reflection read up to.
@@ -118,7 +118,7 @@ def disk_bytes(home: Path) -> int:
 
 
 def _profiles(lake: Lake, profiles: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
-    """Return a row a profile: its memories, how far it has come, and what waits since when."""
+    """Return a row per profile: its memories, how far it has come, and what waits since when."""
     names = profiles["profile_id"].to_list()
     live = (
         lake.read("memories", profiles=names, columns=["profile_id", "lifecycle"])

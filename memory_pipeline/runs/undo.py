@@ -167,7 +167,7 @@ def _about(decisions: pl.DataFrame, memory_id: str, profile_id: str | None) -> p
     )
     if found.is_empty():
         raise ValueError(
-            f"no run, plan or decision in force is about {shown(memory_id)}; `status` and `explain` name them"
+            f"no run, plan or decision in force is about {shown(memory_id)}; `status` and `explain` list them"
         )
     if len(names := found["profile_id"].unique().sort().to_list()) > 1:
         raise ValueError(f"memory {memory_id!r} is in profiles {', '.join(names)}; name one with --profile")

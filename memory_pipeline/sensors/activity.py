@@ -80,9 +80,9 @@ def watcher(watch: Watch, settings: Settings, names: Namespace, *, start: bool) 
 
 
 def projector(settings: Settings, names: Namespace, *, start: bool) -> dg.SensorDefinition:
-    """Make the sensor that copies new events into the lake; it starts no run, since a run a batch would cost too much.
+    """Make the sensor that copies new events into the lake; starts no run, as one per batch would cost too much.
 
-    Whoever reads before it has looked reads the rest from the ledger.
+    Readers take what it has not copied yet from the ledger.
     """
 
     @dg.sensor(

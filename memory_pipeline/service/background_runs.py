@@ -145,7 +145,7 @@ class Runs:
         self._runs.stop(patience)
 
     def close(self) -> None:
-        """Stop, and wait until all has ended. A run that is ended changed nothing, or has committed as a whole."""
+        """Stop, and wait for the runs to end. A run stopped midway has changed nothing or committed in full."""
         self.stop()
         self._plans.close()
         self._runs.close()
@@ -206,7 +206,7 @@ class _Lane:
             pipe.send((self._home, request, trigger, run_id))
             if not pipe.poll(seconds):
                 self._end_process()
-                raise Ended(f"the run was ended after {setting} = {seconds}; raise the setting, or name one profile")
+                raise Ended(f"the run was stopped after {setting} = {seconds}; raise the setting, or name one profile")
             answer = pipe.recv()
         except (EOFError, OSError) as error:
             raise Ended(_STOPPED if self._stopping else _KILLED) from error
@@ -239,7 +239,7 @@ class _Lane:
 
 
 def _end_abandoned(home: Path) -> None:
-    """Have runs whose server was killed reported in Dagster's history, by a process of its own: it takes seconds."""
+    """Report runs whose server was killed in Dagster's history, in a separate process, since that takes seconds."""
     if live_runs.abandoned(home):
         _SPAWN.Process(target=_report_abandoned, args=(home,), daemon=True).start()
 

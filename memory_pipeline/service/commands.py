@@ -292,9 +292,9 @@ def move_to_embedder(
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Move the store to another embedder. Every text is embedded with it once; nothing else is decided.
+    """Move the store to another embedder. Embeds every text once; makes no decisions.
 
-    Vectors are kept by embedder, so the way back embeds nothing and gives the tables of before.
+    Vectors are kept per embedder, so moving back embeds nothing and restores the previous tables.
     """
     from memory_pipeline.text.embed import embedding  # noqa: PLC0415
 
@@ -346,7 +346,7 @@ def undo(
     profile: Annotated[str | None, profile_option("Only in this profile; default: wherever it applies.")] = None,
     cascade: Annotated[bool, typer.Option("--cascade", help="Also undo decisions that build on it.")] = False,
     ahead: Annotated[
-        bool, typer.Option("--ahead", help="Instead: every run of a clock that ran ahead of the present.")
+        bool, typer.Option("--ahead", help="Instead, undo every run whose clock was ahead of the present.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -425,7 +425,7 @@ def backup(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the backup; it must be missing or empty.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Back up ledger, tables and settings. Others may go on reading and writing."""
+    """Back up ledger, tables and settings. The store can be read and written meanwhile."""
     from memory_pipeline.lake import backup as backups  # noqa: PLC0415
 
     with existing_lake(settings_in_force()) as lake:

@@ -88,7 +88,7 @@ def purge_letters(
     every: Annotated[bool, typer.Option("--all", help="All refused events.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete refused events for good. Their events are then nowhere in the store."""
+    """Delete refused events for good. Their events are then gone from the store."""
     if bool(letters) == every:
         raise Misused("give the ids of letters, or --all")
     with existing_lake(settings_in_force(writing=True)) as lake:

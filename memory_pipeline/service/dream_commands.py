@@ -46,14 +46,14 @@ def dream(
         str | None, profile_option("Profile of the folder; default: that of an export, else named after the folder.")
     ] = None,
     apply: Annotated[bool, typer.Option("--apply", help="Consolidate, and write the folder.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Take the last applied dream back: run and files.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Undo the last applied dream: the run and the files.")] = False,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="Use this preset.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Consolidate a folder of Markdown notes. Imports it and shows the plan as a diff of the folder.
 
     Only lines that are merged, outdated or archived change; a summary stands in place of the first line that it
-    replaces. With --apply the folder is written, and committed where it is a git repository.
+    replaces. With --apply the folder is written, and committed if it is a git repository.
     """
     if apply and undo:
         raise Misused("--apply and --undo exclude each other; give one of them")

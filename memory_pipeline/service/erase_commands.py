@@ -62,7 +62,7 @@ def erase(
         str | None, typer.Argument(metavar="[MEMORY]", help="Id of the memory.", show_default=False)
     ] = None,
     user: Annotated[
-        str | None, typer.Option("--user", metavar="NAME", help="Instead: every memory of this person.")
+        str | None, typer.Option("--user", metavar="NAME", help="Instead, erase every memory of this person.")
     ] = None,
     profile: Annotated[
         str | None,
@@ -71,7 +71,7 @@ def erase(
     questions_since: Annotated[
         str | None,
         typer.Option(
-            metavar="INSTANT", help="Instead: the words of every question asked since, such as after an erasure."
+            metavar="INSTANT", help="Instead, erase the text of every question asked since, such as after an erasure."
         ),
     ] = None,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason; kept in the ledger.")] = "",

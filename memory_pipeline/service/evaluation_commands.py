@@ -211,7 +211,7 @@ def _name(preset: str | None, budget: float | None) -> str:
 
 @measurements.command()
 def pairs(
-    file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Pairs of texts, one JSON object a line.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Pairs of texts, one JSON object per line.")],
     target: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Output file; default: standard output.")
     ] = None,

@@ -32,7 +32,7 @@ from memory_pipeline.service.options import (
 from memory_pipeline.service.profile_choice import choose_profile, stored_profiles
 
 app = typer.Typer(
-    cls=Commands, help="Take memories out. As files of other tools, as events or as tables; see docs/formats.md."
+    cls=Commands, help="Export memories. As files of other tools, as events or as tables; see docs/formats.md."
 )
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="File to write.", show_default=False)]
@@ -46,9 +46,9 @@ def export_markdown(
     force: Annotated[bool, typer.Option("--force", help="Replace files that others changed.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a folder of Markdown: an index, and one file a topic or memory.
+    """Write a folder of Markdown: an index, and one file per topic or memory.
 
-    What others changed since the last export is not overwritten. Commits where the folder is a git repository.
+    Files changed by others since the last export are not overwritten. Commits if the folder is a git repository.
     """
     if directory.exists() and not directory.is_dir():
         raise Misused(f"DIR {directory}: is a file; name a folder")
@@ -108,7 +108,7 @@ def export_jsonl(
 ) -> None:
     """Write events in our own format, for `import jsonl`. The whole history, or what holds now.
 
-    Decisions of runs stay behind, and what was erased.
+    Decisions of runs are not exported, nor is anything that was erased.
     """
     new_file(file, "FILE", fresh=not force)
     if only_current:

@@ -41,8 +41,8 @@ class Question(RequestBody):
     """A query for memories."""
 
     query: Id = Field(description="A question in plain words.")
-    k: int = Field(10, ge=1, le=1000, description="Most memories to return.")
-    token_budget: int | None = Field(None, ge=1, description="Most tokens to return in all.")
+    k: int = Field(10, ge=1, le=1000, description="Maximum number of memories to return.")
+    token_budget: int | None = Field(None, ge=1, description="Maximum total of tokens to return.")
     min_score: float | None = Field(None, ge=0, le=1, description="Only memories with at least this score.")
     as_of: Instant | None = Field(None, description="Search the state of this instant; default: now.")
     deep: bool = Field(False, description="Also archived, cold and superseded memories, at a lower score.")
@@ -60,7 +60,7 @@ class Listing(Conditions):
     """Which memories to list."""
 
     model_config = ConfigDict(strict=False)  # query parameters are text
-    limit: int = Field(100, ge=1, le=10_000, description="Most memories to list.")
+    limit: int = Field(100, ge=1, le=10_000, description="Maximum number of memories to list.")
     deep: bool = Field(False, description="Also archived, cold and superseded memories.")
     profile_id: str | None = Field(None, min_length=1, description="Profile; a token for one profile needs none.")
 

@@ -215,5 +215,5 @@ def _health(lake: Lake) -> Health:
 
 
 def _settings(request: Request) -> Settings:
-    """Read the settings anew, so that a change needs no restart."""
+    """Reload the settings, so that a change needs no restart."""
     return load(request.app.state.home)

@@ -87,9 +87,9 @@ def _filtered(command: Callable[..., None]) -> Callable[..., None]:
 def recall(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Question in plain words.")],
     profile: ProfileOption = None,
-    k: Annotated[int, typer.Option("-k", min=1, metavar="N", help="Most memories to return.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, metavar="N", help="Maximum number of memories to return.")] = 10,
     tokens: Annotated[
-        int | None, typer.Option("--tokens", min=1, metavar="N", help="Most tokens to return in all.")
+        int | None, typer.Option("--tokens", min=1, metavar="N", help="Maximum total of tokens to return.")
     ] = None,
     min_score: Annotated[
         float | None,
@@ -187,7 +187,9 @@ def get_memory(
 @_filtered
 def list_memories(
     profile: ProfileOption = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="Most memories to list.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, metavar="N", help="Maximum number of memories to list.")
+    ] = 20,
     *,
     filters: Filters,
     deep: DeepOption = False,

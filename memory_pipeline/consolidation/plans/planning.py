@@ -381,7 +381,7 @@ def held_profiles(plan: pl.DataFrame, profiles: pl.DataFrame, state: State) -> p
         state: the state before the plan.
 
     Returns:
-        `profile_id`, `decisions` (held back), `live`, `leaving`, `share` and `max_archived_share`, one row a profile.
+        `profile_id`, `decisions` (held back), `live`, `leaving`, `share` and `max_archived_share`, one row per profile.
     """
     held = plan.filter(pl.col("status") == "held")
     counts = held.group_by("profile_id").len("decisions")

@@ -1,4 +1,4 @@
-"""Reads the made-up stores: `*.txt` beside this module, one store a file.
+"""Reads the made-up stores: `*.txt` beside this module, one store per file.
 
 A memory is a line `ID DAY SPEAKER TEXT`, in order of time; the speaker is `-` where no one speaks. Relations to earlier
 memories follow after ` <- `: `update`, `partial` (an update of a part only), `duplicate`, `conflict` (nothing says

@@ -91,7 +91,7 @@ def state(lake: Lake, *, as_of: datetime | None = None, run: str | None = None, 
         lake.paths("memories", last["commit_seq"])
     except LakeError as error:
         raise LakeError(
-            f"run {run!r}: its tables are no longer kept (see keep_snapshots); make its instant again with: "
+            f"run {run!r}: its tables are no longer kept (see keep_snapshots); rebuild that instant with: "
             f"--as-of {last['as_of']:%Y-%m-%dT%H:%M:%S.%fZ}"
         ) from error
     return State(names=past, seq=last["commit_seq"], run_id=last["run_id"], profiles=owners)

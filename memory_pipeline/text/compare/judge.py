@@ -67,6 +67,6 @@ class RelationJudge(Protocol):
                 which spares most of the work.
 
         Returns:
-            One row a pair, in their order, with `JUDGEMENT_COLUMNS`.
+            One row per pair, in their order, with `JUDGEMENT_COLUMNS`.
         """
         ...

@@ -119,7 +119,7 @@ def find(memories: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
         newer: index of the newer one.
 
     Returns:
-        pair, kind, ended (the sentence of the older), by (that of the newer). At most one row a pair, and none where
+        pair, kind, ended (the sentence of the older), by (that of the newer). At most one row per pair, and none where
         both hold since one instant. Of statements that give a subject different values, only the latest one is
         replaced, unless the change says which value it replaces. Cost: about 40 µs per sentence read.
     """

@@ -86,7 +86,7 @@ def of_profiles(languages: pl.DataFrame) -> pl.Series:
     """Fill open languages with the language of most texts of their profile.
 
     Args:
-        languages: profile_id, language (null where open), one row a text.
+        languages: profile_id, language (null where open), one row per text.
 
     Returns:
         A code for each row; null in a profile where every text is open.
@@ -99,7 +99,7 @@ def judged(languages: pl.DataFrame) -> pl.Series:
     """Tell which texts may be closed, merged (exact copies apart) and trimmed: those in a language with full rules.
 
     Args:
-        languages: profile_id, language (null where open), one row a text.
+        languages: profile_id, language (null where open), one row per text.
 
     Returns:
         A Boolean for each row. An open text is judged by the language of most texts of its profile; a profile where

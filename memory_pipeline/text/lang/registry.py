@@ -1,6 +1,6 @@
-"""The packs of the languages that are known, by code.
+"""Maps language codes to language packs.
 
-A further language is a pack and one line here. Not here: which language a text is in (`identification`).
+To add a language, write its pack and add a line here. Not here: which language a text is in (`identification`).
 """
 
 from collections.abc import Mapping
