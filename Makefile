@@ -62,7 +62,7 @@ check: style types ## Format, lint and types, without tests
 style: dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	@for script in .ci/*; do case $$script in *.py) ;; *) bash -n $$script || exit 1;; esac; done
+	@for script in .ci/*; do case $$script in *.py|*__pycache__) ;; *) bash -n $$script || exit 1;; esac; done
 
 # One process on one core, so tests run beside it.
 types: dev
