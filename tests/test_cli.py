@@ -492,7 +492,12 @@ def test_the_page_of_commands_is_made_from_the_commands(tmp_path):
 def test_every_command_that_pages_and_messages_name_is_there():
     known = {line.removeprefix("## `memory-pipeline ").rstrip("`") for line in headings()}
     root = DOCS.parent
-    pages = [root / "README.md", *DOCS.glob("*.md"), *root.glob(".ci/*"), *root.glob("memory_pipeline/**/*.py")]
+    pages = [
+        root / "README.md",
+        *DOCS.glob("*.md"),
+        *filter(Path.is_file, root.glob(".ci/*")),
+        *root.glob("memory_pipeline/**/*.py"),
+    ]
     called = re.compile(r"(?<!name=\")memory-pipeline\"? (?:--home \S+ )?([a-z]+(?:-[a-z]+)*)\b")
     named = {name for page in pages for name in called.findall(page.read_text("utf-8"))}
     assert {"consolidate", "doctor", "import"} <= named

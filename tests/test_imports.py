@@ -531,5 +531,5 @@ def test_a_dump_of_a_server_is_read_as_text(ledger, tmp_path):
     assert report.dead_letters == 1, "the value of one is no JSON"
     assert told(rows, "profile_id", "content", "importance") == [("ana", "Ana drinks\ttea.", 0.7)]
     (tmp_path / "store.sql").write_text("CREATE TABLE notes (prefix text);", "utf-8")
-    with pytest.raises(ValueError, match="holds nothing of the format langgraph"):
+    with pytest.raises(ValueError, match="holds no data in the format langgraph"):
         read("langgraph", tmp_path / "store.sql")

@@ -129,7 +129,7 @@ def _planned(
     lake: Lake, settings: Settings, profiles: pl.DataFrame, keep: Collection[str] | None
 ) -> dict[str, pl.DataFrame]:
     """Run every stage, and record what was read out of texts or asked about them."""
-    tables = preview(lake, settings, profiles, keep=keep)
+    tables = preview(lake, settings, profiles, keep=None if keep is None else {*keep, *pipeline.RECORDED})
     commit.record(lake, profiles, {name: tables[name] for name in pipeline.RECORDED})
     return tables
 

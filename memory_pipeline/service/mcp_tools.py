@@ -78,8 +78,8 @@ class MemoryTools:
         self,
         query: Annotated[str, Field(min_length=1, description="A plain question.")],
         profile_id: Profile = None,
-        k: Annotated[int, Field(ge=1, le=100, description="Maximum number of memories.")] = 10,
-        token_budget: Annotated[int | None, Field(ge=1, description="Maximum total of tokens.")] = None,
+        k: Annotated[int, Field(ge=1, le=100, description="Memories at most.")] = 10,
+        token_budget: Annotated[int | None, Field(ge=1, description="Tokens at most.")] = None,
         min_score: Annotated[float | None, Field(ge=0, le=1, description="Lowest score.")] = None,
         as_of: AsOf = None,
         deep: Deep = False,
@@ -126,7 +126,7 @@ class MemoryTools:
         self,
         profile_id: Profile = None,
         filters: Filters = None,
-        limit: Annotated[int, Field(ge=1, le=1000, description="Maximum number of memories.")] = 20,
+        limit: Annotated[int, Field(ge=1, le=1000, description="Memories at most.")] = 20,
         deep: Deep = False,
     ) -> dict[str, Any]:
         """List memories that meet filters, newest first."""
