@@ -83,6 +83,7 @@ def test_a_receipt_can_be_read(home):
     assert "erased before: d1" in again
 
 
+@pytest.mark.drill
 def test_a_person_and_a_profile(home):
     assert told("erase", "--user", "dan", *OWN, "--dry-run", home=home)["memories"] == ["d1"]
     assert told("erase", "--user", "dan", *OWN, "--yes", home=home)["erased"] == ["d1"]

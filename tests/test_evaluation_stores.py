@@ -111,6 +111,7 @@ def test_the_command_measures_a_store_and_says_on_what(judged, tmp_path, exporte
     assert all(note in page.read_text("utf-8") for note in found["notes"])
 
 
+@pytest.mark.drill
 def test_where_nobody_said_what_helped_agreement_with_the_whole_store_is_measured(unjudged):
     (chat,) = sources.read(unjudged)
     assert chat.questions.select("text", "kind").rows() == [(query, "agreement") for query in ASKED]

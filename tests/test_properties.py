@@ -233,6 +233,7 @@ def test_late_and_repeated_events_change_nothing(life, name, random, repeated):
 @examples(0, drill=40)
 @example(FULL, ["summarise", "close", "promote", "compile"])
 @given(lives, st.permutations(["summarise", "close", "promote", "compile"]))
+@pytest.mark.drill
 def test_what_is_taken_back_is_as_if_it_had_never_been_decided(life, actions):
     """One merge, one closed fact, one promotion and one block after another, in any order."""
     with TemporaryDirectory() as home, homes.filled(Path(home), told(life)) as lake:

@@ -77,6 +77,7 @@ def test_an_agent_that_changes_what_a_plan_rests_on_waits_after_two_conflicts(la
         assert lake.read("memories", profiles=[profile_id]).equals(again["memories"])
 
 
+@pytest.mark.drill
 def test_an_agent_that_changes_another_memory_stops_nobody(lake: Lake, agent) -> None:
     outcomes = agent("m9")
     night(lake)

@@ -178,6 +178,7 @@ def test_a_narrower_budget_is_met_at_once_without_quota_and_undo_restores_the_on
     assert not again.filter(pl.col("action") == "trim").join(made["trims"], on=KEY, how="semi").height
 
 
+@pytest.mark.drill
 def test_a_text_that_is_given_back_stays_whole_and_one_that_changes_is_shown_whole(lake):
     name, changed, *_ = originals_cut(lake)
     undone = undo.undo(lake, name, profile_id="sample-2", now=NOW)
