@@ -150,7 +150,7 @@ SCORES = ("retention", "stability", "floored_at", "recency", "energy", "age_tier
 
 
 @pytest.mark.drill
-@examples(0, drill=120)
+@examples(0, drill=30)
 @example(life=FULL, looks=[20.0, 45.0], cognitive=True)
 @given(lives, st.lists(days, max_size=3), st.booleans())
 def test_runs_at_any_cadence_come_to_what_one_run_comes_to(life, looks, cognitive):
@@ -173,7 +173,7 @@ def test_runs_at_any_cadence_come_to_what_one_run_comes_to(life, looks, cognitiv
 # --- isolation and order
 
 
-@examples(0, drill=120)
+@examples(0, drill=60)
 @example(FULL, (FULL[0][2:9], FULL[1][:2]), "superlocal")
 @given(lives, lives, st.sampled_from(preset_names()))
 def test_rows_of_a_profile_do_not_depend_on_another(life, other, name):
@@ -230,7 +230,7 @@ def test_late_and_repeated_events_change_nothing(life, name, random, repeated):
 # --- undo
 
 
-@examples(0, drill=40)
+@examples(0, drill=20)
 @example(FULL, ["summarise", "close", "promote", "compile"])
 @given(lives, st.permutations(["summarise", "close", "promote", "compile"]))
 @pytest.mark.drill
