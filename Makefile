@@ -45,7 +45,7 @@ demo: install ## Sample data, one nightly run through Dagster, a report, and an 
 test: style ## Everything CI runs: format, lint, types, tests
 	@$(MAKE) --no-print-directory -j 2 types suite
 
-quick: style ## The same in a minute: only the tests of the pure rooms, and one run through the pipeline
+quick: style ## The same in a minute and a half: only the tests of the pure rooms, and one run through the pipeline
 	@$(MAKE) --no-print-directory -j 2 types suite ONLY=--quick
 
 suite: dev

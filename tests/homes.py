@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from io import BytesIO
 from pathlib import Path
 
 import polars as pl
@@ -72,7 +71,7 @@ def published(lake: Lake, *, but: tuple[str, ...] = ()) -> dict[str, pl.DataFram
 
 
 def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> None:
-    """Both hold the same tables, to the byte of the files that hold them; what lies under a null is in no file."""
+    """Both hold the same tables, to the byte of their Arrow form."""
     assert one.keys() == other.keys()
     for name, frame in one.items():
         assert frame.equals(other[name]), f"table {name} differs"
@@ -80,9 +79,7 @@ def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> None:
 
 
 def _bytes(frame: pl.DataFrame) -> bytes:
-    buffer = BytesIO()
-    frame.rechunk().write_parquet(buffer)
-    return buffer.getvalue()
+    return frame.rechunk().write_ipc(None, compat_level=pl.CompatLevel.oldest()).getvalue()
 
 
 def days(number: float) -> timedelta:

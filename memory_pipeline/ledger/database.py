@@ -55,7 +55,7 @@ _REMEDIES: Final = (
     ("nul (0x00)", "leave the character out: PostgreSQL keeps none"),
     ("disk i/o", "the disk failed: check its space and health, then try again"),
 )
-_TIMED_OUT: Final = "lock timeout"
+TIMED_OUT: Final = "lock timeout"
 """Part of what PostgreSQL says when nobody gives a lock up in time."""
 _SPARE_BYTES: Final = 1_000_000
 """Free space below which a failing disk is a full one."""
@@ -108,7 +108,7 @@ def explained(home: Path) -> Iterator[None]:
         remedy = next((remedy for sign, remedy in _REMEDIES if sign in cause.lower()), None)
         if remedy is None:
             raise
-        if _TIMED_OUT in cause:
+        if TIMED_OUT in cause:
             cause = "the ledger stayed locked for too long"
         if remedy == _REMEDIES[-1][1] and shutil.disk_usage(home).free < _SPARE_BYTES:  # no room for SQLite's own files
             cause, remedy = "database or disk is full", _REMEDIES[1][1]

@@ -20,7 +20,15 @@ from typing import Final
 import sqlalchemy as sa
 
 from memory_pipeline.ledger import sqlite_database
-from memory_pipeline.ledger.database import WRITE_SECONDS, WRITERS, Database, LakeError, LostConnection, explained
+from memory_pipeline.ledger.database import (
+    TIMED_OUT,
+    WRITE_SECONDS,
+    WRITERS,
+    Database,
+    LakeError,
+    LostConnection,
+    explained,
+)
 from memory_pipeline.ledger.disk import sync
 from memory_pipeline.ledger.sqlite_database import SQLiteDatabase
 from memory_pipeline.ledger.statements import insert_many
@@ -32,7 +40,6 @@ _AT_ONCE: Final = 5_000
 _PATIENCE: Final = 5.0
 """Seconds that rewriting a table waits for its readers."""
 _PAUSE: Final = 0.02
-_TIMED_OUT: Final = "lock timeout"
 
 _HERE: Final = "quote_ident(current_schema())"
 _EVENTS: Final = sa.text(f"SELECT to_regclass({_HERE} || '.events')::oid")
@@ -175,7 +182,7 @@ class PostgresDatabase(Database):
                 for table in METADATA.sorted_tables:
                     on.exec_driver_sql(f"{statement} {table.name}")
             except sa.exc.OperationalError as error:
-                if _TIMED_OUT not in str(error.orig):
+                if TIMED_OUT not in str(error.orig):
                     raise
                 return False
             finally:

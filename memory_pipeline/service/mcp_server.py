@@ -63,12 +63,7 @@ _OFFERS: Final = (
     ),
     _Offer("get", "get_memory", reads=True, idempotent=True, returns=_MEMORY),
     _Offer("list", "list_memories", reads=True, idempotent=True, returns=("memories array",)),
-    _Offer(
-        "remember",
-        "remember",
-        "remember what later conversations should know",
-        returns=_MEMORY,
-    ),
+    _Offer("remember", "remember", "remember what later conversations should know", returns=_MEMORY),
     _Offer("remember_many", "remember_many", returns=("memory_ids array",)),
     _Offer("update", "update", idempotent=True, returns=_MEMORY),
     _Offer("protect", "protect", idempotent=True, returns=_MEMORY),
@@ -98,13 +93,7 @@ _OFFERS: Final = (
     _Offer("tick", "tick", heavy=True, returns=("run_id", "actions object")),
     _Offer("undo", "undo", heavy=True, returns=("decisions integer",)),
     _Offer("explain", "explain", reads=True, idempotent=True, returns=_TEXT),
-    _Offer(
-        "status",
-        "status",
-        reads=True,
-        idempotent=True,
-        returns=("profiles array",),
-    ),
+    _Offer("status", "status", reads=True, idempotent=True, returns=("profiles array",)),
 )
 
 
