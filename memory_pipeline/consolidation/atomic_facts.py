@@ -1,8 +1,8 @@
-"""Splits entries of several statements into atomic, dated facts in the words of a language model.
+"""Splits entries that make several statements into atomic, dated facts worded by a language model.
 
-A fact is a memory of the kind `fact` with one member, the entry that states it. The entry stays as it is, and a fact
-stands only as long as its entry is live, says what it said, and nothing has changed that it says. An answer is accepted
-as a whole or not at all: every sentence of the entry must be accounted for, and no fact may add, lose or turn around
+A fact is a memory of the kind `fact` with one member, the entry that states it. The entry stays as it is. A fact lasts
+only while its entry is live and unchanged, and while no newer memory changes what the fact says. An answer is accepted
+as a whole or not at all: every sentence of the entry must be accounted for, and no fact may add, lose or reverse
 anything (see `split`). Not here: how a model is asked (`model_prompts`), and summaries of several memories
 (`summaries/`).
 """
@@ -92,10 +92,10 @@ FACTS: Final = pl.Schema(
 
 
 def entries(memories: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Return the originals that a model may split: live, of at least two sentences, and not too long; by age.
+    """Return the originals that a model may split, oldest first: live, not too long, and of at least two sentences.
 
-    Only in languages whose negations and dates are read, since what a model says is held against them, and none that
-    commands a model. Under a token budget there are none, since facts repeat their entries.
+    They must be in a language whose negations and dates can be read, since answers are checked against them, and must
+    not instruct a model. Under a token budget there are none, since facts repeat their entries.
     """
     if policy.llm_model is None or not policy.split_entries or policy.token_budget is not None:
         return memories.clear().with_columns(sentences=pl.lit(None, pl.List(pl.String)))
@@ -127,19 +127,19 @@ def requests(candidates: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     return model_prompts.requests(subjects, prompts, PURPOSE, policy.llm_model)
 
 
-def split(candidates: pl.DataFrame, known: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def split(candidates: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Return the facts of the entries whose recorded answer is accepted, and the reason for the others.
 
-    Refused are answers that are not the JSON asked for; that leave a sentence unaccounted for; of which a fact invents
-    a number, date, name or address, states a date that its sentences do not, instructs its reader in other words than
-    theirs, or says what the entry does not (`support`); of which a fact drops, adds or turns what its own sentences
-    state: a negation, condition, doubt, plan, report or tense, who does what to whom, or which figure belongs to what
-    (`restating`); and answers that together lack a number, date or name of the entry. An answer with a single fact
-    gives no row.
+    An answer is refused if it is not the JSON asked for; if it leaves a sentence unaccounted for; if a fact invents a
+    number, date, name or address, states a date that its sentences do not, instructs its reader in words other than
+    theirs, or says what the entry does not (`support`); if a fact drops, adds or reverses what its own sentences state:
+    a negation, condition, doubt, plan, report or tense, who does what to whom, or which figure belongs to what
+    (`restating`); or if its facts together lack a number, date or name of the entry. An answer with a single fact gives
+    no row.
 
     Args:
         candidates: as `entries` returns them.
-        known: recorded attempts: the columns of table `completions`.
+        recorded: attempts so far: the columns of table `completions`.
         policy: the model.
 
     Returns:
@@ -149,7 +149,7 @@ def split(candidates: pl.DataFrame, known: pl.DataFrame, policy: Policy) -> pl.D
     if asked.is_empty():
         return FACTS.to_frame()
     rows = list[dict[str, Any]]()
-    answers = model_prompts.answers(asked, known)
+    answers = model_prompts.answers(asked, recorded)
     for entry, answer in zip(candidates.iter_rows(named=True), answers.iter_rows(named=True), strict=True):
         of_entry = {"profile_id": entry["profile_id"], "memory_id": entry["memory_id"]}
         refused = answer["fallback"]
@@ -188,7 +188,7 @@ def _read(content: str) -> _Answer | None:
 
 
 def _structure(answer: _Answer, count: int) -> str | None:
-    """Return what is wrong with the form of an answer about an entry of so many sentences."""
+    """Return what is wrong with the form of an answer about an entry of `count` sentences."""
     used = {number for one in answer.facts for number in one.sentences}
     left_out = set(answer.left_out)
     texts = [" ".join(one.fact.lower().split()) for one in answer.facts]
@@ -208,7 +208,7 @@ def _fact(one: _Fact, sentences: Sequence[str]) -> dict[str, Any]:
 
 
 def _faithful(found: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
-    """Refuse all facts of an entry of which one is not what the entry states, or which together lack something."""
+    """Refuse all facts of an entry if one of them is not what the entry states, or if together they omit something."""
     stated = found.filter(pl.col("refused").is_null()).with_columns(place=pl.int_range(pl.len()).over(KEY))
     if stated.is_empty():
         return found
@@ -227,7 +227,7 @@ def _faithful(found: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
 
 
 def _turned(stated: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
-    """Return entries of which a fact says something else than the sentences it is taken from (`restating`)."""
+    """Return entries with a fact that says something other than the sentences it is taken from (`restating`)."""
     entry = candidates.select(*KEY, entry="sentences")
     rows = stated.join(entry, on=KEY, maintain_order="left").select(*KEY, "fact", "entry", "sentences")
     found = [
@@ -239,7 +239,7 @@ def _turned(stated: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
 
 
 def _instructed(stated: pl.DataFrame) -> pl.DataFrame:
-    """Return entries of which a fact tells its reader what to do, and is not word for word a sentence of them."""
+    """Return entries with a fact that tells its reader what to do and is not a sentence of the entry word for word."""
     instructing = stated.filter(commands.instructs_reader(stated["fact"]))
     told = instructing.select(*KEY, "sentences", words=tokens.tokenize(instructing["fact"])).with_row_index("row")
     said = told.explode("sentences")
@@ -248,7 +248,7 @@ def _instructed(stated: pl.DataFrame) -> pl.DataFrame:
 
 
 def _misdated(stated: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
-    """Return entries of which a fact has a date that its sentences do not state."""
+    """Return entries with a fact whose date its sentences do not state."""
     dated = stated.filter(pl.col("date").is_not_null()).join(candidates.select(*KEY, "created_at"), on=KEY)
     read = facts.add_facts(dated.with_columns(content=pl.col("sentences").list.join(" ")))
     wrong = [
@@ -260,7 +260,7 @@ def _misdated(stated: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
 
 
 def _days(row: dict[str, Any]) -> frozenset[date]:
-    """Return the day of an entry, and the first day of each span that a date in its sentences means."""
+    """Return the day of an entry, and the first day of each date or span that its sentences name."""
     day = row["created_at"].date()
     spans = (dates.span(said, day) for said in row["dates"])
     return frozenset([day, *(found[0] for found in spans if found is not None)])
@@ -282,7 +282,7 @@ def summaries(
     *,
     plan_id: str,
 ) -> pl.DataFrame:
-    """Return the facts to make: those that are not live yet and that nothing has changed.
+    """Return the facts to create: those that are not live yet and that no newer memory changes.
 
     Args:
         accepted: as `split` returns it.
@@ -295,7 +295,7 @@ def summaries(
 
     Returns:
         Table `summaries`. A fact has the speaker, session and tags of its entry, and inherits from it what a summary
-        inherits from its members; a date up to the day it was said starts its validity.
+        inherits from its members; a date no later than the entry's day starts its validity.
     """
     named = _named(accepted, memories)
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", fact_id="memory_id")
@@ -327,7 +327,7 @@ def summaries(
 
 
 def withdrawn(accepted: pl.DataFrame, memories: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """Return live facts whose entry has left, says something else, or was changed in what they say.
+    """Return live facts whose entry has left the live set, has another text, or was changed in what they state.
 
     Args:
         accepted: as `split` returns it.
@@ -371,15 +371,15 @@ def _named(accepted: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def _grouped(entries_: pl.DataFrame) -> pl.DataFrame:
-    """Return the id under which the facts of each entry stand together: KEY and cluster_id."""
+    """Return the id that groups the facts of each entry: KEY and cluster_id."""
     ids = [derived_ids.entry_id(*row) for row in entries_.select("memory_id", "content_hash").iter_rows()]
     return entries_.select(KEY).with_columns(pl.Series("cluster_id", ids, dtype=pl.String))
 
 
 def _changed(named: pl.DataFrame, memories: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """Return the facts that a closing of their entry, or a change or contradiction of their sentence, concerns.
+    """Return the facts affected by the closing of their entry, or by a change or contradiction of their sentence.
 
-    Where it is not known which sentence that is, or which sentences a fact is taken from, it concerns every fact.
+    Where that sentence is unknown, or the sentences that a fact is taken from are, every fact is affected.
     """
     closed = memories.filter(pl.col("superseded_kind") == "update").select(*KEY, statement=pl.lit(None, pl.String))
     sentences = memories.select(*KEY, "closed_statements").explode("closed_statements").drop_nulls()

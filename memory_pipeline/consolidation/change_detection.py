@@ -1,8 +1,8 @@
 """Finds newer memories that update older ones, and memories that contradict or repeat each other.
 
-Only memories of one profile are compared, and only if they share enough informative words or are similar. What is sure
-is decided; the rest is for links. Not here: how two texts are judged (`text.compare`), and what a plan makes of the
-result (`planning`).
+Only memories of one profile are compared, and only if they share enough informative words or are similar. Sure updates
+are decided; everything else becomes links. Not here: how two texts are judged (`text.compare`), and what a plan makes
+of the result (`planning`).
 """
 
 from datetime import datetime
@@ -22,9 +22,9 @@ from memory_pipeline.text.parse.speakers import by_assistant
 Rows = NDArray[np.int64]
 
 MOST_SIMILAR: Final = 8
-"""Older memories joined by SIMILAR_TO that a memory is compared with, beside those that share words."""
+"""Maximum number of older SIMILAR_TO neighbours that a memory is compared with, beside those that share words."""
 MOST_UPDATES: Final = 3
-"""Newer memories that may be said to outdate one memory: those that do so most probably."""
+"""Maximum number of newer memories reported as outdating one memory: the most probable ones."""
 CERTAIN: Final = ("changed_value", "ended")
 """Rules that show what changed; an update that is only likely is never decided."""
 
@@ -43,11 +43,11 @@ def compare(
 
     Live originals and compressions of people's statements are compared. The older one is the one valid earlier
     (valid_from, else created_at, then seq). An update is decided if the judge is sure of it and names what changed, and
-    if the two are of different instants; all else is for links.
+    if the two have different instants; everything else becomes links.
 
     Args:
         memories: table `memories`.
-        enrichment: table `enrichment`; what is in a language without full rules is not compared.
+        enrichment: table `enrichment`; texts in a language without full rules are not compared.
         vectors: table `vectors`; only those of the policy's embedder are read.
         edges: table `association_edges`; pairs joined by SIMILAR_TO are compared too.
         policy: whether facts are compared (`fact_changes`), by which `judge`, and the confidence for links and for
@@ -56,7 +56,7 @@ def compare(
         plan_id: plan that the rows belong to.
 
     Returns:
-        Rows of `fact_changes`. Of a memory at most one update is decided: the earliest. A memory closed by a committed
+        Rows of `fact_changes`. At most one update of a memory is decided: the earliest. A memory closed by a committed
         update is not compared with anything newer than its successor.
 
     Cost: linear in the memories, because the candidates per memory are bounded: about 0.4 ms per short memory.
@@ -82,7 +82,7 @@ def _likely(policy: Policy) -> pl.Expr:
 
 
 def _least(policy: Policy) -> dict[str, float]:
-    """Return the confidence of each relation below which neither a link nor a closing follows from it."""
+    """Return the minimum confidence of each relation for a link or a closing."""
     return {
         "update": min(policy.fact_confidence, policy.close_confidence),
         "duplicate": policy.repeat_confidence,
@@ -139,7 +139,7 @@ def _similar(points: pl.DataFrame, edges: pl.DataFrame) -> Rows:
 def _standing(judged: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Drop pairs that are settled: newer than the older memory's successor, or begun after the older one ended.
 
-    Adds `decided`: of several sure updates of one memory the earliest.
+    Adds `decided`, true for the earliest of the sure updates of a memory.
     """
     ends = points.select("row", "profile_id", "memory_id", "since", "valid_until", "superseded_by", "superseded_kind")
     successors = ends.select("profile_id", superseded_by="memory_id", successor="row")

@@ -22,7 +22,7 @@ TASKS: Final[dict[str, frozenset[Action]]] = {
     "cluster": frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.DEFER}),
     "forget": frozenset({Action.TRIM, Action.DELETE, Action.ARCHIVE, Action.EXPIRE, Action.COLD, Action.STUB}),
     "promote": frozenset({Action.PROMOTE}),
-    "reembed": frozenset({Action.WITHDRAW}),  # of a run that may propose nothing, nothing is withdrawn either
+    "reembed": frozenset({Action.WITHDRAW}),  # a run that may propose nothing withdraws nothing either
     "tick": frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.COLD, Action.STUB, Action.PROMOTE, Action.DEFER}),
 }
 """The actions that each task may decide; every task scores, and computes what its decisions need."""
@@ -33,7 +33,7 @@ Complete = Callable[[pl.DataFrame, pl.DataFrame, float], pl.DataFrame]
 
 
 def recorded_only(_requests: pl.DataFrame, _recorded: pl.DataFrame, _share: float) -> pl.DataFrame:
-    """Ask nobody: a rebuild and an undo use only the answers that are recorded."""
+    """Ask no model: a rebuild and an undo use recorded answers only."""
     return TABLES["completions"].empty()
 
 
@@ -48,4 +48,4 @@ class Context:
     """What the run may decide (see `TASKS`)."""
     scope: str = "all"
     complete: Complete = recorded_only
-    """Where answers of a language model come from."""
+    """Answers requests to a language model."""

@@ -1,9 +1,9 @@
 """Core memory: five short blocks per profile that an agent reads at the start of every session.
 
-A block joins facts by a line of three dashes; blocks are only cut between facts. The policy says which facts: those of
-a profile of the user (`core_profile`), or the memories that SuperLocalMemory takes, each on one line, or its gist if
-the memory is longer than the block; a text that several memories share appears once in a block, for the first of them.
-Not here: wording by a model (`summaries.prompting`), and when blocks are compiled (`triggers`).
+A block joins facts by a line of three dashes; blocks are only cut between facts. The policy chooses the facts: those
+that profile the user (`core_profile`), or the memories that SuperLocalMemory takes, each on one line, or as its gist if
+it is longer than the block. A text that several memories share appears once in a block, for the first of them. Not
+here: wording by a model (`summaries.prompting`), and when blocks are compiled (`triggers`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -122,8 +122,8 @@ def candidates(
     - active_decisions: type Decision with at least 3 accesses, most accessed first.
     - learned_preferences: opinions and type Preference with confidence at least 0.7, most confident first.
 
-    Eligible are live memories that are valid at `as_of`, not superseded, and do not command a model. Of memories with
-    the same text (core memories are never merged) the first one counts. Ties: higher importance, then older, then
+    Live memories are eligible if they are valid at `as_of`, not superseded, and do not instruct a model. Of memories
+    with the same text (core memories are never merged) the first one counts. Ties: higher importance, then older, then
     smaller id; importance does not decay, so the order only changes when something happens. Summaries whose members
     stay live appear only in behavioral_patterns.
 
@@ -131,11 +131,11 @@ def candidates(
         memories: table `memories`.
         scored: table `scored_memories`; a memory without a row uses the importance it was stored with.
         enrichment: table `enrichment`, for gists; a text without a row is its own gist.
-        policy: which facts, and limits in characters, separators included.
+        policy: which facts are taken, and limits in characters, separators included.
         as_of: instant at which facts must be valid.
-        edges: decided and proposed edges, which say what is outdated or repeated; read for a profile of the user;
-            default: none.
-        changes: table `fact_changes`, which says of which statement; likewise; default: none.
+        edges: decided and proposed edges, which show what is outdated or repeated; read only for blocks that profile
+            the user; default: none.
+        changes: table `fact_changes`, which names the outdated statement; read likewise; default: none.
 
     Returns:
         profile_id, block, members (in order) and content; empty blocks have no row. Sorted by profile, then in the
@@ -185,7 +185,7 @@ def compile_blocks(
         scored: table `scored_memories`.
         enrichment: table `enrichment`.
         blocks: profile_id, block, version (the highest so far) and content of the current blocks.
-        completions: table `completions`: the wording of the first two blocks by the policy's model. The rules' text is
+        completions: table `completions`: the wording of the first two blocks by the policy's model. The text by rule is
             used where the model gave none that is acceptable and fits.
         policy: limits, and whether blocks are compiled at all.
         as_of: instant at which facts must be valid.

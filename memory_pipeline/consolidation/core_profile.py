@@ -1,7 +1,7 @@
-"""Facts of the core memory that profiles a user: who they are, health, instructions, preferences, current projects.
+"""Selects the facts that profile a user in core memory: identity, health, instructions, preferences, current projects.
 
-Chosen are sentences that state something for good (`text.score.core_facts`) and are still true. Not here: how blocks
-are filled and worded (`core_memory`).
+It takes sentences that state something lasting (`text.score.core_facts`) and are still true. Not here: how blocks are
+filled and worded (`core_memory`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,19 +33,19 @@ PROJECT_DAYS: Final = 90
 LEAST_IMPORTANCE: Final = 0.2
 """Importance from which a memory is worth reading before every session."""
 SAME: Final = 0.5
-"""Share of the content words of the shorter of two facts from which they are about the same thing."""
+"""Share of the shorter fact's content words from which two facts are about the same thing."""
 LEAST_SHARED: Final = 2
 MOST_COMPARED: Final = 40
-"""Facts of a block that are compared with others; many more than fit into it."""
+"""Maximum number of facts of a block that are compared with one another; many more than fit into it."""
 MOST_CHARACTERS: Final = 200
-"""Longest memory that stands as a whole because an agent called it core or a preference."""
+"""Longest memory that is taken whole because an agent marked it as core or a preference."""
 MAIN_SHARE: Final = 0.15
-"""Share of the notes that begin with the name of the person whom a profile is about."""
+"""Minimum share of a profile's notes that begin with the name of the person it is about."""
 
 _FIRST_PERSON: Final = r"(?i)(?-u:\b)(?:i|i'm|i've|i'd|me|my|mine|we|we're|our|user|user's)(?-u:\b)"
 _FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
 _NAMED: Final = r"(?:^[^:.]+: |[\p{Ll},;] )\p{Lu}[\p{L}-]+"
-"""A capital inside a sentence, with the end of the word before; and whoever speaks."""
+"""A capitalised word inside a sentence, with the end of the word before it, or after the name of the speaker."""
 _COLUMNS: Final = ("place", "memory_id", "text", "about", "lasting", "importance", "access_count", "created_at")
 
 
@@ -60,24 +60,25 @@ def facts(
 ) -> pl.DataFrame:
     """Return the facts of each block, best first.
 
-    Left out are facts of memories that a newer one may outdate or contradicts, statements that are closed or may be
-    outdated while the rest of their memory stands, what an assistant said, commands that people give each other in a
-    chat, statements whose subject is said elsewhere, a job, couple or home that its speaker ended later, what others
-    undertake, and deadlines that have passed. What others want is a preference, no instruction. Of facts about the same
-    thing the newest stands. Facts are ranked by use (accesses, helpful feedback), then those about the person whom the
-    profile is about, then by importance, then the newest.
+    These are left out: facts of memories that a newer one may outdate or contradicts, statements that are closed or may
+    be outdated while the rest of their memory holds, what an assistant said, commands that people give each other in a
+    chat, statements whose subject is named elsewhere, a job, relationship or home that its speaker ended later, what
+    others undertake, and deadlines that have passed. What others want is a preference, not an instruction. Of facts
+    about the same thing the newest is kept. Facts are ranked by use (accesses, helpful feedback), then by whether they
+    are about the person whom the profile is about, then by importance, then by age, newest first.
 
     Args:
         memories: rows of `memories` that are live, valid and no repetition of others.
         scored: table `scored_memories`.
         edges: decided and proposed edges: MAY_UPDATE, MAY_REPEAT and CONTRADICTS are read.
-        changes: table `fact_changes`: which statement of a memory a MAY_UPDATE is about; without a row it is about all.
+        changes: table `fact_changes`: which statement of a memory a MAY_UPDATE is about; without a row it is about the
+            whole memory.
         as_of: instant at which projects are current.
-        others: all other rows of `memories`: an archived successor outdates as well.
+        others: all other rows of `memories`: an archived successor still outdates a memory.
 
     Returns:
-        profile_id, place (of the block in `NAMES`), memory_id, text (on one line, after the name of its speaker; with
-        the day on which it was said where it tells of "today" and the like). Cost: that of `core_facts.core_facts`, and
+        profile_id, place (of the block in `NAMES`), memory_id, text (on one line, after the name of its speaker, and
+        with the day on which it was said if it uses words such as "today"). Cost: that of `core_facts.core_facts`, and
         the square of at most 200 facts of a profile.
     """
     known = pl.concat([frame.select(*KEY, "lifecycle", "created_at") for frame in (memories, others)])
@@ -131,7 +132,7 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime) -> pl
     project = pl.col("section") == core_facts.PROJECT
     block = pl.col("section").replace_strict({name: place for place, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
-    standing = _not_ended(_still_said(stated), rows)
+    standing = _not_ended(_still_true(stated), rows)
     return (
         standing.with_columns(overdue=_overdue(standing, as_of))
         .filter(
@@ -156,7 +157,7 @@ def _dated(column: str) -> pl.Expr:
 
 
 def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
-    """Return short memories that agents called core or a preference, and of which no sentence was read as a fact."""
+    """Return short memories that agents marked as core or a preference and in which no sentence was read as a fact."""
     line = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
     core = (pl.col("category") == "core") & ~pl.col("category_inferred")
     liked = (pl.col("memory_type") == "Preference") & ~pl.col("memory_type_inferred")
@@ -170,8 +171,8 @@ def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
     return named.select(pl.col(name).cast(dtype) for name, dtype in read.schema.items())
 
 
-def _still_said(stated: pl.DataFrame) -> pl.DataFrame:
-    """Return the statements without those that hold a sentence which a newer memory closed or may outdate."""
+def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
+    """Drop the statements with a sentence that a newer memory closed or may outdate."""
     closed = stated.select("row", sentence="closed_statements").explode("sentence").drop_nulls("sentence")
     closed = closed.select("row", over=pl.col("sentence").struct.field("sentence"))
     doubted = stated.select("row", over="doubted").explode("over").drop_nulls("over")
@@ -184,7 +185,7 @@ def _still_said(stated: pl.DataFrame) -> pl.DataFrame:
 
 
 def _not_ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Return the statements without those about a job, a couple, a home or an animal that ended later."""
+    """Drop the statements about a job, a relationship, a home or an animal that ended later."""
     said = memories.select("profile_id", "speaker", ended_at="created_at", low=tokens.fold(memories["content"]))
     said = said.filter(core_facts.in_earnest(pl.col("low")))
     by = ["profile_id", "speaker", "what"]
@@ -226,9 +227,9 @@ def _main_names(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def _newest(rows: pl.DataFrame, repeats: Iterable[Sequence[str]]) -> list[int]:
-    """Return the places of the facts of a profile that stand: the newest about each thing, where the first of them was.
+    """Return the places of the facts of a profile to keep: the newest about each thing, where the first of them was.
 
-    Of facts of one instant the first stands.
+    Of facts of one instant the first is kept.
     """
     same = {frozenset(pair) for pair in repeats}
     words = [frozenset(found) for found in tokens.content_stems(rows["text"]).to_list()]
@@ -258,7 +259,7 @@ def _alike(
 ) -> bool:
     """Return whether two facts name the same people and share most of the other words of the shorter one.
 
-    Of two that give doses, the medicines alone decide.
+    For two facts that give doses, the medicines alone decide.
     """
     if one & names != other & names:
         return False

@@ -18,9 +18,9 @@ _GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 
 
 def closed(memories: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
-    """Return memories that a newer one has closed in all or in one statement, also by changes of this run.
+    """Return memories that a newer one has closed, wholly or in one statement, including by changes of this run.
 
-    What a run only links counts as outdated by its edge (see `outdated`).
+    Memories that a run only links count as outdated by the edge (see `outdated`).
 
     Args:
         memories: table `memories`.
@@ -36,10 +36,10 @@ def closed(memories: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
 
 
 def outdated(memories: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """Return the older memory of each MAY_UPDATE, and of each CONTRADICTS but contrasts, whose newer one still exists.
+    """Return the older memory of each MAY_UPDATE, and of each CONTRADICTS except contrasts, if the newer one exists.
 
-    An archived memory still exists: it never gives back its word to what it outdated. Of two memories of one instant
-    the one with the smaller id counts as older.
+    An archived memory still exists: what it outdated stays outdated. Of two memories of one instant the one with the
+    smaller id counts as older.
 
     Args:
         memories: table `memories`.

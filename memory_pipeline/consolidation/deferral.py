@@ -22,7 +22,7 @@ def deferred(
             deferred nothing.
         memories: table `memories`.
         measured: table `memory_importance` of the same state.
-        decisions: decisions in force from earlier instants; they tell how often each memory was deferred.
+        decisions: decisions in force from earlier instants; they show how often each memory was deferred.
         plan_id: plan that the rows belong to.
 
     Returns:

@@ -107,7 +107,7 @@ def _superseded(scored: pl.DataFrame, memories: pl.DataFrame, summaries: pl.Data
 
 
 def _handed_on(memories: pl.DataFrame, summaries: pl.DataFrame) -> pl.DataFrame:
-    """Return memories that left for a summary which is now replaced by another summary of theirs."""
+    """Return memories whose superseding summary is now replaced by another one that has them as members."""
     replacements = summaries.filter(~pl.col("supersedes")).select(
         "profile_id", "members", superseded_by="replaces", target_id="summary_id"
     )

@@ -1,4 +1,4 @@
-"""Ranks memories by what a token budget keeps first: what is asked for, what harms when forgotten, what stands.
+"""Ranks memories by what a token budget keeps first: what is asked for, what does harm if forgotten, what lasts.
 
 Not here: what a memory is worth within its rank (`text/score/clause_value`) and what a budget has room for
 (`trimming`).
@@ -18,7 +18,8 @@ from memory_pipeline.text.lang.registry import SAFETY
 from memory_pipeline.text.parse.tokens import fold
 
 ASKED_FOR: Final = 1.0
-"""Least use of a memory that counts as asked for: once first in an answer or marked helpful, or more often below."""
+"""Minimum use of a memory that counts as asked for: once first in an answer or marked helpful, or more often further
+down."""
 _GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 
 
@@ -34,7 +35,7 @@ class Rank(IntEnum):
     STANDING = 3
     """Identity, standing instructions, rules and preferences."""
     REPEATED = 4
-    """The newest copy of what was told more than once."""
+    """The newest copy of a fact that was stated more than once."""
     CURRENT = 5
     """The present value of what changed."""
     REST = 6
@@ -56,12 +57,13 @@ def ranked(
 ) -> pl.DataFrame:
     """Rank memories by what a token budget keeps first.
 
-    The newest copy of a fact stands for all copies and has their use. The newer side of an update, sure or only likely,
-    ranks at least as high as the older one, and the newest of a chain as what is current. Both keep that rank after the
+    The newest copy of a fact represents all copies and has their use. The newer side of an update, sure or only likely,
+    ranks at least as high as the older one, and the newest of a chain ranks as current. Both keep that rank after the
     older side or the other copies have left the live set, unless these are deleted or erased.
 
-    Only what is closed or no longer valid ranks as outdated; what is outdated in part ranks by what still holds. The
-    older side of a link ranks by its own words and use: a link decides only that it leaves before the newer side.
+    Only what is closed or no longer valid ranks as outdated; a memory that is outdated in part ranks by what still
+    holds. The older side of a link ranks by its own words and use: a link decides only that it leaves before the newer
+    side.
 
     Args:
         memories: table `memories`.
@@ -104,7 +106,7 @@ def _newest(pairs: pl.DataFrame, all_pairs: pl.DataFrame, rank: Rank) -> pl.Data
 
 
 def _over(memories: pl.DataFrame, fact_changes: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
-    """Return what no longer holds, also by closings of this run: KEY, over."""
+    """Return the memories that no longer hold, including those that this run closes: KEY, over."""
     now = pl.lit(as_of, dtype=INSTANT)
     closing = fact_changes.filter(
         pl.col("relation") == "update", "decided", pl.col("statement").is_null(), pl.col("at") <= now
@@ -150,7 +152,7 @@ def _handed_on(ranks: pl.Series, pairs: pl.DataFrame, placed: pl.DataFrame) -> p
 
 
 def _updates(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
-    """Return pairs of which the newer says otherwise than all of the older: profile_id, older, newer."""
+    """Return pairs whose newer memory updates the whole of the older one: profile_id, older, newer."""
     closed = memories.filter(pl.col("superseded_kind") == "update")
     pairs = pl.concat(
         [
@@ -192,7 +194,7 @@ def _changed(fact_changes: pl.DataFrame, relation: str) -> pl.DataFrame:
 
 
 def _placed(pairs: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
-    """Add the places of both ends; pairs of which the newer is not the later are dropped, so that no circle remains."""
+    """Add the places of both ends; drop pairs whose newer memory does not come later, so that no cycle remains."""
     for end in ("older", "newer"):
         at = placed.select("profile_id", pl.col("memory_id").alias(end), pl.col("place").alias(f"{end}_place"))
         pairs = pairs.join(at, on=["profile_id", end])

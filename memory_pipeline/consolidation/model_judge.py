@@ -2,9 +2,9 @@
 
 Pairs are asked in batches and looked up one by one: a pair is named by a hash of both texts, speakers and days, so that
 a verdict is found whatever batch it was asked in, and no pair is asked twice. A verdict is accepted only if it names a
-pair that was asked, and if the words that it calls outdated stand in the older text and those that say so in the newer.
-What the model says is laid over what the rules found (`overlaid`). Not here: how a model is asked (`model_prompts`),
-and the judge by rules (`change_detection`, `text.compare`).
+pair that was asked about, and if the words that it quotes as outdated occur in the older text and those that outdate
+them in the newer. The model's verdicts are then combined with what the rules found (`overlaid`). Not here: how a model
+is asked (`model_prompts`), and the judge by rules (`change_detection`, `text.compare`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,10 +39,10 @@ OTHER_NUMBERS: Final = "calls the same what differs in numbers, dates or negatio
 DECIDED: Final = 0.95
 """Confidence from which an update closes what it outdates."""
 NEAR: Final = 0.3
-"""Least cosine of a pair that only its vectors propose."""
+"""Minimum cosine of a pair proposed by its vectors alone."""
 
 _WIDER: Final = 3
-"""Times as many near memories are looked up as pairs are asked about, since only older ones count."""
+"""Near memories looked up for each pair to ask about, since only older ones count."""
 _ENDS: Final = ["profile_id", "memory_id", "other_id"]
 _SEEN: Final = ("text", "speaker", "at")
 _NAME_DIGITS: Final = 12
@@ -95,7 +95,7 @@ VERDICTS: Final = pl.Schema(
         "refused": pl.String,
     }
 )
-"""What is known of each pair asked: the relation, or why the verdict was refused."""
+"""The outcome for each pair: the relation, or why the verdict was refused."""
 
 
 def named(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -112,21 +112,21 @@ def named(pairs: pl.DataFrame) -> pl.DataFrame:
     return days.with_columns(pl.Series("pair", digests, dtype=pl.String))
 
 
-def requests(pairs: pl.DataFrame, known: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def requests(pairs: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Make requests for the pairs that no answer is recorded for, in batches.
 
     Args:
         pairs: as `named` returns them, with profile_id, in the order of asking; a pair may be there more than once.
-        known: recorded attempts: table `verdicts`.
+        recorded: attempts so far: table `verdicts`.
         policy: the model.
 
     Returns:
-        The columns of `REQUESTS`; the subject of a request is the names of its pairs, joined by blanks. No row if no
+        The columns of `REQUESTS`; the subject of a request is the names of its pairs, separated by spaces. No row if no
         model is set.
     """
     if policy.llm_model is None or pairs.is_empty():
         return REQUESTS.to_frame()
-    asked = _answered(known, policy).select("profile_id", pair=pl.col("subject").str.split(" ")).explode("pair")
+    asked = _answered(recorded, policy).select("profile_id", pair=pl.col("subject").str.split(" ")).explode("pair")
     open_pairs = pairs.unique(["profile_id", "pair"], keep="first", maintain_order=True).join(
         asked, on=["profile_id", "pair"], how="anti", maintain_order="left"
     )
@@ -140,22 +140,22 @@ def requests(pairs: pl.DataFrame, known: pl.DataFrame, policy: Policy) -> pl.Dat
     return model_prompts.requests(subjects, prompts, PURPOSE, policy.llm_model)
 
 
-def verdicts(pairs: pl.DataFrame, known: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Return what the model said of each pair, from recorded answers alone.
+def verdicts(pairs: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return the model's verdict on each pair, from recorded answers alone.
 
     Args:
         pairs: as for `requests`.
-        known: table `verdicts`, with the answers of this run.
+        recorded: table `verdicts`, with the answers of this run.
         policy: the model.
 
     Returns:
         The columns of `VERDICTS`, one row per pair and profile that was asked, in the order of `pairs`: `relation` (as
-        in `text.compare.judge`), `sure`, `statement` (the sentence of the older text that no longer holds; null where
-        that is all of it), `value` and `other_value` (the words quoted from the older and from the newer), or `refused`
-        with the reason; then the rules' judgement stands.
+        in `text.compare.judge`), `sure`, `statement` (the sentence of the older text that no longer holds; null for the
+        whole text), `value` and `other_value` (the words quoted from the older and from the newer), or `refused` with
+        the reason; then the rules' judgement stands.
     """
     said: dict[tuple[str, str], dict[str, Any]] = {}
-    for profile_id, subject, content in _answered(known, policy).iter_rows():
+    for profile_id, subject, content in _answered(recorded, policy).iter_rows():
         for name, verdict in _read(content, subject.split(" ")).items():
             said.setdefault((profile_id, name), verdict)
     unique = pairs.unique(["profile_id", "pair"], keep="first", maintain_order=True)
@@ -168,10 +168,10 @@ def verdicts(pairs: pl.DataFrame, known: pl.DataFrame, policy: Policy) -> pl.Dat
     return _without_different_facts(found, unique)
 
 
-def _answered(known: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def _answered(recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Return the recorded answers about pairs by the policy's model: profile_id, subject, content."""
     of_model = (pl.col("purpose") == PURPOSE) & (pl.col("model") == pl.lit(policy.llm_model, pl.String))
-    answered = known.filter(of_model, pl.col("outcome") == Outcome.ANSWERED.value)
+    answered = recorded.filter(of_model, pl.col("outcome") == Outcome.ANSWERED.value)
     return answered.sort("profile_id", "request_hash").select("profile_id", "subject", "content")
 
 
@@ -225,7 +225,7 @@ def _words(text: str) -> str:
 
 
 def _sentence(text: str, quote: str) -> str | None:
-    """Return the sentences of a text that a quote lies in, one a line; None if that is all of the text."""
+    """Return the sentences of a text that contain a quote, one per line; None if they are the whole text."""
     parts = _sentences(text)
     spans = (parts[at : at + size] for size in range(1, len(parts)) for at in range(len(parts) - size + 1))
     found = next((span for span in spans if quote in _words("".join(span))), None)
@@ -288,7 +288,7 @@ def pairs(
         memories: table `memories`.
         enrichment: table `enrichment`.
         vectors: table `vectors`; only those of the policy's embedder are read.
-        policy: the model, and the most older memories that each memory is compared with (`llm_pairs`).
+        policy: the model, and the maximum number of older memories that each memory is compared with (`llm_pairs`).
         as_of: instant of the state; memories valid only later are not compared yet.
 
     Returns:
@@ -315,26 +315,28 @@ def pairs(
 
 
 def overlaid(
-    changes: pl.DataFrame, asked: pl.DataFrame, known: pl.DataFrame, policy: Policy, *, plan_id: str
+    changes: pl.DataFrame, asked: pl.DataFrame, recorded: pl.DataFrame, policy: Policy, *, plan_id: str
 ) -> pl.DataFrame:
-    """Return the changes that rules and model find together.
+    """Combine the changes that the rules found with the model's verdicts.
 
     Where both name the same relation, its confidence is that of two independent judges, and from `DECIDED` on an update
     is decided. Where only the model is sure of one, its confidence is the policy's `llm_precision`. Where the model is
-    sure that there is none, a link of the rules goes, and what they would decide becomes a link. Of pairs that the
-    model was not asked about, is not sure of or whose verdict was refused, the rules' judgement stands.
+    sure that there is none, a link that the rules found is dropped, and an update that they would decide becomes a
+    link. Where the model was not asked, is not sure, or its verdict was refused, the rules' judgement stands.
 
     Args:
         changes: table `fact_changes` by rules alone.
         asked: as `pairs` returns it.
-        known: table `verdicts`, with the answers of this run.
+        recorded: table `verdicts`, with the answers of this run.
         policy: the model and its precision.
         plan_id: plan that the rows belong to.
 
     Returns:
         Table `fact_changes`.
     """
-    sure = asked.join(verdicts(asked, known, policy).filter("sure"), on=["profile_id", "pair"], maintain_order="left")
+    sure = asked.join(
+        verdicts(asked, recorded, policy).filter("sure"), on=["profile_id", "pair"], maintain_order="left"
+    )
     said = sure.select(*(*_ENDS, "relation", "statement", "value", "other_value", "at"), p=pl.lit(policy.llm_precision))
     both = changes.join(said.select(*_ENDS, "p", heard="relation"), on=_ENDS, how="left", maintain_order="left")
     agreed = pl.col("heard").eq_missing(pl.col("relation"))

@@ -1,9 +1,9 @@
 """How a language model is asked, and how its recorded answers are found.
 
-A prompt is a pure function of what it concerns, so that nothing is asked twice about the same texts. What stands in a
+A prompt is a pure function of what it concerns, so that nothing is asked twice about the same texts. The text of a
 memory is untrusted: it is placed between markers that nobody can predict, and the model is told not to follow anything
 it says. Not here: clients of models (`llm/protocol`), the prompts of each purpose (`summaries.prompting`,
-`atomic_facts`, `relation_prompts`), and which requests a run has (`model_requests`).
+`atomic_facts`, `model_judge`), and which requests a run has (`model_requests`).
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from memory_pipeline.llm.protocol import Outcome, estimated_tokens
 NOT_ASKED: Final = "not asked"
 """Reason why there is no answer if no run has requested it."""
 NOT_JSON: Final = "not the JSON asked for"
-"""Reason why an answer is refused that cannot be read."""
+"""Reason why an unreadable answer is refused."""
 KEY: Final = ["profile_id", "request_hash"]
 HASH_DIGITS: Final = 32
 """Length of a request's hash. A failed attempt is recorded under the hash, a full stop and its number."""
@@ -126,7 +126,7 @@ def answers(asked: pl.DataFrame, completions: pl.DataFrame) -> pl.DataFrame:
 
 
 def cleaned(content: str) -> str:
-    """Return an answer without reasoning, code fences and surrounding blank space."""
+    """Return an answer without reasoning, code fences and surrounding white space."""
     text = _THOUGHT.sub("", content, count=1).strip()
     fenced = _FENCED.fullmatch(text)
     return (fenced["text"] if fenced else text).strip()

@@ -31,11 +31,11 @@ from memory_pipeline.settings import LanguageModel, Policy
 
 _REFUSED: Final = ("profile_id", "pair", "refused")
 PAIRS_SHARE: Final = 0.5
-"""Share of a run's budget for pairs of memories; the rest is for words, or all of it where no pairs are asked about."""
+"""Share of a run's budget for pairs of memories; the rest is for texts, or all of it where no pairs are asked about."""
 
 
-def words_share(policy: Policy) -> float:
-    """Return the share of a run's budget for words and facts."""
+def texts_share(policy: Policy) -> float:
+    """Return the share of a run's budget for texts and facts."""
     return 1.0 - PAIRS_SHARE if policy.llm_pairs and policy.fact_changes else 1.0
 
 
@@ -61,7 +61,7 @@ def requests(
         memories: table `memories`.
         scored: table `scored_memories`, of the same state.
         enrichment: table `enrichment`.
-        policy: the model, whose clusters get summaries, and the limits of blocks.
+        policy: the model, which clusters get summaries, and the limits of blocks.
         as_of: instant at which the facts of blocks must be valid.
         actions: what the run may decide; only texts for these are requested.
         edges: table `association_edges`, for blocks; default: none.
@@ -101,15 +101,15 @@ def judged(
     *,
     within: pl.DataFrame | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Ask a model about pairs of memories, and lay what it says over what the rules found.
+    """Ask a model about pairs of memories, and combine its verdicts with what the rules found.
 
-    Half of the run's budget is for this, the other half for words.
+    Half of the run's budget is for this, the other half for texts.
 
     Args:
         changes: table `fact_changes` by rules alone.
         pairs: as `model_judge.pairs` returns it.
         verdicts: table `verdicts` so far.
-        context: the policy, and what answers.
+        context: the policy, and the function that answers requests.
         within: `profile_id` and `memory_id` of the memories that the run may decide about; default: all. Nothing is
             asked about others.
 
@@ -153,7 +153,7 @@ def _entry_requests(memories: pl.DataFrame, scored: pl.DataFrame, policy: Policy
 def answers_from(
     answers: pl.DataFrame, requests: pl.DataFrame, recorded: pl.DataFrame, _share: float = 1.0
 ) -> pl.DataFrame:
-    """Return answers requests from what a plan carries, without asking a model.
+    """Answer requests from what a plan carries, without asking a model.
 
     Args:
         answers: rows of `completions` that a plan carries.
@@ -192,7 +192,7 @@ class ModelAnswers:
         self._usage = {True: Usage(), False: Usage()}
 
     def __call__(self, requests: pl.DataFrame, recorded: pl.DataFrame, share: float = 1.0) -> pl.DataFrame:
-        """Return answers requests.
+        """Answer requests that have no recorded answer.
 
         Args:
             requests: the columns of `model_prompts.REQUESTS`, in the order of asking.
@@ -250,7 +250,7 @@ class ModelAnswers:
             batch = self._client.complete([prompts[place] for place in now])
             if len(batch) != len(now):
                 raise ValueError(
-                    f"the completer gave {len(batch)} answers to {len(now)} prompts; it must give one each"
+                    f"the client returned {len(batch)} answers to {len(now)} prompts; it must return one each"
                 )
             answers |= dict(zip(now, batch, strict=True))
             self._usage[purse] += total_usage(batch)

@@ -1,6 +1,6 @@
 """Applies the stages in order, to profiles under several policies at once.
 
-Not here: the stages themselves (`stages`), reading and keeping tables (`lake/`), and what starts a run (`jobs/`,
+Not here: the stages themselves (`stages`), reading and storing tables (`lake/`), and what starts a run (`jobs/`,
 `sensors/`).
 """
 
@@ -26,7 +26,7 @@ def ordered(stages: Iterable[Stage]) -> tuple[Stage, ...]:
     """Return stages such that each comes after those whose tables it takes; otherwise in the order given.
 
     Raises:
-        ValueError: stages wait for one another.
+        ValueError: stages depend on one another.
     """
     waiting = list(stages)
     order: list[Stage] = []
@@ -34,7 +34,7 @@ def ordered(stages: Iterable[Stage]) -> tuple[Stage, ...]:
         pending = {name for stage in waiting for name in stage.gives}
         ready = next((stage for stage in waiting if not pending & (set(stage.takes) - set(stage.gives))), None)
         if ready is None:
-            raise ValueError(f"stages wait for one another: {', '.join(stage.name for stage in waiting)}")
+            raise ValueError(f"stages depend on one another: {', '.join(stage.name for stage in waiting)}")
         order.append(ready)
         waiting.remove(ready)
     return tuple(order)
@@ -57,10 +57,10 @@ SOURCES: Final = tuple(
 """Tables that a run is given: those that no stage makes, and those that a stage adds to."""
 
 RECORDED: Final = tuple(name for stage in ORDER for name in stage.recorded)
-"""Tables that stages add to: what was read out of texts, or asked about them, once."""
+"""Tables that stages add to: what was extracted from texts, or asked about them, once."""
 
 ROWS_AT_ONCE: Final = 25_000
-"""Rows of the largest table of a stage that it is given at once, unless one profile has more; bounds the memory."""
+"""Maximum rows of the largest table that a stage is given at once, unless one profile has more; bounds the memory."""
 
 DESCRIBING: Final = tuple(STAGES[name] for name in ("memories", "enrichment", "neighbours", "derived_edges"))
 """Stages that fold the ledger into memories and describe them, without deciding anything."""
@@ -90,10 +90,10 @@ def run(
     last_run: LastRun | None = None,
     complete: Complete = recorded_only,
 ) -> dict[str, pl.DataFrame]:
-    """Run stages in order: what a run, a preview, a rebuild, an undo and a look at a past state do.
+    """Run stages in order: for a run, a preview, a rebuild, an undo or a view of a past state.
 
-    All stages are run for one group of profiles after the other (see `ROWS_AT_ONCE`), so that beside the tables that
-    are kept, only those of one group are in memory.
+    All stages run for one group of profiles before the next (see `ROWS_AT_ONCE`), so that beside the tables that are
+    kept, only those of one group are in memory.
 
     Args:
         tables: the tables of `SOURCES`.
@@ -191,7 +191,7 @@ def settle(tables: Tables, policies: Mapping[str, Policy]) -> dict[str, pl.DataF
     """Return the tables of a run as they are once its plan is committed, by the names under which they are published.
 
     Args:
-        tables: what the last stage takes; another plan or other decisions than the run's may stand among them.
+        tables: what the last stage takes; they may include a plan or decisions other than the run's.
         policies: the policies in play, by hash.
 
     Returns:
@@ -227,8 +227,8 @@ def _groups(
 ) -> Iterator[tuple[Context, pl.DataFrame]]:
     """Yield profiles under one policy in groups; if there is no profile, one empty group.
 
-    A group ends with the profile that brings its rows of the largest table to `ROWS_AT_ONCE`. Profiles never meet, so
-    the tables are the same whatever the groups.
+    A group ends with the profile that brings its rows of the largest table to `ROWS_AT_ONCE`. Profiles never interact,
+    so the tables are the same whatever the groups.
     """
     if tables["profiles"].is_empty():
         yield _NOBODY, tables["profiles"].select("profile_id")
@@ -242,7 +242,7 @@ def _groups(
 
 
 def _of(profiles: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of some profiles, in order; of a table that is sorted by profile without a copy."""
+    """Return the rows of some profiles, in order; without a copy if the table is sorted by profile."""
     owners = table["profile_id"]
     if profiles.height and owners.is_sorted():
         first, last = profiles["profile_id"].sort()[[0, -1]]
@@ -297,7 +297,7 @@ def participants(
         scope: which memories the run may decide about (see `scope`).
         trigger: what started the run.
         caught_up: position of the last commit that deferred no memory of a profile; read with row limits.
-        row_limits: most memories of a profile that the run compares and groups; default: all.
+        row_limits: maximum number of memories per profile that the run compares and groups; default: all.
         max_archived_share: quota instead of the policy's.
         retry_reverted: propose again what was undone.
     """

@@ -17,8 +17,8 @@ KINDS: Final = {"user": "user_id", "agent": "agent_id", "session": "session_id",
 KNOWN: Final = "all, recent, user:NAME, agent:NAME, session:NAME or tag:NAME"
 
 WHOLE: Final = frozenset({Action.TRIM, Action.COMPILE, Action.DEFER})
-"""What belongs to a profile as a whole, so that a run about a part of it decides none: token budget, core memory
-blocks, and which memories wait for the next run."""
+"""Actions that concern a profile as a whole, so that a run about a part of it decides none of them: token budget, core
+memory blocks, and which memories wait for the next run."""
 
 NARROW: Final = pl.col("scope").str.contains(":", literal=True)
 """Rows of `profiles` or `consolidation_runs` of a run that decided only about a part of its profile."""
@@ -28,7 +28,7 @@ def part(scope: str) -> tuple[str, str] | None:
     """Return kind and name of a scope such as `user:ana`; None for all and recent.
 
     Raises:
-        ValueError: it is no scope.
+        ValueError: the text is not a scope.
     """
     if scope in ("all", "recent"):
         return None
@@ -62,8 +62,8 @@ def inside(scope: str, memories: pl.DataFrame, summaries: pl.DataFrame | None = 
         summaries: table `summaries`: summaries that the run proposes.
 
     Returns:
-        `profile_id`, `memory_id`; None where the run may decide about all. Cost: a pass over the members of summaries
-        for each level of summaries of summaries.
+        `profile_id`, `memory_id`; None if the run may decide about all memories. Cost: a pass over the members of
+        summaries for each level of summaries of summaries.
     """
     chosen = part(scope)
     if chosen is None:
@@ -88,7 +88,7 @@ def inside(scope: str, memories: pl.DataFrame, summaries: pl.DataFrame | None = 
 
 
 def decided_about(rows: pl.DataFrame, within: pl.DataFrame) -> pl.DataFrame:
-    """Keep the decisions that change only memories of a part: of a link both ends, else the memory it is about.
+    """Keep the decisions that change only memories of a part: both ends of a link, else the memory it is about.
 
     Args:
         rows: decisions.
@@ -104,7 +104,7 @@ def decided_about(rows: pl.DataFrame, within: pl.DataFrame) -> pl.DataFrame:
 def without_partial(
     within: pl.DataFrame, summaries: pl.DataFrame, archived: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Drop proposed summaries that are also about others, and the supersessions by them."""
+    """Drop proposed summaries that also cover memories outside the part, and the supersessions by them."""
     others = summaries.select("profile_id", memory_id="summary_id").join(within, on=KEY, how="anti")
     dropped = others.rename({"memory_id": "summary_id"})
     return (
@@ -116,7 +116,7 @@ def without_partial(
 def requested(
     within: pl.DataFrame, requests: pl.DataFrame, *, memories: pl.DataFrame, cluster_members: pl.DataFrame
 ) -> pl.DataFrame:
-    """Keep the requests to a language model about clusters and texts of a part alone."""
+    """Keep the requests to a language model that concern only clusters and texts of a part."""
     subject = ["profile_id", "subject"]
     foreign = cluster_members.join(within, on=KEY, how="anti").select("profile_id", subject="cluster_id")
     own = pl.concat(
@@ -131,8 +131,8 @@ def requested(
 def sides(scope: str, memories: pl.DataFrame) -> list[pl.DataFrame]:
     """Divide memories into those that may be grouped with one another; each side holds all summaries.
 
-    Memories of a part of a profile are grouped apart from the others, except those that a live summary tells together
-    with others: they stay where they are.
+    Memories of a part of a profile are grouped apart from the others, except those that a live summary covers together
+    with others, which stay where they are.
     """
     own = inside(scope, memories)
     if own is None:

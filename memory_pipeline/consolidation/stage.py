@@ -44,7 +44,7 @@ class Stage:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Tables that stand as the last run left them where nothing needs the stage; what no commit keeps is empty."""
+        """Tables taken from the last run where nothing needs the stage; those that no commit publishes are empty."""
         return tuple(name for name in self.gives if name not in self.takes and TABLES[name].write_mode != "per_run")
 
     def tables(self, result: Any) -> dict[str, pl.DataFrame]:
@@ -65,7 +65,7 @@ def tables_taken(function: Callable[..., Any]) -> tuple[str, ...]:
         schemas = get_args(hints[name])
         if name not in TABLES or schemas != (TABLES[name].schema,):
             raise TypeError(
-                f"{function.__name__}({name}: {hints[name]}): annotate it with the schema of a table so named"
+                f"{function.__name__}({name}: {hints[name]}): annotate it with the schema of the table of that name"
             )
     return names
 

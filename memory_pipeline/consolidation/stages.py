@@ -2,9 +2,9 @@
 
 A stage is a function decorated with `stage`. Its parameters after the context are the tables it takes, by name and
 schema; its return type says which tables it gives. The order of a run, the assets, the rebuild, the undo and the docs
-are all made from these signatures. A stage hands the policy's values to the module that knows how (`scoring`,
-`clustering`, ...).
-Not here: what a signature declares (`stage`), the order of stages, and several policies in one run (`pipeline`).
+are all made from these signatures. A stage passes the policy's values to the module that does the work (`scoring`,
+`clustering`, ...). Not here: what a signature declares (`stage`), the order of stages, and several policies in one run
+(`pipeline`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -133,7 +133,7 @@ def project(
 
 
 class Enriched(NamedTuple):
-    """What is read out of texts."""
+    """What is extracted from texts."""
 
     enrichment: Frame[Enrichment]
     vectors: Frame[Vectors]
@@ -156,7 +156,7 @@ def enrich_texts(
 
 
 def mask_disabled(context: Context, enrichment: pl.DataFrame) -> pl.DataFrame:
-    """Replace the enrichments that the policy has switched off by what a text without any would have."""
+    """Replace the enrichments that the policy disables by those of a text without any."""
     enabled = context.policy.enrichments
     nothing = {
         "keywords": pl.lit([], pl.List(pl.String)),
@@ -348,7 +348,7 @@ def associate(
     proposed_edges: Frame[ProposedEdges],
     accesses: Frame[Accesses],
 ) -> Frame[AssociationEdges]:
-    """Unite all edges at their present weight; of two rows for one edge, the decided one stands."""
+    """Unite all edges at their present weight; of two rows for one edge, the decided one wins."""
     return conform(AssociationEdges, _weighted(context, accesses, [decided_edges, proposed_edges, derived_edges]))
 
 
@@ -437,7 +437,7 @@ def complete(
         requests = scope.requested(within, requests, memories=memories, cluster_members=cluster_members)
     if requests.is_empty():
         return empty(Completions)
-    share = model_requests.words_share(context.policy)
+    share = model_requests.texts_share(context.policy)
     return conform(Completions, context.complete(requests, completions, share))
 
 
@@ -467,7 +467,7 @@ def summarise(
         outdated=_outdated(context=context, memories=memories, edges=association_edges, fact_changes=fact_changes),
     )
     stated = atomic_facts.split(
-        candidates=atomic_facts.entries(memories, context.policy), known=completions, policy=context.policy
+        candidates=atomic_facts.entries(memories, context.policy), recorded=completions, policy=context.policy
     )
     facts = atomic_facts.summaries(
         accepted=stated,
@@ -484,7 +484,7 @@ def summarise(
 def _outdated(
     context: Context, memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return memories that no longer speak for the present, also by changes and links that this run proposes."""
+    """Return memories that no longer speak for the present, including by changes and links that this run proposes."""
     parts = [currency.closed(memories, fact_changes), currency.outdated(memories, edges)]
     if context.policy.summaries != "all":
         parts.append(memories.filter(~promotion.holds(context.as_of)).select(KEY))
@@ -551,8 +551,8 @@ def forget(
 ) -> Forgotten:
     """Select what leaves the live set, and trim texts to the token budget.
 
-    First what the policy forgets, and summaries that no longer stand; then, of what remains, what the token budget
-    has no room for, as far as the quota lets it leave.
+    What the policy forgets and stale summaries come first; then, of the remaining memories, those that do not fit the
+    token budget, as far as the quota permits.
     """
     leaving = _leaving(
         context,
@@ -615,9 +615,9 @@ def _leaving(
     promotions: pl.DataFrame,
     deferred: pl.DataFrame,
 ) -> Frame[ArchivedSet]:
-    """Select what the policy forgets, summaries that no longer stand, and facts that their entry no longer states.
+    """Select what the policy forgets, stale summaries, and facts that their entry no longer states.
 
-    Where memories were deferred, which clusters are gone is not known.
+    Where memories were deferred, it is unknown which clusters are gone.
     """
     standing = pl.concat(
         [summaries, _standing(memories=memories, summaries=summaries, clusters=clusters)], how="diagonal"
@@ -634,7 +634,7 @@ def _leaving(
     successors = selected.select("profile_id", memory_id="target_id").drop_nulls().unique()
     replaced = summaries.select("profile_id", memory_id="replaces").explode("memory_id")
     stated = atomic_facts.split(
-        candidates=atomic_facts.entries(memories, context.policy), known=completions, policy=context.policy
+        candidates=atomic_facts.entries(memories, context.policy), recorded=completions, policy=context.policy
     )
     withdrawn = atomic_facts.withdrawn(accepted=stated, memories=memories, changes=fact_changes)
     untold = summarising.stale(
@@ -655,7 +655,7 @@ def _leaving(
 
 
 def _standing(memories: pl.DataFrame, summaries: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
-    """Live summaries whose cluster gets no new one: they supersede again members that came back to life."""
+    """Return live summaries whose cluster gets no new one; they supersede again members that became live again."""
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", "cluster_id", "memory_id", "members")
     return (
         live.rename({"memory_id": "summary_id"})

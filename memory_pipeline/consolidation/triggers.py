@@ -1,8 +1,8 @@
 """Decides when a run is due, from tables of activity and of past runs.
 
 Every rule counts what happened since the last successful run, never since the last requested one, so a failed run is
-due again, and one run catches up with any backlog. Not here: how the counts are read (`runs/due_work.py`), and who asks
-and launches (`sensors/`, `jobs/`).
+due again, and one run catches up with any backlog. Not here: how the counts are read (`runs/due_work.py`), and what
+checks and launches (`sensors/`, `jobs/`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -229,7 +229,7 @@ def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
     pause, present = pl.duration(seconds="idle_timeout_seconds"), pl.lit(now, INSTANT)
     every, ended, cycles = pl.col("scheduled_sessions"), pl.col("sessions_ended"), pl.col("ingestion_cycles")
     step, stored, batches = pl.col("step_count_trigger"), pl.col("stored"), pl.col("batches")
-    # A session is over when it is said to be, or when another has begun.
+    # A session is over when an event says so, or when another has begun.
     over = (ended >= every) | (pl.col("sessions_seen") > every)
     score, threshold = pl.col("importance_score"), pl.col("reflection_threshold")
     yield _Rule(

@@ -25,11 +25,11 @@ from memory_pipeline.text.score import clause_value
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
 """Priorities of pieces: required, optional by rank and worth, and summaries that repeat their members (all or none)."""
 _LONG: Final = 3
-"""Fewest sentences of a text that may be trimmed; a shorter one stays whole or leaves."""
+"""Minimum number of sentences of a text that may be trimmed; a shorter one stays whole or leaves."""
 _WHOLE: Final = 4
-"""Fewest words of a sentence that stands alone: fewer echo the one before or follow an abbreviation."""
+"""Minimum words of a sentence that stands alone; shorter ones echo the one before or follow an abbreviation."""
 _EMPTY: Final = 1.5
-"""Value below which sentences say nothing that somebody may ask for, whatever they deny or suppose."""
+"""Value below which a sentence says nothing that anyone may ask for, whatever it denies or supposes."""
 
 
 def select(
@@ -45,17 +45,18 @@ def select(
     """Select what to leave out so that the live memories of a profile fit its token budget.
 
     Profiles within budget are unchanged. In the others, live summaries that superseded no memory, and so only repeat
-    their members, leave first; then what is kept least by rank, and within a rank the older sides of updates and the
-    further copies (`ranks.newer`), each before its newer side, then the others, by worth per token. Importance stated
-    by agents scales the worth by 0.5 to 1.5. A memory without text left is archived, unless it is protected against a
-    budget, a summary that superseded its members, or the last of its profile. Explicitly protected and core memories
-    count towards the budget but are not touched.
+    their members, leave first; then memories from the lowest rank up, and within a rank first the older sides of
+    updates and the further copies (`ranks.newer`), each before its newer side, then the others by worth per token.
+    Importance stated by agents scales the worth by 0.5 to 1.5. A memory without text left is archived, unless it is
+    protected against a budget, a summary that superseded its members, or the last of its profile. Explicitly protected
+    and core memories count towards the budget but are not touched.
 
     A text of three and more sentences, in a language that the rules read, may lose whole sentences, never its opening
-    or one that holds a figure, a negation, a condition or an outcome, nor one on which a kept one rests (`pieces`).
+    or one that holds a figure, a negation, a condition or an outcome, nor one that a remaining sentence rests on
+    (`pieces`).
 
-    At most `spare` originals are archived, those kept least. The others keep what cannot be trimmed of them until a
-    later run, even though it exceeds the budget.
+    At most `spare` originals are archived, those of lowest rank and worth. The others keep what cannot be trimmed until
+    a later run, even if this exceeds the budget.
 
     Args:
         memories: table `memories`.
@@ -151,7 +152,7 @@ def priced(memories: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         The memories with text (shown), live, name (of the speaker), name_cost, whole_cost (of the whole text) and
-        tokens_before (of the text shown), each with the name. Cost: 2 µs a memory.
+        tokens_before (of the text shown), each with the name. Cost: 2 µs per memory.
     """
     named = memories.with_columns(
         text=pl.coalesce("trimmed", "content"),
@@ -199,10 +200,10 @@ def used(memories: pl.DataFrame, budget: float) -> pl.DataFrame:
 def pieces(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """Join the clauses of texts into the pieces that may be left out one by one.
 
-    A text of fewer than three sentences, or in a language that the rules do not read, is one piece. Of a longer one
-    each piece is a chain, a sentence with those that rest on it (`_chains`), which stay or go together; but empty
-    exclamations at the end of a chain are a piece that goes before it. The statement that a text opens with says what
-    it is about, and stays as long as the text does.
+    A text of fewer than three sentences, or in a language that the rules do not read, is one piece. A longer one is
+    divided into chains: a sentence with those that rest on it (`_chains`), which stay or go together. Empty
+    exclamations at the end of a chain are a piece of their own that goes first. The statement that a text opens with
+    says what it is about, and stays as long as the text does.
 
     Args:
         valued: clauses as `clause_value.values` returns them, all of each row.
@@ -355,9 +356,9 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bounds(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the most that a memory counts as worth, that of those of its rank that it leaves before: row, bound.
+    """Return an upper bound on each memory's worth: that of the memories of its rank that it leaves before; row, bound.
 
-    Of equal worth the newer is kept first, so that no memory stays longer than one that it leaves before. Pairs are
+    At equal worth the newer is kept first, so that no memory stays longer than one that it leaves before. Pairs are
     taken from the newest on, so that bounds reach the end of every chain in one pass.
     """
     placed = rows.sort("created_at", "memory_id").with_row_index("place")

@@ -28,17 +28,17 @@ KEY_VARIABLE: Final = "OPENAI_API_KEY"
 _NO_KEY: Final = "none"
 """Key for endpoints that need none: the SDK requires one."""
 _MAX_WAIT: Final = 60.0
-"""Seconds; a longer pause requested by the server is not waited for."""
+"""Longest pause in seconds that a server may request; a request that must wait longer is given up."""
 _MAYBE_CHARGED: Final = frozenset({Outcome.TIMEOUT, Outcome.DISCONNECTED})
 """Outcomes of attempts that the server may have processed and may charge."""
 _TRANSIENT: Final = frozenset({Outcome.TIMEOUT, Outcome.RATE_LIMITED, Outcome.SERVER_ERROR, Outcome.DISCONNECTED})
 """Outcomes that a retry may resolve."""
 _PERMANENT: Final = frozenset({Outcome.UNAUTHORISED, Outcome.QUOTA})
-"""Outcomes that every other request would have, too."""
+"""Outcomes that every further request would have too."""
 _MAX_TOKENS: Final = 10**9
-"""Token counts beyond this are not believed."""
+"""Token counts above this are implausible and ignored."""
 _MAX_FAILURES: Final = 5
-"""Consecutive requests failed in all attempts after which the server is given up."""
+"""Consecutive failed requests, after all their attempts, at which the server is given up."""
 _QUOTA: Final = "insufficient_quota"
 _OUTCOMES: Final[dict[int, Outcome]] = {
     HTTPStatus.UNAUTHORIZED: Outcome.UNAUTHORISED,
@@ -77,8 +77,7 @@ class OpenAICompletionClient:
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order.
 
-        Blocks until all are there: at most, in seconds, prompts / concurrency, times attempts, times timeout and
-        pauses.
+        Blocks until all have arrived: at most prompts / concurrency x attempts x (timeout + pause) seconds.
 
         Raises:
             CompletionUnavailable: the package `openai` is not installed.

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from memory_pipeline.settings import LanguageModel
 
 _BYTES_PER_TOKEN: Final = 3
-"""Fewer than in nearly any text, so that estimates err on the high side."""
+"""Bytes per token, fewer than in nearly any text, so that estimates err on the high side."""
 _MESSAGE_TOKENS: Final = 16
 """Overhead of a message besides its text."""
 _MILLION: Final = 1e-6

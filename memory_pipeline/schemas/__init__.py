@@ -132,9 +132,9 @@ class Table:
     the stage that computes rows adds them; moved: maintenance adds rows that it takes out of the ledger's database;
     in_ledger: the rows are in that database; per_run: the rows exist only within a run."""
     lacking: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What columns hold that files of earlier versions lack, other than null."""
+    """Values, other than null, of columns that files of earlier versions lack."""
     version: int | None = None
-    """Version of the parser whose rows count (column `parser`); others are as if they were not there."""
+    """Version of the parser whose rows are read (column `parser`); rows of other versions are ignored."""
 
     @property
     def description(self) -> str:
@@ -276,5 +276,5 @@ def _key(schema: type[dy.Schema]) -> tuple[str, ...]:
 
 @cache
 def _empty(schema: type[S]) -> Frame[S]:
-    """Make it once: building it costs milliseconds, and a run needs it a hundred times."""
+    """Make the empty table once: building it costs milliseconds, and a run needs it a hundred times."""
     return schema.create_empty()

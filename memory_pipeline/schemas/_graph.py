@@ -25,7 +25,7 @@ class Edges(dy.Schema):
     weight = share("Weight at as_of, after decay.")
     base_weight = share("Weight when last strengthened, from which it decays.")
     confidence = share(
-        "Confidence in the edge; null for a link about facts: its present confidence stands in fact_changes, "
+        "Confidence in the edge; null for a link about facts: its present confidence is in fact_changes, "
         "the one it was decided with in the factors of the decision.",
         nullable=True,
     )
@@ -38,7 +38,7 @@ class Edges(dy.Schema):
 
 
 class Neighbours(dy.Schema):
-    """Pairs of live memories that say nearly the same, as far as a rule of edges asks for them; found once a run."""
+    """Pairs of live memories that say nearly the same, where an edge rule needs them; found once per run."""
 
     profile_id = profile()
     memory_id = text("The memory with the smaller id.", key=True)
@@ -71,7 +71,7 @@ class MemoryImportance(dy.Schema):
         "Importance in use: the agent's value, else from its hint and the text; raised for central memories if the "
         "policy says so."
     )
-    importance_unraised = share("Importance before centrality raised it; protection goes by this one.")
+    importance_unraised = share("Importance before centrality raised it; protection uses this one.")
     importance_score = dy.Float64(min=0.0, max=10.0, description="importance x 10, as the reflection trigger sums it.")
     degree = count("Number of distinct neighbours over all edges.")
     relationship_count = count("Number of distinct neighbours over asserted and committed edges.")

@@ -15,7 +15,7 @@ class Clusters(dy.Schema):
     parent_id = text("Cluster of the next higher level, for method episodes.", nullable=True)
     strength = number("Largest number of sessions that two members share, for method coactivation.", nullable=True)
     first_coactivated_at = instant("When two members first shared a session, for method coactivation.", nullable=True)
-    label = text("Up to three topic words that most members share, names with their capital.")
+    label = text("Up to three topic words that most members share, names capitalised.")
     dominant_type = text("Most frequent memory type; the first in the alphabet if several are.")
     cluster_size = dy.Int64(min=2, description="Number of members.")
     temporal_span_days = number("Days between the oldest and the newest member.")
@@ -47,7 +47,7 @@ class Summaries(dy.Schema):
 
     profile_id = profile()
     summary_id = text("Hash of the cluster and the members' texts, or of the fact; also its memory_id.", key=True)
-    cluster_id = text("Cluster that it summarises; of a fact, hash of its entry and the text.")
+    cluster_id = text("Cluster that it summarises; for a fact, hash of its entry and the entry's text.")
     kind = text("meta_pattern, compression, consolidation, episode, session, agent, unit or fact.")
     compiled_by = text("rules, or the language model that wrote it.")
     fallback = text("Why a language model's text was rejected, if a model was asked.", nullable=True)

@@ -143,7 +143,7 @@ class Runs(dy.Schema):
     decisions = count("Number of decisions committed.")
     held = count("Number of decisions held back by the quota.")
     duration_seconds = number("Wall time from the start of the run to the commit.")
-    version = text("Version of this program that committed it; empty: one that recorded none.")
+    version = text("Version of this program that committed it; empty for versions that did not record it.")
 
 
 class Reverted(dy.Schema):

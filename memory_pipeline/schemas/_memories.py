@@ -137,8 +137,8 @@ class Enrichment(dy.Schema):
 
     profile_id = profile()
     content_hash = text("Hash of speaker and text, as in memories.", key=True)
-    parser = dy.Int64(primary_key=True, min=1, description="Version of the parser; rows of others are not read.")
-    language = text("Language of the text (ISO 639-1); null where it is too short to tell.", nullable=True)
+    parser = dy.Int64(primary_key=True, min=1, description="Version of the parser; rows of other versions are ignored.")
+    language = text("Language of the text (ISO 639-1); null if the text is too short to identify.", nullable=True)
     keywords = words("Most distinctive words, best first.")
     entities = words("Names of people, places and things, sorted.")
     numbers = words("Numbers, amounts and times, normalised, sorted.")
@@ -169,7 +169,7 @@ class Completions(dy.Schema):
     )
     model = text("The model.")
     purpose = text("summary, block, facts or relation.")
-    content = text("The answer; null without one.", nullable=True)
+    content = text("The answer; null if there is none.", nullable=True)
     outcome = text("answered, or why there is no answer, such as budget or timeout.")
     input_tokens = count("Tokens of the request.")
     output_tokens = count("Tokens of the answer.")
@@ -179,8 +179,8 @@ class Completions(dy.Schema):
 class Verdicts(Completions):
     """Requests to language models about pairs of memories, with their answers, recorded once; append-only."""
 
-    subject = text("Names of the pairs asked about (see `consolidation/model_judge`), joined by blanks.")
-    refused = words("Why verdicts of the answer were refused, so that the rules' judgement stands: one reason a pair.")
+    subject = text("Names of the pairs asked about (see `consolidation/model_judge`), separated by spaces.")
+    refused = words("Why verdicts of the answer were refused, so that the rules' judgement stands: one per pair.")
 
 
 class ProposedBlocks(CoreMemoryBlocks):

@@ -36,14 +36,14 @@ class FactChanges(dy.Schema):
     memory_id = text("The older memory.", key=True)
     other_id = text("The newer memory.", key=True)
     relation = text(
-        "update (the newer holds from its time on), conflict (both stand) or duplicate (both say the same)."
+        "update (the newer holds from its time on), conflict (they cannot both hold) or duplicate (both say the same)."
     )
     decided = dy.Bool(
-        description="Whether the relation is sure enough to close or merge; where it is not, the plan links the two."
+        description="Whether the relation is sure enough to close or merge; if not, the plan links the two."
     )
     confidence = share("Confidence in the relation.")
     statement = text(
-        "What the newer memory outdates: sentences of the older memory as it has them, one a line; null: all of it.",
+        "What the newer memory outdates: sentences of the older memory as written, one per line; null: all of it.",
         nullable=True,
     )
     subject = text("Subject of the fact.", nullable=True)

@@ -38,8 +38,8 @@ class Lifecycle(StrEnum):
 
 
 PARSER: Final = 5
-"""Version of all that is read out of a text: its language, words, facts, gist. What another version read is read again.
-Raise it whenever a text gives another row of `enrichment` than before."""
+"""Version of everything extracted from a text: its language, words, facts and gist. Texts read by another version are
+read again. Raise it whenever a text gives a different row of `enrichment`."""
 
 LIVE: Final = (Lifecycle.ACTIVE.value, Lifecycle.WARM.value)
 

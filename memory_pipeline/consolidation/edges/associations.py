@@ -39,7 +39,7 @@ def derive(
 ) -> pl.DataFrame:
     """Derive the edges that follow from the memories and their use, at their weight at `as_of`, without decayed ones.
 
-    Between memories of any lifecycle but deleted, since they tell how memories came about:
+    Between memories of any lifecycle but deleted, since they record how memories came about:
 
     - FOLLOWS: consecutive originals of a session, by (created_at, seq); weight 1.
     - CAUSED_BY: a memory and the memory that its parent event stored; weight 1.

@@ -17,7 +17,7 @@ from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 
 NO_RELATION: Final = ("SUMMARIZES", "FOLLOWS", "SIMILAR_TO", "REFERENCES")
-"""Edge types that do not count as a relationship, like auto-links: they arise by themselves."""
+"""Edge types that, like auto-links, do not count as a relationship, because they arise by themselves."""
 
 NO_POINTER: Final = (*UNDIRECTED, "FOLLOWS", "SUMMARIZES")
 """Edge types that do not count for the in-degree."""
@@ -70,7 +70,7 @@ def measure(
 def relations(
     memories: pl.DataFrame, importance: pl.DataFrame, edges: pl.DataFrame, policy: Policy, *, as_of: datetime
 ) -> pl.DataFrame:
-    """Return what scores need of the graph, for memories in every lifecycle: live ones as by `measure`.
+    """Return the graph measures that scores need, for memories in every lifecycle; live ones as `measure` gives them.
 
     Args:
         memories: table `memories`.
@@ -92,7 +92,7 @@ def relations(
 
 
 def _nodes(memories: pl.DataFrame, importance: pl.DataFrame) -> pl.DataFrame:
-    """Return memories with a number each, by profile and id, and their importance."""
+    """Return the memories numbered by profile and id, with their importance."""
     known = memories.select(*KEY, live=pl.col("lifecycle").is_in(LIVE))
     return (
         known.join(importance.select(*KEY, "importance"), on=KEY, how="left", validate="1:1")

@@ -1,4 +1,4 @@
-"""Rows of edge tables: completes the edges that a rule finds, tells links about facts, and looks up vectors.
+"""Rows of edge tables: completes the edges that a rule finds, recognises links about facts, and looks up vectors.
 
 Not here: which edges there are (`associations` and the modules it uses).
 """

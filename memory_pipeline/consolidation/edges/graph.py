@@ -90,8 +90,8 @@ def label_propagation(
 ) -> NDArray[np.int64]:
     """Return communities: each row adopts the label of largest weight among its neighbours, until none changes.
 
-    All rows move at once (Raghavan, Albert and Kumara, 2007), except that of two neighbours of which one wants the
-    label the other is leaving only the smaller moves. The weight inside communities therefore grows with every step and
+    All rows move at once (Raghavan, Albert and Kumara, 2007), except that if one of two neighbours wants the label that
+    the other is leaving, only the smaller row moves. The weight inside communities therefore grows with every step and
     cannot oscillate. Ties: the present label, else the one nearest in number to the row, counted within its component
     (so that no single label wins every tie), else the smallest.
 

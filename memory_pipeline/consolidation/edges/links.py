@@ -74,8 +74,9 @@ def about_facts(fact_changes: pl.DataFrame, memories: pl.DataFrame, *, as_of: da
     - CONTRADICTS/conflict, for two that cannot both hold.
 
     Both memories are live and neither is closed, by an earlier run or by a decided update of `fact_changes` itself.
-    Such a link holds or does not: its weight is 1. How likely the relation is depends on the other memories of the
-    store and is judged anew by every run, so it stands in `fact_changes` and in the decision, not on the edge.
+    Such a link either holds or does not, so its weight is 1. How likely the relation is depends on the other memories
+    of the store and is judged anew by every run, so it is recorded in `fact_changes` and in the decision, not on the
+    edge.
 
     Args:
         fact_changes: table `fact_changes`.
@@ -141,17 +142,17 @@ def no_longer_held(
     *,
     as_of: datetime,
 ) -> pl.DataFrame:
-    """Return the links about facts that earlier runs decided and comparing the facts no longer finds.
+    """Return the links about facts that earlier runs decided and that the present comparison no longer finds.
 
-    A link to a memory that has left the live set since cannot be compared any more and stands, so that what is left of
-    an update or of copies goes on counting as the newest, until either text changes; one to a memory that is closed,
-    merged or deleted goes.
+    The facts of a link to a memory that has since left the live set can no longer be compared. It is kept until either
+    text changes, so that the memory that remains of an update or of copies still counts as the newest; a link to a
+    memory that is closed, merged or deleted is dropped.
 
     Args:
         decided: table `decided_edges`.
         fact_changes: table `fact_changes` of this run.
         memories: table `memories`.
-        deferred: table `deferred`; what is linked to a memory that was not compared stays.
+        deferred: table `deferred`; links to a memory that was not compared stay.
         as_of: instant of the run.
     """
     present = decided.filter(pl.col("origin") == "decided", edge_rows.is_fact_link())
@@ -162,7 +163,7 @@ def no_longer_held(
 
 
 def _at_rest(edges: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Return edges with an end that has left the live set, both as they were, and neither closed, merged or gone."""
+    """Return edges with an end that is not live, both ends being unchanged and neither closed, merged nor deleted."""
     unclosed = memories.filter(
         ~pl.col("lifecycle").is_in([Lifecycle.DELETED.value, Lifecycle.ERASED.value]), pl.col("superseded_by").is_null()
     ).select("profile_id", "updated_at", "memory_id", left=~pl.col("lifecycle").is_in(LIVE))

@@ -1,6 +1,6 @@
-"""Neighbours: pairs of live memories that say nearly the same, found by one exact join a run.
+"""Neighbours: pairs of live memories that say nearly the same, found by one exact join per run.
 
-Every rule of edges takes its pairs from this table instead of joining again. Not here: the comparison of vectors
+Every edge rule takes its pairs from this table instead of joining again. Not here: the comparison of vectors
 (`similarity`), what follows from a pair (`similarity_edges`, `links`), and groups of memories, whose thresholds lie
 elsewhere (`groups`).
 """
@@ -45,7 +45,7 @@ def find(memories: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -> pl.Da
 def brought_up_to(
     memories: pl.DataFrame, known: pl.DataFrame, *, before: pl.DataFrame, vectors: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
-    """Return what `find` would for `memories`, comparing only those that were not live with the same text `before`.
+    """Return what `find` returns for `memories`, comparing only those that were not live with the same text `before`.
 
     Args:
         memories: table `memories` of the state that is described.
@@ -95,7 +95,7 @@ def _live(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def _joined(live: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, *, fresh: NDArray[np.bool_]) -> pl.DataFrame:
-    """Return table `neighbours` of live memories, by profile and id, as far as one of the two is `fresh`."""
+    """Return table `neighbours` of live memories, by profile and id, where at least one of the two is `fresh`."""
     least = minimum(policy)
     if least is None or live.is_empty():
         return TABLES["neighbours"].empty()

@@ -25,7 +25,7 @@ MENTIONS_LINKED: Final = 5
 """Number of earlier mentions of an entity that a mention is linked to; bounds REFERENCES to 5 edges per mention."""
 
 ROUNDING: Final = 1e-9
-"""Tolerance of a share of memories that is a whole number but for rounding."""
+"""Rounding tolerance for a share of memories that is meant to be a whole number."""
 
 
 def derive(

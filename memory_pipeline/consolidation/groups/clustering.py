@@ -1,6 +1,6 @@
 """Clusters memories: prepares the memories that can be grouped, runs the methods, and describes the groups.
 
-Not here: the methods themselves (`strategies`, one module each), and what is made of a group (`summarising`).
+Not here: the methods themselves (`strategies`, one module each), and the summaries of groups (`summarising`).
 """
 
 import hashlib
@@ -137,7 +137,7 @@ def _points(
             *(*_KNOWN, "live", "mergeable", "judged"),
             *(
                 ((pl.col("stands") == kind).fill_null(value=False) & ~pl.col("live") & ~stub).alias(name)
-                for name, kind in (("stood_for", KINDS["near_duplicates"]), ("told_by_agent", "agent"))
+                for name, kind in (("compressed", KINDS["near_duplicates"]), ("in_agent_summary", "agent"))
             ),
         )
         .join(importance.effective(originals, enrichment), on=KEY, how="left")

@@ -10,23 +10,24 @@ import polars as pl
 from memory_pipeline.text.lang.en.label_words import NO_TOPIC, PAST_ENDING
 
 LABEL_WORDS: Final = 3
-"""Most words of a label."""
+"""Maximum number of words in a label."""
 SHORTEST: Final = 3
-"""Letters of the shortest word of a label; of scripts without spaces, all words count."""
+"""Minimum number of letters of a word in a label; in scripts without spaces, every word qualifies."""
 EVERYWHERE: Final = 0.5
-"""Share of a profile's groups from which a word tells them apart no more."""
+"""Share of a profile's groups above which a word no longer distinguishes them."""
 SHARED: Final = 2
-"""Members of a group that share each word of its label, at least."""
+"""Minimum number of members of a group that share each word of its label."""
 FEW_GROUPS: Final = 4
-"""A word can be everywhere only among at least so many groups."""
+"""Minimum number of groups for `EVERYWHERE` to apply."""
 _NAMED: Final = r"[\p{Ll}\p{N},;:] \p{Lu}[\p{L}]+"
 
 
 def labels(members: pl.DataFrame) -> pl.DataFrame:
-    """Return the label of each group: keywords that its members share, most first, names with their capital.
+    """Return the label of each group: keywords that most of its members share, names capitalised.
 
-    Left out are words that name no topic (verbs and measures of time in general use, particles), fragments, and words
-    of half of the profile's groups, such as the name of its owner; among equals the more informative word comes first.
+    Words that name no topic are left out (verbs and measures of time in general use, particles), as are fragments and
+    words of more than half of the profile's groups, such as the name of its owner; among equals the more informative
+    word comes first.
 
     Args:
         members: one row per group and member: profile_id, group, keywords (most informative first) and content.

@@ -20,11 +20,12 @@ META_PATTERN: Final = "MetaPattern"
 CLUSTER: Final = ["profile_id", "cluster_id"]
 SUMMARY: Final = ["profile_id", "summary_id"]
 VOICE: Final = ("speaker", "agent_id", "user_id", "session_id", "tags", "said_at")
-"""Columns that say who said a memory, when and where."""
+"""Columns that record who said a memory, when and where."""
 LEAST_MEMBERS: Final = 3
-"""Fewest members that speak for the present in a summary that stays beside them."""
+"""Minimum number of members in a summary that stays beside them, without outdated ones."""
 LEAST_SAID: Final = 0.3
-"""Rule importance from which a member says something; below it are greetings, jokes and answers out of context."""
+"""Minimum importance by rule of a member that says something; below it are greetings, jokes and answers out of
+context."""
 _TEXT: Final = ["profile_id", "content_hash"]
 
 
@@ -41,9 +42,9 @@ def due(
     """Return the members of every summary that is due: of clusters that get one and whose summary is not live already.
 
     Under a token budget only superseding summaries are due, since others repeat their members. A summary that stays
-    beside its members never has one that is `outdated`. A group with a member that commands a model has none: words
-    meant for a model would spread into another memory. Unless the policy summarises every group, it also has none that
-    says next to nothing, and is due only with `LEAST_MEMBERS` others.
+    beside its members leaves out those that are `outdated` and, unless the policy summarises every group, those that
+    say next to nothing; it is then due only if `LEAST_MEMBERS` remain. A group with a member that instructs a model
+    gets no summary, since that would copy words meant for a model into another memory.
 
     Args:
         clusters: table `clusters`.
@@ -77,7 +78,7 @@ def due(
 
 
 def wanted(policy: Policy) -> pl.Expr:
-    """Return whether a row of `clusters` gets a summary; one that `asked` does not hold for only by a model's words."""
+    """Return whether a row of `clusters` gets a summary; where `asked` does not hold, only one worded by a model."""
     due_anyway = pl.col("method").is_in(SUPERSEDING) | pl.lit(policy.llm_model is not None)
     return pl.col("method").is_in(policy.summarised) & (due_anyway | asked(policy))
 
@@ -96,7 +97,7 @@ def asked(policy: Policy) -> pl.Expr:
 
 
 def _speaking(members: pl.DataFrame, policy: Policy, outdated: pl.DataFrame | None) -> pl.DataFrame:
-    """Return the members that each summary speaks for; see `due`."""
+    """Return the members that each summary covers; see `due`."""
     beside = ~pl.col("supersedes")
     if outdated is not None:
         old = outdated.with_columns(old=pl.lit(value=True))

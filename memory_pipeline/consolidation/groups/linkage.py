@@ -17,7 +17,7 @@ from memory_pipeline.consolidation import similarity as vector_similarity
 from memory_pipeline.consolidation.components import check_distinct, check_ends, components, distinct
 
 _SLACK: Final = 1e-12
-"""Rounding error that a mean may fall short of the threshold by."""
+"""Rounding error by which a mean may fall short of the threshold."""
 _CELL_BYTES: Final = 24
 """Scratch bytes per cell while a component is linked: its similarity in float32 and float64, and a block."""
 _COLUMNS: Final = 64
@@ -36,8 +36,8 @@ def united(
 ) -> NDArray[np.int64]:
     """Return components of pairs, split so that none contains a pair of `apart` or exceeds `max_size`.
 
-    Where one would, the closest pairs are united first, ties to the smallest rows, and a pair that would violate a
-    limit is skipped.
+    Where a component would, the closest pairs are united first, ties to the smallest rows, and a pair that would
+    violate a limit is skipped.
 
     Args:
         n: number of rows.
@@ -46,7 +46,7 @@ def united(
         similarity: similarity of each pair.
         apart: pairs of rows that no group may contain together: both ends.
         max_size: largest group; None: no limit.
-        sizes: what each row counts for; None: 1.
+        sizes: number of members that each row counts as; None: 1.
 
     Returns:
         The smallest row of its group for each row, int64 [n]. Costs O(n + pairs), and about 2 µs for each pair of a

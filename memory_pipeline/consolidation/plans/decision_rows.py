@@ -19,7 +19,7 @@ from memory_pipeline.consolidation.state.decision_json import (
     MOVE,
     ORDER,
     PROMOTED,
-    SAID,
+    STATED,
     STATEMENT,
     SUMMARY,
     TRIMMED,
@@ -178,8 +178,8 @@ def moves(
 ) -> pl.DataFrame:
     """Return changes that take memories out of the live set, or from cold to stub: one per memory, by the first action.
 
-    A memory superseded by a summary, or archived because a summary covers it, is marked so; a closing by a newer memory
-    before stays marked.
+    A memory superseded by a summary, or archived because a summary covers it, is marked as such; an earlier closing by
+    a newer memory stays marked.
 
     Args:
         archived: table `archived_set`.
@@ -215,12 +215,12 @@ def moves(
         superseded_by=pl.when(superseded).then("target_id").otherwise("superseded_by"),
         superseded_kind=pl.when(superseded).then(pl.lit("summary")).otherwise("superseded_kind"),
     )
-    changed = _with_before(rows, memories).with_columns(pl.col(f"{name}_before").alias(name) for name in SAID)
+    changed = _with_before(rows, memories).with_columns(pl.col(f"{name}_before").alias(name) for name in STATED)
     return _changes(
         changed,
         factors=write({"strength": pl.Float64(), "threshold": pl.Float64()}),
         before=_before(),
-        after=pl.when(superseded & original).then(write({**MOVE, **SAID})).otherwise(write(MOVE)),
+        after=pl.when(superseded & original).then(write({**MOVE, **STATED})).otherwise(write(MOVE)),
         subject=pl.col("content_hash_before").fill_null(""),
     )
 
@@ -289,11 +289,11 @@ def _statements(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def trims(cut: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Return changes of what recall shows of texts.
+    """Return changes to the part of a text that recall shows.
 
     Args:
         cut: table `trims`; a row that is already in effect, or that concerns another text, changes nothing.
-        memories: table `memories`; a memory that is missing there is made by the same run.
+        memories: table `memories`; a memory that is missing there is created by the same run.
     """
     present = memories.select(*KEY, pl.col("trimmed", "content_hash").name.suffix("_before"))
     rows = cut.join(present, on=KEY, how="left", maintain_order="left").filter(
@@ -419,7 +419,7 @@ def _with_before(rows: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
     Only live memories can leave, and only cold ones become stubs; a superseded one can get another summary.
     """
-    present = memories.select(*KEY, pl.col(*MOVE, *SAID, "kind").name.suffix("_before"))
+    present = memories.select(*KEY, pl.col(*MOVE, *STATED, "kind").name.suffix("_before"))
     live = pl.col("lifecycle_before").is_in(LIVE)
     deleted = pl.col("lifecycle_before") == Lifecycle.DELETED.value
     other_summary = pl.col("superseded_by").is_not_null() & pl.col("superseded_by").ne_missing(

@@ -135,7 +135,11 @@ def _foreign(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl
     outside = plan.join(profiles, on=["profile_id", "plan_id", "as_of"], how="anti")
     return [
         _bad(unknown, "isolation", pl.format("{} names a memory that the profile does not have.", "action")),
-        _bad(outside, "isolation", pl.format("{} is of plan {}, which is no plan of this run.", "action", "plan_id")),
+        _bad(
+            outside,
+            "isolation",
+            pl.format("{} belongs to plan {}, which is not a plan of this run.", "action", "plan_id"),
+        ),
     ]
 
 
@@ -193,10 +197,10 @@ def _not_conserved(plan: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame
     return [
         _bad(lost, "conservation", pl.lit("It is not in the state after the plan.")),
         _bad(new, "conservation", pl.lit("Nobody stored it.")),
-        _bad(unplanned, "conservation", pl.lit("It was to be made and is not there.")),
-        _bad(nowhere, "conservation", pl.format("Its lifecycle is {}, which is none.", "lifecycle")),
+        _bad(unplanned, "conservation", pl.lit("It should have been created and is missing.")),
+        _bad(nowhere, "conservation", pl.format("Its lifecycle is {}, which does not exist.", "lifecycle")),
         _bad(blank, "conservation", pl.lit("It was trimmed to nothing.")),
-        _bad(after.filter(after.select(KEY).is_duplicated()), "conservation", pl.lit("It is there more than once.")),
+        _bad(after.filter(after.select(KEY).is_duplicated()), "conservation", pl.lit("It occurs more than once.")),
     ]
 
 

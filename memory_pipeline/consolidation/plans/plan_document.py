@@ -45,7 +45,7 @@ def read(document: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
     content = {name: value for name, value in document.items() if name != "sha256"}
     if content.get("format") != FORMAT:
         raise ValueError(
-            f"format is {content.get('format')!r}, not {FORMAT!r}; write the plan anew with --dry-run --out"
+            f"format is {content.get('format')!r}, not {FORMAT!r}; write the plan again with --dry-run --out"
         )
     if document.get("sha256") != _checksum(content):
         raise ValueError("sha256 does not match the content: the plan was changed since it was written; plan again")

@@ -28,7 +28,7 @@ LEAVING: Final = (Action.SUPERSEDE.value, *decision_json.LEAVES)
 """Actions after which a memory is not live, or reduced to a stub."""
 
 _ENDING: Final = (Action.SUPERSEDE.value, Action.DELETE.value)
-"""Actions after which nothing else is said of a memory: another stands for it, or it is gone."""
+"""Actions that rule out closing or linking a memory: another replaces it, or it is gone."""
 
 _STAYING: Final = (Action.TRIM.value, Action.PROMOTE.value)
 """Actions on memories that stay."""
@@ -69,12 +69,12 @@ def propose(
     """Return the decisions that turn the state into the desired one.
 
     What already holds needs no decision. A memory gets at most one move, by the first of supersede, delete, archive,
-    expire, cold and stub; a memory that leaves is neither promoted nor trimmed. One that is deleted, or whose place a
-    summary takes, is not closed either, and links about its facts go with it, as with a memory that is closed; those of
-    another that leaves are made and stand, and say what stays as the newest. Undone decisions are not
-    proposed again unless the profile asks for it; with an undone summary all its supersessions are left out, and a text
-    that was restored whole is not trimmed in any other way. A block compiled from a summary that is not made keeps its
-    text. Decisions committed at this very instant are not repeated, and withdrawn if no longer desired.
+    expire, cold and stub; a memory that leaves is neither promoted nor trimmed. A memory that is deleted or superseded
+    by a summary is not closed either, and links about its facts are dropped, as are those of a closed memory. Those of
+    a memory that leaves in another way are kept, and show what remains the newest. Undone decisions are not proposed
+    again unless the profile asks for it; with an undone summary all its supersessions are left out, and a text that was
+    restored whole is not trimmed in any other way. A block compiled from a summary that is not made keeps its text.
+    Decisions committed at this very instant are not repeated, and are withdrawn if no longer desired.
 
     Args:
         profiles: table `profiles`; a decision belongs to its profile's plan.
@@ -138,9 +138,9 @@ def propose(
 
 
 def _without_needless_links(permitted: pl.DataFrame, retired_links: pl.DataFrame) -> pl.DataFrame:
-    """Drop links about facts of memories that are merged, deleted or closed, and keep the retirements called for.
+    """Drop links about facts of memories that are merged, deleted or closed, and retirements that nothing calls for.
 
-    Retired are the links in `retired_links` and those of the same memories.
+    A link is retired if `retired_links` names it, or if one of its memories is merged, deleted or closed.
     """
     whole = decision_json.read("after", {"superseded_by": pl.String()})[0].is_not_null()
     ending = pl.col("action").is_in(_ENDING) | ((pl.col("action") == Action.CLOSE.value) & whole)
@@ -168,9 +168,10 @@ def _is_about_facts() -> pl.Expr:
 
 
 def _consistent(permitted: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Drop blocks about memories that will not exist, and actions that do not go with a memory's leaving.
+    """Drop blocks about memories that will not exist, and actions that make no sense for memories that leave.
 
-    What leaves is neither trimmed nor promoted, but closed all the same, unless it is deleted or a summary replaces it.
+    A memory that leaves is neither trimmed nor promoted; it is still closed unless it is deleted or a summary replaces
+    it.
     """
     leaving = permitted.filter(pl.col("action").is_in(LEAVING)).select(*KEY, leaves="action").unique(KEY)
     gone = pl.col("leaves").is_in(_ENDING)
@@ -192,10 +193,10 @@ def _barred(profiles: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFr
 
 
 def _pruned_before(earlier: pl.DataFrame) -> pl.DataFrame:
-    """Return links decided by earlier runs: if proposed again they were pruned since, and return only for a new text.
+    """Return links decided by earlier runs: one proposed again was pruned since, and may return only for a new text.
 
     Auto-links are exempt: they are proposed again only after both memories were recalled together again. So are links
-    about facts: they go and come with what the memories say and whether they are live.
+    about facts, which depend on the present texts of the memories and on whether they are live.
     """
     returning = pl.col("rule").str.contains(rf"^(auto_link|{edge_rows.FACT_COMPARISON})")
     links = earlier.filter((pl.col("action") == Action.LINK.value) & ~returning)
@@ -213,7 +214,7 @@ def _forgotten_summaries(desired: pl.DataFrame, earlier: pl.DataFrame) -> pl.Dat
 
 
 def _restored_texts(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
-    """Trim of texts whose trim somebody has undone, whatever the new trim would leave."""
+    """Return the trims of texts of which a trim was undone, whatever the new trim would leave."""
     text = decision_json.read("after", {"content_hash": pl.String()})
     restored = barred.filter(pl.col("action") == Action.TRIM.value).select(*KEY, *text)
     cut = desired.filter(pl.col("action") == Action.TRIM.value).select(*KEY, *text, "signature")
@@ -221,7 +222,7 @@ def _restored_texts(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame
 
 
 def _standing(desired: pl.DataFrame, barred: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
-    """Drop decisions that somebody has undone, and those that earlier runs have made and taken back."""
+    """Drop decisions that were undone, and those that earlier runs made and reversed."""
     obsolete = [_pruned_before(earlier), _forgotten_summaries(desired, earlier), _restored_texts(desired, barred)]
     return _permitted(desired, pl.concat([barred.select("profile_id", "signature"), *obsolete]))
 
@@ -317,7 +318,7 @@ def post_state(state: State, plan: pl.DataFrame, committed: pl.DataFrame) -> Sta
 
 
 def with_tombstones(memories: pl.DataFrame) -> pl.DataFrame:
-    """Replace the text of deleted memories by `TOMBSTONE`: what they said stays in the ledger alone.
+    """Replace the text of deleted memories by `TOMBSTONE`: their text stays in the ledger alone.
 
     A stub shows its own text, so its trim is dropped.
     """
@@ -377,7 +378,7 @@ def held_profiles(plan: pl.DataFrame, profiles: pl.DataFrame, state: State) -> p
 
     Args:
         plan: table `consolidation_plan`.
-        profiles: who takes part.
+        profiles: table `profiles`.
         state: the state before the plan.
 
     Returns:
@@ -409,7 +410,7 @@ def spare(decided: pl.DataFrame, profiles: pl.DataFrame, state: State) -> pl.Dat
 
 
 def _most() -> pl.Expr:
-    """Return the maximum number of originals that may leave; a share that is whole but for rounding is rounded."""
+    """Return the maximum number of originals that may leave; rounding error never lowers a whole number."""
     share = (pl.col("live") * pl.col("max_archived_share") + 1e-9).floor().cast(pl.Int64)
     return pl.max_horizontal(share, (pl.col("live") // 2).clip(1, QUOTA_FLOOR))
 

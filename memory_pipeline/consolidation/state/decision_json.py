@@ -37,8 +37,8 @@ EDGE: Final = _fields(
 MOVE: Final = _fields("memories", "lifecycle", "superseded_by", "superseded_kind")
 """Fields that a decision about a memory's lifecycle sets."""
 
-SAID: Final = _fields("memories", "content_hash", "protected", "valid_from", "valid_until")
-"""What an original stated when a summary superseded it: the decision holds for that, and not for anything stated
+STATED: Final = _fields("memories", "content_hash", "protected", "valid_from", "valid_until")
+"""What an original stated when a summary superseded it; the decision holds for that alone, not for anything it states
 later."""
 
 SUMMARY: Final = _fields(
@@ -60,7 +60,7 @@ CLOSED: Final = _fields("memories", "valid_until", "superseded_by", "superseded_
 the newer text was erased and the closing stands."""
 
 STATEMENT: Final = {"statement": pl.String()}
-"""Field of a closing that ends only some sentences of a memory, which it names, one a line."""
+"""Field of a closing that ends only some sentences of a memory, which it names, one per line."""
 
 TRIMMED: Final = _fields("memories", "trimmed", "content_hash")
 """What a trim leaves of a text, and the text for which it holds; null restores the whole text."""

@@ -1,8 +1,8 @@
-"""Ids of summaries and facts: hashes of the members and texts that they were made of.
+"""Ids of summaries and facts: hashes of the members and texts that they were made from.
 
-So the same group gives the same summary at any instant, and a summary tells whether its members still say what it was
-made of. Not here: which memories are summarised (`groups.lineage`), and what becomes of one that is no longer true
-(`lifecycle`).
+The same group therefore gives the same summary at any instant, and the id shows whether the members still have the
+texts that a summary was made from. Not here: which memories are summarised (`groups.lineage`), and what becomes of one
+that is no longer true (`lifecycle`).
 """
 
 import hashlib
@@ -32,7 +32,7 @@ def summary_id(method: str, kind: str, members: Iterable[str], content_hashes: I
 
 
 def entry_id(memory_id: str, content_hash: str) -> str:
-    """Return the id under which the facts of an entry with this text stand: 32 hex digits of their SHA-256."""
+    """Return the id that groups the facts of an entry with this text: 32 hex digits of the SHA-256 of both."""
     text = f"{FACT}\x1f{memory_id}\x1f{content_hash}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -40,11 +40,11 @@ def entry_id(memory_id: str, content_hash: str) -> str:
 def made_of(
     memory_id: str, cluster_id: str | None, kind: str, members: Sequence[str], content_hash: Sequence[str]
 ) -> bool:
-    """Return whether a summary or fact was made of these texts of its members; true of a kind that is not known.
+    """Return whether a summary or fact was made from these texts of its members; true for an unknown kind.
 
     Args:
         memory_id: the summary.
-        cluster_id: its cluster, of a fact its entry and the text of that.
+        cluster_id: its cluster; for a fact, the hash of its entry and the entry's text.
         kind: its kind.
         members: ids of its members, sorted.
         content_hash: hashes of their texts, sorted.

@@ -220,7 +220,7 @@ def _uses(dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
 def _used(memories: pl.DataFrame, accesses: pl.DataFrame, wrong: pl.DataFrame) -> pl.DataFrame:
     """Add access counts, confidence and stability gain from accesses and feedback.
 
-    Accesses that were only counted (`times`) raise the count; what depends on instants knows the last one alone.
+    Accesses that were only counted (`times`) raise the count; whatever depends on instants uses only the last one.
     """
     rows = memories.select(*KEY, "created_at").with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
     doubts = wrong.join(rows, on=KEY)["row"].to_numpy()

@@ -74,8 +74,8 @@ def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFram
       an original that an agent changed since, or whose summary left the live set, is live again.
     - Expired, cold and stub memories are active again from the moment an agent uses or changes them, unless a summary
       superseded them. Until then a stub shows only the beginning of its text.
-    - A newer memory closes an older one, or some of its sentences, while both state what they stated then. What becomes
-      of the newer one later revives nothing: only undoing the closing, or another text, does.
+    - A newer memory closes an older one, or some of its sentences, while both state what they stated then. Whatever
+      becomes of the newer one later, only undoing the closing or changing a text reopens it.
     - The last trim of a text is shown while it is the memory's text.
     - A promotion to core or warm holds from then on.
 
@@ -96,7 +96,7 @@ def _is(action: Action) -> pl.Expr:
 
 def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     """Apply the last move of each memory; columns `_after` are its fields, `turn` its number."""
-    fields = {**decision_json.MOVE, **decision_json.SAID, "content": pl.String()}
+    fields = {**decision_json.MOVE, **decision_json.STATED, "content": pl.String()}
     moves = (
         ordered.filter(pl.col("action").is_in(MOVES) | _is(Action.PROMOTE))
         .select(
@@ -138,7 +138,7 @@ def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
 def _withdrawn(moved: pl.DataFrame) -> pl.DataFrame:
     """Archive the summaries that no longer say what their members say; `untrue_at` is when the last of these changed.
 
-    A member that was only tagged, rated or protected since says what it said.
+    Tagging, rating or protecting a member does not change what it says.
     """
     rows = moved.join(_untrue(moved), on=KEY, how="left", maintain_order="left")
     falls = pl.col("lifecycle").is_in(LIVE) & pl.col("untrue_at").is_not_null()
@@ -151,7 +151,7 @@ def _withdrawn(moved: pl.DataFrame) -> pl.DataFrame:
 
 
 def _untrue(moved: pl.DataFrame) -> pl.DataFrame:
-    """Return summaries and facts with a member of another text or, if they stand for it, another end: KEY, untrue_at.
+    """Return summaries and facts with a member whose text has changed or, if they replace it, its end: KEY, untrue_at.
 
     This depends on the memories as they are, and not on when that was decided.
     """
@@ -223,17 +223,19 @@ def _woken(slept_at: str) -> pl.Expr:
 
 
 def _changed() -> pl.Expr:
-    """Return whether an original states something else than when it was merged (`_after`), apart from closings."""
+    """Return whether an original states something other than when it was merged (`_after`), apart from closings."""
     until, stated = pl.col("valid_until_after"), pl.col("valid_until_given")
     ended = until.ne_missing(stated) & until.ne_missing(pl.min_horizontal(stated, "closed_until"))
-    differs = [pl.col(name).ne_missing(pl.col(f"{name}_after")) for name in decision_json.SAID if name != "valid_until"]
+    differs = [
+        pl.col(name).ne_missing(pl.col(f"{name}_after")) for name in decision_json.STATED if name != "valid_until"
+    ]
     return pl.col("content_hash_after").is_not_null() & pl.any_horizontal(ended, *differs)
 
 
 def _shown(restored: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
     """Restore the lifecycle of memories that came back, and cut the text of stubs.
 
-    A stub stays one, whatever else is decided, until it is woken, deleted or summarised anew, since it has no other
+    A stub stays a stub, whatever else is decided, until it is woken, deleted or summarised anew, since it has no other
     text. A stub that has lost its summary waits for an agent to use it.
     """
     wakings = (

@@ -140,9 +140,9 @@ def _ordered(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _connected(edges: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Add the decided edges, and removes pruned ones and those of deleted memories.
+    """Add the decided edges, and remove pruned ones and those of deleted memories.
 
-    Edges from before have turn -1. An edge stands unless a later turn pruned it or deleted one of its ends; of equal
+    Edges from before have turn -1. An edge is kept unless a later turn pruned it or deleted one of its ends; of equal
     edges, asserted ones precede decided ones, and later ones precede earlier ones.
     """
     earlier = edges.with_columns(turn=pl.lit(-1, pl.Int64))

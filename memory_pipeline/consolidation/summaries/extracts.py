@@ -95,7 +95,7 @@ class Draft:
         self._named |= {sentence.day, sentence.member}
 
     def fill(self, sentences: Iterable[Sentence], worth: Callable[[Sentence], float], budget: int | None) -> None:
-        """Add the sentence of most value again and again, while its value is positive and it fits in the budget.
+        """Add the most valuable sentence repeatedly, while its value is positive and it fits in the budget.
 
         The value of a sentence must never increase as others are added: then only the best one has to be re-evaluated.
         """
@@ -119,7 +119,7 @@ def extracts(members: pl.DataFrame, *, joined: bool = False) -> pl.DataFrame:
         members: one row per group and member: profile_id, summary_id, memory_id, created_at, speaker, content; tokens,
             numbers, dates and entities of the content (as in `enrichment`); whole (Boolean): the members state one
             thing in several ways, so the fullest is kept whole and the others only add to it.
-        joined: do not select, but concatenate the different texts of each group: "Summary: a | b | c".
+        joined: concatenate the different texts of each group instead of selecting: "Summary: a | b | c".
 
     Returns:
         profile_id, summary_id, content, index_text (the most informative words in order; for members that state one

@@ -1,7 +1,7 @@
 """Prompts for the wording of summaries and core memory blocks, and which of a model's texts are accepted.
 
 A text is accepted only if it states what the memories state and tells its reader to do nothing; sentences that no
-memory supports are taken out. Not here: how a model is asked (`model_prompts`), which requests a run has and which
+memory supports are removed. Not here: how a model is asked (`model_prompts`), which requests a run has and which
 answers are recorded (`model_requests`), and texts by rule (`extracts`, `core_memory`).
 """
 
@@ -25,7 +25,7 @@ BLOCK: Final = "block"
 WORDED: Final = ("user_profile", "project_context", "current_projects")
 """Core memory blocks that a model words; structured facts gain nothing by it."""
 INSTRUCTS: Final = "an instruction to its reader"
-"""Reason why an answer is refused that tells its reader what to do."""
+"""Reason why an answer that tells its reader what to do is refused."""
 _TOKENS_PER_FACT: Final = 8
 """Tokens needed to state a number, date or name; facts take precedence over the budget."""
 _WORDS_PER_TOKEN: Final = 0.75
@@ -106,9 +106,9 @@ def block_requests(candidates: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 def accepted(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Select the model's texts that are accepted for their groups.
 
-    A text is refused if it is empty, a refusal, longer than the members allow, if it tells its reader what to do, or
-    if it invents a number, a date, a name or an address. A sentence that no member supports (`support`) is taken out;
-    what is left must lack no number, date or name.
+    A text is refused if it is empty, a refusal, longer than the members allow, if it tells its reader what to do, or if
+    it invents a number, a date, a name or an address. A sentence that no member supports (`support`) is removed; the
+    rest must lack no number, date or name.
 
     Args:
         members: as for `summary_requests`.
@@ -190,7 +190,7 @@ def _groups(members: pl.DataFrame) -> pl.DataFrame:
 
 
 def _judged(answers: pl.DataFrame, sources: pl.DataFrame, key: list[str], *, whole: bool) -> pl.DataFrame:
-    """Accept what is short enough, faithful and no instruction, and give the reason for the others."""
+    """Accept texts that are short enough, faithful and not instructions, and give the reason for the others."""
     too_long = pl.when(pl.col("length") > pl.col("most")).then(pl.lit("too long"))
     open_answers = answers.with_columns(fallback=pl.coalesce("fallback", too_long))
     texts = open_answers.filter(pl.col("fallback").is_null())

@@ -96,11 +96,11 @@ def stale(
     *,
     outdated: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return live summaries that say what is outdated, that the policy no longer makes, or whose cluster is gone.
+    """Return live summaries with an outdated member, that the policy no longer makes, or whose cluster is gone.
 
-    A cluster is gone when no present one of its kind shares half of its members. A superseding summary is never stale,
-    and one of an episode, a session, an agent or a unit only if a member is outdated, as long as one of its members has
-    left the live set: it may be all that remains of it.
+    A cluster is gone when no present one of its kind shares half of its members. A superseding summary is never stale.
+    A summary of an episode, a session, an agent or a unit with a member that has left the live set is stale only if a
+    member is outdated: it may be all that remains of the one that left.
 
     Args:
         memories: table `memories`.

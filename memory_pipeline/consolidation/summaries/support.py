@@ -1,10 +1,10 @@
-"""Holds each sentence that a model wrote against its sources: what no source states is dropped.
+"""Checks each sentence that a model wrote against its sources, and drops what no source states.
 
 A sentence is read in pieces. Each needs one source that has all its content words, its numbers and whom it is about,
 and in that source a clause that affirms or denies the same, under the same conditions and doubts, with its names in the
-same order. Words are compared as lemmas: inflections, synonyms and words of one root are the same; there is no
-tolerance for others, since one new word can make another statement. Not here: what a text must not leave out
-(`faithfulness`) and which texts are shown to a model (`prompting`).
+same order. Words are compared as lemmas: inflections, synonyms and words of one root are the same; no other difference
+is tolerated, since one new word can change the statement. Not here: what a text must not leave out (`faithfulness`) and
+which texts are shown to a model (`prompting`).
 """
 
 import re
@@ -44,7 +44,7 @@ _REPORTED: Final = frozenset(
         *("both", "overall", "be", "have", "do", "go", "respectively", "later", "separately", "same", "following"),
     )
 )
-"""Lemmas with which a summary reports, and which state nothing of their own."""
+"""Lemmas of reporting words in summaries, which state nothing of their own."""
 _EMPTY: Final = _REPORTED | DATE_LEMMAS | NUMBER_LEMMAS | frozenset(PERSONS.values())
 
 _Sentence = tuple[str, bool, "list[_Piece]"]
@@ -58,7 +58,7 @@ class _Piece:
     Attributes:
         text: as written.
         words: its content words, as lemmas or stems.
-        operators: those that make a wish, a doubt or a condition.
+        operators: its words that express a wish, a doubt or a condition.
         names: the words of its names, in their order.
         subject: the words of the name that it begins with, if it does.
         numbers: its numbers in normal form, dates apart.
@@ -96,7 +96,7 @@ class _Source:
 def kept(texts: pl.DataFrame, members: pl.DataFrame, *, on: list[str]) -> pl.DataFrame:
     """Return each text without the sentences that none of its sources states.
 
-    A sentence that begins with a pronoun goes with the one before it.
+    A sentence that begins with a pronoun stays or goes with the one before it.
 
     Args:
         texts: the columns `on`, and content.
@@ -104,9 +104,9 @@ def kept(texts: pl.DataFrame, members: pl.DataFrame, *, on: list[str]) -> pl.Dat
         on: columns that identify a text.
 
     Returns:
-        The columns `on`; content, empty where nothing stands; and reason, such as "unsupported: approves all payments",
-        null where the whole text stands: one row per text, in the order of `texts`. Cost: about 5 ms per text of ten
-        members.
+        The columns `on`; content, empty if no sentence is left; and reason, such as "unsupported: approves all
+        payments", null if every sentence is left: one row per text, in the order of `texts`. Cost: about 5 ms per text
+        of ten members.
     """
     languages = identification.identify(texts["content"])
     keyed = texts.select(*on, "content", language=languages)
@@ -126,7 +126,7 @@ def kept(texts: pl.DataFrame, members: pl.DataFrame, *, on: list[str]) -> pl.Dat
 
 
 def _standing(sentences: Iterable[_Sentence], sources: Sequence[_Source]) -> tuple[str, str | None]:
-    """Return the sentences that stand, and why the first of the others does not."""
+    """Return the supported sentences, and what is wrong with the first of the others."""
     standing, reason, dropped = list[str](), None, False
     for text, leans, pieces in sentences:
         fault = _fault(pieces, sources)
@@ -158,7 +158,7 @@ def _nearest(piece: _Piece, source: _Source) -> list[_Piece]:
 
 
 def _agrees(piece: _Piece, operators: frozenset[str], clause: _Piece) -> bool:
-    """Return whether a clause says the same way what a piece of a sentence with some operators says."""
+    """Return whether a clause states the content of a piece in the same way, given the operators of its sentence."""
     ours = [name for name in piece.names if name in clause.names]
     theirs = [name for name in clause.names if name in ours]
     turned = len(ours) > 1 and (ours == theirs) == (piece.passive != clause.passive)
@@ -187,7 +187,7 @@ def _sources(members: pl.DataFrame) -> list[_Source]:
 def _sentences(texts: pl.DataFrame) -> dict[int, list[_Sentence]]:
     """Return the sentences of each text, by its place.
 
-    A sentence that denies something is one piece a clause: taken apart, its end would say the opposite.
+    A clause that denies something is one piece: taken apart, its end would say the opposite.
     """
     split = clauses.split_clauses(texts["content"], texts["language"]).with_columns(
         sentence=pl.col("ends").shift(1, fill_value=False).cum_sum()

@@ -2,7 +2,7 @@
 
 A module of this package with a `STRATEGY` is a method named after the module: what it groups, the kind of summary its
 groups get, and whether the summary supersedes their members. A policy names the methods it uses. Not here: the memories
-to group and the description of groups (`clustering`), and what is made of them (`summarising`).
+to group and the description of groups (`clustering`), and their summaries (`summarising`).
 """
 
 import pkgutil

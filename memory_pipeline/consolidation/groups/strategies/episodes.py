@@ -24,9 +24,9 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
     - episode: memories of one session without a pause longer than `episode_gap_minutes`; after `cluster_max_size`
       memories the next episode begins, so that a continuing session never changes an earlier episode.
     - session: all memories of a session that has several episodes; of any session if episodes are not enabled.
-    - agent: the most important memory (of equals the oldest) of each session that an agent began; of more than
-      `AGENT_SESSIONS` sessions those whose memory is most important. A session belongs to the first agent named in it.
-      Memories that left the live set for the agent's summary come first, since no other summary covers them.
+    - agent: the most important memory (of equals the oldest) of each session that an agent began; if there are more
+      than `AGENT_SESSIONS` sessions, those whose memory is most important. A session belongs to the first agent named
+      in it. Memories that left the live set for the agent's summary come first, since no other summary covers them.
 
     A group has at least two memories, and its parent is the next larger group that contains its session. Memories
     without a session are in no episode. Costs O(n·log n).
@@ -65,7 +65,7 @@ def _numbered(points: pl.DataFrame, pause: timedelta, longest: int | None) -> pl
     """
     ordered = (
         points.filter(pl.col("session_id").is_not_null())
-        .select("row", *_SESSION, "agent_id", "created_at", "memory_id", "importance", "told_by_agent")
+        .select("row", *_SESSION, "agent_id", "created_at", "memory_id", "importance", "in_agent_summary")
         .sort(*_SESSION, "created_at", "memory_id")
     )
     starts = (pl.col("created_at").diff().over(_SESSION) > pause).fill_null(value=True)
@@ -84,8 +84,8 @@ def _representative(numbered: pl.DataFrame) -> pl.DataFrame:
     """Return the most important memory of each session, and of each agent the most important of these."""
     best = (
         numbered.drop_nulls("agent")
-        .sort("told_by_agent", "importance", "created_at", "memory_id", descending=[True, True, False, False])
-        .filter(pl.col("told_by_agent") | (pl.col("row").cum_count().over("session") == 1))
+        .sort("in_agent_summary", "importance", "created_at", "memory_id", descending=[True, True, False, False])
+        .filter(pl.col("in_agent_summary") | (pl.col("row").cum_count().over("session") == 1))
     )
     return best.filter(pl.col("row").cum_count().over("agent") <= AGENT_SESSIONS)
 

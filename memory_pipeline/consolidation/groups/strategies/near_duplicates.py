@@ -1,7 +1,7 @@
 """Near duplicates (SuperLocalMemory): copies and rewordings that one memory can supersede, with a merge guard.
 
 A group contains no two memories that state different facts: the guard has judged every pair. Not here: how texts are
-compared (`text.compare.merge_guard`), and what is made of a group (`summarising`).
+compared (`text.compare.merge_guard`), and the summaries of groups (`summarising`).
 """
 
 import re
@@ -54,7 +54,7 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
 
     Costs the similarity join and about 25 µs for each pair that the guard judges.
     """
-    rows = inputs.rows(pl.col("mergeable") | pl.col("stood_for"))
+    rows = inputs.rows(pl.col("mergeable") | pl.col("compressed"))
     conflicts = inputs.links(rows, IN_CONFLICT)
     ends = conflicts["left"].to_numpy(), conflicts["right"].to_numpy()
     labels, refusals = _near_duplicates(inputs.points[rows], inputs.space[rows], ends, inputs.policy)
@@ -112,9 +112,10 @@ def _denied(pairs: Pairs) -> pl.DataFrame:
 
 
 def _stated(points: pl.DataFrame) -> pl.DataFrame:
-    """Return points with facts beyond the text: the speaker is a name, and "yesterday" is a certain day.
+    """Add the facts that a text implies: the speaker counts as a name, and "yesterday" becomes a calendar day.
 
-    `occasion` is the day of what may have happened on each day that it is told of, null of what is so on any day.
+    `occasion` is the day of the memory if the same words on another day may report another event; null for lasting
+    statements and long texts.
     """
     spoken = pl.when(pl.col("speaker").is_not_null()).then(pl.concat_list("speaker")).otherwise([])
     settled = merge_guard.absolute_dates(points["dates"], points["created_at"])
@@ -130,10 +131,10 @@ def _stated(points: pl.DataFrame) -> pl.DataFrame:
 
 
 def _plainly_apart(stated: pl.DataFrame, pairs: Pairs) -> NDArray[np.bool_]:
-    """Mask of the pairs of other numbers or days, one each, of other occasions, or valid at different times.
+    """Mask of the pairs with different numbers or days (one each), different occasions, or different validity.
 
-    They are refused in any case. But texts of one template ("order 17 shipped", "order 18 shipped") are near each
-    other by the million, and here a pair costs nanoseconds.
+    They would be refused anyway. But texts of one template ("order 17 shipped", "order 18 shipped") are near each other
+    by the million, and here a pair costs nanoseconds.
     """
     numbers = stated.select(pl.col("numbers").list.join("|").rank("dense")).to_series().to_numpy()
     days = stated["dated"].rank("dense").to_numpy()
@@ -168,7 +169,7 @@ def _disagreeing(stated: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
 
 
 def _on_one_day(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return `reason` and `detail`, which refuse what happened on two days although it is told in the same words."""
+    """Return `reason` and `detail`, refusing events of two days that are described in the same words."""
     apart = pl.col("reason").is_null() & (pl.col("left") != pl.col("right"))
     days = pl.format("[{}] / [{}]", pl.col("left").cast(pl.String), pl.col("right").cast(pl.String))
     return verdicts.select(

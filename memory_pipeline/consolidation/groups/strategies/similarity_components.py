@@ -42,7 +42,7 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
 
 
 def _copies(points: pl.DataFrame, largest: int | None) -> Rows:
-    """Return the first row of its run for each row: copies of one text in runs of at most `largest`."""
+    """Return for each row the first row of its run; copies of one text form runs of at most `largest`."""
     text = ["profile_id", "content_hash"]
     place = pl.int_range(pl.len(), dtype=pl.Int64)
     turn = pl.lit(0, pl.Int64) if largest is None else place.over(text) // largest
@@ -55,7 +55,7 @@ def _copies(points: pl.DataFrame, largest: int | None) -> Rows:
 
 
 def _linked(space: Space, profile: Rows, sizes: Rows, policy: Policy) -> Rows:
-    """Return the first of its cluster for each text, which counts for `sizes` memories."""
+    """Return for each text, which counts for `sizes` memories, the first text of its cluster."""
     near = similarity.threshold_join(space, profile, policy.cluster_similarity)
     pairs = (near.left, near.right, near.similarity)
     if policy.linkage == "single":
