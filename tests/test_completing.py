@@ -214,7 +214,7 @@ def test_a_completer_that_loses_answers_is_refused():
         def complete(self, prompts):
             return [Completion("one", Outcome.ANSWERED)] * (len(prompts) - 1)
 
-    with pytest.raises(ValueError, match="gave 1 answers to 2 prompts"):
+    with pytest.raises(ValueError, match="returned 1 answers to 2 prompts"):
         model_requests.ModelAnswers(Careless(), LanguageModel())(requests("a", "b"), EMPTY)
 
 
