@@ -1,6 +1,7 @@
 """A real PostgreSQL server for tests, started when the first test asks for it; every store gets a schema of its own."""
 
 import os
+import subprocess
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,6 +49,12 @@ class Server:
         """Return the files of tables that hold a word; the write-ahead log is none."""
         self.execute("CHECKPOINT")
         return [path for path in self._folder.rglob("base/*/*") if word.encode() in path.read_bytes()]
+
+    def dump(self, address: str) -> bytes:
+        """Return what pg_dump of the same version writes of a store's schema."""
+        ((schema,),) = self.execute("SELECT current_schema()", address)
+        ((programs,),) = self.execute("SELECT setting FROM pg_config WHERE name = 'BINDIR'")
+        return subprocess.check_output([Path(programs, "pg_dump"), f"--schema={schema}", address])
 
     @property
     def _address(self) -> str:

@@ -62,6 +62,7 @@ class MemoryReads:
 
     def offer(self, server: MCPServer[Any]) -> None:
         """Add the resources and prompts to a server."""
+        # They take a `Context` without type arguments: with some, mcp before 2.3 hands them one of no request.
         ids = ResourceSecurity(exempt_params=_IDS)  # ids are no paths
         for name, path, kind in (("core", "core", "text/markdown"), *_ONE_OF):
             read = getattr(self, name)
@@ -69,17 +70,17 @@ class MemoryReads:
         server.prompt(name="session_start", title="Start with memory")(self.session_start)
         server.prompt(name="what_changed", title="What changed in memory")(self.what_changed)
 
-    def core(self, profile_id: str, context: Context[Any, Any]) -> str:
+    def core(self, profile_id: str, context: Context) -> str:
         """Core memory: who the user is, and what always matters."""
         with self._memory(profile_id, context) as memory:
             return Opening(session_id=None, blocks=memory.core_memory(), answer=None).text()
 
-    def memory(self, profile_id: str, memory_id: str, context: Context[Any, Any]) -> str:
+    def memory(self, profile_id: str, memory_id: str, context: Context) -> str:
         """One memory with all its fields, as JSON."""
         with self._memory(profile_id, context) as memory:
             return json.dumps(memory.get(memory_id).to_dict(), ensure_ascii=False, indent=1)
 
-    def session(self, profile_id: str, session_id: str, context: Context[Any, Any]) -> str:
+    def session(self, profile_id: str, session_id: str, context: Context) -> str:
         """Memories of one conversation as they were stored, oldest first."""
         with self._memory(profile_id, context) as memory:
             said = memory.list({"session_id": session_id}, _EVERYTHING, deep=True)
@@ -87,7 +88,7 @@ class MemoryReads:
 
     def session_start(
         self,
-        context: Context[Any, Any],
+        context: Context,
         topic: Annotated[str, Field(description=_TOPIC)] = "",
         profile_id: Annotated[str, Field(description=_PROFILE)] = "",
     ) -> str:
@@ -99,7 +100,7 @@ class MemoryReads:
 
     def what_changed(
         self,
-        context: Context[Any, Any],
+        context: Context,
         since: Annotated[str, Field(description=_SINCE)] = "",
         profile_id: Annotated[str, Field(description=_PROFILE)] = "",
     ) -> str:
@@ -119,7 +120,7 @@ class MemoryReads:
         return "\n\n".join(parts)
 
     @contextmanager
-    def _memory(self, asked: str, context: Context[Any, Any]) -> Iterator[MemoryClient]:
+    def _memory(self, asked: str, context: Context) -> Iterator[MemoryClient]:
         """Lend the client of the profile that a caller asks for; errors become one line that the caller reads."""
         try:
             with self._clients.of(self._profile(asked, context)) as memory:
@@ -127,7 +128,7 @@ class MemoryReads:
         except (ValueError, OSError) as error:
             raise MCPError(code=INVALID_PARAMS, message=" ".join(str(error).split())) from None
 
-    def _profile(self, asked: str, context: Context[Any, Any]) -> str:
+    def _profile(self, asked: str, context: Context) -> str:
         chosen = allowed_profile(grant_of(context), asked or None, self._only)
         if chosen is not None:
             return chosen

@@ -1,8 +1,6 @@
 """LangGraph's own stores: SqliteStore opens what we export, and what PostgresStore wrote is imported."""
 
-import subprocess
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from commands import call, text, told
@@ -71,31 +69,24 @@ def test_their_store_opens_what_we_export_and_it_comes_back_as_it_was(home, tmp_
     assert remembered(home) == before, "what is known here is not changed by coming back"
 
 
-def test_what_their_server_store_wrote_goes_in_by_url_and_from_a_dump(tmp_path):
-    pgserver = pytest.importorskip("pgserver", reason="pgserver is not installed")
-    postgres = pytest.importorskip("langgraph.store.postgres", reason="langgraph-checkpoint-postgres is not installed")
-    server = pgserver.get_server(tmp_path / "pg", cleanup_mode="delete")
-    try:
-        url = server.get_uri()
-        with postgres.PostgresStore.from_conn_string(url) as store:
-            store.setup()
-            store.put(("memories", "ana"), "tea", {"content": "Ana drinks\ttea \\ milk.\nAlways.", "importance": 0.7})
-            store.put(("memories", "bob"), "boat", {"kind": "Boat", "content": {"name": "Vega", "length": 7}})
-        assert "langgraph" in text("import", "detect", url, home=tmp_path / "live")
-        text("import", "langgraph", url, "--scope", "memories/{user_id}", home=tmp_path / "live")
-        dump = tmp_path / "store.sql"
-        program = Path(pgserver.__file__).parent / "pginstall" / "bin" / "pg_dump"
-        with dump.open("wb") as file:
-            subprocess.run([program, url], stdout=file, check=True)
-        text("import", "langgraph", str(dump), "--scope", "memories/{user_id}", home=tmp_path / "dumped")
-        for folder in ("live", "dumped"):
-            (tea,) = remembered(tmp_path / folder, "ana").values()
-            assert (tea.text, tea.importance) == ("Ana drinks\ttea \\ milk.\nAlways.", 0.7)
-            (boat,) = remembered(tmp_path / folder, "bob").values()
-            assert (boat.text, boat.tags) == ('{"length":7,"name":"Vega"}', ("memories", "Boat"))
-        refused = call("import", "langgraph", url.replace("/postgres?", "/nothing?"), home=tmp_path / "live")
-        assert refused.returncode == 1
-        assert "the PostgreSQL server cannot be read" in refused.stderr
-        assert "Traceback" not in refused.stderr
-    finally:
-        server.cleanup()
+def test_what_their_server_store_wrote_goes_in_by_url_and_from_a_dump(postgres, tmp_path):
+    theirs = pytest.importorskip("langgraph.store.postgres", reason="langgraph-checkpoint-postgres is not installed")
+    url = postgres.address()
+    with theirs.PostgresStore.from_conn_string(url) as store:
+        store.setup()
+        store.put(("memories", "ana"), "tea", {"content": "Ana drinks\ttea \\ milk.\nAlways.", "importance": 0.7})
+        store.put(("memories", "bob"), "boat", {"kind": "Boat", "content": {"name": "Vega", "length": 7}})
+    assert "langgraph" in text("import", "detect", url, home=tmp_path / "live")
+    text("import", "langgraph", url, "--scope", "memories/{user_id}", home=tmp_path / "live")
+    dump = tmp_path / "store.sql"
+    dump.write_bytes(postgres.dump(url))
+    text("import", "langgraph", str(dump), "--scope", "memories/{user_id}", home=tmp_path / "dumped")
+    for folder in ("live", "dumped"):
+        (tea,) = remembered(tmp_path / folder, "ana").values()
+        assert (tea.text, tea.importance) == ("Ana drinks\ttea \\ milk.\nAlways.", 0.7)
+        (boat,) = remembered(tmp_path / folder, "bob").values()
+        assert (boat.text, boat.tags) == ('{"length":7,"name":"Vega"}', ("memories", "Boat"))
+    refused = call("import", "langgraph", url.replace("/postgres?", "/nothing?"), home=tmp_path / "live")
+    assert refused.returncode == 1
+    assert "the PostgreSQL server cannot be read" in refused.stderr
+    assert "Traceback" not in refused.stderr

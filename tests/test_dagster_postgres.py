@@ -1,25 +1,16 @@
 """Erasures and Dagster's history in a real PostgreSQL server."""
 
-import pytest
 import sqlalchemy as sa
 import yaml
 from commands import call, text
 
 from memory_pipeline import MemoryClient
 
-pgserver = pytest.importorskip("pgserver", reason="pgserver is not installed")
-
 SAID = "Dan fears the gyroscope in the northern hangar."
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    started = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
-    yield started.get_uri().replace("postgresql://", "postgresql+psycopg://")
-    started.cleanup()
-
-
-def test_an_erasure_masks_what_runs_quote_there(server, tmp_path):
+def test_an_erasure_masks_what_runs_quote_there(postgres, tmp_path):
+    server = postgres.address().replace("postgresql://", "postgresql+psycopg://")
     engine = sa.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
     with engine.connect() as connection:
         connection.execute(sa.text("CREATE TABLE event_logs (id serial PRIMARY KEY, event text, body jsonb)"))
